@@ -1,0 +1,3 @@
+//! Counts turns.
+
+fn main() {}
