@@ -1,0 +1,42 @@
+//! Who won, and how.
+
+use super::Side;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How a game ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// A rabbit stands on its goal rank at the end of a turn.
+    Goal,
+    /// A side has no rabbits left.
+    Elimination,
+    /// The side to move has no legal turn.
+    Immobilization,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Goal => "goal",
+            Self::Elimination => "elimination",
+            Self::Immobilization => "immobilization",
+        })
+    }
+}
+
+/// The end of a game. There are no draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Who won.
+    pub winner: Side,
+    /// How.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} wins by {}", self.winner, self.reason)
+    }
+}
