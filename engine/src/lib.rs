@@ -1,4 +1,5 @@
 //! Everything that Tusker's programs share: the rules of Arimaa, their notation, the network's encoding, the search, the
 //! network, and the files that games are kept in.
 
+pub mod notation;
 pub mod rules;

@@ -1,0 +1,102 @@
+//! What is wrong with a text, and where.
+
+use crate::rules::{
+    Piece, PositionError, SetupError, Side, Square, SquareError, StepError, TurnError,
+};
+
+/// A text that can't be read: where, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {reason}")]
+pub struct NotationError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, in characters.
+    pub column: usize,
+    /// What is wrong there.
+    pub reason: NotationReason,
+}
+
+/// Why a text can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotationReason {
+    /// Something else must stand here.
+    #[error("{what} must stand here, not {found}")]
+    Expected {
+        /// What must stand here.
+        what: &'static str,
+        /// What does: the text in backquotes, or the end of the line or the text.
+        found: String,
+    },
+    /// A letter that is no piece.
+    #[error("`{0}` is no piece (RCDHME of Gold, rcdhme of Silver)")]
+    Piece(char),
+    /// Text that names no square.
+    #[error(transparent)]
+    Square(#[from] SquareError),
+    /// A letter that is no direction.
+    #[error("`{0}` is no direction (n, e, s, w)")]
+    Direction(char),
+    /// A step is written with the letter of another piece than the one that stands there.
+    #[error("`{written}` is written, but `{found}` stands on {square}")]
+    OtherPiece {
+        /// Where.
+        square: Square,
+        /// The piece in the text.
+        written: Piece,
+        /// The piece on the board.
+        found: Piece,
+    },
+    /// A removal that did not happen in the steps before it, or that is named twice.
+    #[error("no `{piece}` was lost on {square} by the steps before, or that has been said already")]
+    NotRemoved {
+        /// The piece in the text.
+        piece: Piece,
+        /// Where it should have been lost.
+        square: Square,
+    },
+    /// A setup places a piece of the other side.
+    #[error("`{piece}` is placed, but {side} sets up")]
+    OtherSide {
+        /// The piece in the text.
+        piece: Piece,
+        /// Who sets up.
+        side: Side,
+    },
+    /// A setup places a piece beyond its two ranks.
+    #[error("{side} does not set up on {square}")]
+    NotHome {
+        /// Where.
+        square: Square,
+        /// Who sets up.
+        side: Side,
+    },
+    /// A setup places two pieces on a square.
+    #[error("a piece is placed on {0} already")]
+    PlacedTwice(Square),
+    /// A board does not have 64 squares.
+    #[error("a board has 64 squares, not {0}")]
+    SquareCount(usize),
+    /// An `x` or `X` on a square that is no trap.
+    #[error("an x marks an empty trap, and {0} is no trap")]
+    NoTrap(Square),
+    /// A record's turn has another number or side than the one that is due.
+    #[error("turn {due} is due here, not {found}")]
+    OtherTurn {
+        /// The turn that is due, like `3g`.
+        due: String,
+        /// The turn in the text.
+        found: String,
+    },
+    /// A setup with wrong pieces.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A board that is no position.
+    #[error(transparent)]
+    Position(#[from] PositionError),
+    /// A step that can't be made.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// A turn that can't be played.
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+}
