@@ -2,4 +2,5 @@
 //! network, and the files that games are kept in.
 
 pub mod notation;
+pub mod perft;
 pub mod rules;

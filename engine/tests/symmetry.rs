@@ -1,0 +1,177 @@
+//! The rules are the same in the mirror and with the colours exchanged, and keys and boards agree however they came about.
+
+mod boards;
+
+use boards::{random_game, random_position};
+use engine::rules::{Action, ActionSet, Board, History, Position, Side, Step, StepState};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::IteratorRandom;
+
+/// A symmetry of the game: what becomes of positions, states, steps and sets of actions.
+struct Symmetry {
+    position: fn(&Position) -> Position,
+    state: fn(&StepState) -> StepState,
+    step: fn(Step) -> Step,
+    actions: fn(&ActionSet) -> ActionSet,
+}
+
+const MIRROR: Symmetry = Symmetry {
+    position: Position::mirror,
+    state: StepState::mirror,
+    step: |step| match Action::Step(step).mirror() {
+        Action::Step(step) => step,
+        other => panic!("{other:?}"),
+    },
+    actions: ActionSet::mirror,
+};
+
+const COLOURS: Symmetry = Symmetry {
+    position: Position::swap_colours,
+    state: StepState::swap_colours,
+    step: |step| Step::new(step.from.flip(), step.direction.flip()),
+    actions: |actions| actions.seen_by(Side::Silver),
+};
+
+/// Walks random turns from random positions beside their images. Some positions next to the start are forbidden, so that
+/// repetition is met too.
+fn commutes(symmetry: &Symmetry, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut forbidden = 0;
+    for _ in 0..2_000 {
+        let position = random_position(&mut rng);
+        let image = (symmetry.position)(&position);
+        let (mut history, mut image_history) = (History::default(), History::default());
+        let first_steps = StepState::new(&position)
+            .legal_actions(&history)
+            .steps()
+            .sample(&mut rng, 2);
+        for step in first_steps {
+            let end = StepState::new(&position).after_step(step).end();
+            for _ in 0..2 {
+                history.push(&end);
+                image_history.push(&(symmetry.position)(&end));
+            }
+        }
+        assert_eq!((symmetry.position)(&image), position, "twice is not at all");
+        let winner =
+            |outcome: engine::rules::Outcome| (outcome.winner == position.side(), outcome.reason);
+        let image_winner =
+            |outcome: engine::rules::Outcome| (outcome.winner == image.side(), outcome.reason);
+        assert_eq!(
+            position.outcome(&history).map(winner),
+            image.outcome(&image_history).map(image_winner)
+        );
+        let (mut state, mut image) = (StepState::new(&position), StepState::new(&image));
+        loop {
+            let legal = state.legal_actions(&history);
+            assert_eq!(image, (symmetry.state)(&state));
+            assert_eq!(
+                image.legal_actions(&image_history),
+                (symmetry.actions)(&legal),
+                "{state:?}"
+            );
+            forbidden += usize::from(state.legal_actions(&History::default()) != legal);
+            let Some(step) = legal.steps().choose(&mut rng) else {
+                break;
+            };
+            state = state.after_step(step);
+            image = image.after_step((symmetry.step)(step));
+        }
+    }
+    assert!(forbidden > 500, "{forbidden}");
+}
+
+#[test]
+fn the_mirror_commutes_with_the_rules() {
+    commutes(&MIRROR, 11);
+}
+
+#[test]
+fn exchanged_colours_commute_with_the_rules() {
+    commutes(&COLOURS, 12);
+}
+
+/// The same board, put together piece by piece.
+fn rebuilt(board: &Board) -> Board {
+    board.iter().collect()
+}
+
+#[test]
+fn incremental_boards_are_those_built_anew() {
+    let mut rng = ChaCha8Rng::seed_from_u64(13);
+    let mut captures = 0;
+    for _ in 0..20 {
+        let game = random_game(60, &mut rng);
+        let mut position = *game.start();
+        for turn in game.turns() {
+            let engine::rules::Turn::Steps(steps) = turn else {
+                position = position.after_turn_unchecked(turn);
+                continue;
+            };
+            let mut state = StepState::new(&position);
+            for &step in steps {
+                let before = *state.board();
+                state = state.after_step(step);
+                let anew = rebuilt(state.board());
+                assert_eq!(*state.board(), anew);
+                assert_eq!(state.board().key(), anew.key());
+                assert!(state.board().difference(&anew).is_empty());
+                let changed = before.difference(state.board()).count();
+                let lost = before.occupied().count() - state.board().occupied().count();
+                captures += lost;
+                // The piece leaves one square; it comes to another or is lost; or a third piece is.
+                assert!(
+                    matches!((lost, changed), (0, 2) | (1, 1) | (1, 3)),
+                    "{before:?} {step:?}"
+                );
+            }
+            position = position.after_turn_unchecked(turn);
+            assert_eq!(position, state.end());
+        }
+        assert_eq!(position, *game.position());
+        let anew = Position::new(rebuilt(position.board()), position.side()).unwrap();
+        assert_eq!(anew.key(), position.key());
+    }
+    assert!(captures > 50, "{captures}");
+}
+
+#[test]
+fn equal_ends_of_different_orders_have_one_key() {
+    let start = boards::position(Side::Gold, "Ed4 Cg2 Rh1 ra8");
+    let one = boards::state_after(&start, "Ed4n Cg2n");
+    let two = boards::state_after(&start, "Cg2n Ed4n");
+    assert_eq!(one, two);
+    assert_eq!(one.key(), two.key());
+    // What is pending tells states apart, and so do the steps used.
+    let next_to = boards::position(Side::Gold, "Ed4 rc4 Rh1 ra8");
+    let pulling = boards::state_after(&next_to, "Ed4e");
+    let moved = boards::state_after(&next_to, "Ed4n Ed5e Ee5s");
+    assert_eq!(pulling.board(), moved.board());
+    assert_ne!(pulling, moved);
+    assert_ne!(pulling.key(), moved.key());
+    assert_eq!(pulling.end().key(), moved.end().key());
+    assert_ne!(
+        start.key(),
+        Position::new(*start.board(), Side::Silver).unwrap().key()
+    );
+}
+
+#[test]
+fn history_counts_and_forgets() {
+    let position = boards::position(Side::Gold, "Ed4 Rh1 ra8");
+    let other = boards::position(Side::Silver, "Ed4 Rh1 ra8");
+    let mut history = History::default();
+    assert_eq!(history.count(&position), 0);
+    history.push(&position);
+    assert!(!history.forbids_any());
+    history.push(&position);
+    assert_eq!((history.count(&position), history.count(&other)), (2, 0));
+    assert!(history.forbids(&position) && history.forbids_any());
+    assert!(!history.forbids(&other));
+    history.pop(&position);
+    assert!(!history.forbids_any());
+    history.pop(&position);
+    history.pop(&position);
+    assert_eq!(history, History::default());
+}
