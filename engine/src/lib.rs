@@ -1,6 +1,7 @@
 //! Everything that Tusker's programs share: the rules of Arimaa, their notation, the network's encoding, the search, the
 //! network, and the files that games are kept in.
 
+pub mod encoding;
 pub mod notation;
 pub mod perft;
 pub mod rules;
