@@ -1,0 +1,331 @@
+//! The configuration of a run: one TOML file, one typed definition, read by every program.
+//!
+//! A key that is not named in the file has the value of [`Config::default`]; a key that is not known is an error, and so is a
+//! value out of its range. `configs/tiny.toml` explains every key where it stands.
+
+mod source;
+
+pub use source::{ConfigArguments, ConfigError};
+
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+
+/// Everything that a run can be told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The network's architecture.
+    pub network: NetworkConfig,
+    /// The search for one turn.
+    pub search: SearchConfig,
+    /// Self-play games.
+    pub selfplay: SelfplayConfig,
+    /// The training of a network on them.
+    pub train: TrainConfig,
+    /// The loop of generating, training and comparing.
+    #[serde(rename = "loop")]
+    pub cycle: LoopConfig,
+}
+
+/// The network's architecture: a residual tower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkConfig {
+    /// Residual blocks of two 3×3 convolutions.
+    pub blocks: u32,
+    /// Channels of the tower.
+    pub channels: u32,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self {
+            blocks: 6,
+            channels: 64,
+        }
+    }
+}
+
+/// The search for one whole turn (mode `puct`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchConfig {
+    /// Simulations a turn.
+    pub visits: u32,
+    /// PUCT's exploration factor at few visits.
+    pub exploration: f32,
+    /// The visits at which the exploration factor has grown by ln 2.
+    pub exploration_base: f32,
+    /// How much lower an unvisited step's value is assumed than its state's, times the square root of the prior already
+    /// visited.
+    pub first_play_reduction: f32,
+    /// The share of Dirichlet noise in the priors of the turn's own states, in self-play.
+    pub noise_share: f32,
+    /// The Dirichlet noise's concentration, spread over the legal actions.
+    pub noise_concentration: f32,
+    /// The search moves on to the next step once a part of the budget is used, unless complete turns hold this many visits.
+    pub min_turn_visits: u32,
+}
+
+impl Default for SearchConfig {
+    fn default() -> Self {
+        Self {
+            visits: 128,
+            exploration: 1.5,
+            exploration_base: 19_652.0,
+            first_play_reduction: 0.2,
+            noise_share: 0.25,
+            noise_concentration: 10.0,
+            min_turn_visits: 32,
+        }
+    }
+}
+
+/// Self-play games.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SelfplayConfig {
+    /// Games that each worker thread plays at once; their leaves are evaluated in common batches.
+    pub games_in_flight: u32,
+    /// The temperature at which turns are drawn from the visits at the start of a game.
+    pub temperature: f32,
+    /// The turns (of both sides) in which the temperature falls by half.
+    pub temperature_half_life: f32,
+    /// The temperature never falls below this.
+    pub final_temperature: f32,
+    /// A state's search gives a policy row only with at least this many visits.
+    pub min_target_visits: u32,
+    /// A game is recorded as unfinished after this many turns, setups included.
+    pub max_turns: u32,
+    /// Games a shard.
+    pub games_per_shard: u32,
+}
+
+impl Default for SelfplayConfig {
+    fn default() -> Self {
+        Self {
+            games_in_flight: 64,
+            temperature: 1.0,
+            temperature_half_life: 20.0,
+            final_temperature: 0.2,
+            min_target_visits: 8,
+            max_turns: 300,
+            games_per_shard: 256,
+        }
+    }
+}
+
+/// Training.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// Rows a step of the optimizer.
+    pub batch_size: u32,
+    /// The rows that are shuffled at once; two such pools are in memory, at about 400 bytes a row.
+    pub pool_rows: u32,
+    /// The step size of AdamW after the warm-up.
+    pub learning_rate: f64,
+    /// The steps in which the learning rate rises to its value.
+    pub warmup_steps: u32,
+    /// AdamW's decoupled weight decay; biases and norms are left alone.
+    pub weight_decay: f64,
+    /// The gradient's norm is clipped to this.
+    pub gradient_clip: f64,
+    /// The weight of the value's loss beside the policy's.
+    pub value_weight: f64,
+    /// The share of the search's value in the value target; the rest is the game's result.
+    pub search_value_share: f32,
+    /// The newest games that training draws its rows from.
+    pub window_games: u64,
+    /// How often a new row is drawn before the next generation, on average.
+    pub uses_per_row: f32,
+    /// Whether half of the rows, drawn at random, are mirrored.
+    pub mirror: bool,
+    /// The share of games that are never trained on, to measure losses with.
+    pub validation_share: f32,
+    /// The optimizer's steps between two checkpoints.
+    pub checkpoint_steps: u32,
+    /// The newest checkpoints that are kept.
+    pub keep_checkpoints: u32,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self {
+            batch_size: 256,
+            pool_rows: 100_000,
+            learning_rate: 1e-3,
+            warmup_steps: 100,
+            weight_decay: 1e-4,
+            gradient_clip: 5.0,
+            value_weight: 1.0,
+            search_value_share: 0.3,
+            window_games: 20_000,
+            uses_per_row: 2.0,
+            mirror: true,
+            validation_share: 0.05,
+            checkpoint_steps: 1_000,
+            keep_checkpoints: 3,
+        }
+    }
+}
+
+/// The loop of generating, training and comparing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoopConfig {
+    /// Networks to train, one after the other.
+    pub generations: u32,
+    /// Games that each network plays before the next is trained.
+    pub games_per_generation: u32,
+    /// Games of each match of a new network, one against the first network and one against `random`; 0 for no matches.
+    pub pit_games: u32,
+    /// Games of each of the last network's matches instead.
+    pub final_pit_games: u32,
+    /// Simulations a turn in those matches.
+    pub pit_visits: u32,
+}
+
+impl Default for LoopConfig {
+    fn default() -> Self {
+        Self {
+            generations: 50,
+            games_per_generation: 2_000,
+            pit_games: 200,
+            final_pit_games: 400,
+            pit_visits: 64,
+        }
+    }
+}
+
+impl Config {
+    /// Checks every value's range; the error names the key.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let Self {
+            network,
+            search,
+            selfplay,
+            train,
+            cycle,
+        } = self;
+        check("network.blocks", network.blocks, 1..=100)?;
+        check("network.channels", network.channels, 8..=2_048)?;
+
+        check("search.visits", search.visits, 1..=10_000_000)?;
+        check("search.exploration", search.exploration, 0.0..=100.0)?;
+        check(
+            "search.exploration_base",
+            search.exploration_base,
+            1.0..=1e9,
+        )?;
+        check(
+            "search.first_play_reduction",
+            search.first_play_reduction,
+            0.0..=1.0,
+        )?;
+        check("search.noise_share", search.noise_share, 0.0..=1.0)?;
+        check(
+            "search.noise_concentration",
+            search.noise_concentration,
+            0.01..=1_000.0,
+        )?;
+        check(
+            "search.min_turn_visits",
+            search.min_turn_visits,
+            1..=10_000_000,
+        )?;
+
+        check(
+            "selfplay.games_in_flight",
+            selfplay.games_in_flight,
+            1..=16_384,
+        )?;
+        check("selfplay.temperature", selfplay.temperature, 0.0..=10.0)?;
+        check(
+            "selfplay.temperature_half_life",
+            selfplay.temperature_half_life,
+            0.1..=1e6,
+        )?;
+        check(
+            "selfplay.final_temperature",
+            selfplay.final_temperature,
+            0.0..=10.0,
+        )?;
+        check(
+            "selfplay.min_target_visits",
+            selfplay.min_target_visits,
+            1..=10_000_000,
+        )?;
+        check("selfplay.max_turns", selfplay.max_turns, 3..=100_000)?;
+        check(
+            "selfplay.games_per_shard",
+            selfplay.games_per_shard,
+            1..=1_000_000,
+        )?;
+
+        check("train.batch_size", train.batch_size, 2..=1_048_576)?;
+        check("train.pool_rows", train.pool_rows, 1..=1_000_000_000)?;
+        check("train.learning_rate", train.learning_rate, 1e-9..=10.0)?;
+        check("train.warmup_steps", train.warmup_steps, 0..=10_000_000)?;
+        check("train.weight_decay", train.weight_decay, 0.0..=1.0)?;
+        check("train.gradient_clip", train.gradient_clip, 1e-6..=1e6)?;
+        check("train.value_weight", train.value_weight, 0.0..=1_000.0)?;
+        check(
+            "train.search_value_share",
+            train.search_value_share,
+            0.0..=1.0,
+        )?;
+        check("train.window_games", train.window_games, 1..=u64::MAX)?;
+        check("train.uses_per_row", train.uses_per_row, 0.01..=1_000.0)?;
+        check("train.validation_share", train.validation_share, 0.0..=0.9)?;
+        check(
+            "train.checkpoint_steps",
+            train.checkpoint_steps,
+            1..=10_000_000,
+        )?;
+        check("train.keep_checkpoints", train.keep_checkpoints, 1..=1_000)?;
+
+        check("loop.generations", cycle.generations, 1..=1_000_000)?;
+        check(
+            "loop.games_per_generation",
+            cycle.games_per_generation,
+            1..=100_000_000,
+        )?;
+        for (key, games) in [
+            ("loop.pit_games", cycle.pit_games),
+            ("loop.final_pit_games", cycle.final_pit_games),
+        ] {
+            check(key, games, 0..=1_000_000)?;
+            check_even(key, games)?;
+        }
+        check("loop.pit_visits", cycle.pit_visits, 1..=10_000_000)
+    }
+}
+
+/// Matches are made of pairs of games.
+fn check_even(key: &'static str, value: u32) -> Result<(), ConfigError> {
+    if value.is_multiple_of(2) {
+        return Ok(());
+    }
+    Err(ConfigError::OutOfRange {
+        key,
+        value: value.to_string(),
+        allowed: "an even number".into(),
+    })
+}
+
+/// A NaN is in no range.
+fn check<T: PartialOrd + std::fmt::Display + Copy>(
+    key: &'static str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::OutOfRange {
+        key,
+        value: value.to_string(),
+        allowed: format!("{} to {}", range.start(), range.end()),
+    })
+}
