@@ -9,3 +9,4 @@ pub mod perft;
 pub mod progress;
 pub mod rules;
 pub mod run;
+pub mod search;

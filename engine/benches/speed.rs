@@ -1,0 +1,91 @@
+//! How fast the rules and the search are, on one core: `cargo bench -p engine --no-default-features`.
+//!
+//! Each bench asserts what it counts.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use engine::config::SearchConfig;
+use engine::perft::{CountLine, PositionLine};
+use engine::rules::{History, Position, distinct_turns};
+use engine::search::{Search, SearchOptions};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use std::hint::black_box;
+
+const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
+
+/// How many of the oracle's positions are used.
+const COUNT: usize = 20;
+
+/// Positions with the number of their distinct turns.
+fn positions() -> Vec<(Position, u64)> {
+    let lines = POSITIONS.lines().map(|line| {
+        let position: PositionLine = serde_json::from_str(line).unwrap();
+        let counted: CountLine = serde_json::from_str(line).unwrap();
+        (position.position().unwrap(), counted.count.distinct_turns)
+    });
+    lines.filter(|(_, turns)| *turns > 0).take(COUNT).collect()
+}
+
+fn turns(criterion: &mut Criterion) {
+    let positions = positions();
+    let total: u64 = positions.iter().map(|(_, turns)| turns).sum();
+    let mut group = criterion.benchmark_group("rules");
+    group
+        .throughput(Throughput::Elements(total))
+        .sample_size(10);
+    group.bench_function("distinct turns", |bencher| {
+        bencher.iter(|| {
+            let count = |(position, _): &(Position, u64)| {
+                distinct_turns(black_box(position), &History::default()).len()
+            };
+            assert_eq!(positions.iter().map(count).sum::<usize>() as u64, total);
+        });
+    });
+    group.finish();
+}
+
+fn visits(criterion: &mut Criterion) {
+    let positions = positions();
+    let mut group = criterion.benchmark_group("search");
+    for visits in [32, 400] {
+        let options = SearchOptions::strongest(&SearchConfig::default(), visits);
+        let all = || {
+            positions
+                .iter()
+                .map(|(position, _)| search(position, options))
+                .sum::<u64>()
+        };
+        // A goal in sight or an early end saves visits: what is counted is what was done.
+        let total = all();
+        group
+            .throughput(Throughput::Elements(total))
+            .sample_size(10);
+        group.bench_function(format!("uniform, {visits} visits a turn"), |bencher| {
+            bencher.iter(|| assert_eq!(all(), total));
+        });
+    }
+    group.finish();
+}
+
+/// One turn with an evaluator that knows nothing; returns the visits that it took.
+fn search(position: &Position, options: SearchOptions) -> u64 {
+    let mut history = History::default();
+    history.push(position);
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut search = Search::new(position, &history, options).unwrap();
+    while let Some(query) = search.advance(&history, &mut random) {
+        let count = query.legal.count();
+        search
+            .answer(
+                "uniform",
+                0.5,
+                &vec![1.0 / count as f32; count],
+                &mut random,
+            )
+            .unwrap();
+    }
+    search.decision().unwrap().visits.into()
+}
+
+criterion_group!(benches, turns, visits);
+criterion_main!(benches);

@@ -1,0 +1,57 @@
+//! What a search decides.
+
+use crate::rules::{Action, Phase, Setup, Side, Square, Steps, Turn};
+use arrayvec::ArrayVec;
+
+/// What the search says of one state of the decided turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateTarget {
+    /// How many actions of the turn precede the state.
+    pub step: u8,
+    /// Simulations that went on from the state; of a proven one, all of the turn.
+    pub visits: u32,
+    /// Whether the target is a step of a proven win, and no share of visits.
+    pub proven: bool,
+    /// Their shares, or all for the proven step, over all legal actions in the order of [`crate::rules::ActionSet::in_index_order`]; they sum to 1.
+    pub policy: Vec<f32>,
+}
+
+/// A decided turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// The turn.
+    pub turn: Turn,
+    /// Its steps, or the placements of a setup, in the order that they were drawn in; an explicit end is not among them.
+    pub actions: ArrayVec<Action, 8>,
+    /// The turn's start by all simulations, or by proof: win probability of Gold.
+    pub value: f32,
+    /// The evaluator's own value of the turn's start, or the proven one where it was not asked: win probability of Gold.
+    pub own_value: f32,
+    /// Simulations.
+    pub visits: u32,
+    /// Evaluations asked for.
+    pub evaluations: u32,
+    /// The states of the turn, in order: its start, and the state after each action while the turn was not over.
+    pub targets: Vec<StateTarget>,
+}
+
+/// The turn that some actions of one side make; none where they make no whole setup.
+pub(super) fn turn_of(actions: &[Action], phase: Phase, side: Side) -> Option<Turn> {
+    Some(match phase {
+        Phase::Setup => {
+            let placed = actions.iter().filter_map(|action| match action {
+                Action::Place(square) => Some(*square),
+                _ => None,
+            });
+            let squares: ArrayVec<Square, 8> = placed.collect();
+            Turn::Setup(Setup::from_placements(&squares.into_inner().ok()?, side)?)
+        }
+        Phase::Play => {
+            let stepped = actions.iter().filter_map(|action| match action {
+                Action::Step(step) => Some(*step),
+                _ => None,
+            });
+            Turn::Steps(stepped.collect::<Steps>())
+        }
+    })
+}

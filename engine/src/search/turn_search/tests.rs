@@ -1,0 +1,319 @@
+//! Tests of the search for a turn.
+
+use super::super::Uniform;
+use super::*;
+use crate::config::SearchConfig;
+use crate::rules::{Board, Game, Piece, Side, Square, Turn};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+fn options(visits: u32) -> SearchOptions {
+    SearchOptions::strongest(&SearchConfig::default(), visits)
+}
+
+fn exploring(visits: u32) -> SearchOptions {
+    SearchOptions {
+        visits,
+        ..SearchOptions::exploring(&SearchConfig::default(), 1.0)
+    }
+}
+
+fn position(side: Side, pieces: &[(&str, char)]) -> Position {
+    let pieces = pieces.iter().map(|(square, letter)| {
+        (
+            square.parse::<Square>().unwrap(),
+            Piece::from_letter(*letter).unwrap(),
+        )
+    });
+    Position::new(pieces.collect::<Board>(), side).unwrap()
+}
+
+/// Answers as [`Uniform`] does until the turn is decided.
+fn answer_all(search: &mut Search, history: &History, rng: &mut ChaCha8Rng) {
+    while let Some(query) = search.advance(history, rng) {
+        let count = query.legal.count();
+        search
+            .answer("test", 0.5, &vec![1.0 / count as f32; count], rng)
+            .unwrap();
+    }
+}
+
+fn decide(position: &Position, options: SearchOptions, seed: u64) -> Decision {
+    let mut history = History::default();
+    history.push(position);
+    search_turn(
+        &mut Uniform,
+        position,
+        &history,
+        options,
+        &mut ChaCha8Rng::seed_from_u64(seed),
+    )
+    .unwrap()
+}
+
+#[test]
+fn whole_games_are_legal_and_their_targets_fit() {
+    for seed in 0..20 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut game = Game::new();
+        let mut search: Option<Search> = None;
+        // Few visits end inside the first step, more at different depths.
+        let options = exploring([1, 2, 5, 16, 40][seed as usize % 5]);
+        while game.outcome().is_none() && game.turns().len() < 60 {
+            let (position, history) = (*game.position(), game.history().clone());
+            let search = match &mut search {
+                Some(search) => {
+                    search.restart(&position, &history, options).unwrap();
+                    search
+                }
+                None => search.insert(Search::new(&position, &history, options).unwrap()),
+            };
+            answer_all(search, &history, &mut rng);
+            let decision = search.decision().unwrap();
+            check_targets(&decision, &position, &history);
+            game.play(&decision.turn).unwrap();
+        }
+    }
+}
+
+fn check_targets(decision: &Decision, position: &Position, history: &History) {
+    let mut state = StepState::new(position);
+    let mut targets = decision.targets.iter().peekable();
+    for step in 0..=decision.actions.len() {
+        if let Some(target) = targets.next_if(|target| usize::from(target.step) == step) {
+            assert_eq!(target.policy.len(), state.legal_actions(history).count());
+            assert!((target.policy.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+        if let Some(action) = decision.actions.get(step) {
+            state = state.after(*action);
+        }
+    }
+    assert!(targets.next().is_none());
+    assert!((0.0..=1.0).contains(&decision.value));
+}
+
+/// The winner at the end of a decided turn.
+fn winner(position: &Position, decision: &Decision) -> Option<Side> {
+    let end = position
+        .after_turn(&decision.turn, &History::default())
+        .unwrap();
+    end.outcome_on_board().map(|outcome| outcome.winner)
+}
+
+#[test]
+fn a_rabbit_that_can_walk_to_its_goal_does_so_unasked() {
+    let gold = position(
+        Side::Gold,
+        &[("d6", 'R'), ("a1", 'R'), ("h2", 'r'), ("e5", 'c')],
+    );
+    for (position, side, value) in [
+        (gold, Side::Gold, 1.0),
+        (gold.swap_colours(), Side::Silver, 0.0),
+    ] {
+        let decision = decide(&position, exploring(64), 1);
+        assert_eq!(winner(&position, &decision), Some(side));
+        assert_eq!(
+            (decision.value, decision.visits, decision.evaluations),
+            (value, 0, 0)
+        );
+        // The two steps of the run, and the end of the turn behind them.
+        let mut state = StepState::new(&position);
+        let wanted = decision.actions.iter().copied().chain([Action::End]);
+        assert_eq!(decision.targets.len(), 3);
+        for (target, wanted) in decision.targets.iter().zip(wanted) {
+            assert!(target.proven);
+            let legal = state.legal_actions(&History::default());
+            let chosen = legal
+                .in_index_order(side)
+                .zip(&target.policy)
+                .filter(|(_, share)| **share > 0.0);
+            assert_eq!(chosen.collect::<Vec<_>>(), [(wanted, &1.0)]);
+            state = state.after(wanted);
+        }
+    }
+}
+
+#[test]
+fn a_goal_behind_one_step_of_search_is_found() {
+    // The cat must make way first, and the search find that.
+    let gold = position(
+        Side::Gold,
+        &[
+            ("a7", 'R'),
+            ("a8", 'c'),
+            ("b8", 'D'),
+            ("b7", 'r'),
+            ("h1", 'R'),
+            ("h7", 'r'),
+        ],
+    );
+    let gold = Position::new(*gold.board(), Side::Gold).unwrap();
+    assert_eq!(goal_run(&StepState::new(&gold)), None);
+    for (position, side) in [(gold, Side::Gold), (gold.swap_colours(), Side::Silver)] {
+        let decision = decide(&position, options(400), 1);
+        assert_eq!(winner(&position, &decision), Some(side), "{decision:?}");
+        assert_eq!(decision.value, if side == Side::Gold { 1.0 } else { 0.0 });
+    }
+}
+
+#[test]
+fn a_turn_that_lets_the_enemy_walk_to_its_goal_is_avoided() {
+    // Only the dog on b3 keeps the rabbit on a3 from its goal, by freezing it.
+    let gold = position(
+        Side::Gold,
+        &[
+            ("b3", 'D'),
+            ("h1", 'R'),
+            ("g2", 'C'),
+            ("a3", 'r'),
+            ("h8", 'r'),
+        ],
+    );
+    for seed in 0..8 {
+        let decision = decide(&gold, options(600), seed);
+        let end = gold
+            .after_turn(&decision.turn, &History::default())
+            .unwrap();
+        assert_eq!(goal_run(&StepState::new(&end)), None, "{decision:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_decides_the_same() {
+    let position = Position::INITIAL;
+    assert_eq!(
+        decide(&position, exploring(64), 7),
+        decide(&position, exploring(64), 7)
+    );
+    let turns: Vec<Turn> = (0..8)
+        .map(|seed| decide(&position, exploring(64), seed).turn)
+        .collect();
+    assert!(turns.iter().any(|turn| *turn != turns[0]));
+}
+
+#[test]
+fn step_orders_merge_and_the_budget_is_kept() {
+    let position = position(
+        Side::Gold,
+        &[
+            ("a1", 'R'),
+            ("h1", 'R'),
+            ("a8", 'r'),
+            ("h8", 'r'),
+            ("d4", 'E'),
+        ],
+    );
+    let mut history = History::default();
+    history.push(&position);
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let options = SearchOptions {
+        min_turn_visits: 1,
+        ..options(2_000)
+    };
+    let mut search = Search::new(&position, &history, options).unwrap();
+    answer_all(&mut search, &history, &mut rng);
+    let decision = search.decision().unwrap();
+    assert_eq!(decision.visits, 2_000);
+    assert_eq!(
+        search.tree.len() as u32,
+        decision.evaluations,
+        "nothing is over, and nothing is evaluated twice"
+    );
+    let parents = search.tree.visited_edges();
+    assert!(
+        parents > search.tree.len(),
+        "{parents} edges lead to {} nodes",
+        search.tree.len()
+    );
+    let flow = Flow::below(&search.tree, search.root);
+    assert!(
+        (flow
+            .arrivals()
+            .iter()
+            .map(|arrival| arrival.mass)
+            .sum::<f64>()
+            - 1.0)
+            .abs()
+            < 1e-9
+    );
+}
+
+#[test]
+fn noise_stays_in_the_roots_turn() {
+    let mut history = History::default();
+    let start = position(
+        Side::Gold,
+        &[("a1", 'R'), ("a8", 'r'), ("d4", 'E'), ("e7", 'c')],
+    );
+    history.push(&start);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut search = Search::new(&start, &history, exploring(2_000)).unwrap();
+    answer_all(&mut search, &history, &mut rng);
+    let (mut of_turn, mut beyond) = (0, 0);
+    for node in search
+        .tree
+        .node_ids()
+        .filter(|&node| search.tree.node(node).kind == NodeKind::Open)
+    {
+        let edges = search.tree.edges(node);
+        let even = edges
+            .iter()
+            .all(|edge| edge.prior == 1.0 / edges.len() as f32);
+        if search.is_of_root_turn(node) {
+            of_turn += 1;
+            assert!(
+                !even || edges.len() == 1,
+                "no noise in {:?}",
+                search.tree.node(node).state
+            );
+        } else {
+            beyond += 1;
+            assert!(even, "noise in {:?}", search.tree.node(node).state);
+        }
+    }
+    assert!(of_turn > 50 && beyond > 1_000, "{of_turn} {beyond}");
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
+    let mut history = History::default();
+    history.push(&Position::INITIAL);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut search = Search::new(&Position::INITIAL, &history, options(8)).unwrap();
+    let count = search.advance(&history, &mut rng).unwrap().legal.count();
+    let good = vec![1.0 / count as f32; count];
+    let mut negative = good.clone();
+    negative[0] = -0.5;
+    let nan = vec![f32::NAN; count];
+    for (value, priors, part) in [
+        (f32::NAN, &good, "value NaN"),
+        (1.5, &good, "value 1.5"),
+        (0.5, &nan, "prior NaN"),
+        (0.5, &negative, "prior -0.5"),
+        (0.5, &good[1..].to_vec(), "15 priors came for 16"),
+        (0.5, &vec![0.0; count], "sum to 0"),
+    ] {
+        let message = search
+            .answer("bad", value, priors, &mut rng)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.starts_with("bad: ") && message.contains(part),
+            "{message}"
+        );
+    }
+    search.answer("good", 0.5, &good, &mut rng).unwrap();
+    assert_eq!(search.evaluations, 1);
+}
+
+#[test]
+fn a_game_that_is_over_and_an_empty_budget_are_errors() {
+    let over = position(Side::Silver, &[("d8", 'R'), ("h7", 'r')]);
+    let history = History::default();
+    let error = Search::new(&over, &history, options(8))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("the game is over"), "{error}");
+    let error = Search::new(&Position::INITIAL, &history, options(0)).unwrap_err();
+    assert!(matches!(error, SearchError::NoVisits));
+}
