@@ -4,6 +4,8 @@
 pub mod config;
 pub mod encoding;
 pub mod files;
+#[cfg(feature = "torch")]
+pub mod network;
 pub mod notation;
 pub mod perft;
 pub mod progress;

@@ -1,0 +1,88 @@
+//! Rows and masks as tensors: the bits travel to the device and are unpacked there.
+
+use super::NetworkError;
+use super::layers::channels_last;
+use crate::encoding::{CHANNELS, InputRow, LegalMask, PLANES, SCALARS};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Unpacks rows to `[batch, CHANNELS, 8, 8]`, float, on a device, with the channels together in memory.
+pub fn unpack_rows(rows: &[InputRow], device: Device) -> Result<Tensor, NetworkError> {
+    let batch = rows.len() as i64;
+    let planes: Vec<i64> = rows
+        .iter()
+        .flat_map(|row| row.planes.map(|set| set as i64))
+        .collect();
+    let scalars: Vec<f32> = rows.iter().flat_map(|row| row.scalars).collect();
+    let planes = unpack_bits(&planes, PLANES, device)?.f_to_kind(Kind::Float)?;
+    let scalars = Tensor::f_from_slice(&scalars)?
+        .f_to_device(device)?
+        .f_view([batch, SCALARS as i64, 1])?
+        .f_expand([batch, SCALARS as i64, 64], false)?;
+    let unpacked = Tensor::f_cat(&[planes, scalars], 1)?.f_view([batch, CHANNELS as i64, 8, 8])?;
+    Ok(channels_last(&unpacked)?)
+}
+
+/// Unpacks masks to `[batch, 321]`, bool, on a device.
+pub fn unpack_masks(masks: &[LegalMask], device: Device) -> Result<Tensor, NetworkError> {
+    let batch = masks.len() as i64;
+    let squares: Vec<i64> = masks
+        .iter()
+        .flat_map(|mask| mask.squares.map(|set| set as i64))
+        .collect();
+    let ends: Vec<bool> = masks.iter().map(|mask| mask.end).collect();
+    let squares = unpack_bits(&squares, 5, device)?
+        .f_to_kind(Kind::Bool)?
+        .f_view([batch, 5 * 64])?;
+    let ends = Tensor::f_from_slice(&ends)?
+        .f_to_device(device)?
+        .f_view([batch, 1])?;
+    Ok(Tensor::f_cat(&[squares, ends], 1)?)
+}
+
+/// `[batch, sets, 64]` numbers 0 and 1 from `batch * sets` bitboards.
+fn unpack_bits(sets: &[i64], sets_each: usize, device: Device) -> Result<Tensor, TchError> {
+    let sets =
+        Tensor::f_from_slice(sets)?
+            .f_to_device(device)?
+            .f_view([-1, sets_each as i64, 1])?;
+    let squares = Tensor::f_arange(64, (Kind::Int64, device))?;
+    // The shift is arithmetic, but only its lowest bit is looked at.
+    let one = Tensor::f_ones([1], (Kind::Int64, device))?;
+    sets.f_bitwise_right_shift(&squares)?
+        .f_bitwise_and_tensor(&one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::samples::random_states;
+    use crate::encoding::{POLICY_SIZE, encode};
+
+    #[test]
+    fn tensors_hold_what_rows_and_masks_say() {
+        let samples = random_states(4, 200);
+        let rows: Vec<_> = samples
+            .iter()
+            .map(|sample| encode(&sample.state, 1))
+            .collect();
+        let planes = unpack_rows(&rows, Device::Cpu).unwrap();
+        assert_eq!(planes.size(), [200, CHANNELS as i64, 8, 8]);
+        let planes = Vec::<f32>::try_from(planes.contiguous().view([-1])).unwrap();
+        let mut expected = vec![0.0; CHANNELS * 64];
+        for (row, planes) in rows.iter().zip(planes.chunks_exact(CHANNELS * 64)) {
+            row.write_planes(&mut expected);
+            assert_eq!(planes, expected);
+        }
+
+        let masks: Vec<_> = samples
+            .iter()
+            .map(|sample| LegalMask::new(&sample.legal, sample.state.side()))
+            .collect();
+        let unpacked = unpack_masks(&masks, Device::Cpu).unwrap();
+        assert_eq!(unpacked.size(), [200, POLICY_SIZE as i64]);
+        let unpacked = Vec::<bool>::try_from(unpacked.view([-1])).unwrap();
+        for (mask, unpacked) in masks.iter().zip(unpacked.chunks_exact(POLICY_SIZE)) {
+            assert!((0..POLICY_SIZE).all(|index| mask.contains(index) == unpacked[index]));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! How the layers are wired: one definition for the form that is trained and the form that plays.
+
+use super::architecture::Role;
+use super::layers::{Builder, Convolution, Folded, Linear, Mode, Normed, cast, linear, pool};
+use super::{Architecture, NetworkError};
+use crate::encoding::CHANNELS;
+use tch::{Kind, TchError, Tensor};
+
+/// Numbers between the value head's two linear layers.
+const VALUE_HIDDEN: i64 = 64;
+
+/// How much smaller than usual the heads' last weights start: a new network knows little and says so.
+const LAST_GAIN: f64 = 0.1;
+
+/// Pooled maxima are large and not normed: their weights start smaller.
+const POOLING_GAIN: f64 = 0.3;
+
+/// What a network says of a batch.
+#[derive(Debug)]
+pub struct Outputs {
+    /// The policy's logits, legal or not: `[batch, 321]`, float.
+    pub policy: Tensor,
+    /// The logit of the mover's win probability: `[batch]`, float.
+    pub value_logit: Tensor,
+}
+
+#[derive(Debug)]
+struct Block<C> {
+    first: C,
+    second: C,
+    /// `[channels, 2 * channels]`.
+    pooling: Option<Tensor>,
+}
+
+/// All layers of a network; `C` is the form of its convolutions.
+#[derive(Debug)]
+pub(super) struct Body<C> {
+    input: C,
+    blocks: Vec<Block<C>>,
+    policy: C,
+    /// Steps in four directions, and placements: `[5, channels, 1, 1]`.
+    policy_squares: Linear,
+    policy_end: Linear,
+    value: C,
+    value_hidden: Linear,
+    value_output: Linear,
+}
+
+impl Body<Normed> {
+    /// Builds the layers of an architecture; the order of the tensors is part of the seeded initialisation.
+    pub(super) fn new(
+        architecture: Architecture,
+        builder: &mut Builder,
+    ) -> Result<Self, NetworkError> {
+        let channels = i64::from(architecture.channels);
+        let tower = (channels, channels);
+        let input = Normed::new(builder, "input", (CHANNELS as i64, channels), 3)?;
+        let blocks = (0..architecture.blocks)
+            .map(|index| {
+                let name = |part: &str| format!("blocks.{index}.{part}");
+                let pooling = match Architecture::pools(index) {
+                    true => Some(builder.tensor(
+                        name("pooling.weight"),
+                        &[channels, 2 * channels],
+                        Role::Weight { gain: POOLING_GAIN },
+                    )?),
+                    false => None,
+                };
+                Ok(Block {
+                    first: Normed::new(builder, &name("first"), tower, 3)?,
+                    second: Normed::new(builder, &name("second"), tower, 3)?,
+                    pooling,
+                })
+            })
+            .collect::<Result<_, NetworkError>>()?;
+        let pooled = 2 * channels;
+        Ok(Self {
+            input,
+            blocks,
+            policy: Normed::new(builder, "policy", tower, 1)?,
+            policy_squares: Linear::new(
+                builder,
+                "policy.squares",
+                &[5, channels, 1, 1],
+                LAST_GAIN,
+            )?,
+            policy_end: Linear::new(builder, "policy.end", &[1, pooled], LAST_GAIN)?,
+            value: Normed::new(builder, "value", tower, 1)?,
+            value_hidden: Linear::new(builder, "value.hidden", &[VALUE_HIDDEN, pooled], 1.0)?,
+            value_output: Linear::new(builder, "value.output", &[1, VALUE_HIDDEN], LAST_GAIN)?,
+        })
+    }
+
+    /// The same network with its norms folded into the convolutions, computed in float and then cast to `kind`. What follows
+    /// the heads' pooling stays float. Shares no storage with this one.
+    pub(super) fn fold(&self, kind: Kind) -> Result<Body<Folded>, TchError> {
+        let blocks = self
+            .blocks
+            .iter()
+            .map(|block| {
+                let pooling = block.pooling.as_ref().map(|pooling| {
+                    // Pooling is added before the second norm.
+                    let factor = block.second.factor()?.f_view([-1, 1])?;
+                    cast(&pooling.f_mul(&factor)?, kind)
+                });
+                Ok(Block {
+                    first: block.first.fold(kind)?,
+                    second: block.second.fold(kind)?,
+                    pooling: pooling.transpose()?,
+                })
+            })
+            .collect::<Result<_, TchError>>()?;
+        Ok(Body {
+            input: self.input.fold(kind)?,
+            blocks,
+            policy: self.policy.fold(kind)?,
+            policy_squares: self.policy_squares.cast(kind)?,
+            policy_end: self.policy_end.cast(Kind::Float)?,
+            value: self.value.fold(kind)?,
+            value_hidden: self.value_hidden.cast(Kind::Float)?,
+            value_output: self.value_output.cast(Kind::Float)?,
+        })
+    }
+}
+
+impl<C: Convolution> Body<C> {
+    /// Evaluates `[batch, CHANNELS, 8, 8]`.
+    pub(super) fn forward(&self, planes: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
+        let mut tower = self.input.apply(planes, None, mode)?.f_relu_()?;
+        for block in &self.blocks {
+            tower = block.forward(&tower, mode)?;
+        }
+        Ok(Outputs {
+            policy: self.policy(&tower, mode)?,
+            value_logit: self.value(&tower, mode)?,
+        })
+    }
+
+    fn policy(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
+        let features = self.policy.apply(tower, None, mode)?.f_relu_()?;
+        let squares = self.policy_squares.apply_to_squares(&features)?;
+        let squares = squares.f_to_kind(Kind::Float)?.f_reshape([-1, 5 * 64])?;
+        let end = self
+            .policy_end
+            .apply(&pool(&features)?.f_to_kind(Kind::Float)?)?;
+        Tensor::f_cat(&[squares, end], 1)
+    }
+
+    fn value(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
+        let features = self.value.apply(tower, None, mode)?.f_relu_()?;
+        let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
+        let hidden = self.value_hidden.apply(&pooled)?.f_relu_()?;
+        self.value_output.apply(&hidden)?.f_squeeze_dim(1)
+    }
+}
+
+impl<C: Convolution> Block<C> {
+    fn forward(&self, input: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
+        let middle = self.first.apply(input, None, mode)?.f_relu_()?;
+        let shift = match &self.pooling {
+            Some(weight) => Some(linear(&pool(&middle)?, weight, None)?),
+            None => None,
+        };
+        let mut result = self.second.apply(&middle, shift.as_ref(), mode)?;
+        result.f_add_(input)?.f_relu_()
+    }
+}

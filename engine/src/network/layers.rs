@@ -1,0 +1,255 @@
+//! The layers that a network is built of, in the form that is trained and in the form that plays.
+
+use super::NetworkError;
+use super::architecture::{Role, TensorSpec};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// What batch norm adds to the variance.
+const NORM_EPSILON: f64 = 1e-5;
+
+/// The share of each training batch's statistics in the running ones.
+const NORM_MOMENTUM: f64 = 0.1;
+
+/// Whether a forward pass uses the batch's own statistics (and updates the running ones) or the running ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Training,
+    Evaluation,
+}
+
+/// Makes a network's tensors, one after the other, and keeps the list of them.
+pub(super) struct Builder<'a> {
+    make: &'a mut dyn FnMut(&TensorSpec) -> Result<Tensor, NetworkError>,
+    pub(super) tensors: Vec<(TensorSpec, Tensor)>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(
+        make: &'a mut dyn FnMut(&TensorSpec) -> Result<Tensor, NetworkError>,
+    ) -> Self {
+        Self {
+            make,
+            tensors: Vec::new(),
+        }
+    }
+
+    /// Makes one tensor. The list's tensor and the returned one are the same storage.
+    pub(super) fn tensor(
+        &mut self,
+        name: String,
+        shape: &[i64],
+        role: Role,
+    ) -> Result<Tensor, NetworkError> {
+        let spec = TensorSpec {
+            name,
+            shape: shape.to_vec(),
+            role,
+        };
+        let tensor = (self.make)(&spec)?;
+        self.tensors.push((spec, tensor.shallow_clone()));
+        Ok(tensor)
+    }
+}
+
+/// A convolution that keeps the board's size, in either form.
+pub(super) trait Convolution {
+    /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`; `shift` (`[batch, outputs]`) is added to the convolution's result,
+    /// before the norm.
+    fn apply(&self, input: &Tensor, shift: Option<&Tensor>, mode: Mode)
+    -> Result<Tensor, TchError>;
+}
+
+/// A convolution and its batch norm, as they are trained.
+#[derive(Debug)]
+pub(super) struct Normed {
+    weight: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+}
+
+impl Normed {
+    /// A convolution of `size`×`size`.
+    pub(super) fn new(
+        builder: &mut Builder,
+        name: &str,
+        (inputs, outputs): (i64, i64),
+        size: i64,
+    ) -> Result<Self, NetworkError> {
+        let mut norm =
+            |part: &str, role| builder.tensor(format!("{name}.norm.{part}"), &[outputs], role);
+        let (scale, bias) = (norm("weight", Role::Scale)?, norm("bias", Role::Bias)?);
+        let (mean, variance) = (norm("mean", Role::Mean)?, norm("variance", Role::Variance)?);
+        let weight = builder.tensor(
+            format!("{name}.weight"),
+            &[outputs, inputs, size, size],
+            Role::Weight { gain: 1.0 },
+        )?;
+        Ok(Self {
+            weight,
+            scale,
+            bias,
+            mean,
+            variance,
+        })
+    }
+
+    /// What the norm multiplies the convolution's result with, in evaluation: `[outputs]`.
+    pub(super) fn factor(&self) -> Result<Tensor, TchError> {
+        let deviation = self.variance.f_add_scalar(NORM_EPSILON)?.f_sqrt()?;
+        self.scale.f_div(&deviation)
+    }
+
+    /// The same convolution with its norm folded in, computing with `kind`.
+    pub(super) fn fold(&self, kind: Kind) -> Result<Folded, TchError> {
+        let factor = self.factor()?;
+        let weight = self.weight.f_mul(&factor.f_view([-1, 1, 1, 1])?)?;
+        let bias = self.bias.f_sub(&self.mean.f_mul(&factor)?)?;
+        Ok(Folded {
+            weight: channels_last(&weight.f_to_kind(kind)?)?,
+            bias: bias.f_to_kind(kind)?,
+        })
+    }
+}
+
+impl Convolution for Normed {
+    fn apply(
+        &self,
+        input: &Tensor,
+        shift: Option<&Tensor>,
+        mode: Mode,
+    ) -> Result<Tensor, TchError> {
+        let mut result = convolve(input, &self.weight, None)?;
+        if let Some(shift) = shift {
+            result = result.f_add(&shift.f_view(spread(shift))?)?;
+        }
+        result.f_batch_norm(
+            Some(&self.scale),
+            Some(&self.bias),
+            Some(&self.mean),
+            Some(&self.variance),
+            mode == Mode::Training,
+            NORM_MOMENTUM,
+            NORM_EPSILON,
+            true,
+        )
+    }
+}
+
+/// A convolution with its batch norm folded in.
+#[derive(Debug)]
+pub(super) struct Folded {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl Convolution for Folded {
+    fn apply(&self, input: &Tensor, shift: Option<&Tensor>, _: Mode) -> Result<Tensor, TchError> {
+        let mut result = convolve(input, &self.weight, Some(&self.bias))?;
+        match shift {
+            Some(shift) => result.f_add_(&shift.f_view(spread(shift))?),
+            None => Ok(result),
+        }
+    }
+}
+
+/// Weights and a bias: a linear layer, or a convolution of 1×1 without a norm.
+#[derive(Debug)]
+pub(super) struct Linear {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl Linear {
+    /// The shape's first number counts the outputs.
+    pub(super) fn new(
+        builder: &mut Builder,
+        name: &str,
+        shape: &[i64],
+        gain: f64,
+    ) -> Result<Self, NetworkError> {
+        Ok(Self {
+            weight: builder.tensor(format!("{name}.weight"), shape, Role::Weight { gain })?,
+            bias: builder.tensor(format!("{name}.bias"), &shape[..1], Role::Bias)?,
+        })
+    }
+
+    /// `[batch, inputs]` to `[batch, outputs]`.
+    pub(super) fn apply(&self, input: &Tensor) -> Result<Tensor, TchError> {
+        linear(input, &self.weight, Some(&self.bias))
+    }
+
+    /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`.
+    pub(super) fn apply_to_squares(&self, input: &Tensor) -> Result<Tensor, TchError> {
+        convolve(input, &self.weight, Some(&self.bias))
+    }
+
+    /// A copy that computes with `kind`.
+    pub(super) fn cast(&self, kind: Kind) -> Result<Self, TchError> {
+        Ok(Self {
+            weight: cast(&self.weight, kind)?,
+            bias: cast(&self.bias, kind)?,
+        })
+    }
+}
+
+/// A copy of a tensor, as `kind`.
+pub(super) fn cast(tensor: &Tensor, kind: Kind) -> Result<Tensor, TchError> {
+    tensor
+        .f_detach()?
+        .f_to_device_(tensor.device(), kind, false, true)
+}
+
+/// The same tensor `[a, channels, b, c]` with the channels together in memory.
+pub(super) fn channels_last(tensor: &Tensor) -> Result<Tensor, TchError> {
+    tensor
+        .f_permute([0, 2, 3, 1])?
+        .f_contiguous()?
+        .f_permute([0, 3, 1, 2])
+}
+
+/// The mean and the maximum of each channel over the board: `[batch, channels, 8, 8]` to `[batch, 2 * channels]`.
+pub(super) fn pool(input: &Tensor) -> Result<Tensor, TchError> {
+    let mean = input.f_mean_dim([2i64, 3].as_slice(), false, None)?;
+    let maximum = input.f_amax([2, 3], false)?;
+    Tensor::f_cat(&[mean, maximum], 1)
+}
+
+/// `[batch, inputs]` to `[batch, outputs]` with weights `[outputs, inputs]`.
+pub(super) fn linear(
+    input: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+) -> Result<Tensor, TchError> {
+    if !computes_with_onednn(input) {
+        return input.f_linear(weight, bias);
+    }
+    let square = |tensor: &Tensor| tensor.f_unsqueeze(2)?.f_unsqueeze(3);
+    convolve(&square(input)?, &square(weight)?, bias)?.f_flatten(1, 3)
+}
+
+/// A convolution that keeps the board's size.
+///
+/// On a CPU oneDNN is called by its name, for linear layers too: then what it says of a row is the same to the last bit
+/// whatever else is in the batch, and games do not depend on how their evaluations were grouped. Left to choose, libtorch
+/// takes other ways for batches below 16 rows, and MKL's matrix products treat the last one to three rows differently.
+fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor, TchError> {
+    let padding = weight.size4()?.2 / 2;
+    let (padding, one) = ([padding, padding], [1, 1]);
+    if computes_with_onednn(input) {
+        input.f_mkldnn_convolution(weight, bias, padding, one, one, 1)
+    } else {
+        input.f_conv2d(weight, bias, one, padding, one, 1)
+    }
+}
+
+fn computes_with_onednn(input: &Tensor) -> bool {
+    input.device() == Device::Cpu && tch::utils::has_mkldnn()
+}
+
+/// The shape in which `[batch, channels]` is added to every square.
+fn spread(tensor: &Tensor) -> [i64; 4] {
+    let size = tensor.size();
+    [size[0], size[1], 1, 1]
+}

@@ -1,0 +1,30 @@
+//! The policy/value network on libtorch: its architecture, its weights file, the devices, and the evaluator for the search.
+//!
+//! The network is a residual tower over the planes of [`encoding`](crate::encoding): a 3×3 convolution, then blocks of two 3×3
+//! convolutions with batch norm and ReLU. In every second block (the second, the fourth, …) the mean and the maximum of each
+//! channel over the board, passed through a linear layer, are added before the second norm, so that what happens on one wing
+//! is known on the other (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
+//! read the tower: the policy's 321 logits, and the logit of the mover's win probability.
+//!
+//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the device's fast type, and plays.
+//! Everything that touches a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
+//! evaluator sets it itself, a caller of [`Network::forward_eval`] may want to.
+
+mod architecture;
+mod batch;
+mod body;
+mod device;
+mod error;
+mod evaluator;
+mod file;
+mod layers;
+mod model;
+
+pub use architecture::Architecture;
+pub use batch::{unpack_masks, unpack_rows};
+pub use body::Outputs;
+pub use device::{Device, DeviceParseError, set_single_threaded};
+pub use error::NetworkError;
+pub use evaluator::{NetworkEvaluator, Precision};
+pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
+pub use model::{Network, Parameter};

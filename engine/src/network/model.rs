@@ -1,0 +1,390 @@
+//! A network as it is trained: named tensors, and the two ways forward.
+
+use super::architecture::{Role, TensorSpec};
+use super::body::Body;
+use super::layers::{Builder, Mode, Normed};
+use super::{Architecture, NetworkError, Outputs};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+use tch::{Device, Kind, Tensor};
+
+/// A policy/value network with float tensors.
+///
+/// Its tensors are changed in place (`f_copy_`, `f_add_`, …, under `no_grad`), never replaced.
+#[derive(Debug)]
+pub struct Network {
+    architecture: Architecture,
+    device: Device,
+    pub(super) body: Body<Normed>,
+    tensors: Vec<(TensorSpec, Tensor)>,
+}
+
+/// A trained tensor of a [`Network`].
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter<'a> {
+    /// Its name in the weights file.
+    pub name: &'a str,
+    /// The tensor itself.
+    pub tensor: &'a Tensor,
+    /// Whether weight decay applies: to weights, not to biases and norms.
+    pub decay: bool,
+}
+
+impl Network {
+    /// A new network on the CPU. Equal seeds make equal networks.
+    pub fn new(architecture: Architecture, seed: u64) -> Result<Self, NetworkError> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        Self::build(architecture, Device::Cpu, |spec| {
+            let numbers = initial_numbers(spec, &mut random);
+            Ok(Tensor::f_from_slice(&numbers)?.f_view(spec.shape.as_slice())?)
+        })
+    }
+
+    /// A network whose tensors `make` makes, on `device`.
+    pub(super) fn build(
+        architecture: Architecture,
+        device: Device,
+        mut make: impl FnMut(&TensorSpec) -> Result<Tensor, NetworkError>,
+    ) -> Result<Self, NetworkError> {
+        architecture.check()?;
+        let mut builder = Builder::new(&mut make);
+        let body = Body::new(architecture, &mut builder)?;
+        Ok(Self {
+            architecture,
+            device,
+            tensors: builder.tensors,
+            body,
+        })
+    }
+
+    /// A copy on a device, which may be this one's own. The copy's tensors need no gradient.
+    pub fn to_device(&self, device: Device) -> Result<Self, NetworkError> {
+        let mut tensors = self.tensors.iter();
+        Self::build(self.architecture, device, |spec| {
+            let (_, tensor) = tensors
+                .next()
+                .ok_or_else(|| NetworkError::Torch(format!("there is no {}", spec.name)))?;
+            let moved = tensor
+                .f_detach()?
+                .f_to_device_(device, Kind::Float, false, true)?;
+            Ok(moved)
+        })
+    }
+
+    /// A copy on the same device.
+    pub fn copy(&self) -> Result<Self, NetworkError> {
+        self.to_device(self.device)
+    }
+
+    /// The sizes.
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
+    /// Where the tensors are.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The trained tensors, always in the same order.
+    pub fn parameters(&self) -> impl Iterator<Item = Parameter<'_>> {
+        self.tensors
+            .iter()
+            .filter(|(spec, _)| spec.role.trained())
+            .map(|(spec, tensor)| Parameter {
+                name: &spec.name,
+                tensor,
+                decay: matches!(spec.role, Role::Weight { .. }),
+            })
+    }
+
+    /// The names and tensors that training updates without gradients: the norms' running means and variances.
+    pub fn buffers(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.tensors
+            .iter()
+            .filter(|(spec, _)| !spec.role.trained())
+            .map(|(spec, tensor)| (spec.name.as_str(), tensor))
+    }
+
+    /// All tensors with what they are, in the order of the layers.
+    pub(super) fn tensors(&self) -> &[(TensorSpec, Tensor)] {
+        &self.tensors
+    }
+
+    /// How many numbers are trained.
+    pub fn parameter_count(&self) -> usize {
+        let trained = self.tensors.iter().filter(|(spec, _)| spec.role.trained());
+        trained.map(|(spec, _)| spec.len()).sum()
+    }
+
+    /// Says whether gradients are kept for the trained tensors.
+    pub fn set_requires_grad(&self, required: bool) -> Result<(), NetworkError> {
+        for parameter in self.parameters() {
+            let _ = parameter.tensor.f_set_requires_grad(required)?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the batch's own statistics, and updates the norms'
+    /// running ones.
+    pub fn forward_train(&mut self, planes: &Tensor) -> Result<Outputs, NetworkError> {
+        Ok(self.body.forward(planes, Mode::Training)?)
+    }
+
+    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics.
+    pub fn forward_eval(&self, planes: &Tensor) -> Result<Outputs, NetworkError> {
+        Ok(self.body.forward(planes, Mode::Evaluation)?)
+    }
+
+    /// The network that says of a mirrored row what this one says of the row.
+    #[cfg(test)]
+    pub(super) fn mirrored(&self) -> Self {
+        let mut tensors = self.tensors.iter();
+        Self::build(self.architecture, self.device, |spec| {
+            let (_, tensor) = tensors.next().unwrap();
+            let mut tensor = super::layers::cast(tensor, Kind::Float)?;
+            if spec.shape.len() == 4 {
+                tensor = tensor.f_flip([3])?.f_contiguous()?;
+            }
+            if spec.name.starts_with("policy.squares") {
+                // North, west, south, east, placements.
+                let order = Tensor::from_slice(&[0i64, 3, 2, 1, 4]);
+                tensor = tensor.f_index_select(0, &order)?;
+            }
+            Ok(tensor)
+        })
+        .unwrap()
+    }
+}
+
+/// What a tensor starts as.
+fn initial_numbers(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Vec<f32> {
+    let count = spec.len();
+    match spec.role {
+        Role::Weight { gain } => {
+            let deviation = gain * (2.0 / spec.inputs() as f64).sqrt();
+            match Normal::new(0.0, deviation) {
+                Ok(normal) => (0..count).map(|_| normal.sample(random) as f32).collect(),
+                Err(error) => unreachable!("{deviation} is a finite deviation: {error}"),
+            }
+        }
+        Role::Bias | Role::Mean => vec![0.0; count],
+        Role::Scale | Role::Variance => vec![1.0; count],
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::{set_single_threaded, unpack_masks, unpack_rows};
+    use super::*;
+    use crate::encoding::samples::{Sample, random_states};
+    use crate::encoding::{InputRow, LegalMask, encode};
+    use tch::no_grad;
+
+    pub(in super::super) fn rows(samples: &[Sample]) -> Vec<InputRow> {
+        samples
+            .iter()
+            .map(|sample| encode(&sample.state, sample.repetitions))
+            .collect()
+    }
+
+    fn architecture(blocks: u32, channels: u32) -> Architecture {
+        Architecture { blocks, channels }
+    }
+
+    /// A network like a trained one: its running statistics are those of real positions, and its outputs differ widely.
+    pub(in super::super) fn decided_network(blocks: u32, channels: u32) -> Network {
+        // Tests run side by side.
+        set_single_threaded();
+        let mut network = Network::new(architecture(blocks, channels), 5).unwrap();
+        let planes = unpack_rows(&rows(&random_states(6, 256)), Device::Cpu).unwrap();
+        no_grad(|| {
+            for _ in 0..60 {
+                network.forward_train(&planes).unwrap();
+            }
+            for parameter in network.parameters() {
+                let last = ["policy.squares.", "policy.end.", "value.output."];
+                if last.iter().any(|name| parameter.name.starts_with(name)) {
+                    let _ = parameter.tensor.shallow_clone().g_mul_scalar_(12.0);
+                }
+            }
+        });
+        network
+    }
+
+    fn numbers(tensor: &Tensor) -> Vec<f32> {
+        Vec::try_from(tensor.detach().contiguous().view([-1])).unwrap()
+    }
+
+    #[test]
+    fn equal_seeds_make_equal_networks() {
+        let weights = |seed| {
+            let network = Network::new(architecture(2, 8), seed).unwrap();
+            let all = network.tensors.iter();
+            all.flat_map(|(_, tensor)| numbers(tensor))
+                .collect::<Vec<f32>>()
+        };
+        assert_eq!(weights(1), weights(1));
+        assert_ne!(weights(1), weights(2));
+    }
+
+    #[test]
+    fn tensors_start_as_their_roles_say() {
+        let network = Network::new(architecture(2, 64), 1).unwrap();
+        for (spec, tensor) in &network.tensors {
+            let numbers = numbers(tensor);
+            match spec.role {
+                Role::Weight { gain } if numbers.len() > 5_000 => {
+                    let square = numbers.iter().map(|x| f64::from(x * x)).sum::<f64>();
+                    let deviation = (square / numbers.len() as f64).sqrt();
+                    let expected = gain * (2.0 / spec.inputs() as f64).sqrt();
+                    assert!((deviation / expected - 1.0).abs() < 0.1, "{}", spec.name);
+                }
+                Role::Weight { .. } => assert!(numbers.iter().any(|&x| x != 0.0)),
+                Role::Bias | Role::Mean => assert!(numbers.iter().all(|&x| x == 0.0)),
+                Role::Scale | Role::Variance => assert!(numbers.iter().all(|&x| x == 1.0)),
+            }
+        }
+        for parameter in network.parameters() {
+            let weight = parameter.name.ends_with("weight") && !parameter.name.contains("norm");
+            assert_eq!(parameter.decay, weight, "{}", parameter.name);
+        }
+        let count: usize = network
+            .parameters()
+            .map(|parameter| parameter.tensor.numel())
+            .sum();
+        assert_eq!(network.parameter_count(), count);
+        assert!(network.buffers().all(|(name, _)| name.contains("norm")));
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_refused() {
+        for (blocks, channels, key) in [(0, 64, "blocks"), (101, 64, "blocks"), (1, 7, "channels")]
+        {
+            let error = Network::new(architecture(blocks, channels), 1).unwrap_err();
+            assert!(error.to_string().contains(key), "{error}");
+        }
+    }
+
+    #[test]
+    fn copies_are_equal_and_independent() {
+        let network = Network::new(architecture(1, 8), 1).unwrap();
+        let copy = network.copy().unwrap();
+        let first = |network: &Network| numbers(network.parameters().next().unwrap().tensor);
+        assert_eq!(first(&network), first(&copy));
+        no_grad(|| {
+            let parameter = copy.parameters().next().unwrap();
+            let _ = parameter.tensor.shallow_clone().fill_(7.0);
+        });
+        assert_ne!(first(&network), first(&copy));
+    }
+
+    #[test]
+    fn training_mode_moves_the_running_statistics_towards_the_batch() {
+        let mut network = Network::new(architecture(1, 8), 1).unwrap();
+        let planes = unpack_rows(&rows(&random_states(6, 128)), Device::Cpu).unwrap();
+        let difference = |network: &mut Network| {
+            let statistics: Vec<Vec<f32>> = network
+                .buffers()
+                .map(|(_, tensor)| numbers(tensor))
+                .collect();
+            let trained = network.forward_train(&planes).unwrap();
+            assert!(
+                network
+                    .buffers()
+                    .zip(&statistics)
+                    .all(|((_, now), then)| numbers(now) != *then)
+            );
+            let evaluated = network.forward_eval(&planes).unwrap();
+            (trained.policy - evaluated.policy)
+                .abs()
+                .max()
+                .double_value(&[])
+        };
+        no_grad(|| {
+            let before = difference(&mut network);
+            for _ in 0..100 {
+                network.forward_train(&planes).unwrap();
+            }
+            let after = difference(&mut network);
+            assert!(after < before / 20.0, "{before} to {after}");
+        });
+    }
+
+    /// The mean cross-entropies of policy and value against arbitrary fixed targets.
+    fn loss(network: &mut Network, planes: &Tensor, masks: &Tensor) -> Tensor {
+        let outputs = network.forward_train(planes).unwrap();
+        let batch = planes.size()[0];
+        // The first legal action, and a win for every third row.
+        let actions = masks.to_kind(Kind::Int64).argmax(1, false);
+        let policy = outputs.policy.masked_fill(&masks.logical_not(), -1e9);
+        let wins = Tensor::arange(batch, (Kind::Int64, Device::Cpu))
+            .remainder(3)
+            .eq(0);
+        let value = outputs
+            .value_logit
+            .binary_cross_entropy_with_logits::<Tensor>(
+                &wins.to_kind(Kind::Float),
+                None,
+                None,
+                tch::Reduction::Mean,
+            );
+        policy.cross_entropy_for_logits(&actions) + value
+    }
+
+    #[test]
+    fn gradients_reach_every_parameter_and_lead_downhill() {
+        let samples = random_states(7, 64);
+        let masks: Vec<_> = samples
+            .iter()
+            .map(|sample| LegalMask::new(&sample.legal, sample.state.side()))
+            .collect();
+        let planes = unpack_rows(&rows(&samples), Device::Cpu).unwrap();
+        let masks = unpack_masks(&masks, Device::Cpu).unwrap();
+        let mut network = Network::new(architecture(2, 16), 1).unwrap();
+        network.set_requires_grad(true).unwrap();
+        let mut losses = Vec::new();
+        for _ in 0..30 {
+            let loss = loss(&mut network, &planes, &masks);
+            loss.backward();
+            losses.push(loss.double_value(&[]));
+            no_grad(|| {
+                for parameter in network.parameters() {
+                    let mut gradient = parameter.tensor.grad();
+                    assert!(gradient.defined(), "{}", parameter.name);
+                    assert!(
+                        gradient.abs().max().double_value(&[]) > 0.0,
+                        "{}",
+                        parameter.name
+                    );
+                    let _ = parameter.tensor.shallow_clone().g_sub_(&(&gradient * 0.05));
+                    let _ = gradient.zero_();
+                }
+            });
+        }
+        assert!(losses[29] < 0.6 * losses[0], "{losses:?}");
+        assert!(network.buffers().all(|(_, tensor)| !tensor.requires_grad()));
+    }
+
+    #[test]
+    fn a_mirrored_network_sees_a_mirrored_row_alike() {
+        let network = decided_network(3, 16);
+        let mirrored = network.mirrored();
+        let rows = rows(&random_states(8, 64));
+        let turned: Vec<_> = rows.iter().map(InputRow::mirror).collect();
+        let evaluate = |network: &Network, rows: &[InputRow]| {
+            let planes = unpack_rows(rows, Device::Cpu).unwrap();
+            no_grad(|| network.forward_eval(&planes).unwrap())
+        };
+        let (there, here) = (evaluate(&mirrored, &turned), evaluate(&network, &rows));
+        let order: Vec<i64> = crate::encoding::MIRRORED_INDICES.map(i64::from).to_vec();
+        let back = there.policy.index_select(1, &Tensor::from_slice(&order));
+        let distance = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
+        assert!(distance(&back, &here.policy) < 1e-5);
+        assert!(distance(&there.value_logit, &here.value_logit) < 1e-5);
+        // Without its weights mirrored the network sees something else.
+        let unturned = evaluate(&network, &turned);
+        assert!(distance(&unturned.value_logit, &here.value_logit) > 1e-2);
+    }
+}
