@@ -1,5 +1,9 @@
 //! Everything that Tusker's programs share: the rules of Arimaa, their notation, the network's encoding, the search, the
 //! network, and the files that games are kept in.
+//!
+//! A module uses only those before it: [`rules`], then [`notation`], [`encoding`], [`search`], `network` (the only home of
+//! libtorch, behind the feature `torch`), and [`shard`]. Beside them stand [`files`], [`config`], [`run`] and [`progress`],
+//! which the programs use, and [`perft`], which counts turns.
 
 pub mod config;
 pub mod encoding;
@@ -12,3 +16,4 @@ pub mod progress;
 pub mod rules;
 pub mod run;
 pub mod search;
+pub mod shard;

@@ -1,0 +1,146 @@
+//! What can be wrong with a shard.
+
+use super::{FORMAT_VERSION, ReplayError};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A fault in a shard, and where it is.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {}{fault}", .path.display(), Place { frame: *.frame, offset: *.offset })]
+pub struct ShardError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// The frame, where one is at fault: 0 is the header, games count from 1.
+    pub frame: Option<u64>,
+    /// The byte in the file where what is at fault begins.
+    pub offset: u64,
+    /// What is wrong.
+    pub fault: ShardFault,
+}
+
+impl ShardError {
+    /// A fault of a file as a whole.
+    pub(super) fn of_file(path: &Path, fault: impl Into<ShardFault>) -> Self {
+        Self::at(path, 0, fault)
+    }
+
+    /// A fault at a byte that is no frame's.
+    pub(super) fn at(path: &Path, offset: u64, fault: impl Into<ShardFault>) -> Self {
+        Self {
+            path: path.to_owned(),
+            frame: None,
+            offset,
+            fault: fault.into(),
+        }
+    }
+}
+
+/// Where in a file a fault is, as the beginning of a message; nothing for the file as a whole.
+struct Place {
+    frame: Option<u64>,
+    offset: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.frame, self.offset) {
+            (Some(frame), offset) => write!(f, "frame {frame} at byte {offset}: "),
+            (None, 0) => Ok(()),
+            (None, offset) => write!(f, "byte {offset}: "),
+        }
+    }
+}
+
+/// What is wrong with a shard.
+#[derive(Debug, thiserror::Error)]
+pub enum ShardFault {
+    /// The file could not be read or written.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// A shard of this name is there already.
+    #[error("the file exists already, and is not overwritten")]
+    Exists,
+    /// The name is not one that shards have.
+    #[error("the name of a shard is like 000-000000.shard: generator and sequence number")]
+    Name,
+    /// The file begins with something else.
+    #[error("this is no shard: it does not begin as one")]
+    NotAShard,
+    /// The file is of another format version.
+    #[error(
+        "the shard has format version {found}; this program reads versions 1 to {FORMAT_VERSION}"
+    )]
+    Version {
+        /// The file's version.
+        found: u32,
+    },
+    /// The file stops before its end frame.
+    #[error("the file is cut off: it has no end frame")]
+    CutOff,
+    /// A frame's length can't be true, so that nothing behind it can be found.
+    #[error(
+        "it claims {length} bytes where there can be no more than {left}; nothing after it can be read"
+    )]
+    Length {
+        /// The stated length of the payload, in bytes.
+        length: u32,
+        /// The bytes left in the file, or the most that a frame may have.
+        left: u32,
+    },
+    /// The bytes are not those that were written.
+    #[error("the checksum is {stored:08x}, but that of the bytes is {computed:08x}")]
+    Checksum {
+        /// What the file says.
+        stored: u32,
+        /// What the bytes give.
+        computed: u32,
+    },
+    /// The payload can't be decompressed.
+    #[error("the payload can't be decompressed: {0}")]
+    Compression(String),
+    /// The content is larger than any record may be.
+    #[error("{bytes} bytes are too many; the limit is {limit}")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// What is allowed.
+        limit: u64,
+    },
+    /// The content doesn't have the form of a frame's.
+    #[error("the content can't be read: {0}")]
+    Content(String),
+    /// There is more in the frame than its content.
+    #[error("{bytes} bytes are left over behind the content")]
+    LeftOver {
+        /// How many.
+        bytes: usize,
+    },
+    /// A frame of one kind stands where another is due.
+    #[error("a frame of kind {found} stands where one of kind {expected} is due")]
+    Kind {
+        /// The kind found.
+        found: &'static str,
+        /// What was due.
+        expected: &'static str,
+    },
+    /// The end frame counts other games than there are.
+    #[error("the shard says that it holds {stated} games, but there are {found}")]
+    Count {
+        /// What the end frame says.
+        stated: u64,
+        /// The game frames in the file, unreadable ones included.
+        found: u64,
+    },
+    /// Bytes follow the end frame.
+    #[error("{bytes} bytes follow the shard's end")]
+    Trailing {
+        /// How many.
+        bytes: u64,
+    },
+    /// An earlier error left the unfinished file in an unknown state.
+    #[error("an earlier write failed; the shard is given up")]
+    GivenUp,
+    /// The game breaks the rules, or its rows don't fit it.
+    #[error("game: {0}")]
+    Game(#[from] ReplayError),
+}

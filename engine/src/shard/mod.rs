@@ -1,0 +1,106 @@
+//! Games on disk: the record of one self-play game, and shards, the files that hold many of them.
+//!
+//! [`ShardWriter`] writes a shard, [`ShardReader`] reads one and trusts nothing in it, and [`replay`] plays a record under the
+//! rules and hands out its rows. What a network makes of the rows is left to `encoding`.
+//!
+//! # Layout
+//!
+//! All numbers are little-endian. A shard is
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | magic: `Tusker` and the bytes 13, 10 |
+//! | 4 | format version, `u32`: [`FORMAT_VERSION`] |
+//! | … | frames up to the end of the file: one header, one for each game, one end |
+//!
+//! and a frame is
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 4 | length of the payload in bytes, `u32`, at most [`MAX_FRAME_BYTES`] |
+//! | 4 | CRC-32C of the payload, `u32` |
+//! | length | payload: one zstd frame that states its content size, at most [`MAX_CONTENT_BYTES`] |
+//!
+//! The content of a payload is one value, written field after field without padding: integers and IEEE floats at their full
+//! width, a list as its count (`u64`) and its items, a text as its count of bytes (`u64`) and its UTF-8 bytes, a choice as the
+//! number of its variant (`u32`) and that variant's fields. The value is a choice of
+//!
+//! | variant | kind | fields |
+//! |---|---|---|
+//! | 0 | header | format version `u32` (again, under the checksum), then [`Header`]: `encoding_version` u32, `program_version` text, `evaluator.name` text, `evaluator.identity` text, `config_digest` text, `generator` u32 |
+//! | 1 | game | [`GameRecord`]: `id.generator` u32, `id.counter` u64, `seed` u64, `turns` list of [`TurnRecord`], `ending` choice |
+//! | 2 | end | count of the games in this shard, `u64` |
+//!
+//! with these parts:
+//!
+//! | part | fields |
+//! |---|---|
+//! | [`TurnRecord`] | `actions` list of u16, `value` f32, `network_value` f32, `visits` u32, `rows` list of [`RowRecord`] |
+//! | [`RowRecord`] | `step` u8, `visits` u32, `policy` list of u16, `weight` f32 |
+//! | [`Ending`] | 0 won: winner choice (0 Gold, 1 Silver), reason choice (0 goal, 1 elimination, 2 immobilization); 1 unfinished |
+//!
+//! # Versions
+//!
+//! The format version changes whenever any of this does, a new field at the end included. A reader reads every version from 1 to
+//! its own, or refuses the file by the version's number; it never guesses. What the numbers in `actions` and the order of
+//! `policy` mean is the encoding's: it has its own version, which the header carries.
+//!
+//! # Example
+//!
+//! ```
+//! use engine::shard::{Evaluator, GameId, Header, ShardName, ShardReader, ShardWriter, replay, samples};
+//! let folder = tempfile::tempdir()?;
+//! let header = Header {
+//!     encoding_version: 1,
+//!     program_version: "0.1.0".into(),
+//!     evaluator: Evaluator { name: "uniform".into(), identity: "uniform".into() },
+//!     config_digest: engine::shard::digest(b""),
+//!     generator: 0,
+//! };
+//! let mut writer = ShardWriter::create(folder.path(), ShardName { generator: 0, sequence: 0 }, &header)?;
+//! writer.push(&samples::random_game(GameId { generator: 0, counter: 0 }, 7, 30))?;
+//! let path = writer.finish()?;
+//!
+//! let reader = ShardReader::open(&path)?;
+//! for record in reader {
+//!     let record = record?;
+//!     for turn in replay(&record)? {
+//!         assert!(turn.rows.iter().all(|row| row.policy.len() == row.legal.count()));
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod codec;
+mod error;
+mod frame;
+mod name;
+mod policy;
+mod reader;
+mod record;
+mod replay;
+pub mod samples;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ShardError, ShardFault};
+pub use frame::{MAX_CONTENT_BYTES, MAX_FRAME_BYTES};
+pub use name::{ShardName, list_shards};
+pub use policy::{POLICY_TOTAL, PolicyError, quantize_policy};
+pub use reader::{FrameLocation, ShardReader};
+pub use record::{Ending, Evaluator, GameId, GameRecord, Header, RowRecord, TurnRecord, digest};
+pub use replay::{
+    EndingFault, ReplayError, ReplayedRow, ReplayedTurn, RowFault, TurnFault, TurnNumber, replay,
+};
+pub use writer::ShardWriter;
+
+/// The version of the format that this program writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The first bytes of every shard. A copy that changed line ends or dropped the eighth bit is noticed at once.
+const MAGIC: [u8; 8] = *b"Tusker\r\n";
+
+/// Magic and format version, in bytes: where the header's frame begins.
+const START_BYTES: u64 = 12;

@@ -1,0 +1,70 @@
+//! Games of random legal steps, for tests and measurements: whole and valid, but nothing that a network should learn from.
+
+use super::{Ending, GameId, GameRecord, RowRecord, TurnRecord, quantize_policy};
+use crate::rules::{Action, Game, Phase, Setup, StepState, Steps, Turn};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+/// A game of uniformly drawn legal actions, with a uniform policy row for every step state: won, or unfinished after
+/// `max_turns` turns. Seed and id determine it.
+pub fn random_game(id: GameId, seed: u64, max_turns: usize) -> GameRecord {
+    let mut random = ChaCha8Rng::seed_from_u64(seed ^ u64::from(id.generator));
+    random.set_stream(id.counter);
+    let mut game = Game::new();
+    let mut turns = Vec::new();
+    while game.outcome().is_none() && turns.len() < max_turns {
+        let (turn, record) = random_turn(&game, &mut random);
+        game.play_unchecked(turn);
+        turns.push(record);
+    }
+    GameRecord {
+        id,
+        seed,
+        turns,
+        ending: match game.outcome() {
+            Some(outcome) => Ending::Won(outcome),
+            None => Ending::Unfinished,
+        },
+    }
+}
+
+/// One turn of a game that is not over.
+fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
+    let side = game.position().side();
+    let mut state = StepState::new(game.position());
+    let mut record = TurnRecord {
+        actions: Vec::new(),
+        value: random.random_range(0.0..=1.0),
+        network_value: 0.5,
+        visits: 1,
+        rows: Vec::new(),
+    };
+    let mut steps = Steps::new();
+    let mut squares = Vec::new();
+    while !state.is_complete() {
+        let legal = state.legal_actions(game.history());
+        let actions: Vec<Action> = legal.in_index_order(side).collect();
+        record.rows.push(RowRecord {
+            step: record.actions.len() as u8,
+            visits: actions.len() as u32,
+            // Never empty: a game that is not over has a legal turn, and its beginnings go on.
+            policy: quantize_policy(&vec![1.0; actions.len()]).unwrap_or_default(),
+            weight: 1.0,
+        });
+        let action = actions[random.random_range(0..actions.len())];
+        match action {
+            Action::Step(step) => steps.push(step),
+            Action::Place(square) => squares.push(square),
+            Action::End => break,
+        }
+        record.actions.push(action.index(side) as u16);
+        state = state.after(action);
+    }
+    let setup = squares
+        .try_into()
+        .ok()
+        .filter(|_| game.position().phase() == Phase::Setup)
+        .and_then(|squares| Setup::from_placements(&squares, side));
+    let turn = setup.map_or(Turn::Steps(steps), Turn::Setup);
+    (turn, record)
+}

@@ -1,0 +1,505 @@
+//! Whole shards, good and broken.
+
+use super::frame::{Content, ContentToWrite, Packer, frame_of};
+use super::*;
+use crate::rules::{Outcome, Reason, Side};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+
+const NAME: ShardName = ShardName {
+    generator: 3,
+    sequence: 14,
+};
+
+fn header() -> Header {
+    Header {
+        encoding_version: 7,
+        program_version: "0.1.0".into(),
+        evaluator: Evaluator {
+            name: "uniform".into(),
+            identity: "uniform".into(),
+        },
+        config_digest: digest(b"[search]\nvisits = 3\n"),
+        generator: 3,
+    }
+}
+
+fn game(counter: u64, max_turns: usize) -> GameRecord {
+    let id = GameId {
+        generator: 3,
+        counter,
+    };
+    samples::random_game(id, 5, max_turns)
+}
+
+/// Writes games as a shard in a folder, and gives its path.
+fn write_shard(folder: &Path, games: &[GameRecord]) -> PathBuf {
+    let mut writer = ShardWriter::create(folder, NAME, &header()).unwrap();
+    for game in games {
+        writer.push(game).unwrap();
+    }
+    assert_eq!(writer.len(), games.len());
+    assert_eq!(writer.is_empty(), games.is_empty());
+    writer.finish().unwrap()
+}
+
+/// The bytes of a shard of these games.
+fn shard_bytes(games: &[GameRecord]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::read(write_shard(folder.path(), games)).unwrap()
+}
+
+/// Everything that reading some bytes as a shard gives: the games, and the errors.
+fn read_bytes(bytes: &[u8]) -> (Vec<GameRecord>, Vec<ShardError>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(NAME.to_string());
+    std::fs::write(&path, bytes).unwrap();
+    let (mut games, mut errors) = (Vec::new(), Vec::new());
+    match ShardReader::open(&path) {
+        Ok(reader) => {
+            for game in reader {
+                match game {
+                    Ok(game) => games.push(game),
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        Err(error) => errors.push(error),
+    }
+    assert!(errors.iter().all(|error| error.path == path));
+    (games, errors)
+}
+
+/// The one error in some bytes.
+fn error_of(bytes: &[u8]) -> ShardError {
+    let (_, mut errors) = read_bytes(bytes);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    errors.remove(0)
+}
+
+/// Where each frame begins, and where the file ends.
+fn frame_begins(bytes: &[u8]) -> Vec<usize> {
+    let mut begins = vec![START_BYTES as usize];
+    while begins[begins.len() - 1] < bytes.len() {
+        let begin = begins[begins.len() - 1];
+        let length = u32::from_le_bytes(bytes[begin..begin + 4].try_into().unwrap());
+        begins.push(begin + 8 + length as usize);
+    }
+    begins
+}
+
+fn arbitrary_turn() -> impl Strategy<Value = TurnRecord> {
+    let row = (
+        any::<u8>(),
+        any::<u32>(),
+        prop::collection::vec(any::<u16>(), 0..40),
+        any::<f32>(),
+    )
+        .prop_map(|(step, visits, policy, weight)| RowRecord {
+            step,
+            visits,
+            policy,
+            weight,
+        });
+    (
+        prop::collection::vec(any::<u16>(), 0..9),
+        any::<f32>(),
+        any::<f32>(),
+        any::<u32>(),
+        prop::collection::vec(row, 0..5),
+    )
+        .prop_map(|(actions, value, network_value, visits, rows)| TurnRecord {
+            actions,
+            value,
+            network_value,
+            visits,
+            rows,
+        })
+}
+
+fn arbitrary_game() -> impl Strategy<Value = GameRecord> {
+    let reason = prop::sample::select(&[Reason::Goal, Reason::Elimination, Reason::Immobilization]);
+    let outcome = (prop::sample::select(&Side::ALL), reason)
+        .prop_map(|(winner, reason)| Outcome { winner, reason });
+    let ending = prop::option::of(outcome)
+        .prop_map(|outcome| outcome.map_or(Ending::Unfinished, Ending::Won));
+    let id =
+        (any::<u32>(), any::<u64>()).prop_map(|(generator, counter)| GameId { generator, counter });
+    let turns = prop::collection::vec(arbitrary_turn(), 0..12);
+    (id, any::<u64>(), turns, ending).prop_map(|(id, seed, turns, ending)| GameRecord {
+        id,
+        seed,
+        turns,
+        ending,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_written_is_read(games in prop::collection::vec(arbitrary_game(), 0..6)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write_shard(folder.path(), &games);
+        let mut reader = ShardReader::open(&path).unwrap();
+        prop_assert_eq!(reader.header(), &header());
+        let offsets = reader.frame_offsets().unwrap();
+        prop_assert_eq!(offsets.len(), games.len());
+        for index in (0..games.len()).rev() {
+            prop_assert_eq!(&reader.read_at(offsets[index]).unwrap(), &games[index]);
+        }
+        let mut read = Vec::new();
+        while let Some(game) = reader.next() {
+            prop_assert_eq!(reader.last_location().offset, offsets[read.len()]);
+            prop_assert_eq!(reader.last_location().frame, read.len() as u64 + 1);
+            read.push(game.unwrap());
+        }
+        prop_assert_eq!(read, games);
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic(
+        start in any::<bool>(),
+        mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        if start {
+            bytes.splice(0..0, shard_bytes(&[])[..START_BYTES as usize].iter().copied());
+        }
+        let (games, errors) = read_bytes(&bytes);
+        prop_assert!(games.is_empty() && !errors.is_empty());
+    }
+}
+
+#[test]
+fn the_layout_is_the_documented_one() {
+    let record = GameRecord {
+        id: GameId {
+            generator: 1,
+            counter: 2,
+        },
+        seed: 3,
+        turns: vec![TurnRecord {
+            actions: vec![256, 320],
+            value: 1.0,
+            network_value: 0.5,
+            visits: 4,
+            rows: vec![RowRecord {
+                step: 5,
+                visits: 6,
+                policy: vec![65_535],
+                weight: 2.0,
+            }],
+        }],
+        ending: Ending::Won(Outcome {
+            winner: Side::Silver,
+            reason: Reason::Elimination,
+        }),
+    };
+    let bytes = shard_bytes(&[record]);
+    assert_eq!(&bytes[..12], b"Tusker\r\n\x01\x00\x00\x00");
+    let begins = frame_begins(&bytes);
+    assert_eq!(begins.len(), 4, "header, game, end, and nothing more");
+    let contents: Vec<Vec<u8>> = begins
+        .windows(2)
+        .map(|ends| {
+            let frame = &bytes[ends[0]..ends[1]];
+            let payload = &frame[8..];
+            assert_eq!(frame[..4], (payload.len() as u32).to_le_bytes());
+            assert_eq!(frame[4..8], crc32c::crc32c(payload).to_le_bytes());
+            zstd::stream::decode_all(payload).unwrap()
+        })
+        .collect();
+    let mut header = vec![0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0];
+    header.extend(b"\x05\0\0\0\0\0\0\x000.1.0");
+    header.extend(b"\x07\0\0\0\0\0\0\0uniform\x07\0\0\0\0\0\0\0uniform");
+    header.extend(b"\x40\0\0\0\0\0\0\0");
+    header.extend(digest(b"[search]\nvisits = 3\n").bytes());
+    header.extend([3, 0, 0, 0]);
+    assert_eq!(contents[0], header);
+    #[rustfmt::skip]
+    let game = [
+        1, 0, 0, 0, // a game
+        1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, // id
+        3, 0, 0, 0, 0, 0, 0, 0, // seed
+        1, 0, 0, 0, 0, 0, 0, 0, // turns
+        2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 64, 1, // actions
+        0, 0, 128, 63, 0, 0, 0, 63, // values
+        4, 0, 0, 0, // visits
+        1, 0, 0, 0, 0, 0, 0, 0, // rows
+        5, 6, 0, 0, 0, // step, visits
+        1, 0, 0, 0, 0, 0, 0, 0, 255, 255, // policy
+        0, 0, 0, 64, // weight
+        0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, // won, Silver, elimination
+    ];
+    assert_eq!(contents[1], game);
+    assert_eq!(contents[2], [2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let bytes = shard_bytes(&[game(0, 2), game(1, 2)]);
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let (_, errors) = read_bytes(&flipped);
+        assert!(!errors.is_empty(), "bit {} of byte {}", bit % 8, bit / 8);
+        // Nothing is at fault before the frame that was changed.
+        let first = errors[0].offset as usize;
+        let begins = frame_begins(&bytes);
+        let begin = begins.iter().rfind(|&&begin| begin <= bit / 8);
+        assert!(first >= begin.copied().unwrap_or(0) && first <= bytes.len());
+    }
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    let bytes = shard_bytes(&[game(0, 2), game(1, 3)]);
+    let begins = frame_begins(&bytes);
+    for end in 0..bytes.len() {
+        let (games, errors) = read_bytes(&bytes[..end]);
+        assert_eq!(errors.len(), 1, "cut at {end}: {errors:?}");
+        let whole = begins[2..4].iter().filter(|&&begin| begin <= end).count();
+        assert_eq!(games.len(), whole, "games before a cut at {end} are read");
+    }
+    let at_frame = error_of(&bytes[..begins[2]]);
+    assert!(matches!(at_frame.fault, ShardFault::CutOff), "{at_frame}");
+}
+
+#[test]
+fn bytes_behind_the_end_are_noticed() {
+    let mut bytes = shard_bytes(&[game(0, 2)]);
+    bytes.extend([0; 3]);
+    let error = error_of(&bytes);
+    assert!(
+        matches!(error.fault, ShardFault::Trailing { bytes: 3 }),
+        "{error}"
+    );
+    // Another whole shard behind the first one is no more welcome.
+    let twice = shard_bytes(&[game(0, 2)]).repeat(2);
+    assert!(matches!(
+        error_of(&twice).fault,
+        ShardFault::Trailing { .. }
+    ));
+}
+
+#[test]
+fn a_bad_frame_is_named_and_the_next_ones_are_read() {
+    let games = [game(0, 9), game(1, 9), game(2, 9)];
+    let mut bytes = shard_bytes(&games);
+    let begins = frame_begins(&bytes);
+    bytes[begins[2] + 20] ^= 4;
+    let (read, errors) = read_bytes(&bytes);
+    assert_eq!(read, [games[0].clone(), games[2].clone()]);
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].frame, Some(2));
+    assert_eq!(errors[0].offset, begins[2] as u64);
+    assert!(matches!(errors[0].fault, ShardFault::Checksum { .. }));
+    let message = errors[0].to_string();
+    assert!(
+        message.contains(&format!(
+            "003-000014.shard: frame 2 at byte {}: the checksum",
+            begins[2]
+        )),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_length_beyond_belief_stops_the_reading() {
+    let mut bytes = shard_bytes(&[game(0, 9), game(1, 9), game(2, 9)]);
+    let begins = frame_begins(&bytes);
+    bytes[begins[2] + 3] = 1;
+    let (read, errors) = read_bytes(&bytes);
+    assert_eq!((read.len(), errors.len()), (1, 1));
+    assert!(matches!(errors[0].fault, ShardFault::Length { .. }));
+}
+
+#[test]
+fn other_files_and_other_versions_are_refused_by_name() {
+    let bytes = shard_bytes(&[]);
+    let mut magic = bytes.clone();
+    magic[6] = b'\n';
+    assert!(matches!(error_of(&magic).fault, ShardFault::NotAShard));
+    assert!(matches!(error_of(b"").fault, ShardFault::NotAShard));
+    let mut future = bytes.clone();
+    future[8] = 2;
+    let error = error_of(&future);
+    assert!(
+        matches!(error.fault, ShardFault::Version { found: 2 }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("format version 2"), "{error}");
+    // The version under the checksum counts as well.
+    let mut packer = Packer::new().unwrap();
+    let lying = ContentToWrite::Header {
+        format_version: 3,
+        header: &header(),
+    };
+    let mut lie = bytes[..12].to_vec();
+    lie.extend(packer.pack(&lying).unwrap());
+    assert!(matches!(
+        error_of(&lie).fault,
+        ShardFault::Version { found: 3 }
+    ));
+}
+
+#[test]
+fn paths_that_are_no_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault_of = |path: &Path| ShardReader::open(path).err().unwrap().fault;
+    assert!(matches!(fault_of(folder.path()), ShardFault::NotAShard));
+    let missing = folder.path().join("missing.shard");
+    assert!(matches!(fault_of(&missing), ShardFault::Io(_)));
+}
+
+#[test]
+fn frames_in_a_wrong_order_or_number_are_noticed() {
+    let mut packer = Packer::new().unwrap();
+    let header = header();
+    let games = [game(0, 2), game(1, 2)];
+    let mut shard = |contents: &[ContentToWrite]| {
+        let mut bytes = [&MAGIC[..], &FORMAT_VERSION.to_le_bytes()].concat();
+        for content in contents {
+            bytes.extend(packer.pack(content).unwrap());
+        }
+        bytes
+    };
+    let first = Content::Game(&games[0]);
+    let no_header = error_of(&shard(&[first, Content::End { games: 1 }]));
+    assert!(
+        matches!(
+            no_header.fault,
+            ShardFault::Kind {
+                found: "game",
+                expected: "header"
+            }
+        ),
+        "{no_header}"
+    );
+    let lost = error_of(&shard(&[
+        ContentToWrite::header(&header),
+        Content::Game(&games[1]),
+        Content::End { games: 2 },
+    ]));
+    assert!(
+        matches!(
+            lost.fault,
+            ShardFault::Count {
+                stated: 2,
+                found: 1
+            }
+        ),
+        "{lost}"
+    );
+    let two_headers = error_of(&shard(&[
+        ContentToWrite::header(&header),
+        ContentToWrite::header(&header),
+        Content::End { games: 1 },
+    ]));
+    assert!(
+        matches!(
+            two_headers.fault,
+            ShardFault::Kind {
+                found: "header",
+                expected: "game"
+            }
+        ),
+        "{two_headers}"
+    );
+}
+
+#[test]
+fn a_bomb_in_a_shard_is_an_error_and_no_more() {
+    let bomb = zstd::bulk::compress(&vec![0; MAX_CONTENT_BYTES * 4], 19).unwrap();
+    let bytes = shard_bytes(&[game(0, 2)]);
+    let begins = frame_begins(&bytes);
+    let with_bomb = [
+        &bytes[..begins[1]],
+        &frame_of(&bomb).unwrap(),
+        &bytes[begins[2]..],
+    ]
+    .concat();
+    let error = error_of(&with_bomb);
+    assert!(
+        matches!(error.fault, ShardFault::TooLarge { .. }),
+        "{error}"
+    );
+    assert_eq!(error.frame, Some(1));
+}
+
+#[test]
+fn the_index_wants_a_whole_shard() {
+    let games = [game(0, 9), game(1, 9)];
+    let bytes = shard_bytes(&games);
+    let begins = frame_begins(&bytes);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("000-000000.shard");
+    let offsets_of = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        ShardReader::open(&path).unwrap().frame_offsets()
+    };
+    assert_eq!(
+        offsets_of(&bytes).unwrap(),
+        [begins[1] as u64, begins[2] as u64]
+    );
+    for end in begins[1]..bytes.len() {
+        assert!(offsets_of(&bytes[..end]).is_err(), "cut at {end}");
+    }
+    assert!(offsets_of(&[&bytes[..], &[0; 9]].concat()).is_err());
+
+    std::fs::write(&path, &bytes).unwrap();
+    let mut reader = ShardReader::open(&path).unwrap();
+    for offset in [0, 12, begins[1] as u64 + 1, bytes.len() as u64, u64::MAX] {
+        let error = reader.read_at(offset).unwrap_err();
+        assert_eq!(error.offset, offset, "{error}");
+    }
+    assert_eq!(reader.read_at(begins[2] as u64).unwrap(), games[1]);
+    assert_eq!(reader.next().unwrap().unwrap(), games[0]);
+}
+
+#[test]
+fn an_unfinished_shard_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let mut writer = ShardWriter::create(folder.path(), NAME, &header()).unwrap();
+    writer.push(&game(0, 2)).unwrap();
+    assert_eq!(files(), 1);
+    assert!(list_shards(folder.path()).unwrap().is_empty());
+    drop(writer);
+    assert_eq!(files(), 0);
+}
+
+#[test]
+fn an_existing_shard_is_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let late = ShardWriter::create(folder.path(), NAME, &header()).unwrap();
+    let path = write_shard(folder.path(), &[game(0, 2)]);
+    let before = std::fs::read(&path).unwrap();
+    let error = late.finish().unwrap_err();
+    assert!(matches!(error.fault, ShardFault::Exists), "{error}");
+    let again = ShardWriter::create(folder.path(), NAME, &header()).err();
+    assert!(matches!(again.unwrap().fault, ShardFault::Exists));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    let nowhere = ShardWriter::create(&folder.path().join("missing"), NAME, &header()).err();
+    let message = nowhere.unwrap().to_string();
+    assert!(message.contains("missing"), "{message}");
+}
+
+#[test]
+fn a_record_beyond_the_limit_is_refused_and_the_shard_stays_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = ShardWriter::create(folder.path(), NAME, &header()).unwrap();
+    let mut huge = game(0, 2);
+    huge.turns[0].actions = vec![0; MAX_CONTENT_BYTES / 2];
+    let error = writer.push(&huge).unwrap_err();
+    assert!(
+        matches!(error.fault, ShardFault::TooLarge { .. }),
+        "{error}"
+    );
+    writer.push(&game(1, 2)).unwrap();
+    let games: Result<Vec<_>, _> = ShardReader::open(writer.finish().unwrap())
+        .unwrap()
+        .collect();
+    assert_eq!(games.unwrap(), [game(1, 2)]);
+}
