@@ -1,3 +1,44 @@
 //! The program `selfplay`: games of Arimaa for training, and everything that is done with them.
 
-fn main() {}
+mod batch;
+mod crew;
+mod generate;
+mod inspect;
+mod output;
+mod pit;
+mod player;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Games of Arimaa, played by the program against itself
+#[derive(Debug, Parser)]
+#[command(name = "selfplay", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Play games against oneself and write them to shards
+    Generate(generate::GenerateArguments),
+    /// Let two players play a match: pairs of games from the same setups with colours swapped
+    Pit(pit::PitArguments),
+    /// Verify shards by replaying every game, and print totals or one game
+    Inspect(inspect::InspectArguments),
+}
+
+fn main() -> ExitCode {
+    // Every worker thread evaluates its own batches: more threads inside libtorch would only fight the workers.
+    engine::network::set_single_threaded();
+    let result = match Cli::parse().command {
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Pit(arguments) => pit::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+    };
+    result.unwrap_or_else(|error| {
+        output::complain(format_args!("error: {error:#}"));
+        ExitCode::FAILURE
+    })
+}

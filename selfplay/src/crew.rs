@@ -1,0 +1,176 @@
+//! The worker threads of a program, and their end: work done, a failure, or the user's wish.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use engine::network::Device;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Where and on how many threads to work.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct CrewArguments {
+    /// Where networks are evaluated: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: Device,
+    /// Worker threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl CrewArguments {
+    /// How many worker threads there are to be.
+    pub(crate) fn threads(&self) -> usize {
+        match self.threads {
+            Some(threads) => threads.into(),
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// How many of `games` each worker plays at once, where it could play `limit`: every worker gets its share.
+    pub(crate) fn games_in_flight(&self, games: u64, limit: u32) -> usize {
+        games.div_ceil(self.threads() as u64).min(limit.into()) as usize
+    }
+}
+
+/// Runs `work` on several threads and hands what they send to `take`, one thing at a time; `None` now and then in between, so
+/// that time can be seen to pass. Returns what each worker returned.
+///
+/// `stop` is set, for the workers to see, when the user asks for it (Ctrl-C, SIGTERM or a closed terminal; a second one ends the program at once),
+/// when a worker fails, and when `take` does.
+pub(crate) fn run<T: Send, W: Send>(
+    threads: usize,
+    stop: &AtomicBool,
+    work: impl Fn(&Sender<T>) -> Result<W> + Sync,
+    mut take: impl FnMut(Option<T>) -> Result<()>,
+) -> Result<Vec<W>> {
+    let asked_to_stop = listen_for_signals()?;
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        let start = |sender: Sender<T>| {
+            let work = &work;
+            scope.spawn(move || {
+                let guard = StopOnDrop(stop);
+                let result = work(&sender);
+                if result.is_ok() {
+                    std::mem::forget(guard);
+                }
+                result
+            })
+        };
+        let workers: Vec<_> = (0..threads).map(|_| start(sender.clone())).collect();
+        drop(sender);
+        let mut taken = Ok(());
+        while taken.is_ok() {
+            taken = match receiver.recv_timeout(Duration::from_millis(200)) {
+                Ok(item) => take(Some(item)),
+                Err(RecvTimeoutError::Timeout) => take(None),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if asked_to_stop.load(Relaxed) {
+                stop.store(true, Relaxed);
+            }
+        }
+        stop.store(true, Relaxed);
+        drop(receiver);
+        let results: Vec<Result<W>> = workers
+            .into_iter()
+            .map(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|_| bail!("a worker thread panicked"))
+            })
+            .collect();
+        taken?;
+        results.into_iter().collect()
+    })
+}
+
+/// Stops the crew when a worker fails or panics.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A flag that is set when the user asks the program to stop.
+fn listen_for_signals() -> Result<Arc<AtomicBool>> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // The order matters: only the second signal finds the flag set.
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
+            .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+            .context("can't listen for signals")?;
+    }
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_sent_is_taken() {
+        let stop = AtomicBool::new(false);
+        let mut sum = 0;
+        let results = run(
+            3,
+            &stop,
+            |sender| {
+                (1..=100).for_each(|number| sender.send(number).unwrap());
+                Ok(7)
+            },
+            |item| {
+                sum += item.unwrap_or(0);
+                Ok(())
+            },
+        );
+        assert_eq!(results.unwrap(), [7, 7, 7]);
+        assert_eq!(sum, 3 * 5_050);
+    }
+
+    #[test]
+    fn a_failure_on_either_side_stops_everyone() {
+        let wait = |stop: &AtomicBool| {
+            while !stop.load(Relaxed) {
+                std::thread::yield_now();
+            }
+        };
+        let first = AtomicBool::new(true);
+        let stop = AtomicBool::new(false);
+        let work = |_: &Sender<u8>| {
+            if first.swap(false, Relaxed) {
+                bail!("the first worker failed");
+            }
+            wait(&stop);
+            Ok(())
+        };
+        assert_eq!(
+            run(2, &stop, work, |_| Ok(())).unwrap_err().to_string(),
+            "the first worker failed"
+        );
+        let stop = AtomicBool::new(false);
+        let work = |sender: &Sender<u8>| {
+            // The other worker's item may have ended it all already.
+            let _ = sender.send(1);
+            wait(&stop);
+            Ok(())
+        };
+        let take = |item: Option<u8>| {
+            if item.is_some() {
+                bail!("can't take it")
+            } else {
+                Ok(())
+            }
+        };
+        assert_eq!(
+            run(2, &stop, work, take).unwrap_err().to_string(),
+            "can't take it"
+        );
+    }
+}

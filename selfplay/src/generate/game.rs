@@ -1,0 +1,214 @@
+//! One game of self-play.
+
+use crate::batch::InPlay;
+use anyhow::{Context, Result};
+use engine::config::Config;
+use engine::rules::Game;
+use engine::search::{Decision, Query, Search, SearchOptions, StateTarget};
+use engine::shard::{Ending, GameId, GameRecord, RowRecord, TurnRecord, quantize_policy};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+/// A game that plays itself and keeps its record.
+#[derive(Debug)]
+pub(super) struct SelfplayGame {
+    config: Config,
+    id: GameId,
+    seed: u64,
+    rng: ChaCha8Rng,
+    game: Game,
+    search: Search,
+    turns: Vec<TurnRecord>,
+}
+
+impl SelfplayGame {
+    /// A game before its first setup. Everything in it follows from the seed, the id and the evaluator.
+    pub(super) fn new(config: &Config, seed: u64, id: GameId) -> Result<Self> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(u64::from(id.generator) << 40 ^ id.counter);
+        let game = Game::new();
+        let search = Search::new(game.position(), game.history(), options(config, 0))?;
+        Ok(Self {
+            config: config.clone(),
+            id,
+            seed,
+            rng,
+            game,
+            search,
+            turns: Vec::new(),
+        })
+    }
+
+    /// Whether the game has ended, by the rules or by the turn limit.
+    pub(super) fn is_over(&self) -> bool {
+        self.game.outcome().is_some() || self.turns.len() >= self.config.selfplay.max_turns as usize
+    }
+
+    /// The turns played so far.
+    pub(super) fn turns(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// The record of the game as it stands.
+    pub(super) fn into_record(self) -> GameRecord {
+        let ending = self.game.outcome().map_or(Ending::Unfinished, Ending::Won);
+        GameRecord {
+            id: self.id,
+            seed: self.seed,
+            turns: self.turns,
+            ending,
+        }
+    }
+
+    fn play(&mut self, decision: Decision) -> Result<()> {
+        let record = turn_record(
+            &self.game,
+            &decision,
+            self.config.selfplay.min_target_visits,
+        )
+        .with_context(|| format!("game {}", self.id))?;
+        self.game.play(&decision.turn).with_context(|| {
+            format!("the search decided on an illegal turn in game {}", self.id)
+        })?;
+        self.turns.push(record);
+        if !self.is_over() {
+            let options = options(&self.config, self.turns.len());
+            self.search
+                .restart(self.game.position(), self.game.history(), options)?;
+        }
+        Ok(())
+    }
+}
+
+impl InPlay for SelfplayGame {
+    fn next_query(&mut self) -> Result<Option<(usize, Query)>> {
+        while !self.is_over() {
+            if let Some(query) = self.search.advance(self.game.history(), &mut self.rng) {
+                return Ok(Some((0, query)));
+            }
+            let decision = self
+                .search
+                .decision()
+                .context("the search ended without a decision")?;
+            self.play(decision)?;
+        }
+        Ok(None)
+    }
+
+    fn answer(&mut self, evaluator: &str, value: f32, priors: &[f32]) -> Result<()> {
+        Ok(self
+            .search
+            .answer(evaluator, value, priors, &mut self.rng)?)
+    }
+}
+
+/// The search of a game's turn, the first being 0: its temperature falls by half every `temperature_half_life` turns.
+fn options(config: &Config, turn: usize) -> SearchOptions {
+    let selfplay = &config.selfplay;
+    let cooled = selfplay.temperature * (-(turn as f32) / selfplay.temperature_half_life).exp2();
+    SearchOptions::exploring(&config.search, cooled.max(selfplay.final_temperature))
+}
+
+fn turn_record(game: &Game, decision: &Decision, min_target_visits: u32) -> Result<TurnRecord> {
+    let side = game.position().side();
+    let rows = decision
+        .targets
+        .iter()
+        .filter(|target| target.proven || target.visits >= min_target_visits)
+        .map(row_record);
+    Ok(TurnRecord {
+        actions: decision
+            .actions
+            .iter()
+            .map(|action| action.index(side) as u16)
+            .collect(),
+        value: decision.value,
+        network_value: decision.own_value,
+        visits: decision.visits,
+        rows: rows.collect::<Result<_>>()?,
+    })
+}
+
+fn row_record(target: &StateTarget) -> Result<RowRecord> {
+    Ok(RowRecord {
+        step: target.step,
+        visits: target.visits,
+        policy: quantize_policy(&target.policy)?,
+        weight: 1.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Batcher;
+    use engine::search::Uniform;
+
+    fn config() -> Config {
+        let mut config = Config::default();
+        config.search.visits = 16;
+        config.selfplay.min_target_visits = 2;
+        config.selfplay.max_turns = 40;
+        config
+    }
+
+    fn play(counters: std::ops::Range<u64>) -> Vec<GameRecord> {
+        let games = counters.map(|counter| {
+            SelfplayGame::new(
+                &config(),
+                5,
+                GameId {
+                    generator: 1,
+                    counter,
+                },
+            )
+            .unwrap()
+        });
+        let mut games: Vec<_> = games.collect();
+        let mut batcher = Batcher::default();
+        while batcher.round(&mut games, &mut [Box::new(Uniform)]).unwrap() > 0 {}
+        games.into_iter().map(SelfplayGame::into_record).collect()
+    }
+
+    #[test]
+    fn records_replay_under_the_rules() {
+        for record in play(0..6) {
+            let turns = engine::shard::replay(&record).unwrap();
+            assert_eq!(turns.len(), record.turns.len());
+            assert!(
+                record
+                    .turns
+                    .iter()
+                    .all(|turn| (1..=16 + 8).contains(&turn.visits))
+            );
+            assert!(
+                record
+                    .turns
+                    .iter()
+                    .skip(2)
+                    .any(|turn| !turn.rows.is_empty())
+            );
+        }
+    }
+
+    #[test]
+    fn a_game_is_the_same_in_whatever_company_it_is_played() {
+        let together = play(0..6);
+        let alone: Vec<_> = (0..6)
+            .flat_map(|counter| play(counter..counter + 1))
+            .collect();
+        assert_eq!(together, alone);
+        assert_ne!(together[0].turns, together[1].turns);
+    }
+
+    #[test]
+    fn the_temperature_halves_and_stops_falling() {
+        let mut config = config();
+        config.selfplay.temperature = 1.0;
+        config.selfplay.temperature_half_life = 10.0;
+        config.selfplay.final_temperature = 0.3;
+        for (turn, expected) in [(0, 1.0), (10, 0.5), (100, 0.3)] {
+            assert!((options(&config, turn).temperature - expected).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Printing that outlives its reader: `selfplay … | head` is no fault.
+
+use anyhow::Context;
+use std::fmt;
+use std::io::{ErrorKind, Write, stderr, stdout};
+
+/// Prints text as it is. A reader that has gone away is no error; a full disk is.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("can't write to standard output"),
+    }
+}
+
+/// Prints a line for the person at the terminal. Nothing can be done where that fails.
+pub(crate) fn complain(line: fmt::Arguments) {
+    let _ = writeln!(stderr().lock(), "{line}");
+}

@@ -1,0 +1,194 @@
+//! One game of a match.
+
+use crate::batch::InPlay;
+use anyhow::{Context, Result};
+use engine::rules::{Action, Game, History, Kind, Position, Setup, Side, StepState, Steps, Turn};
+use engine::search::{Query, Search, SearchOptions};
+use rand::rngs::ChaCha8Rng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+
+/// How a player comes to its turns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Chooser {
+    /// By a search, whose leaves evaluator `evaluator` judges.
+    Search {
+        /// The evaluator's place in the worker's list.
+        evaluator: usize,
+        /// The search's options.
+        options: SearchOptions,
+    },
+    /// Any legal step is as likely as any other, the end of the turn among them.
+    Random,
+}
+
+/// A game between two players.
+#[derive(Debug)]
+pub(super) struct PitGame {
+    /// Its number in the match, from 0. Games 2k and 2k + 1 are a pair.
+    pub(super) number: u64,
+    choosers: [Chooser; 2],
+    max_turns: usize,
+    rng: ChaCha8Rng,
+    game: Game,
+    search: Option<Search>,
+    searching: bool,
+}
+
+impl PitGame {
+    /// Game `number` of a match between `players` (a, then b). Both games of a pair start from the same setups, drawn from the
+    /// seed and the pair's number; a has Gold in the first of them and Silver in the second.
+    pub(super) fn new(number: u64, players: [Chooser; 2], seed: u64, max_turns: usize) -> Self {
+        let mut setups = stream(seed, number / 2 * 3);
+        let rng = stream(seed, number / 2 * 3 + 1 + number % 2);
+        let mut game = Game::new();
+        for _ in Side::ALL {
+            game.play_unchecked(Turn::Setup(random_setup(&mut setups)));
+        }
+        let [a, b] = players;
+        let choosers = if Self::a_has_gold(number) {
+            [a, b]
+        } else {
+            [b, a]
+        };
+        Self {
+            number,
+            choosers,
+            max_turns,
+            rng,
+            game,
+            search: None,
+            searching: false,
+        }
+    }
+
+    /// Whether player a has Gold in a game.
+    pub(super) fn a_has_gold(number: u64) -> bool {
+        number.is_multiple_of(2)
+    }
+
+    /// Whether the game has ended, by the rules or by the turn limit.
+    pub(super) fn is_over(&self) -> bool {
+        self.game.outcome().is_some() || self.game.turns().len() >= self.max_turns
+    }
+
+    /// The game as played.
+    pub(super) fn game(&self) -> &Game {
+        &self.game
+    }
+
+    /// Starts the search for the present turn, or goes on with it.
+    fn search(&mut self, options: SearchOptions) -> Result<&mut Search> {
+        let (position, history) = (self.game.position(), self.game.history());
+        match &mut self.search {
+            Some(search) if !self.searching => search.restart(position, history, options)?,
+            Some(_) => {}
+            None => self.search = Some(Search::new(position, history, options)?),
+        }
+        self.searching = true;
+        self.search.as_mut().context("the search is there")
+    }
+}
+
+impl InPlay for PitGame {
+    fn next_query(&mut self) -> Result<Option<(usize, Query)>> {
+        while !self.is_over() {
+            let turn = match self.choosers[self.game.position().side().index()] {
+                Chooser::Random => {
+                    random_turn(self.game.position(), self.game.history(), &mut self.rng)
+                }
+                Chooser::Search { evaluator, options } => {
+                    self.search(options)?;
+                    let search = self.search.as_mut().context("no search was begun")?;
+                    if let Some(query) = search.advance(self.game.history(), &mut self.rng) {
+                        return Ok(Some((evaluator, query)));
+                    }
+                    self.searching = false;
+                    search
+                        .decision()
+                        .context("the search ended without a decision")?
+                        .turn
+                }
+            };
+            self.game
+                .play(&turn)
+                .with_context(|| format!("an illegal turn was chosen in game {}", self.number))?;
+        }
+        Ok(None)
+    }
+
+    fn answer(&mut self, evaluator: &str, value: f32, priors: &[f32]) -> Result<()> {
+        match &mut self.search {
+            Some(search) => Ok(search.answer(evaluator, value, priors, &mut self.rng)?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn stream(seed: u64, number: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(number);
+    rng
+}
+
+/// Any arrangement of the sixteen pieces is as likely as any other.
+fn random_setup<R: Rng>(rng: &mut R) -> Setup {
+    let mut kinds = [Kind::Rabbit; 16];
+    let full = Kind::ALL
+        .into_iter()
+        .flat_map(|kind| std::iter::repeat_n(kind, kind.full_count() as usize));
+    for (slot, kind) in kinds.iter_mut().zip(full) {
+        *slot = kind;
+    }
+    kinds.shuffle(rng);
+    Setup::new(kinds).unwrap_or_else(|error| unreachable!("the full set was shuffled: {error}"))
+}
+
+/// A turn of steps drawn one by one, each uniformly from the legal actions.
+fn random_turn<R: Rng>(position: &Position, history: &History, rng: &mut R) -> Turn {
+    let mut state = StepState::new(position);
+    let mut steps = Steps::new();
+    while !state.is_complete() {
+        let actions: Vec<Action> = state
+            .legal_actions(history)
+            .in_index_order(state.side())
+            .collect();
+        match actions.choose(rng) {
+            Some(&Action::Step(step)) => {
+                steps.push(step);
+                state = state.after_step(step);
+            }
+            _ => break,
+        }
+    }
+    Turn::Steps(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_shares_its_setups_and_swaps_its_colours() {
+        let players = [Chooser::Random, Chooser::Random];
+        let start = |number| PitGame::new(number, players, 9, 300).game.turns().to_vec();
+        assert_eq!(start(0), start(1));
+        assert_eq!(start(6), start(7));
+        assert_ne!(start(0), start(2));
+        assert!(PitGame::a_has_gold(0) && !PitGame::a_has_gold(1));
+    }
+
+    #[test]
+    fn random_games_end_or_stop_at_the_limit() {
+        for number in 0..10 {
+            let mut game = PitGame::new(number, [Chooser::Random, Chooser::Random], 1, 400);
+            assert_eq!(game.next_query().unwrap(), None);
+            assert!(game.is_over());
+            assert!(game.game().turns().len() <= 400);
+        }
+        let mut game = PitGame::new(0, [Chooser::Random, Chooser::Random], 1, 10);
+        assert_eq!(game.next_query().unwrap(), None);
+        assert_eq!(game.game().turns().len(), 10);
+        assert_eq!(game.game().outcome(), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Who plays: a network, or one of the players that need none.
+
+use anyhow::Result;
+use engine::network::{Device, Network, NetworkEvaluator, Precision};
+use engine::search::{Evaluator, Uniform};
+use engine::shard;
+use std::convert::Infallible;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A player as named on the command line: `uniform`, `random`, or else a network's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PlayerName {
+    /// Searches without knowing anything: all steps equally likely, every position even.
+    Uniform,
+    /// Takes any legal step, without a search.
+    Random,
+    /// Searches with a network.
+    Network(PathBuf),
+}
+
+impl FromStr for PlayerName {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "uniform" => Self::Uniform,
+            "random" => Self::Random,
+            path => Self::Network(path.into()),
+        })
+    }
+}
+
+impl fmt::Display for PlayerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Random => f.write_str("random"),
+            Self::Network(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A player that has been found and checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Player {
+    name: PlayerName,
+    device: Device,
+    identity: String,
+}
+
+impl Player {
+    /// Checks that the player can play: a network is loaded once, whole.
+    pub(crate) fn open(name: &PlayerName, device: Device) -> Result<Self> {
+        // A device that is asked for and missing is an error, whoever plays.
+        device.open()?;
+        let identity = match name {
+            PlayerName::Network(path) => Network::load(path)?.identity,
+            other => other.to_string(),
+        };
+        Ok(Self {
+            name: name.clone(),
+            device,
+            identity,
+        })
+    }
+
+    /// Its name and identity, as shards hold them.
+    pub(crate) fn shard_evaluator(&self) -> shard::Evaluator {
+        shard::Evaluator {
+            name: self.short_name(),
+            identity: self.identity.clone(),
+        }
+    }
+
+    /// A network's file name without folder and ending; else the name itself.
+    pub(crate) fn short_name(&self) -> String {
+        match &self.name {
+            PlayerName::Network(path) => path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// An evaluator for one thread; none for a player that doesn't search.
+    pub(crate) fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
+        Ok(match &self.name {
+            PlayerName::Random => None,
+            PlayerName::Uniform => Some(Box::new(Uniform)),
+            PlayerName::Network(path) => {
+                let network = Network::load(path)?.network;
+                let name = self.short_name();
+                Some(Box::new(NetworkEvaluator::new(
+                    &network,
+                    self.device,
+                    Precision::Auto,
+                    name,
+                )?))
+            }
+        })
+    }
+}
