@@ -1,3 +1,55 @@
 //! The program `train`: makes runs, trains networks on their games, and runs the whole loop.
 
-fn main() {}
+mod checkpoint;
+mod commands;
+mod cycle;
+mod data;
+mod error;
+mod gradients;
+mod lock;
+mod loss;
+mod meter;
+mod metrics;
+mod optimizer;
+mod plan;
+mod stop;
+mod terminal;
+mod trainer;
+mod training;
+
+use clap::{Parser, Subcommand};
+use engine::progress::say;
+use std::process::ExitCode;
+
+/// Train Arimaa networks from self-play games
+#[derive(Debug, Parser)]
+#[command(name = "train", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(commands::InitArguments),
+    Run(commands::RunArguments),
+    Loop(cycle::LoopArguments),
+    Info(commands::InfoArguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Init(arguments) => commands::init(arguments),
+        Command::Run(arguments) => commands::run(arguments),
+        Command::Loop(arguments) => cycle::run(arguments),
+        Command::Info(arguments) => commands::info(arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

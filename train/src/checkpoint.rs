@@ -1,0 +1,531 @@
+//! Checkpoints: everything that a training needs to go on, in one safetensors file each.
+//!
+//! The file holds the network's tensors as `network.NAME`, the optimizer's as `first.NAME` and `second.NAME`, and one entry of
+//! metadata: a [`CheckpointHeader`] as JSON, with the digest of all tensors. Its name is `GGGGG-SSSSSSSSSS.safetensors`, the
+//! generation that is being trained and the optimizer's step, so that names are ordered by age.
+
+use crate::data::Cursor;
+use crate::error::TrainError;
+use crate::loss::Losses;
+use crate::optimizer::AdamW;
+use engine::config::Config;
+use engine::encoding::ENCODING_VERSION;
+use engine::network::{Architecture, Network};
+use engine::progress::say;
+use engine::run::{make_folder, write_file};
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensorError, SafeTensors};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use tch::{Tensor, no_grad_guard};
+
+/// The version of the file.
+const FORMAT_VERSION: u32 = 1;
+
+/// The name of the format, and of the metadata entry.
+pub(crate) const FORMAT: &str = "tusker-checkpoint";
+
+/// Where a training stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TrainingState {
+    /// The generation that is being trained.
+    pub(crate) generation: u32,
+    /// The run's seed.
+    pub(crate) seed: u64,
+    /// The optimizer's steps since the run began.
+    pub(crate) step: u64,
+    /// The steps that the optimizer's moments come from: fewer, where an optimizer was begun anew.
+    pub(crate) optimizer_steps: u64,
+    /// The steps before this generation's first.
+    pub(crate) first_step: u64,
+    /// The steps at which this generation is complete.
+    pub(crate) last_step: u64,
+    /// Where the loader stands.
+    pub(crate) cursor: Cursor,
+    /// The names of all shards that were there when this generation's training began.
+    pub(crate) shards: Vec<String>,
+    /// The games of the window that had not been trained on before.
+    pub(crate) new_games: u64,
+    /// Their rows.
+    pub(crate) new_rows: u64,
+    /// The identity of the network that this generation was begun with.
+    pub(crate) parent: String,
+    /// The sums of the losses of this generation's steps.
+    pub(crate) sums: Losses,
+    /// The losses on validation rows before the first step.
+    pub(crate) validation_before: Option<Losses>,
+}
+
+/// What a checkpoint says beside its tensors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckpointHeader {
+    /// [`FORMAT_VERSION`].
+    format: u32,
+    /// [`ENCODING_VERSION`].
+    encoding: u32,
+    /// The network's sizes.
+    pub(crate) architecture: Architecture,
+    /// The run's configuration when the checkpoint was written.
+    pub(crate) config: Config,
+    /// Where the training stands.
+    pub(crate) state: TrainingState,
+    /// The BLAKE3 hash of this header, with nothing here, and of the tensors' names and bytes.
+    digest: String,
+}
+
+/// The versions, which every version of the header begins with.
+#[derive(Deserialize)]
+struct Versions {
+    format: u32,
+    encoding: u32,
+}
+
+/// The name of a checkpoint's file.
+pub(crate) fn file_name(state: &TrainingState) -> String {
+    format!("{:05}-{:010}.safetensors", state.generation, state.step)
+}
+
+/// The checkpoints of a folder, oldest first.
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, TrainError> {
+    let io = |error| TrainError::Io {
+        what: "read the folder",
+        path: folder.to_owned(),
+        error,
+    };
+    let mut found = BTreeMap::new();
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        if let Some(age) = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(age)
+        {
+            found.insert(age, path);
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+/// The generation and step in a checkpoint's name.
+fn age(name: &str) -> Option<(u32, u64)> {
+    let (generation, step) = name.strip_suffix(".safetensors")?.split_once('-')?;
+    Some((generation.parse().ok()?, step.parse().ok()?))
+}
+
+/// The newest checkpoint that is whole; those that are not are named on standard error.
+pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
+    for path in list(folder)?.iter().rev() {
+        match Checkpoint::load(path) {
+            Ok(checkpoint) => return Ok(Some(checkpoint)),
+            Err(error) => say(&format!("{error}; looking for the one before it")),
+        }
+    }
+    Ok(None)
+}
+
+/// Writes a checkpoint, whole or not at all, and removes the oldest beyond `keep`. Returns its path.
+pub(crate) fn save(
+    folder: &Path,
+    network: &Network,
+    optimizer: &AdamW,
+    config: &Config,
+    state: &TrainingState,
+) -> Result<PathBuf, TrainError> {
+    make_folder(folder)?;
+    let path = folder.join(file_name(state));
+    let mut header = CheckpointHeader {
+        format: FORMAT_VERSION,
+        encoding: ENCODING_VERSION,
+        architecture: network.architecture(),
+        config: config.clone(),
+        state: TrainingState {
+            optimizer_steps: optimizer.steps(),
+            ..state.clone()
+        },
+        digest: String::new(),
+    };
+    let mut contents = BTreeMap::new();
+    for (name, tensor) in tensors(network, optimizer) {
+        let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
+        contents.insert(name, (shape, bytes_of(&tensor)?));
+    }
+    let fault = |reason: String| TrainError::Checkpoint {
+        path: path.clone(),
+        reason,
+    };
+    let bytes = to_file(&mut header, &contents).map_err(fault)?;
+    write_file(&path, &bytes)?;
+    prune(folder, config.train.keep_checkpoints)?;
+    Ok(path)
+}
+
+/// The whole file; the header gets its digest.
+fn to_file(
+    header: &mut CheckpointHeader,
+    contents: &BTreeMap<String, (Vec<usize>, Vec<u8>)>,
+) -> Result<Vec<u8>, String> {
+    let named = contents
+        .iter()
+        .map(|(name, (_, bytes))| (name.as_str(), &bytes[..]));
+    header.digest = header.digest_with(named)?;
+    let views = contents
+        .iter()
+        .map(|(name, (shape, bytes))| {
+            Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?))
+        })
+        .collect::<Result<Vec<_>, SafeTensorError>>()
+        .map_err(|error| error.to_string())?;
+    let json = serde_json::to_string(header).map_err(|error| error.to_string())?;
+    let metadata = HashMap::from([(FORMAT.to_owned(), json)]);
+    safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
+}
+
+impl CheckpointHeader {
+    /// The digest of a file with this header and these tensors, which come in the order of their names.
+    fn digest_with<'a>(
+        &self,
+        tensors: impl Iterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<String, String> {
+        let bare = Self {
+            digest: String::new(),
+            ..self.clone()
+        };
+        let mut hash = blake3::Hasher::new();
+        hash.update(&serde_json::to_vec(&bare).map_err(|error| error.to_string())?);
+        for (name, bytes) in tensors {
+            hash.update(name.as_bytes()).update(&[0]).update(bytes);
+        }
+        Ok(hash.finalize().to_hex().to_string())
+    }
+}
+
+/// Removes all but the newest checkpoints.
+fn prune(folder: &Path, keep: u32) -> Result<(), TrainError> {
+    let paths = list(folder)?;
+    for path in &paths[..paths.len().saturating_sub(keep as usize)] {
+        std::fs::remove_file(path).map_err(|error| TrainError::Io {
+            what: "remove",
+            path: path.clone(),
+            error,
+        })?;
+    }
+    Ok(())
+}
+
+/// A checkpoint that was read and found whole.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    path: PathBuf,
+    /// What it says.
+    pub(crate) header: CheckpointHeader,
+    bytes: Vec<u8>,
+}
+
+impl Checkpoint {
+    /// Reads and checks a checkpoint: its versions, its form and its digest.
+    pub(crate) fn load(path: &Path) -> Result<Self, TrainError> {
+        let fault = |reason: String| TrainError::Checkpoint {
+            path: path.to_owned(),
+            reason,
+        };
+        let bytes = std::fs::read(path).map_err(|error| TrainError::Io {
+            what: "read",
+            path: path.to_owned(),
+            error,
+        })?;
+        let (_, metadata) =
+            SafeTensors::read_metadata(&bytes).map_err(|error| fault(error.to_string()))?;
+        let header = metadata
+            .metadata()
+            .as_ref()
+            .and_then(|entries| entries.get(FORMAT));
+        let header = parse_header(header.map_or("", String::as_str)).map_err(fault)?;
+        let contents =
+            SafeTensors::deserialize(&bytes).map_err(|error| fault(error.to_string()))?;
+        let mut tensors: Vec<_> = contents.iter().collect();
+        tensors.sort_by_key(|(name, _)| *name);
+        let named = tensors.iter().map(|(name, view)| (*name, view.data()));
+        if header.digest_with(named).map_err(fault)? != header.digest {
+            return Err(fault("its bytes are not those that were written".into()));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            header,
+            bytes,
+        })
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Copies the tensors into a network and its optimizer, which are of the checkpoint's architecture.
+    pub(crate) fn restore(
+        &self,
+        network: &Network,
+        optimizer: &mut AdamW,
+    ) -> Result<(), TrainError> {
+        self.copy_into(tensors(network, optimizer))?;
+        optimizer.set_steps(self.header.state.optimizer_steps);
+        Ok(())
+    }
+
+    /// The same for the optimizer alone.
+    pub(crate) fn restore_optimizer(
+        &self,
+        network: &Network,
+        optimizer: &mut AdamW,
+    ) -> Result<(), TrainError> {
+        self.copy_into(moments(network, optimizer))?;
+        optimizer.set_steps(self.header.state.optimizer_steps);
+        Ok(())
+    }
+
+    fn copy_into<'a>(
+        &self,
+        tensors: impl Iterator<Item = (String, Tensor)> + 'a,
+    ) -> Result<(), TrainError> {
+        let _no_grad = no_grad_guard();
+        let fault = |reason: String| TrainError::Checkpoint {
+            path: self.path.clone(),
+            reason,
+        };
+        let contents =
+            SafeTensors::deserialize(&self.bytes).map_err(|error| fault(error.to_string()))?;
+        for (name, mut tensor) in tensors {
+            let view = contents
+                .tensor(&name)
+                .map_err(|error| fault(error.to_string()))?;
+            let shape: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
+            if view.dtype() != Dtype::F32 || shape != tensor.size() {
+                return Err(fault(format!(
+                    "tensor `{name}` is no F32 of {:?}",
+                    tensor.size()
+                )));
+            }
+            let bytes = view.data().as_chunks().0.iter();
+            let numbers: Vec<f32> = bytes.map(|&bytes| f32::from_le_bytes(bytes)).collect();
+            tensor.f_copy_(&Tensor::f_from_slice(&numbers)?.f_view(shape.as_slice())?)?;
+        }
+        Ok(())
+    }
+}
+
+fn parse_header(text: &str) -> Result<CheckpointHeader, String> {
+    if text.is_empty() {
+        return Err(format!("it has no metadata `{FORMAT}`"));
+    }
+    let versions: Versions = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    for (what, found, known) in [
+        ("format", versions.format, FORMAT_VERSION),
+        ("encoding", versions.encoding, ENCODING_VERSION),
+    ] {
+        if found != known {
+            return Err(format!(
+                "{what} version {found}, but this program knows version {known}"
+            ));
+        }
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// All tensors of a training with their names in the file; they share their storage with the training's.
+fn tensors(network: &Network, optimizer: &AdamW) -> impl Iterator<Item = (String, Tensor)> {
+    let parameters = network
+        .parameters()
+        .map(|parameter| (parameter.name, parameter.tensor));
+    let of_network = parameters
+        .chain(network.buffers())
+        .map(|(name, tensor)| (format!("network.{name}"), tensor.shallow_clone()));
+    of_network.chain(moments(network, optimizer))
+}
+
+fn moments(network: &Network, optimizer: &AdamW) -> impl Iterator<Item = (String, Tensor)> {
+    network
+        .parameters()
+        .zip(optimizer.moments())
+        .flat_map(|(parameter, moments)| {
+            [("first", &moments.first), ("second", &moments.second)].map(|(kind, tensor)| {
+                (format!("{kind}.{}", parameter.name), tensor.shallow_clone())
+            })
+        })
+}
+
+fn bytes_of(tensor: &Tensor) -> Result<Vec<u8>, TrainError> {
+    let mut numbers = vec![0f32; tensor.numel()];
+    tensor
+        .f_detach()?
+        .f_copy_data(&mut numbers, tensor.numel())?;
+    Ok(numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(generation: u32, step: u64) -> TrainingState {
+        TrainingState {
+            generation,
+            seed: 3,
+            step,
+            optimizer_steps: 0,
+            first_step: 0,
+            last_step: 100,
+            cursor: Cursor {
+                epoch: 1,
+                game: 2,
+                row: 3,
+            },
+            shards: vec!["000-000000.shard".into()],
+            new_games: 5,
+            new_rows: 6,
+            parent: "x".into(),
+            // Numbers that come back wrong where floats are read carelessly.
+            sums: Losses {
+                policy: 0.1 + 0.2,
+                value: 1.0 / 3.0,
+            },
+            validation_before: None,
+        }
+    }
+
+    fn network(seed: u64) -> (Network, AdamW) {
+        let architecture = Architecture {
+            blocks: 1,
+            channels: 8,
+        };
+        let network = Network::new(architecture, seed).unwrap();
+        let mut optimizer = AdamW::new(&network).unwrap();
+        optimizer.set_steps(41);
+        for (number, moments) in optimizer.moments().iter().enumerate() {
+            let _ = moments.first.shallow_clone().fill_(number as f64 + 0.1);
+            let _ = moments.second.shallow_clone().fill_(number as f64 + 0.7);
+        }
+        (network, optimizer)
+    }
+
+    fn numbers(network: &Network, optimizer: &AdamW) -> Vec<(String, Vec<u8>)> {
+        tensors(network, optimizer)
+            .map(|(name, tensor)| (name, bytes_of(&tensor).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn a_checkpoint_brings_everything_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (network_saved, optimizer_saved) = network(1);
+        let config = Config::default()
+            .with("train.learning_rate=0.0017")
+            .unwrap();
+        let path = save(
+            folder.path(),
+            &network_saved,
+            &optimizer_saved,
+            &config,
+            &state(2, 50),
+        )
+        .unwrap();
+        assert!(path.ends_with("00002-0000000050.safetensors"));
+        let checkpoint = Checkpoint::load(&path).unwrap();
+        let expected = TrainingState {
+            optimizer_steps: 41,
+            ..state(2, 50)
+        };
+        assert_eq!(
+            (&checkpoint.header.state, &checkpoint.header.config),
+            (&expected, &config)
+        );
+        let (network, mut optimizer) = network(2);
+        for moments in optimizer.moments() {
+            let _ = moments.first.shallow_clone().zero_();
+        }
+        optimizer.set_steps(0);
+        checkpoint.restore(&network, &mut optimizer).unwrap();
+        assert_eq!(optimizer.steps(), 41);
+        assert_eq!(
+            numbers(&network, &optimizer),
+            numbers(&network_saved, &optimizer_saved)
+        );
+    }
+
+    #[test]
+    fn the_newest_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (network, optimizer) = network(1);
+        let mut config = Config::default();
+        config.train.keep_checkpoints = 2;
+        for (generation, step) in [(1, 90), (1, 100), (2, 100), (2, 1_000)] {
+            save(
+                folder.path(),
+                &network,
+                &optimizer,
+                &config,
+                &state(generation, step),
+            )
+            .unwrap();
+        }
+        std::fs::write(folder.path().join("notes.txt"), "kept").unwrap();
+        let names: Vec<String> = list(folder.path())
+            .unwrap()
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "00002-0000000100.safetensors",
+                "00002-0000001000.safetensors"
+            ]
+        );
+        assert!(folder.path().join("notes.txt").exists());
+    }
+
+    #[test]
+    fn no_changed_byte_and_no_cut_goes_unnoticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (network, optimizer) = network(1);
+        let path = save(
+            folder.path(),
+            &network,
+            &optimizer,
+            &Config::default(),
+            &state(1, 2),
+        )
+        .unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let copy = folder.path().join("copy");
+        let message = |bytes: &[u8]| {
+            std::fs::write(&copy, bytes).unwrap();
+            Checkpoint::load(&copy).unwrap_err().to_string()
+        };
+        // In the lengths, the header, its metadata, the tensors and the end.
+        for at in (0..bytes.len())
+            .step_by(1_009)
+            .chain([0, 9, 60, bytes.len() - 1])
+        {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(
+                message(&changed).contains("copy: this is no checkpoint, or a broken one"),
+                "byte {at}"
+            );
+        }
+        for end in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
+            assert!(message(&bytes[..end]).contains("broken"), "cut at {end}");
+        }
+        let network_file = folder.path().join("network.safetensors");
+        network.save(&network_file, &Default::default()).unwrap();
+        let error = Checkpoint::load(&network_file).unwrap_err().to_string();
+        assert!(error.contains("no metadata `tusker-checkpoint`"), "{error}");
+    }
+}

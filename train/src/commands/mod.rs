@@ -1,0 +1,9 @@
+//! The commands that do one thing: `init`, `run` and `info`.
+
+mod info;
+mod init;
+mod run;
+
+pub(crate) use info::{InfoArguments, info};
+pub(crate) use init::{InitArguments, begin_run, init, run_seed};
+pub(crate) use run::{RunArguments, Workplace, run};

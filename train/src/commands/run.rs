@@ -1,0 +1,87 @@
+//! `train run`: trains a run's next network.
+
+use crate::error::TrainError;
+use crate::lock::RunLock;
+use crate::stop::Stop;
+use crate::terminal::print;
+use crate::training::{Ending, train};
+use anyhow::{Context, Result};
+use clap::Args;
+use engine::config::Config;
+use engine::network::{Device, set_single_threaded};
+use engine::run::RunDirectory;
+use std::path::PathBuf;
+
+/// Train a run's next network on its games, or go on where training was stopped
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// The folder of the run
+    #[arg(long, value_name = "DIR")]
+    run: PathBuf,
+    /// Steps of the optimizer for this network [default: as many as use each new row train.uses_per_row times]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    steps: Option<u64>,
+    #[command(flatten)]
+    workplace: Workplace,
+}
+
+/// Where and on how many threads to work.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Workplace {
+    /// Where networks are computed: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: Device,
+    /// Threads to work with [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+}
+
+impl Workplace {
+    /// How many threads work.
+    pub(crate) fn thread_count(self) -> usize {
+        match self.threads {
+            Some(threads) => threads.into(),
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// Makes the threads that read games and those that compute as many as asked for.
+    pub(crate) fn apply(self) -> Result<()> {
+        set_single_threaded();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.thread_count());
+        pool.build_global()
+            .context("can't start the threads that read games")
+    }
+}
+
+/// Runs `train run`.
+pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
+    let run = RunDirectory::new(&arguments.run);
+    if !run.config().exists() {
+        let (path, missing) = (arguments.run.clone(), "config.toml");
+        return Err(TrainError::NoRun { path, missing }.into());
+    }
+    let config = Config::load(&run.config())?;
+    let _lock = RunLock::take(&run)?;
+    arguments.workplace.apply()?;
+    let stop = Stop::listen().context("can't listen for signals")?;
+    match train(
+        &run,
+        &config,
+        arguments.steps,
+        arguments.workplace.device,
+        &stop,
+    )? {
+        Ending::Published { path, .. } => print(&path.display().to_string())?,
+        Ending::Stopped {
+            generation,
+            step,
+            steps,
+            checkpoint,
+        } => print(&format!(
+            "stopped at step {step} of {steps} for network {generation}; the same command goes on from {}",
+            checkpoint.display()
+        ))?,
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! A program that is started and waited for.
+
+use crate::error::TrainError;
+use crate::stop::Stop;
+#[cfg(target_os = "linux")]
+use rustix::process::set_parent_process_death_signal;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write, stderr};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The last lines of a program that failed which are shown with the error.
+const LAST_LINES: usize = 10;
+
+/// Between two looks at a program that works.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs a program to its end and returns what it wrote to standard output. What it writes to standard error goes on to this
+/// program's. `what` is its name in errors.
+///
+/// It runs in a process group of its own, so that a Ctrl-C at the terminal reaches it through this program alone: when the user
+/// asks to stop it is told once, with SIGTERM, and waited for. If it then reports a failure it was stopped, and the output is
+/// none.
+pub(super) fn run(
+    command: &mut Command,
+    what: &str,
+    stop: &Stop,
+) -> Result<Option<String>, TrainError> {
+    let io = |doing| {
+        move |error| TrainError::Io {
+            what: doing,
+            path: what.into(),
+            error,
+        }
+    };
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    die_with_parent(command);
+    let mut child = command.spawn().map_err(io("start"))?;
+    let errors = child
+        .stderr
+        .take()
+        .map(|pipe| std::thread::spawn(|| pass_on(pipe)));
+    let output = child
+        .stdout
+        .take()
+        .map(|pipe| std::thread::spawn(|| read(pipe)));
+    let status = wait(&mut child, stop).map_err(io("wait for"))?;
+    let last_lines = errors.map(join).unwrap_or_default();
+    let output = output.map(join).unwrap_or_default();
+    if status.success() {
+        return Ok(Some(output));
+    }
+    if stop.asked() {
+        return Ok(None);
+    }
+    Err(TrainError::Child {
+        command: what.to_owned(),
+        status,
+        last_lines: last_lines
+            .iter()
+            .map(|line| format!("\n  {line}"))
+            .collect(),
+    })
+}
+
+/// Asks the system to end the child as a SIGTERM does when this program is killed: a restarted one would start another beside it.
+fn die_with_parent(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: between fork and exec only this one system call is made, which allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// Waits for a program's end, and asks it to come soon when the user does.
+fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
+    let mut told = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.asked() && !told {
+            told = true;
+            // It may have ended in the meantime, which is just as well.
+            let _ = kill_process(Pid::from_child(child), Signal::TERM);
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+/// What a thread returns; nothing if it panicked.
+fn join<T: Default>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_default()
+}
+
+/// Writes what comes to standard error, and returns its last lines.
+fn pass_on(pipe: impl Read) -> VecDeque<String> {
+    let mut pipe = BufReader::new(pipe);
+    let mut last = VecDeque::new();
+    let mut line = Vec::new();
+    // A pipe that can't be read any more is at its end.
+    while pipe
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|bytes| bytes > 0)
+    {
+        // Nobody may be reading; the other program's work goes on.
+        let _ = stderr().write_all(&line);
+        if last.len() == LAST_LINES {
+            last.pop_front();
+        }
+        last.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
+        line.clear();
+    }
+    last
+}
+
+fn read(mut pipe: impl Read) -> String {
+    let mut bytes = Vec::new();
+    // What was read before an error is all there is; the reader of it will complain.
+    let _ = pipe.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn output_comes_back() {
+        let output = run(
+            &mut shell("echo one; echo two >&2"),
+            "test",
+            &Stop::default(),
+        );
+        assert_eq!(output.unwrap().as_deref(), Some("one\n"));
+    }
+
+    #[test]
+    fn a_failure_has_name_code_and_last_lines() {
+        let script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $n >&2; done; exit 3";
+        let error = run(&mut shell(script), "selfplay test", &Stop::default()).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.starts_with("selfplay test ended with exit status: 3\n  line 3\n"),
+            "{message}"
+        );
+        assert!(message.ends_with("\n  line 12"), "{message}");
+        let error = run(
+            &mut Command::new("/no/such/program"),
+            "selfplay test",
+            &Stop::default(),
+        );
+        assert!(
+            error
+                .unwrap_err()
+                .to_string()
+                .starts_with("can't start selfplay test: ")
+        );
+    }
+
+    #[test]
+    fn a_wish_to_stop_is_passed_on_and_waited_for() {
+        let stop = Stop::default();
+        let asked = stop.clone();
+        let waiting = std::thread::spawn(move || {
+            // It takes a moment until the trap is set.
+            let script =
+                "trap 'echo stopping; exit 1' TERM; echo ready; while :; do sleep 0.05; done";
+            run(&mut shell(script), "test", &stop)
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!waiting.is_finished());
+        asked.ask();
+        assert_eq!(waiting.join().unwrap().unwrap(), None);
+    }
+}

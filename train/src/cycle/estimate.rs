@@ -1,0 +1,80 @@
+//! How long a loop will take, before anything is known of its games: a guess from the speed of the network.
+
+use crate::commands::Workplace;
+use crate::error::TrainError;
+use engine::config::Config;
+use engine::network::{Device, Network, NetworkError, NetworkEvaluator, Precision};
+use engine::rules::{Game, StepState};
+use engine::run::RunDirectory;
+use engine::search::{Evaluations, Evaluator, Query};
+use std::time::{Duration, Instant};
+
+/// Turns of a game, as networks play that know little.
+const TURNS: f64 = 60.0;
+
+/// Rows of a turn.
+const ROWS: f64 = 3.5;
+
+/// What a visit costs, in evaluations of the network: search and small batches come on top of the evaluation.
+const VISIT: f64 = 1.6;
+
+/// What training on a row costs, in evaluations of the network.
+const TRAINED_ROW: f64 = 6.0;
+
+/// How long the network's speed is measured.
+const MEASURED: Duration = Duration::from_millis(300);
+
+/// Positions in a batch of the measurement.
+const BATCH: usize = 64;
+
+/// The time for all generations after `newest`.
+pub(super) fn of_generations(
+    run: &RunDirectory,
+    config: &Config,
+    newest: u32,
+    workplace: Workplace,
+) -> Result<Duration, TrainError> {
+    let cycle = &config.cycle;
+    let left = f64::from(cycle.generations - newest);
+    let turns = left * f64::from(cycle.games_per_generation) * TURNS;
+    let rows = turns * ROWS * f64::from(config.train.uses_per_row);
+    // Two matches; in that against `random` only one side searches, and its games are short.
+    let pit_games = (left - 1.0) * f64::from(cycle.pit_games) + f64::from(cycle.final_pit_games);
+    let pit_visits = pit_games * 1.5 * TURNS * f64::from(cycle.pit_visits);
+    let visits = turns * f64::from(config.search.visits) + pit_visits;
+    let evaluations = visits * VISIT + rows * TRAINED_ROW;
+    let speed = evaluations_per_second(&Network::load(&run.network(newest))?.network, workplace)?;
+    Ok(Duration::from_secs_f64((evaluations / speed).min(1e12)))
+}
+
+/// How many positions the network evaluates in a second, on all threads.
+fn evaluations_per_second(network: &Network, workplace: Workplace) -> Result<f64, TrainError> {
+    let mut evaluator =
+        NetworkEvaluator::new(network, workplace.device, Precision::Auto, "estimate")?;
+    let game = Game::new();
+    let state = StepState::new(game.position());
+    let query = Query {
+        state,
+        legal: state.legal_actions(game.history()),
+        repetitions: 0,
+    };
+    let queries = vec![query; BATCH];
+    let mut answers = Evaluations::default();
+    let mut evaluate = || {
+        let result = evaluator.evaluate(&queries, &mut answers);
+        result.map_err(|error| NetworkError::Torch(error.to_string()))
+    };
+    // The first batch is slow: memory is taken, kernels are chosen.
+    evaluate()?;
+    let begun = Instant::now();
+    let mut batches = 0;
+    while begun.elapsed() < MEASURED {
+        evaluate()?;
+        batches += 1;
+    }
+    let of_one_thread = f64::from(batches) * BATCH as f64 / begun.elapsed().as_secs_f64();
+    Ok(match workplace.device {
+        Device::Cpu => of_one_thread * workplace.thread_count() as f64,
+        Device::Cuda(_) => of_one_thread,
+    })
+}

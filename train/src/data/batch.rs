@@ -1,0 +1,211 @@
+//! A batch: rows side by side, first in memory, then as tensors.
+
+use super::TrainingRow;
+use crate::loss::Losses;
+use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, mirror_index};
+use engine::network::{NetworkError, unpack_masks, unpack_rows};
+use engine::shard::POLICY_TOTAL;
+use ndarray::parallel::prelude::*;
+use ndarray::{Array1, Array2, Axis, s};
+use std::ops::Range;
+use tch::{Device, Tensor};
+
+/// The rows of one step of the optimizer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Batch {
+    pub(super) inputs: Vec<InputRow>,
+    legal: Vec<LegalMask>,
+    /// `[batch, 321]`, 0 where illegal.
+    policy: Array2<f32>,
+    /// `[batch]`.
+    pub(super) weight: Array1<f32>,
+    /// `[batch]`.
+    value: Array1<f32>,
+    /// `[batch]`.
+    value_weight: Array1<f32>,
+}
+
+/// A batch on a device.
+#[derive(Debug)]
+pub(crate) struct BatchTensors {
+    /// `[batch, CHANNELS, 8, 8]`.
+    pub(crate) planes: Tensor,
+    /// Which entries of the policy are legal: `[batch, 321]`, bool.
+    pub(crate) legal: Tensor,
+    /// The policy's targets, each row summing to 1: `[batch, 321]`.
+    pub(crate) policy: Tensor,
+    /// `[batch]`.
+    pub(crate) weight: Tensor,
+    /// The mover's win probability: `[batch]`.
+    pub(crate) value: Tensor,
+    /// `[batch]`.
+    pub(crate) value_weight: Tensor,
+}
+
+impl Batch {
+    /// Lays rows side by side, each as it is or, where the flag says so, mirrored.
+    pub(crate) fn new(rows: &[(&TrainingRow, bool)]) -> Self {
+        let mut policy = Array2::zeros((rows.len(), POLICY_SIZE));
+        policy
+            .axis_iter_mut(Axis(0))
+            .into_par_iter()
+            .zip(rows)
+            .for_each(|(mut out, &(row, mirrored))| {
+                for (index, &share) in row.legal.indices().zip(&row.policy) {
+                    let index = if mirrored { mirror_index(index) } else { index };
+                    out[index] = f32::from(share) / POLICY_TOTAL as f32;
+                }
+            });
+        let turn = |&(row, mirrored): &(&TrainingRow, bool)| match mirrored {
+            true => (row.input.mirror(), row.legal.mirror()),
+            false => (row.input, row.legal),
+        };
+        let (inputs, legal) = rows.iter().map(turn).unzip();
+        let column =
+            |number: fn(&TrainingRow) -> f32| rows.iter().map(|(row, _)| number(row)).collect();
+        Self {
+            inputs,
+            legal,
+            policy,
+            weight: column(|row| row.weight),
+            value: column(|row| row.value),
+            value_weight: column(|row| row.value_weight),
+        }
+    }
+
+    /// How many rows it has.
+    pub(crate) fn len(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Some of its rows.
+    pub(crate) fn part(&self, rows: Range<usize>) -> Self {
+        let column = |numbers: &Array1<f32>| numbers.slice(s![rows.clone()]).to_owned();
+        Self {
+            inputs: self.inputs[rows.clone()].to_vec(),
+            legal: self.legal[rows.clone()].to_vec(),
+            policy: self.policy.slice(s![rows.clone(), ..]).to_owned(),
+            weight: column(&self.weight),
+            value: column(&self.value),
+            value_weight: column(&self.value_weight),
+        }
+    }
+
+    /// The sums of the rows' weights in the two losses.
+    pub(crate) fn weights(&self) -> Losses {
+        let sum = |weights: &Array1<f32>| weights.iter().map(|&weight| f64::from(weight)).sum();
+        Losses {
+            policy: sum(&self.weight),
+            value: sum(&self.value_weight),
+        }
+    }
+
+    /// The batch as tensors on a device. To a GPU the bits travel packed.
+    pub(crate) fn to_device(&self, device: Device) -> Result<BatchTensors, NetworkError> {
+        let column = |numbers: &Array1<f32>| Tensor::try_from(numbers)?.f_to_device(device);
+        Ok(BatchTensors {
+            planes: unpack_rows(&self.inputs, device)?,
+            legal: unpack_masks(&self.legal, device)?,
+            policy: Tensor::try_from(&self.policy)?.f_to_device(device)?,
+            weight: column(&self.weight)?,
+            value: column(&self.value)?,
+            value_weight: column(&self.value_weight)?,
+        })
+    }
+
+    /// The mean entropy of the policy's targets, in nats: what its loss can't go below.
+    #[cfg(test)]
+    pub(crate) fn policy_entropy(&self) -> f64 {
+        let information = |&share: &f32| match f64::from(share) {
+            0.0 => 0.0,
+            share => -share * share.ln(),
+        };
+        self.policy.iter().map(information).sum::<f64>() / self.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::rows_of;
+    use engine::encoding::{CHANNELS, mirror_policy};
+    use engine::shard::{GameId, samples::random_game};
+
+    fn rows() -> Vec<TrainingRow> {
+        let id = GameId {
+            generator: 0,
+            counter: 4,
+        };
+        let mut record = random_game(id, 1, 30);
+        // Targets with which no two entries can be confused.
+        for row in record.turns.iter_mut().flat_map(|turn| &mut turn.rows) {
+            let count = row.policy.len() as u16;
+            for (index, share) in row.policy.iter_mut().enumerate() {
+                *share = index as u16;
+            }
+            row.policy[0] = u16::MAX - count * (count - 1) / 2;
+        }
+        rows_of(&record, 0.0).unwrap()
+    }
+
+    #[test]
+    fn a_batch_holds_each_row_at_its_place() {
+        let rows = rows();
+        let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
+        assert_eq!(batch.len(), rows.len());
+        let tensors = batch.to_device(Device::Cpu).unwrap();
+        let numbers =
+            |tensor: &Tensor| Vec::<f32>::try_from(tensor.contiguous().view([-1])).unwrap();
+        let (policy, planes) = (numbers(&tensors.policy), numbers(&tensors.planes));
+        let legal = Vec::<bool>::try_from(tensors.legal.view([-1])).unwrap();
+        let mut expected = vec![0.0; CHANNELS * 64];
+        for (number, row) in rows.iter().enumerate() {
+            let at = number * POLICY_SIZE..(number + 1) * POLICY_SIZE;
+            let mut shares = row.policy.iter();
+            for (index, (&share, &legal)) in policy[at.clone()].iter().zip(&legal[at]).enumerate() {
+                assert_eq!(legal, row.legal.contains(index));
+                let expected = if legal {
+                    f32::from(*shares.next().unwrap())
+                } else {
+                    0.0
+                };
+                assert_eq!(share, expected / 65_535.0);
+            }
+            row.input.write_planes(&mut expected);
+            assert_eq!(
+                planes[number * expected.len()..][..expected.len()],
+                expected
+            );
+        }
+        assert_eq!(
+            numbers(&tensors.value),
+            rows.iter().map(|row| row.value).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn a_mirrored_row_is_mirrored_in_all_its_parts() {
+        let rows = rows();
+        let batch =
+            |mirrored| Batch::new(&rows.iter().map(|row| (row, mirrored)).collect::<Vec<_>>());
+        let (plain, mirrored) = (batch(false), batch(true));
+        for (number, row) in rows.iter().enumerate() {
+            assert_eq!(mirrored.inputs[number], row.input.mirror());
+            assert_eq!(mirrored.legal[number], row.legal.mirror());
+            let policy = |batch: &Batch| -> [f32; POLICY_SIZE] {
+                batch.policy.row(number).to_vec().try_into().unwrap()
+            };
+            assert_eq!(policy(&mirrored), mirror_policy(&policy(&plain)));
+            let legal: Vec<usize> = (0..POLICY_SIZE)
+                .filter(|&index| policy(&mirrored)[index] > 0.0)
+                .collect();
+            assert!(
+                legal
+                    .iter()
+                    .all(|&index| mirrored.legal[number].contains(index))
+            );
+        }
+        assert_eq!(mirrored.value, plain.value);
+        assert_ne!(mirrored.inputs, plain.inputs);
+    }
+}

@@ -1,0 +1,140 @@
+//! The rows of a recorded game, as training sees them.
+
+use engine::encoding::{InputRow, LegalMask, encode};
+use engine::rules::Side;
+use engine::shard::{Ending, GameRecord, ReplayError, ReplayedTurn, replay};
+
+/// One step state with what a network should say of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TrainingRow {
+    /// The state as the network sees it.
+    pub(crate) input: InputRow,
+    /// The legal entries of the policy.
+    pub(crate) legal: LegalMask,
+    /// The policy's target over them, in ascending order of the entries; the sum is [`POLICY_TOTAL`](engine::shard::POLICY_TOTAL).
+    pub(crate) policy: Box<[u16]>,
+    /// The weight of the policy's loss.
+    pub(crate) weight: f32,
+    /// The target of the value: the mover's win probability.
+    pub(crate) value: f32,
+    /// The weight of the value's loss: a turn counts once, however many rows it has.
+    pub(crate) value_weight: f32,
+}
+
+/// All rows of a game, in order; the game is checked under the rules. The value's target is the game's result, with a share of
+/// `search_value_share` of the search's value in it; an unfinished game has no result, and the search's value stands alone.
+pub(crate) fn rows_of(
+    record: &GameRecord,
+    search_value_share: f32,
+) -> Result<Vec<TrainingRow>, ReplayError> {
+    let mut rows = Vec::new();
+    for turn in replay(record)? {
+        let side = turn.position.side();
+        let value = value_target(&turn, side, search_value_share);
+        let share = 1.0 / turn.rows.len().max(1) as f32;
+        rows.extend(turn.rows.iter().map(|row| TrainingRow {
+            input: encode(&row.state, turn.repetitions),
+            legal: LegalMask::new(&row.legal, side),
+            policy: row.policy.into(),
+            weight: row.weight,
+            value,
+            value_weight: row.weight * share,
+        }));
+    }
+    Ok(rows)
+}
+
+/// The mover's win probability that a network should learn for a turn.
+fn value_target(turn: &ReplayedTurn, mover: Side, search_value_share: f32) -> f32 {
+    let searched = match mover {
+        Side::Gold => turn.value,
+        Side::Silver => 1.0 - turn.value,
+    };
+    match turn.ending {
+        Ending::Unfinished => searched,
+        Ending::Won(outcome) => {
+            let won = f32::from(u8::from(outcome.winner == mover));
+            won + search_value_share * (searched - won)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::shard::{GameId, samples::random_game};
+
+    fn game(max_turns: usize) -> GameRecord {
+        let id = GameId {
+            generator: 1,
+            counter: 2,
+        };
+        random_game(id, 3, max_turns)
+    }
+
+    #[test]
+    fn every_recorded_row_comes_with_its_own_target() {
+        let mut record = game(1_000);
+        // A target that can be told from others.
+        for (number, row) in record
+            .turns
+            .iter_mut()
+            .flat_map(|turn| &mut turn.rows)
+            .enumerate()
+        {
+            row.policy.fill(0);
+            let count = row.policy.len();
+            row.policy[number % count] = u16::MAX;
+            row.weight = 2.0;
+        }
+        let rows = rows_of(&record, 0.0).unwrap();
+        let recorded: Vec<_> = record.turns.iter().flat_map(|turn| &turn.rows).collect();
+        assert_eq!(rows.len(), recorded.len());
+        for (number, (row, recorded)) in rows.iter().zip(recorded).enumerate() {
+            assert_eq!(*row.policy, recorded.policy[..]);
+            assert_eq!(row.legal.count(), row.policy.len());
+            assert_eq!(row.policy[number % row.policy.len()], u16::MAX);
+            assert_eq!(row.weight, 2.0);
+        }
+        let turn_weights: f32 = rows.iter().map(|row| row.value_weight).sum();
+        assert!((turn_weights - 2.0 * record.turns.len() as f32).abs() < 1e-2);
+    }
+
+    #[test]
+    fn the_value_is_the_movers_mix_of_result_and_search() {
+        let record = game(1_000);
+        let Ending::Won(outcome) = record.ending else {
+            panic!("the game of this seed ends by the rules");
+        };
+        let targets = |share| {
+            let mut rows = rows_of(&record, share).unwrap().into_iter();
+            let turns = record.turns.iter();
+            turns
+                .map(|turn| rows.by_ref().take(turn.rows.len()).last().unwrap().value)
+                .collect::<Vec<f32>>()
+        };
+        for (index, ((result, mix), turn)) in targets(0.0)
+            .iter()
+            .zip(targets(0.25))
+            .zip(&record.turns)
+            .enumerate()
+        {
+            let mover = Side::ALL[index % 2];
+            let (gold, won) = (mover == Side::Gold, outcome.winner == mover);
+            assert_eq!(*result, if won { 1.0 } else { 0.0 });
+            let searched = if gold { turn.value } else { 1.0 - turn.value };
+            let expected = 0.75 * result + 0.25 * searched;
+            assert!((mix - expected).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn an_unfinished_game_teaches_the_search_value_alone() {
+        let record = game(9);
+        assert_eq!(record.ending, Ending::Unfinished);
+        let rows = rows_of(&record, 0.25).unwrap();
+        let last = record.turns.last().unwrap();
+        assert_eq!(record.turns.len() % 2, 1, "Gold's turn");
+        assert_eq!(rows.last().unwrap().value, last.value);
+    }
+}

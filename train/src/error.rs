@@ -1,0 +1,221 @@
+//! What can go wrong in training.
+
+use engine::config::ConfigError;
+use engine::network::NetworkError;
+use engine::run::RunError;
+use engine::shard::{ReplayError, ShardError};
+use std::path::PathBuf;
+use tch::TchError;
+
+/// Why the trainer can't go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrainError {
+    /// A file or folder of the run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A network, its device, or libtorch.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// A shard.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// A game that breaks the rules.
+    #[error("{}: game at byte {offset}: {error}", path.display())]
+    Game {
+        /// The shard.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong.
+        error: ReplayError,
+    },
+    /// A shard whose numbers mean something else.
+    #[error("{}: encoding version {found}, but this program knows version {known}", path.display())]
+    Encoding {
+        /// The shard.
+        path: PathBuf,
+        /// The shard's version.
+        found: u32,
+        /// This program's version.
+        known: u32,
+    },
+    /// A file of the trainer's own.
+    #[error("can't {what} {}: {error}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// `train init` on a run that is there.
+    #[error("{} is a run already: nothing was changed", path.display())]
+    RunExists {
+        /// The run.
+        path: PathBuf,
+    },
+    /// A folder without a run.
+    #[error("{} is no run: it has no {missing}; `train init --run {}` makes one", path.display(), path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+        /// What makes a run.
+        missing: &'static str,
+    },
+    /// Another trainer works on the run.
+    #[error("another trainer works on {}: it holds {}", run.display(), lock.display())]
+    Locked {
+        /// The run.
+        run: PathBuf,
+        /// The lock's file.
+        lock: PathBuf,
+    },
+    /// The run was begun with another configuration.
+    #[error(
+        "{key} = {given}, but the run {} was begun with {key} = {saved}: begin another run, or leave --config and --set away",
+        run.display()
+    )]
+    OtherConfig {
+        /// The run.
+        run: PathBuf,
+        /// The first key that differs.
+        key: String,
+        /// The value given now.
+        given: String,
+        /// The value of the run.
+        saved: String,
+    },
+    /// The run was begun with another seed.
+    #[error("--seed {given}: the run {} was begun with --seed {saved}", run.display())]
+    OtherSeed {
+        /// The run.
+        run: PathBuf,
+        /// The seed given now.
+        given: u64,
+        /// The seed of the run.
+        saved: u64,
+    },
+    /// The run's configuration asks for another network than its files hold.
+    #[error("{key} = {configured} in {}, but {} has {found}: a run's network can't change its size", config.display(), file.display())]
+    OtherArchitecture {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        configured: u32,
+        /// The configuration.
+        config: PathBuf,
+        /// The network or checkpoint.
+        file: PathBuf,
+        /// Its size.
+        found: u32,
+    },
+    /// There is nothing to train on.
+    #[error(
+        "{} holds no games to train on: `selfplay generate --run DIR` makes some",
+        folder.display()
+    )]
+    NoGames {
+        /// The folder of the shards.
+        folder: PathBuf,
+    },
+    /// A batch needs more rows than there are.
+    #[error(
+        "{} has {rows} rows to train on in {games} games (validation games left out), but a batch needs train.batch_size = {batch_size}",
+        folder.display()
+    )]
+    TooFewRows {
+        /// The folder of the shards.
+        folder: PathBuf,
+        /// Rows of the window's training games.
+        rows: u64,
+        /// The window's training games.
+        games: usize,
+        /// Rows of a batch.
+        batch_size: u32,
+    },
+    /// No rows have come since the last training.
+    #[error(
+        "{} holds no rows that network {generation} was not trained on: generate games first, or say how long to train with --steps",
+        folder.display()
+    )]
+    NothingNew {
+        /// The folder of the shards.
+        folder: PathBuf,
+        /// The newest generation.
+        generation: u32,
+    },
+    /// A checkpoint can't be used.
+    #[error("{}: this is no checkpoint, or a broken one: {reason}", path.display())]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A number that is none.
+    #[error("step {step}: the {what} is {value}; the step was not made")]
+    NotFinite {
+        /// The optimizer's step, from 1.
+        step: u64,
+        /// Which number.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// An error in a training, with what is left of it.
+    #[error("{error}; the newest checkpoint is {}", checkpoint.display())]
+    Interrupted {
+        /// The error.
+        error: Box<TrainError>,
+        /// The checkpoint that the next start goes on from.
+        checkpoint: PathBuf,
+    },
+    /// The threads that compute can't be started.
+    #[error("can't start the threads that compute gradients: {0}")]
+    Threads(String),
+    /// A thread that should have delivered rows is gone.
+    #[error("the thread that reads the games stopped without a reason")]
+    LoaderGone,
+    /// The other program ended well and made nothing.
+    #[error("`selfplay generate` ended without an error, but {} has no more games than before: {games} are missing", folder.display())]
+    NoProgress {
+        /// How many are missing.
+        games: u64,
+        /// The folder of the shards.
+        folder: PathBuf,
+    },
+    /// The other program isn't there.
+    #[error("{} is not there: `train loop` starts the program `selfplay` from its own folder; build it with `cargo build --release`", path.display())]
+    NoProgram {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The other program failed.
+    #[error("{command} ended with {status}{last_lines}")]
+    Child {
+        /// What was started.
+        command: String,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// What it said last.
+        last_lines: String,
+    },
+    /// The other program said something that isn't understood.
+    #[error("{what}: {reason}")]
+    Answer {
+        /// What was read.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl From<TchError> for TrainError {
+    fn from(error: TchError) -> Self {
+        Self::Network(error.into())
+    }
+}

@@ -1,0 +1,246 @@
+//! The network in training: one batch, one step.
+
+use crate::checkpoint::Checkpoint;
+use crate::data::{Batch, TrainingRow};
+use crate::error::TrainError;
+use crate::gradients::{GradientCrew, Gradients};
+use crate::loss::Losses;
+use crate::optimizer::{AdamW, StepSize};
+use engine::config::TrainConfig;
+use engine::network::Network;
+use tch::Device;
+
+/// A network with its optimizer.
+#[derive(Debug)]
+pub(crate) struct Trainer {
+    network: Network,
+    crew: GradientCrew,
+    optimizer: AdamW,
+    /// The steps since the run began; an optimizer may have been begun anew.
+    step: u64,
+    config: TrainConfig,
+}
+
+/// What one step was like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct StepReport {
+    /// The batch's losses before the step.
+    pub(crate) losses: Losses,
+    /// The gradients' norm before it was clipped.
+    pub(crate) gradient_norm: f64,
+    /// The learning rate of the step.
+    pub(crate) learning_rate: f64,
+}
+
+impl Trainer {
+    /// Prepares a network for training on a device, with a new optimizer.
+    pub(crate) fn new(
+        network: &Network,
+        config: TrainConfig,
+        device: Device,
+    ) -> Result<Self, TrainError> {
+        let network = network.to_device(device)?;
+        network.set_requires_grad(true)?;
+        Ok(Self {
+            optimizer: AdamW::new(&network)?,
+            crew: GradientCrew::new(device)?,
+            network,
+            step: 0,
+            config,
+        })
+    }
+
+    /// The network as it is now.
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The optimizer as it is now.
+    pub(crate) fn optimizer(&self) -> &AdamW {
+        &self.optimizer
+    }
+
+    /// Replaces network and optimizer by those of a checkpoint.
+    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
+        self.step = checkpoint.header.state.step;
+        checkpoint.restore(&self.network, &mut self.optimizer)
+    }
+
+    /// Replaces the optimizer by that of a checkpoint.
+    pub(crate) fn restore_optimizer(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
+        checkpoint.restore_optimizer(&self.network, &mut self.optimizer)
+    }
+
+    /// Says how many steps have been made since the run began.
+    pub(crate) fn set_step(&mut self, step: u64) {
+        self.step = step;
+    }
+
+    /// Makes one step with a batch. Where a loss or a gradient is no finite number the step is not made, and that is the error;
+    /// the norms' running statistics may have taken the batch in.
+    pub(crate) fn step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
+        let Gradients { losses, gradients } =
+            self.crew
+                .compute(&mut self.network, batch, self.config.value_weight)?;
+        self.check("policy loss", losses.policy)?;
+        self.check("value loss", losses.value)?;
+        let size = self.step_size(self.optimizer.steps() + 1);
+        let gradient_norm = self.optimizer.step(&self.network, gradients, size)?;
+        self.check("gradient's norm", gradient_norm)?;
+        self.step += 1;
+        Ok(StepReport {
+            losses,
+            gradient_norm,
+            learning_rate: size.learning_rate,
+        })
+    }
+
+    /// Checks a number of the step that is being made.
+    fn check(&self, what: &'static str, value: f64) -> Result<(), TrainError> {
+        if value.is_finite() {
+            return Ok(());
+        }
+        Err(TrainError::NotFinite {
+            step: self.step + 1,
+            what,
+            value,
+        })
+    }
+
+    /// The size of the optimizer's step of this number, from 1: in the warm-up the learning rate rises evenly to its value.
+    fn step_size(&self, number: u64) -> StepSize {
+        let warmup = f64::from(self.config.warmup_steps);
+        let share = if warmup > 0.0 {
+            (number as f64 / warmup).min(1.0)
+        } else {
+            1.0
+        };
+        StepSize {
+            learning_rate: self.config.learning_rate * share,
+            weight_decay: self.config.weight_decay,
+            gradient_clip: self.config.gradient_clip,
+        }
+    }
+
+    /// The mean losses on rows that are only measured with; none without rows. The network stays as it is.
+    pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<Option<Losses>, TrainError> {
+        self.crew.measure(&self.network, rows)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::data::{rows_of, samples};
+    use engine::network::Architecture;
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::seq::SliceRandom;
+
+    fn trainer(architecture: (u32, u32), config: TrainConfig) -> Trainer {
+        let (blocks, channels) = architecture;
+        let network = Network::new(Architecture { blocks, channels }, 1).unwrap();
+        Trainer::new(&network, config, Device::Cpu).unwrap()
+    }
+
+    /// Rows of random games, all of the same weight.
+    pub(crate) fn rows(count: usize) -> Vec<TrainingRow> {
+        let games = (0..).map(|counter| samples::game(counter, 200));
+        let rows = games.flat_map(|game| rows_of(&game, 1.0).unwrap());
+        // Every fifth row: games look alike from one step to the next.
+        let mut rows: Vec<_> = rows.step_by(5).take(count).collect();
+        for row in &mut rows {
+            row.weight = 1.0;
+            row.value_weight = 1.0;
+        }
+        rows
+    }
+
+    /// The whole chain from the encoding to the gradient: whatever is mixed up in it, the network can't learn by heart.
+    #[test]
+    fn a_small_network_learns_500_rows_by_heart() {
+        let rows = rows(500);
+        let all = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
+        let entropy = all.policy_entropy();
+        let config = TrainConfig {
+            learning_rate: 4e-3,
+            weight_decay: 0.0,
+            warmup_steps: 20,
+            ..TrainConfig::default()
+        };
+        let mut trainer = trainer((4, 32), config);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut order: Vec<&TrainingRow> = rows.iter().collect();
+        let first = trainer.measure(&rows).unwrap().unwrap();
+        for _ in 0..80 {
+            for _ in 0..5 {
+                order.shuffle(&mut random);
+                for rows in order.chunks(125) {
+                    let batch: Vec<_> = rows.iter().map(|&row| (row, false)).collect();
+                    trainer.step(&Batch::new(&batch)).unwrap();
+                }
+            }
+            let loss = trainer.measure(&rows).unwrap().unwrap().policy;
+            assert!(
+                loss > entropy - 1e-3,
+                "no loss of {loss} below the entropy, {entropy}"
+            );
+            if loss < entropy + 0.05 {
+                assert!(first.policy > entropy + 0.5, "there was something to learn");
+                return;
+            }
+        }
+        let loss = trainer.measure(&rows).unwrap().unwrap().policy;
+        panic!("the policy loss is {loss:.3}, the targets' entropy {entropy:.3}");
+    }
+
+    #[test]
+    fn the_warm_up_rises_evenly() {
+        let config = TrainConfig {
+            warmup_steps: 4,
+            learning_rate: 0.8,
+            ..TrainConfig::default()
+        };
+        let rate = |number| trainer((1, 8), config).step_size(number).learning_rate;
+        assert_eq!([1, 2, 4, 5, 100].map(rate), [0.2, 0.4, 0.8, 0.8, 0.8]);
+    }
+
+    #[test]
+    fn measuring_gives_the_mean_over_all_rows_and_changes_nothing() {
+        let rows = rows(2_500);
+        let trainer = trainer((1, 8), TrainConfig::default());
+        let all = trainer.measure(&rows).unwrap().unwrap();
+        assert_eq!(trainer.measure(&rows).unwrap().unwrap(), all);
+        let part = |range| trainer.measure(&rows[range]).unwrap().unwrap();
+        let (first, second) = (part(0..1_700), part(1_700..2_500));
+        let mean = (1_700.0 * first.policy + 800.0 * second.policy) / 2_500.0;
+        assert!((mean - all.policy).abs() < 1e-5);
+        assert_eq!(trainer.measure(&[]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_loss_that_is_no_number_is_named_with_its_step() {
+        let mut rows = rows(64);
+        let mut trainer = trainer((1, 8), TrainConfig::default());
+        let batch = |rows: &[TrainingRow]| {
+            Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>())
+        };
+        trainer.step(&batch(&rows)).unwrap();
+        let before: Vec<f64> = sums(&trainer);
+        rows[3].value = f32::NAN;
+        let error = trainer.step(&batch(&rows)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "step 2: the value loss is NaN; the step was not made"
+        );
+        assert_eq!(sums(&trainer), before);
+        assert_eq!((trainer.step, trainer.optimizer.steps()), (1, 1));
+    }
+
+    fn sums(trainer: &Trainer) -> Vec<f64> {
+        let parameters = trainer.network().parameters();
+        parameters
+            .map(|parameter| parameter.tensor.sum(None).double_value(&[]))
+            .collect()
+    }
+}

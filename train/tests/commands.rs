@@ -1,0 +1,397 @@
+//! `train init`, `train run` and `train info` as a user runs them.
+
+mod support;
+
+use engine::config::Config;
+use engine::network::Network;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{SMALL, init, outcome, train, write_shard};
+
+fn run_of(folder: &tempfile::TempDir) -> std::path::PathBuf {
+    folder.path().join("run")
+}
+
+fn train_run(run: &Path, more: &[&str]) -> assert_cmd::Command {
+    let mut command = train();
+    command
+        .arg("run")
+        .arg("--run")
+        .arg(run)
+        .args(["--threads", "2"])
+        .args(more);
+    command
+}
+
+/// A command fails with exit code 1 and a message with these parts, and does not panic.
+fn fails(command: &mut assert_cmd::Command, parts: &[&str]) {
+    let (code, _, message) = outcome(command);
+    assert_eq!(code, 1, "{message}");
+    assert!(
+        message.contains("error: ") && !message.contains("panicked"),
+        "{message}"
+    );
+    for part in parts {
+        assert!(message.contains(part), "no `{part}` in {message}");
+    }
+}
+
+#[test]
+fn init_makes_a_run_and_never_touches_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    init(&run);
+    let config = Config::load(&run.join("config.toml")).unwrap();
+    assert_eq!((config.network.blocks, config.train.batch_size), (1, 64));
+    let path = run.join("networks/00000.safetensors");
+    let network = Network::load(&path).unwrap();
+    assert_eq!(
+        (
+            network.network.architecture().channels,
+            &network.origin["seed"][..]
+        ),
+        (8, "0")
+    );
+    let bytes = fs::read(&path).unwrap();
+    fails(
+        train()
+            .arg("init")
+            .arg("--run")
+            .arg(&run)
+            .args(["--seed", "5"]),
+        &["run is a run already", "nothing was changed"],
+    );
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    let other = folder.path().join("other");
+    train()
+        .arg("init")
+        .arg("--run")
+        .arg(&other)
+        .args(SMALL)
+        .args(["--seed", "5"])
+        .assert()
+        .success();
+    assert_ne!(
+        fs::read(other.join("networks/00000.safetensors")).unwrap(),
+        bytes
+    );
+}
+
+#[test]
+fn the_configuration_is_printed_and_nothing_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    let (code, text, _) = outcome(
+        train()
+            .arg("init")
+            .arg("--run")
+            .arg(&run)
+            .args(SMALL)
+            .arg("--print-config"),
+    );
+    assert_eq!(code, 0);
+    assert!(
+        text.contains("blocks = 1\n") && text.contains("[loop]"),
+        "{text}"
+    );
+    assert!(!run.exists());
+}
+
+#[test]
+fn a_bad_configuration_or_command_line_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    let path = folder.path().join("bad.toml");
+    for (text, parts) in [
+        (
+            "[train]\nbatch = 3\n",
+            ["bad.toml", "unknown field `batch`"],
+        ),
+        (
+            "[loop]\npit_games = 3\n",
+            ["loop.pit_games = 3", "an even number"],
+        ),
+        ("[train]\npool_rows = 0\n", ["train.pool_rows = 0", "1 to"]),
+        ("[train\n", ["bad.toml", "line 1"]),
+    ] {
+        fs::write(&path, text).unwrap();
+        for command in ["init", "loop"] {
+            fails(
+                train()
+                    .arg(command)
+                    .arg("--run")
+                    .arg(&run)
+                    .arg("--config")
+                    .arg(&path),
+                &parts,
+            );
+        }
+    }
+    let missing = folder.path().join("missing.toml");
+    fails(
+        train()
+            .arg("init")
+            .arg("--run")
+            .arg(&run)
+            .arg("--config")
+            .arg(&missing),
+        &["missing.toml"],
+    );
+    assert!(!run.exists());
+    for arguments in [
+        &["run"][..],
+        &["init", "--run"],
+        &["what"],
+        &["run", "--run", "x", "--steps", "0"],
+        &["info"],
+    ] {
+        assert_eq!(outcome(train().args(arguments)).0, 2, "{arguments:?}");
+    }
+    let (code, _, message) = outcome(train_run(&run, &[]).args(["--device", "gpu"]));
+    assert!(
+        code == 2 && message.contains("expected cpu, cuda or cuda:N"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_network_is_trained_published_and_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    init(&run);
+    write_shard(&run, 0, 12);
+    let (code, said, message) = outcome(&mut train_run(&run, &["--steps", "12"]));
+    assert_eq!(code, 0, "{message}");
+    let network = run.join("networks/00001.safetensors");
+    assert_eq!(said.trim_end(), network.display().to_string());
+    assert!(
+        message.contains("12 steps") && message.contains("rows/s"),
+        "{message}"
+    );
+
+    let info = |path: &Path| {
+        let (code, text, message) = outcome(train().arg("info").arg(path));
+        assert_eq!(code, 0, "{message}");
+        text
+    };
+    let text = info(&network);
+    for part in [
+        "1 blocks, 8 channels",
+        "4,879",
+        "MFLOP",
+        "parent",
+        "generation     1",
+        "version 1",
+        "step           12",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    let text = info(&run.join("checkpoints/00001-0000000012.safetensors"));
+    for part in [
+        "network 1",
+        "step           12 (from 0 to 12)",
+        "new games      12",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    let text = info(&run);
+    for part in [
+        "newest network 1: ",
+        "12 in 1 shards",
+        "policy loss",
+        "disk",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+}
+
+#[test]
+fn what_training_needs_and_lacks_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    fails(
+        &mut train_run(&run, &[]),
+        &["is no run", "config.toml", "train init"],
+    );
+    assert!(!run.exists(), "nothing is made where there is no run");
+    init(&run);
+    fails(
+        &mut train_run(&run, &[]),
+        &["shards holds no games", "selfplay generate"],
+    );
+    write_shard(&run, 0, 0);
+    fails(&mut train_run(&run, &[]), &["shards holds no games"]);
+    write_shard(&run, 1, 1);
+    fails(
+        &mut train_run(&run, &[]),
+        &["rows to train on", "train.batch_size = 64"],
+    );
+    write_shard(&run, 2, 10);
+    let shard = run.join("shards/000-000002.shard");
+    let good = fs::read(&shard).unwrap();
+    let mut bad = good.clone();
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    fs::write(&shard, &bad).unwrap();
+    fails(
+        &mut train_run(&run, &[]),
+        &["000-000002.shard: frame", "checksum"],
+    );
+    fs::write(&shard, &good[..middle]).unwrap();
+    fails(&mut train_run(&run, &[]), &["000-000002.shard"]);
+    fs::write(&shard, &good).unwrap();
+
+    let network = run.join("networks/00000.safetensors");
+    let whole = fs::read(&network).unwrap();
+    fs::write(&network, &whole[..whole.len() - 8]).unwrap();
+    fails(
+        &mut train_run(&run, &[]),
+        &["00000.safetensors: this is no network, or a broken one"],
+    );
+    fails(
+        train().arg("info").arg(&network),
+        &["00000.safetensors: this is no network"],
+    );
+    fails(
+        train().arg("info").arg(run.join("nothing")),
+        &["can't read", "nothing"],
+    );
+    fs::write(&network, &whole).unwrap();
+
+    fails(
+        &mut train_run(&run, &["--device", "cuda:99"]),
+        &["device cuda:99"],
+    );
+    let config = run.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("channels = 8", "channels = 16")).unwrap();
+    fails(
+        &mut train_run(&run, &[]),
+        &["network.channels = 16", "00000.safetensors has 8"],
+    );
+    fs::write(&config, text).unwrap();
+    assert!(!run.join("networks/00001.safetensors").exists());
+    assert!(!run.join("checkpoints").exists());
+    assert_eq!(outcome(&mut train_run(&run, &["--steps", "1"])).0, 0);
+    fails(
+        &mut train_run(&run, &[]),
+        &["holds no rows that network 1 was not trained on", "--steps"],
+    );
+}
+
+/// The newest checkpoint's step, once there is one of at least `step`.
+fn wait_for_step(run: &Path, step: u64) {
+    let begun = Instant::now();
+    let newest = || {
+        let names = fs::read_dir(run.join("checkpoints")).ok()?;
+        let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names
+            .filter_map(|name| name.get(6..16)?.parse::<u64>().ok())
+            .max()
+    };
+    while newest().is_none_or(|newest| newest < step) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no checkpoint of step {step}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn start(run: &Path, steps: &str) -> std::process::Child {
+    Command::new(env!("CARGO_BIN_EXE_train"))
+        .arg("run")
+        .arg("--run")
+        .arg(run)
+        .args(["--threads", "2", "--steps", steps])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_killed_training_goes_on_to_the_same_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let networks = ["killed", "whole"].map(|name| {
+        let run = folder.path().join(name);
+        init(&run);
+        write_shard(&run, 0, 20);
+        if name == "killed" {
+            let mut child = start(&run, "300");
+            wait_for_step(&run, 20);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(
+                !run.join("networks/00001.safetensors").exists(),
+                "the kill came too late"
+            );
+        }
+        let (code, _, message) = outcome(&mut train_run(&run, &["--steps", "300"]));
+        assert_eq!(code, 0, "{message}");
+        assert_eq!(
+            message.contains("going on with network 1"),
+            name == "killed"
+        );
+        fs::read(run.join("networks/00001.safetensors")).unwrap()
+    });
+    assert!(networks[0] == networks[1]);
+}
+
+#[test]
+fn a_signal_stops_training_at_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    init(&run);
+    write_shard(&run, 0, 20);
+    let child = start(&run, "1000000");
+    wait_for_step(&run, 10);
+    fails(
+        &mut train_run(&run, &[]),
+        &["another trainer works on", "trainer.lock"],
+    );
+    let signal = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(signal.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("the same command goes on from"),
+        "{said}"
+    );
+    let checkpoint = said.trim_end().rsplit(' ').next().unwrap();
+    assert_eq!(outcome(train().arg("info").arg(checkpoint)).0, 0);
+}
+
+#[test]
+fn a_place_that_can_t_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    init(&run);
+    write_shard(&run, 0, 12);
+    // A file where the folder of the checkpoints should be: even root can't write there.
+    fs::write(run.join("checkpoints"), "").unwrap();
+    fails(&mut train_run(&run, &["--steps", "3"]), &["checkpoints"]);
+    assert!(!run.join("networks/00001.safetensors").exists());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    init(&run);
+    let program = env!("CARGO_BIN_EXE_train");
+    let script = format!("set -o pipefail; {program} info {} | true", run.display());
+    let status = Command::new("bash")
+        .args(["-c", &script])
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(
+        status.status.success() && status.stderr.is_empty(),
+        "{status:?}"
+    );
+}
