@@ -1,7 +1,7 @@
 //! Files that are there whole or not at all.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -12,6 +12,24 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     sync_folder_of(path)
+}
+
+/// Reads a whole file of at most `limit` bytes. What is no regular file is refused: a pipe or a device may have no end.
+pub fn read_whole(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let about = std::fs::metadata(path)?;
+    let fault = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    if !about.is_file() {
+        return fault("this is no regular file".into());
+    }
+    if about.len() > limit {
+        return fault(format!(
+            "{} bytes are more than the {limit} that such a file may have",
+            about.len()
+        ));
+    }
+    let mut bytes = Vec::with_capacity(about.len() as usize);
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// An empty file with a temporary name (`.….tmp`) in a folder, gone when it is dropped. Once it is renamed, others may read it
@@ -56,6 +74,19 @@ mod tests {
         assert!(write_whole(&folder.path().join("taken"), b"x").is_err());
         assert!(write_whole(&folder.path().join("missing").join("file"), b"x").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn only_regular_files_of_a_fair_size_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, b"12345").unwrap();
+        assert_eq!(read_whole(&path, 5).unwrap(), b"12345");
+        let message = |path: &Path| read_whole(path, 4).unwrap_err().to_string();
+        assert!(message(&path).contains("5 bytes are more than the 4"));
+        assert!(message(folder.path()).contains("no regular file"));
+        #[cfg(unix)]
+        assert!(message(Path::new("/dev/zero")).contains("no regular file"));
     }
 
     #[cfg(unix)]

@@ -1,7 +1,11 @@
 //! Where a configuration comes from: a file, and `--set` on the command line.
 
 use super::Config;
+use crate::files;
 use std::path::{Path, PathBuf};
+
+/// The bytes of a configuration file; those that are there have a few thousand.
+const LARGEST: u64 = 1 << 20;
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -84,10 +88,12 @@ impl ConfigArguments {
 impl Config {
     /// Reads a configuration file and checks every range.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Read {
-            path: path.to_owned(),
-            error,
-        })?;
+        let text = files::read_whole(path, LARGEST)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
+            .map_err(|error| ConfigError::Read {
+                path: path.to_owned(),
+                error,
+            })?;
         let config: Self = toml::from_str(&text).map_err(|error| ConfigError::Parse {
             path: path.to_owned(),
             error: Box::new(error),

@@ -16,6 +16,9 @@ use tch::{Device, Tensor};
 /// The version of the weights file: which tensors it holds under which names, and its metadata.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The bytes of a file: some thousand million numbers are far beyond any network of this kind.
+const LARGEST: u64 = 1 << 33;
+
 /// The name of the format, and of the metadata entry.
 const FORMAT: &str = "tusker-network";
 
@@ -60,7 +63,7 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, NetworkError> {
-    std::fs::read(path).map_err(|error| NetworkError::Read {
+    files::read_whole(path, LARGEST).map_err(|error| NetworkError::Read {
         path: path.to_owned(),
         error,
     })
