@@ -2,7 +2,7 @@
 //!
 //! On a CPU a batch is split into slices, and each slice is computed whole by one thread, libtorch using no other for it. Threads
 //! inside libtorch meet after every operation instead, and spin while they wait: 4×32 at batch 256 on two cores trained 4,650
-//! rows/s so, but 330 rows/s beside one other busy process. A GPU takes the batch in one piece.
+//! rows/s so on an idle machine, but 330 rows/s beside other busy programs. A GPU takes the batch in one piece.
 //!
 //! The slices depend on the batch's size alone and their gradients are added in order, so that the number of threads changes no
 //! bit of the result. Each slice is normalised by its own statistics (ghost batch normalisation: Hoffer, Hubara and Soudry 2017,
