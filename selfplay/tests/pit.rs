@@ -34,7 +34,7 @@ fn a_match_is_reported_and_its_games_are_records() {
         "--seed",
         "2",
         "--set",
-        "selfplay.max_turns=40",
+        "pit.max_turns=40",
         "--json",
     ];
     let report = json(&mut pit(folder.path(), "uniform", "random", &options));
@@ -82,8 +82,7 @@ fn the_same_seed_plays_the_same_games_whatever_the_threads() {
             "--json",
         ];
         let report = json(
-            pit(folder.path(), "uniform", "uniform", &options)
-                .args(["--set", "selfplay.max_turns=20"]),
+            pit(folder.path(), "uniform", "uniform", &options).args(["--set", "pit.max_turns=20"]),
         );
         let records = report["records"].as_str().unwrap().to_owned();
         let game = |number| {

@@ -22,6 +22,8 @@ pub struct Config {
     pub selfplay: SelfplayConfig,
     /// The training of a network on them.
     pub train: TrainConfig,
+    /// Matches between players.
+    pub pit: PitConfig,
     /// The loop of generating, training and comparing.
     #[serde(rename = "loop")]
     pub cycle: LoopConfig,
@@ -170,6 +172,20 @@ impl Default for TrainConfig {
     }
 }
 
+/// Matches between players.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PitConfig {
+    /// A game counts half for both after this many turns, setups included.
+    pub max_turns: u32,
+}
+
+impl Default for PitConfig {
+    fn default() -> Self {
+        Self { max_turns: 400 }
+    }
+}
+
 /// The loop of generating, training and comparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -206,6 +222,7 @@ impl Config {
             search,
             selfplay,
             train,
+            pit,
             cycle,
         } = self;
         check("network.blocks", network.blocks, 1..=100)?;
@@ -284,6 +301,8 @@ impl Config {
             1..=10_000_000,
         )?;
         check("train.keep_checkpoints", train.keep_checkpoints, 1..=1_000)?;
+
+        check("pit.max_turns", pit.max_turns, 3..=100_000)?;
 
         check("loop.generations", cycle.generations, 1..=1_000_000)?;
         check(

@@ -183,7 +183,7 @@ impl Match {
         }
         let mut batcher = Batcher::default();
         let mut games: Vec<PitGame> = Vec::new();
-        let max_turns = self.config.selfplay.max_turns as usize;
+        let max_turns = self.config.pit.max_turns as usize;
         while !self.stop.load(Relaxed) {
             while games.len() < self.games_in_flight {
                 let number = self.next_game.fetch_add(1, Relaxed);

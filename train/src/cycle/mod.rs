@@ -160,7 +160,7 @@ impl Cycle {
     /// Goes through the generations that are left.
     fn go(&self) -> Result<Flow, TrainError> {
         self.announce()?;
-        // The last network's matches may be what a kill has left undone.
+        // The first network's match is the measure of all that follows; a later one's may be what a kill has left undone.
         if self.compare(self.newest()?)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -300,17 +300,17 @@ impl Cycle {
         }
     }
 
-    /// Plays a network's matches that have no result yet. The first network has none to play.
+    /// Plays a network's matches that have no result yet. The first network does not play itself.
     fn compare(&self, generation: u32) -> Result<Flow, TrainError> {
         let cycle = &self.config.cycle;
         let games = match generation {
-            0 => return Ok(Flow::GoOn),
             last if last == cycle.generations => cycle.final_pit_games,
             _ => cycle.pit_games,
         };
         for opponent in Opponent::ALL {
             let path = opponent.result_file(&self.run, generation);
-            if games == 0 || path.exists() {
+            let of_itself = generation == 0 && opponent == Opponent::First;
+            if games == 0 || of_itself || path.exists() {
                 continue;
             }
             let pit = Match {

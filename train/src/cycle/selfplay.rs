@@ -45,6 +45,8 @@ pub(super) enum Opponent {
 pub(super) struct MatchResult {
     /// Games played.
     pub(super) games: u64,
+    /// Those of them that were stopped at the turn limit, half a point each.
+    pub(super) unfinished: u64,
     /// The new network's points a game, 0 to 1.
     pub(super) score: f64,
     /// How much stronger it is.
@@ -190,12 +192,17 @@ mod tests {
 
     #[test]
     fn a_result_is_read_as_selfplay_prints_it() {
-        let text = r#"{"a":"x","b":"random","visits":32,"seed":1,"games":200,"wins_a":191,"losses_a":9,"unfinished":0,
+        let text = r#"{"a":"x","b":"random","visits":32,"seed":1,"games":200,"wins_a":189,"losses_a":8,"unfinished":3,
             "score":0.955,"elo":530.5,"elo_low":440.0,"elo_high":621.0,"records":"pit/x"}"#;
         let result = MatchResult::parse(text, String::new).unwrap();
         assert_eq!(
-            (result.games, result.score, result.elo_high),
-            (200, 0.955, 621.0)
+            (
+                result.games,
+                result.unfinished,
+                result.score,
+                result.elo_high
+            ),
+            (200, 3, 0.955, 621.0)
         );
         let fault = |text: &str| {
             MatchResult::parse(text, || "x.json".into())

@@ -68,7 +68,11 @@ impl fmt::Display for MatchResult {
             100.0 * self.score,
             self.games,
             self.elo
-        )
+        )?;
+        match self.unfinished {
+            0 => Ok(()),
+            stopped => write!(f, ", {stopped} stopped"),
+        }
     }
 }
 
@@ -109,6 +113,7 @@ mod tests {
         .into();
         let result = MatchResult {
             games: 200,
+            unfinished: 3,
             score: 0.955,
             elo: 530.4,
             elo_low: 440.0,
@@ -135,7 +140,10 @@ mod tests {
             lines[2].starts_with("      1    300  60000          2.1"),
             "{text}"
         );
-        assert!(lines[2].ends_with("95.5% of 200, Elo +530 ±90"), "{text}");
+        assert!(
+            lines[2].ends_with("95.5% of 200, Elo +530 ±90, 3 stopped"),
+            "{text}"
+        );
         assert!(
             lines
                 .iter()
