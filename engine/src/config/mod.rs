@@ -67,6 +67,20 @@ pub struct SearchConfig {
     pub noise_concentration: f32,
     /// The search moves on to the next step once a part of the budget is used, unless complete turns hold this many visits.
     pub min_turn_visits: u32,
+    /// What the policy learns from the search.
+    pub policy_target: PolicyTargetKind,
+    /// What a win probability of 1 weighs in the exponent of the improved policy.
+    pub target_value_scale: f32,
+}
+
+/// What a policy learns from a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyTargetKind {
+    /// The shares of the visits.
+    Visits,
+    /// The improved policy of completed values.
+    Improved,
 }
 
 impl Default for SearchConfig {
@@ -79,6 +93,8 @@ impl Default for SearchConfig {
             noise_share: 0.25,
             noise_concentration: 10.0,
             min_turn_visits: 32,
+            policy_target: PolicyTargetKind::Improved,
+            target_value_scale: 10.0,
         }
     }
 }
@@ -250,6 +266,11 @@ impl Config {
             "search.min_turn_visits",
             search.min_turn_visits,
             1..=10_000_000,
+        )?;
+        check(
+            "search.target_value_scale",
+            search.target_value_scale,
+            0.0..=1_000.0,
         )?;
 
         check(

@@ -12,7 +12,7 @@ pub struct StateTarget {
     pub visits: u32,
     /// Whether the target is a step of a proven win, and no share of visits.
     pub proven: bool,
-    /// Their shares, or all for the proven step, over all legal actions in the order of [`crate::rules::ActionSet::in_index_order`]; they sum to 1.
+    /// What the policy should be over all legal actions, in the order of [`crate::rules::ActionSet::in_index_order`]; it sums to 1.
     pub policy: Vec<f32>,
 }
 

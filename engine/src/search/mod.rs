@@ -12,7 +12,8 @@
 //!   see the end of a turn. At the end the turn is drawn from the flow of visits over distinct turns.
 //! - **Goals** that a rabbit reaches by walking ([`goal_run`](crate::rules::goal_run)) are proven wins: they need no evaluation,
 //!   and the turn is ended by them.
-//! - **Targets** for training are the shares of the visits at each state of the turn, or the proven step.
+//! - **Targets** for training say at each state of the turn what the search found better than the priors did: the improved policy
+//!   of completed values, or the shares of the visits; and where a win is proven, the step towards it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
 //!
 //! Values are win probabilities from Gold's view everywhere.
@@ -20,6 +21,7 @@
 mod decision;
 mod evaluator;
 mod flow;
+mod improved;
 mod options;
 mod puct;
 mod tree;
@@ -27,5 +29,5 @@ mod turn_search;
 
 pub use decision::{Decision, StateTarget};
 pub use evaluator::{Evaluations, Evaluator, EvaluatorError, Query, Uniform};
-pub use options::{Noise, SearchOptions};
+pub use options::{Noise, PolicyTarget, SearchOptions};
 pub use turn_search::{Search, SearchError, search_turn};

@@ -1,6 +1,6 @@
 //! How a search is to be run.
 
-use crate::config::SearchConfig;
+use crate::config::{PolicyTargetKind, SearchConfig};
 use rand::Rng;
 use rand_distr::{Distribution, Gamma};
 
@@ -21,6 +21,20 @@ pub struct SearchOptions {
     pub temperature: f32,
     /// Dirichlet noise in the priors of all states of the turn, if wanted.
     pub noise: Option<Noise>,
+    /// What the decision says that the policy should have been.
+    pub policy_target: PolicyTarget,
+}
+
+/// What a policy learns from a search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PolicyTarget {
+    /// The shares of the visits.
+    Visits,
+    /// The priors (without noise), each times the exponential of its action's value: the improved policy of completed values.
+    Improved {
+        /// What a win probability of 1 weighs in the exponent.
+        value_scale: f32,
+    },
 }
 
 /// Dirichlet noise in the priors.
@@ -43,6 +57,12 @@ impl SearchOptions {
             min_turn_visits: config.min_turn_visits,
             temperature: 0.0,
             noise: None,
+            policy_target: match config.policy_target {
+                PolicyTargetKind::Visits => PolicyTarget::Visits,
+                PolicyTargetKind::Improved => PolicyTarget::Improved {
+                    value_scale: config.target_value_scale,
+                },
+            },
         }
     }
 

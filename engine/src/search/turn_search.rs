@@ -2,14 +2,16 @@
 
 use super::decision::{Decision, StateTarget, turn_of};
 use super::flow::{Arrival, Candidate, Flow, draw};
+use super::improved::improved_policy;
 use super::puct::{Arrived, Descent, ends_turn};
 use super::tree::{Edge, NodeId, NodeKind, Tree, gold_value, seen_by};
-use super::{Evaluations, Evaluator, EvaluatorError, Query, SearchOptions};
+use super::{Evaluations, Evaluator, EvaluatorError, PolicyTarget, Query, SearchOptions};
 use crate::rules::{
     Action, ActionSet, History, Phase, Position, SETUP_ORDER, StepState, TURN_STEPS, goal_run,
 };
 use arrayvec::ArrayVec;
 use rand::Rng;
+use rustc_hash::FxHashMap;
 
 /// Why a search can't be run.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +41,9 @@ pub struct Search {
     /// Where simulations start: below the steps drawn so far.
     source: NodeId,
     waiting: Option<(NodeId, Query)>,
+    /// The priors without noise of the nodes whose edges have noise in theirs, and where each node's begin.
+    clean_priors: Vec<f32>,
+    clean_priors_of: FxHashMap<NodeId, usize>,
     part: u32,
     part_end: u32,
     visits: u32,
@@ -62,6 +67,8 @@ impl Search {
             root: NodeId::default(),
             source: NodeId::default(),
             waiting: None,
+            clean_priors: Vec::new(),
+            clean_priors_of: FxHashMap::default(),
             part: 0,
             part_end: 0,
             visits: 0,
@@ -93,6 +100,8 @@ impl Search {
         self.root = root;
         self.source = root;
         self.waiting = None;
+        self.clean_priors.clear();
+        self.clean_priors_of.clear();
         self.part = 0;
         self.part_end = 0;
         self.visits = 0;
@@ -153,6 +162,8 @@ impl Search {
         let noise = self.options.noise.filter(|_| self.is_of_root_turn(node));
         match noise {
             Some(noise) => {
+                self.clean_priors_of.insert(node, self.clean_priors.len());
+                self.clean_priors.extend(priors);
                 let mixed = noise.mix(priors, rng);
                 self.tree.expand(node, &query, value, mixed.into_iter());
             }
@@ -220,10 +231,19 @@ impl Search {
     fn target(&self, step: usize, node: NodeId) -> Option<StateTarget> {
         let edges = self.tree.edges(node);
         let visits: u32 = edges.iter().map(|edge| edge.visits).sum();
-        let policy = edges
-            .iter()
-            .map(|edge| edge.visits as f32 / visits as f32)
-            .collect();
+        let policy = match self.options.policy_target {
+            PolicyTarget::Visits => edges
+                .iter()
+                .map(|edge| edge.visits as f32 / visits as f32)
+                .collect(),
+            PolicyTarget::Improved { value_scale } => {
+                let priors: Vec<f32> = match self.clean_priors_of.get(&node) {
+                    Some(&first) => self.clean_priors[first..first + edges.len()].into(),
+                    None => edges.iter().map(|edge| edge.prior).collect(),
+                };
+                improved_policy(&self.tree, node, &priors, value_scale)
+            }
+        };
         (visits > 0).then_some(StateTarget {
             step: step as u8,
             visits,
