@@ -1,6 +1,6 @@
 //! Checkpoints: everything that a training needs to go on, in one safetensors file each.
 //!
-//! The file holds the network's tensors as `network.NAME`, the optimizer's as `first.NAME` and `second.NAME`, and one entry of
+//! The file holds the network's tensors as `network.NAME`, their average's as `average.NAME`, the optimizer's as `first.NAME` and `second.NAME`, and one entry of
 //! metadata: a [`CheckpointHeader`] as JSON, with the digest of all tensors. Its name is `GGGGG-SSSSSSSSSS.safetensors`, the
 //! generation that is being trained and the optimizer's step, so that names are ordered by age.
 
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad_guard};
 
 /// The version of the file.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";
@@ -133,6 +133,7 @@ pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
 pub(crate) fn save(
     folder: &Path,
     network: &Network,
+    average: &Network,
     optimizer: &AdamW,
     config: &Config,
     state: &TrainingState,
@@ -151,7 +152,7 @@ pub(crate) fn save(
         digest: String::new(),
     };
     let mut contents = BTreeMap::new();
-    for (name, tensor) in tensors(network, optimizer) {
+    for (name, tensor) in tensors(network, average, optimizer) {
         let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
         contents.insert(name, (shape, bytes_of(&tensor)?));
     }
@@ -266,13 +267,14 @@ impl Checkpoint {
         &self.path
     }
 
-    /// Copies the tensors into a network and its optimizer, which are of the checkpoint's architecture.
+    /// Copies the tensors into a network, its average and its optimizer, which are of the checkpoint's architecture.
     pub(crate) fn restore(
         &self,
         network: &Network,
+        average: &Network,
         optimizer: &mut AdamW,
     ) -> Result<(), TrainError> {
-        self.copy_into(tensors(network, optimizer))?;
+        self.copy_into(tensors(network, average, optimizer))?;
         optimizer.set_steps(self.header.state.optimizer_steps);
         Ok(())
     }
@@ -337,14 +339,21 @@ fn parse_header(text: &str) -> Result<CheckpointHeader, String> {
 }
 
 /// All tensors of a training with their names in the file; they share their storage with the training's.
-fn tensors(network: &Network, optimizer: &AdamW) -> impl Iterator<Item = (String, Tensor)> {
-    let parameters = network
-        .parameters()
-        .map(|parameter| (parameter.name, parameter.tensor));
-    let of_network = parameters
-        .chain(network.buffers())
-        .map(|(name, tensor)| (format!("network.{name}"), tensor.shallow_clone()));
-    of_network.chain(moments(network, optimizer))
+fn tensors<'a>(
+    network: &'a Network,
+    average: &'a Network,
+    optimizer: &'a AdamW,
+) -> impl Iterator<Item = (String, Tensor)> {
+    let networks = [("network", network), ("average", average)].into_iter();
+    let of_networks = networks.flat_map(|(kind, network)| {
+        let parameters = network
+            .parameters()
+            .map(|parameter| (parameter.name, parameter.tensor));
+        parameters
+            .chain(network.buffers())
+            .map(move |(name, tensor)| (format!("{kind}.{name}"), tensor.shallow_clone()))
+    });
+    of_networks.chain(moments(network, optimizer))
 }
 
 fn moments(network: &Network, optimizer: &AdamW) -> impl Iterator<Item = (String, Tensor)> {
@@ -414,8 +423,8 @@ mod tests {
         (network, optimizer)
     }
 
-    fn numbers(network: &Network, optimizer: &AdamW) -> Vec<(String, Vec<u8>)> {
-        tensors(network, optimizer)
+    fn numbers(network: &Network, average: &Network, optimizer: &AdamW) -> Vec<(String, Vec<u8>)> {
+        tensors(network, average, optimizer)
             .map(|(name, tensor)| (name, bytes_of(&tensor).unwrap()))
             .collect()
     }
@@ -424,12 +433,14 @@ mod tests {
     fn a_checkpoint_brings_everything_back() {
         let folder = tempfile::tempdir().unwrap();
         let (network_saved, optimizer_saved) = network(1);
+        let (average_saved, _) = network(3);
         let config = Config::default()
             .with("train.learning_rate=0.0017")
             .unwrap();
         let path = save(
             folder.path(),
             &network_saved,
+            &average_saved,
             &optimizer_saved,
             &config,
             &state(2, 50),
@@ -445,16 +456,19 @@ mod tests {
             (&checkpoint.header.state, &checkpoint.header.config),
             (&expected, &config)
         );
+        let (average, _) = network(4);
         let (network, mut optimizer) = network(2);
         for moments in optimizer.moments() {
             let _ = moments.first.shallow_clone().zero_();
         }
         optimizer.set_steps(0);
-        checkpoint.restore(&network, &mut optimizer).unwrap();
+        checkpoint
+            .restore(&network, &average, &mut optimizer)
+            .unwrap();
         assert_eq!(optimizer.steps(), 41);
         assert_eq!(
-            numbers(&network, &optimizer),
-            numbers(&network_saved, &optimizer_saved)
+            numbers(&network, &average, &optimizer),
+            numbers(&network_saved, &average_saved, &optimizer_saved)
         );
     }
 
@@ -467,6 +481,7 @@ mod tests {
         for (generation, step) in [(1, 90), (1, 100), (2, 100), (2, 1_000)] {
             save(
                 folder.path(),
+                &network,
                 &network,
                 &optimizer,
                 &config,
@@ -496,6 +511,7 @@ mod tests {
         let (network, optimizer) = network(1);
         let path = save(
             folder.path(),
+            &network,
             &network,
             &optimizer,
             &Config::default(),

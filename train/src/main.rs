@@ -1,5 +1,6 @@
 //! The program `train`: makes runs, trains networks on their games, and runs the whole loop.
 
+mod average;
 mod checkpoint;
 mod commands;
 mod cycle;

@@ -1,5 +1,6 @@
 //! The network in training: one batch, one step.
 
+use crate::average::Average;
 use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
@@ -14,6 +15,7 @@ use tch::Device;
 #[derive(Debug)]
 pub(crate) struct Trainer {
     network: Network,
+    average: Average,
     crew: GradientCrew,
     optimizer: AdamW,
     /// The steps since the run began; an optimizer may have been begun anew.
@@ -44,6 +46,7 @@ impl Trainer {
         Ok(Self {
             optimizer: AdamW::new(&network)?,
             crew: GradientCrew::new(device)?,
+            average: Average::new(&network, config.average_decay)?,
             network,
             step: 0,
             config,
@@ -55,15 +58,20 @@ impl Trainer {
         &self.network
     }
 
+    /// The average of the networks so far: what is measured and published.
+    pub(crate) fn average(&self) -> &Network {
+        self.average.network()
+    }
+
     /// The optimizer as it is now.
     pub(crate) fn optimizer(&self) -> &AdamW {
         &self.optimizer
     }
 
-    /// Replaces network and optimizer by those of a checkpoint.
+    /// Replaces network, average and optimizer by those of a checkpoint.
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
         self.step = checkpoint.header.state.step;
-        checkpoint.restore(&self.network, &mut self.optimizer)
+        checkpoint.restore(&self.network, self.average.network(), &mut self.optimizer)
     }
 
     /// Replaces the optimizer by that of a checkpoint.
@@ -88,6 +96,7 @@ impl Trainer {
         let gradient_norm = self.optimizer.step(&self.network, gradients, size)?;
         self.check("gradient's norm", gradient_norm)?;
         self.step += 1;
+        self.average.take(&self.network, self.step)?;
         Ok(StepReport {
             losses,
             gradient_norm,
@@ -122,9 +131,9 @@ impl Trainer {
         }
     }
 
-    /// The mean losses on rows that are only measured with; none without rows. The network stays as it is.
+    /// The average's mean losses on rows that are only measured with; none without rows.
     pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<Option<Losses>, TrainError> {
-        self.crew.measure(&self.network, rows)
+        self.crew.measure(self.average(), rows)
     }
 }
 

@@ -193,12 +193,13 @@ impl Training<'_> {
     }
 
     fn save(&mut self) -> Result<(), TrainError> {
-        let (network, optimizer) = (self.trainer.network(), self.trainer.optimizer());
+        let trainer = &self.trainer;
         let folder = self.run.checkpoints();
         self.checkpoint = Some(checkpoint::save(
             &folder,
-            network,
-            optimizer,
+            trainer.network(),
+            trainer.average(),
+            trainer.optimizer(),
             self.config,
             &self.state,
         )?);
@@ -243,7 +244,7 @@ impl Training<'_> {
         let origin = self.origin(after);
         let path = self.run.network(self.state.generation);
         make_folder(&self.run.networks())?;
-        self.trainer.network().save(&path, &origin)?;
+        self.trainer.average().save(&path, &origin)?;
         say(&format!(
             "network {}: {}",
             self.state.generation,

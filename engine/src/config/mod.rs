@@ -149,6 +149,9 @@ pub struct TrainConfig {
     pub weight_decay: f64,
     /// The gradient's norm is clipped to this.
     pub gradient_clip: f64,
+    /// How much of the average of the weights stays at each step; the average is what is published. 0 publishes the weights
+    /// of the last step.
+    pub average_decay: f64,
     /// The weight of the value's loss beside the policy's.
     pub value_weight: f64,
     /// The share of the search's value in the value target; the rest is the game's result.
@@ -176,6 +179,7 @@ impl Default for TrainConfig {
             warmup_steps: 100,
             weight_decay: 1e-4,
             gradient_clip: 5.0,
+            average_decay: 0.99,
             value_weight: 1.0,
             search_value_share: 0.3,
             window_games: 20_000,
@@ -307,6 +311,7 @@ impl Config {
         check("train.warmup_steps", train.warmup_steps, 0..=10_000_000)?;
         check("train.weight_decay", train.weight_decay, 0.0..=1.0)?;
         check("train.gradient_clip", train.gradient_clip, 1e-6..=1e6)?;
+        check("train.average_decay", train.average_decay, 0.0..=0.999_999)?;
         check("train.value_weight", train.value_weight, 0.0..=1_000.0)?;
         check(
             "train.search_value_share",
