@@ -1,0 +1,71 @@
+//! How fast the goal solver is, on one core: `cargo bench -p engine --no-default-features --bench goal`.
+//!
+//! Each bench asserts what it counts.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use engine::perft::PositionLine;
+use engine::rules::{Bitboard, Kind, Position, Side, StepState, TURN_STEPS, goal_in, goal_threat};
+use std::hint::black_box;
+
+const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
+
+/// The oracle's positions.
+fn positions() -> Vec<Position> {
+    let lines = POSITIONS.lines().map(|line| {
+        let line: PositionLine = serde_json::from_str(line).unwrap();
+        line.position().unwrap()
+    });
+    lines.collect()
+}
+
+/// Whether the side to move has a rabbit no more than two ranks before its goal.
+fn has_near_rabbit(position: &Position) -> bool {
+    let near = Bitboard(0xffff << 40).seen_by(position.side());
+    !(position.board().pieces(position.side(), Kind::Rabbit) & near).is_empty()
+}
+
+fn goals(criterion: &mut Criterion) {
+    let all = positions();
+    let near: Vec<Position> = all.iter().filter(|p| has_near_rabbit(p)).copied().collect();
+    let mut group = criterion.benchmark_group("goal");
+    for (name, positions, expected) in [
+        ("all positions", &all, (300, 0)),
+        ("a rabbit near", &near, (0, 0)),
+    ] {
+        let states: Vec<StepState> = positions.iter().map(StepState::new).collect();
+        let count = || {
+            states
+                .iter()
+                .filter(|state| goal_in(black_box(state), TURN_STEPS).is_some())
+                .count()
+        };
+        eprintln!("{name}: {} of {}, {expected:?}", count(), states.len());
+        let found = count();
+        group.throughput(Throughput::Elements(states.len() as u64));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| assert_eq!(count(), found));
+        });
+    }
+    group.finish();
+}
+
+fn threats(criterion: &mut Criterion) {
+    let positions = positions();
+    let count = || {
+        positions
+            .iter()
+            .filter(|position| goal_threat(black_box(position)).is_some())
+            .count()
+    };
+    let found = count();
+    let _ = Side::ALL;
+    let mut group = criterion.benchmark_group("goal threat");
+    group.throughput(Throughput::Elements(positions.len() as u64));
+    group.bench_function("all positions", |bencher| {
+        bencher.iter(|| assert_eq!(count(), found));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, goals, threats);
+criterion_main!(benches);

@@ -1,0 +1,324 @@
+//! Goals and eliminations within one turn: what the solvers find is exactly what trying every step sequence finds.
+
+mod boards;
+
+use boards::{random_game, random_position};
+use engine::rules::{
+    Bitboard, Board, History, Kind, Pending, Phase, Piece, Position, Side, Square, StepState,
+    Steps, elimination_in, goal_in,
+};
+use rand::rngs::ChaCha8Rng;
+use rand::seq::{IndexedRandom, IteratorRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::ops::AddAssign;
+
+/// What is looked for: a solver, and how the end of a turn shows it.
+#[derive(Clone, Copy)]
+struct Aim {
+    solve: fn(&StepState, u8) -> Option<Steps>,
+    /// Whether this end of a turn of `side` is one.
+    is_reached: fn(&Position, Side) -> bool,
+}
+
+const GOAL: Aim = Aim {
+    solve: goal_in,
+    is_reached: |end, side| {
+        !(end.board().pieces(side, Kind::Rabbit) & Bitboard::goal(side)).is_empty()
+    },
+};
+
+const ELIMINATION: Aim = Aim {
+    solve: elimination_in,
+    is_reached: |end, side| end.board().pieces(side.opponent(), Kind::Rabbit).is_empty(),
+};
+
+impl Aim {
+    /// How many steps a shortest sequence takes, by trying all.
+    fn shortest(&self, state: &StepState, steps: u8) -> Option<usize> {
+        let history = History::default();
+        let mut level = vec![*state];
+        for count in 0..=steps.min(state.steps_left()) {
+            let reached = |next: &StepState| {
+                next.can_end(&history) && (self.is_reached)(&next.end(), state.side())
+            };
+            if level.iter().any(reached) {
+                return Some(count.into());
+            }
+            if count == steps.min(state.steps_left()) {
+                break;
+            }
+            let mut seen = HashSet::new();
+            level = level
+                .iter()
+                .flat_map(|state| {
+                    let steps = state.legal_actions(&history).steps();
+                    steps.map(|step| state.after_step(step))
+                })
+                .filter(|next| seen.insert(next.key()))
+                .collect();
+        }
+        None
+    }
+
+    /// Compares the solver with trying everything, and plays its steps.
+    fn check(&self, state: &StepState, steps: u8, met: &mut Met) {
+        let expected = self.shortest(state, steps);
+        let found = (self.solve)(state, steps);
+        assert_eq!(
+            found.as_ref().map(|steps| steps.len()),
+            expected,
+            "within {steps}, the solver: {found:?}\n{state:?}"
+        );
+        if let Some(found) = &found {
+            self.replay(state, found);
+        }
+        met.count(state, steps, expected);
+    }
+
+    /// Every step is legal, the turn may end behind the last one, and the game is won.
+    fn replay(&self, state: &StepState, steps: &Steps) {
+        let history = History::default();
+        let end = steps.iter().fold(*state, |state, &step| {
+            assert_eq!(state.check_step(step, &history), Ok(()), "{state:?}");
+            state.after_step(step)
+        });
+        assert!(end.can_end(&history), "{state:?} {steps:?}");
+        assert!((self.is_reached)(&end.end(), state.side()));
+        let winner = end.end().outcome_on_board().map(|outcome| outcome.winner);
+        assert_eq!(winner, Some(state.side()), "{state:?} {steps:?}");
+    }
+}
+
+/// What was met on the way: a run that never meets a thing does not test it.
+#[derive(Debug, Default, Clone, Copy)]
+struct Met {
+    states: usize,
+    inside: usize,
+    pushes: usize,
+    pulls: usize,
+    smaller_budgets: usize,
+    /// Answers by their number of steps.
+    found: [usize; 5],
+    none: usize,
+}
+
+impl Met {
+    fn count(&mut self, state: &StepState, steps: u8, answer: Option<usize>) {
+        self.states += 1;
+        self.inside += usize::from(state.steps_used() > 0);
+        self.pushes += usize::from(matches!(state.pending(), Pending::Push { .. }));
+        self.pulls += usize::from(matches!(state.pending(), Pending::Pull { .. }));
+        self.smaller_budgets += usize::from(steps < state.steps_left());
+        match answer {
+            Some(count) => self.found[count] += 1,
+            None => self.none += 1,
+        }
+    }
+}
+
+impl AddAssign for Met {
+    fn add_assign(&mut self, other: Self) {
+        self.states += other.states;
+        self.inside += other.inside;
+        self.pushes += other.pushes;
+        self.pulls += other.pulls;
+        self.smaller_budgets += other.smaller_budgets;
+        self.none += other.none;
+        for (sum, count) in self.found.iter_mut().zip(other.found) {
+            *sum += count;
+        }
+    }
+}
+
+/// A random position whose pieces huddle at the mover's goal, a rabbit of the mover within two ranks of it.
+fn near_goal(rng: &mut ChaCha8Rng) -> Position {
+    let side = *Side::ALL.choose(rng).unwrap();
+    let (width, height) = (rng.random_range(3..=8), rng.random_range(3..=5));
+    let file = rng.random_range(0..=8 - width);
+    let mut squares: Vec<Square> = Square::all()
+        .filter(|square| {
+            (file..file + width).contains(&square.file()) && square.rank() >= 8 - height
+        })
+        .collect();
+    squares.shuffle(rng);
+    let mut bag: Vec<Piece> = all_pieces()
+        .filter(|piece| piece.kind != Kind::Rabbit)
+        .collect();
+    bag.extend([Piece::new(side, Kind::Rabbit); 2]);
+    bag.extend([Piece::new(side.opponent(), Kind::Rabbit); 3]);
+    bag.shuffle(rng);
+    let runner = squares
+        .iter()
+        .position(|square| matches!(square.rank(), 5 | 6))
+        .unwrap();
+    let mut board: Board = [(
+        squares.swap_remove(runner).seen_by(side),
+        Piece::new(side, Kind::Rabbit),
+    )]
+    .into_iter()
+    .collect();
+    let count = rng.random_range(1..=squares.len().min(bag.len()));
+    for (square, piece) in squares.into_iter().zip(bag).take(count) {
+        let arrived = piece == Piece::new(side, Kind::Rabbit) && square.rank() == 7;
+        if !arrived {
+            board.put(square.seen_by(side), piece);
+        }
+    }
+    playable(board, side).unwrap_or_else(|| near_goal(rng))
+}
+
+/// A random position in which the enemy of the mover has one to three rabbits, close to traps.
+fn near_elimination(rng: &mut ChaCha8Rng) -> Position {
+    let side = *Side::ALL.choose(rng).unwrap();
+    let around = Bitboard::TRAPS | Bitboard::TRAPS.neighbours();
+    let place = |rng: &mut ChaCha8Rng| {
+        let wide = if rng.random_bool(0.7) {
+            around
+        } else {
+            around.neighbours()
+        };
+        wide.into_iter().choose(rng).unwrap()
+    };
+    let mut board = Board::EMPTY;
+    for _ in 0..*[1, 1, 2, 2, 3].choose(rng).unwrap() {
+        let square = place(rng);
+        board.take(square);
+        board.put(square, Piece::new(side.opponent(), Kind::Rabbit));
+    }
+    let mut bag: Vec<Piece> = all_pieces()
+        .filter(|piece| piece.kind != Kind::Rabbit)
+        .collect();
+    bag.extend([Piece::new(side, Kind::Rabbit); 3]);
+    bag.shuffle(rng);
+    bag.truncate(rng.random_range(1..=12));
+    for piece in bag {
+        let square = place(rng);
+        if board.empty().contains(square) {
+            board.put(square, piece);
+        }
+    }
+    playable(board, side).unwrap_or_else(|| near_elimination(rng))
+}
+
+fn all_pieces() -> impl Iterator<Item = Piece> {
+    Side::ALL.into_iter().flat_map(|side| {
+        Kind::ALL.into_iter().flat_map(move |kind| {
+            std::iter::repeat_n(Piece::new(side, kind), kind.full_count() as usize)
+        })
+    })
+}
+
+/// The position without the pieces that no trap would have left, unless the game is over in it.
+fn playable(mut board: Board, side: Side) -> Option<Position> {
+    for of in Side::ALL {
+        for trap in board.unsupported(of) {
+            board.take(trap);
+        }
+    }
+    Position::new(board, side)
+        .ok()
+        .filter(|position| position.phase() == Phase::Play && position.outcome_on_board().is_none())
+}
+
+/// A position of a random game that is still going on.
+fn from_game(rng: &mut ChaCha8Rng) -> Position {
+    let game = random_game(rng.random_range(4..120), rng);
+    match game.outcome() {
+        None => *game.position(),
+        Some(_) => from_game(rng),
+    }
+}
+
+/// Compares a position with a whole turn left, and states inside its turns with all budgets.
+fn compare(aim: Aim, position: &Position, insides: usize, rng: &mut ChaCha8Rng) -> Met {
+    let mut met = Met::default();
+    let start = StepState::new(position);
+    let mut states = vec![start];
+    for _ in 0..insides {
+        let mut state = start;
+        for _ in 0..rng.random_range(1..=4) {
+            let steps = state.legal_actions(&History::default()).steps();
+            let Some(step) = steps.choose(rng) else {
+                break;
+            };
+            state = state.after_step(step);
+        }
+        states.push(state);
+    }
+    for state in states {
+        let budget = match state.steps_used() {
+            0 if rng.random_bool(0.7) => 4,
+            _ => rng.random_range(0..=4),
+        };
+        aim.check(&state, budget, &mut met);
+        if state.steps_used() > 0 {
+            aim.check(&state, state.steps_left(), &mut met);
+        }
+    }
+    met
+}
+
+/// Compares so many positions from a source, in parallel.
+fn compare_many(
+    aim: Aim,
+    seed: u64,
+    positions: u64,
+    insides: usize,
+    source: fn(&mut ChaCha8Rng) -> Position,
+) -> Met {
+    (0..positions)
+        .into_par_iter()
+        .map(|index| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed << 32 | index);
+            let position = source(&mut rng);
+            compare(aim, &position, insides, &mut rng)
+        })
+        .reduce(Met::default, |mut sum, met| {
+            sum += met;
+            sum
+        })
+}
+
+fn anywhere(rng: &mut ChaCha8Rng) -> Position {
+    random_position(rng)
+}
+
+fn compare_goals(seed: u64, positions: u64) -> Met {
+    let mut met = compare_many(GOAL, seed, positions / 2, 4, near_goal);
+    met += compare_many(GOAL, seed + 1, positions / 4, 4, anywhere);
+    met += compare_many(GOAL, seed + 2, positions / 4, 4, from_game);
+    met
+}
+
+fn compare_eliminations(seed: u64, positions: u64) -> Met {
+    compare_many(ELIMINATION, seed, positions, 4, near_elimination)
+}
+
+#[test]
+fn goals_are_found_exactly_where_trying_everything_finds_one() {
+    let met = compare_goals(1, 4_000);
+    eprintln!("{met:?}");
+    assert!(met.found.iter().all(|&count| count > 40), "{met:?}");
+    assert!(met.none > 5_000, "{met:?}");
+    assert!(met.pushes > 1_000 && met.pulls > 1_000, "{met:?}");
+}
+
+#[test]
+fn eliminations_are_found_exactly_where_trying_everything_finds_one() {
+    let met = compare_eliminations(11, 4_000);
+    eprintln!("{met:?}");
+    assert!(met.found.iter().all(|&count| count > 40), "{met:?}");
+    assert!(met.none > 5_000, "{met:?}");
+    assert!(met.pushes > 1_000 && met.pulls > 1_000, "{met:?}");
+}
+
+#[test]
+#[ignore = "half an hour: many more positions"]
+fn many_goals_and_eliminations_are_found_exactly() {
+    let goals = compare_goals(101, 50_000);
+    eprintln!("goals: {goals:?}");
+    let eliminations = compare_eliminations(111, 50_000);
+    eprintln!("eliminations: {eliminations:?}");
+}
