@@ -23,6 +23,9 @@ pub(super) fn in_exactly(field: &Field, steps: u8, line: &mut Line) -> bool {
 }
 
 const RANK_7: Bitboard = Bitboard(0xff << 48);
+const RANK_6: Bitboard = Bitboard(0xff << 40);
+const RANK_5: Bitboard = Bitboard(0xff << 32);
+const RANK_4: Bitboard = Bitboard(0xff << 24);
 
 fn north(set: Bitboard) -> Bitboard {
     set.shift(Direction::North)
@@ -130,31 +133,138 @@ fn unfreeze(field: &Field, able: Bitboard, open: Bitboard, line: &mut Line) -> b
 }
 
 fn in_three(field: &Field, line: &mut Line) -> bool {
-    let near = RANK_7 | south(RANK_7) | south(south(RANK_7));
-    if (field.rabbits() & near).is_empty() {
+    let rabbits = field.rabbits();
+    let near = RANK_7 | RANK_6;
+    if (rabbits & (near | RANK_5)).is_empty() {
         return false;
     }
-    let all = !Bitboard::EMPTY;
     let able = field.able();
-    field.any_single(able, all, all, |next, step| {
+    if run_north(field, able, RANK_5, 3, line) {
+        return true;
+    }
+    if (rabbits & near).is_empty() {
+        return false;
+    }
+    let zone = zone_of_three(field);
+    field.any_single(able, zone.from, zone.to, |next, step| {
         in_two(next, line) && push(line, &[step])
-    }) || field.any_pair(able, all, |next, steps| {
+    }) || field.any_pair(able, zone.pulled, |next, steps| {
         in_one(next, line) && push(line, &steps)
     })
 }
 
 fn in_four(field: &Field, line: &mut Line) -> bool {
-    let near = Bitboard(0xffff_ffff << 24);
-    if (field.rabbits() & near).is_empty() {
+    let rabbits = field.rabbits();
+    let near = RANK_7 | RANK_6 | RANK_5;
+    if (rabbits & (near | RANK_4)).is_empty() {
         return false;
     }
-    let all = !Bitboard::EMPTY;
     let able = field.able();
-    field.any_single(able, all, all, |next, step| {
+    if run_north(field, able, RANK_4, 4, line) {
+        return true;
+    }
+    if (rabbits & near).is_empty() {
+        return false;
+    }
+    let zone = zone_of_four(field);
+    field.any_single(able, zone.from, zone.to, |next, step| {
         in_three(next, line) && push(line, &[step])
-    }) || field.any_pair(able, all, |next, steps| {
+    }) || field.any_pair(able, zone.pulled, |next, steps| {
         in_two(next, line) && push(line, &steps)
     })
+}
+
+/// A rabbit on `rank` goes straight on to its goal, with no step to spare.
+fn run_north(field: &Field, able: Bitboard, rank: Bitboard, steps: u8, line: &mut Line) -> bool {
+    let beside = beside(field.own);
+    // The runner has left the square behind it, and the one before it must be empty: only friends at its sides count.
+    let safe = beside | (!field.cold() & !Bitboard::TRAPS);
+    let mut runners = field.rabbits() & rank & able;
+    for step in 1..=steps {
+        runners = north(runners) & field.empty();
+        if step < steps {
+            runners &= safe;
+        }
+    }
+    let Some(mut at) = one(runners) else {
+        return false;
+    };
+    for _ in 0..steps {
+        at = south(at);
+        take(line, at, Direction::North);
+    }
+    true
+}
+
+/// Where a first step can matter.
+struct Zone {
+    /// Single steps that start here matter.
+    from: Bitboard,
+    /// Single steps that end here matter.
+    to: Bitboard,
+    /// Pushes and pulls of enemy pieces that stand here matter.
+    pulled: Bitboard,
+}
+
+fn zone_of_three(field: &Field) -> Zone {
+    let rabbits = field.rabbits();
+    let behind = south(field.enemy);
+    let lone = rabbits & RANK_6 & !behind & !south(behind);
+    let last = rabbits & RANK_7;
+    let goals = north(last);
+    let iced = last & field.cold() & !behind;
+    Zone {
+        from: (rabbits & RANK_6)
+            | north(lone)
+            | north(north(lone))
+            | last
+            | beside(last)
+            | goals
+            | beside(goals),
+        to: around(lone | north(lone) | last | beside(last)) | around(around(around(iced))),
+        pulled: goals
+            | around(last)
+            | beside(goals & field.own)
+            | around(Bitboard::TRAPS & around(last)),
+    }
+}
+
+fn zone_of_four(field: &Field) -> Zone {
+    let rabbits = field.rabbits();
+    let behind = south(field.enemy);
+    let blocked = behind | south(behind);
+    let far = rabbits & RANK_5;
+    let lone = far & !blocked & !south(south(behind));
+    let way = lone | north(lone);
+    let mut zone = Zone {
+        from: far | north(way) | north(north(way)),
+        to: around(way | north(way)),
+        pulled: Bitboard::EMPTY,
+    };
+    let middle = rabbits & RANK_6;
+    if !middle.is_empty() {
+        let bent = middle | beside(middle);
+        let bent = bent | north(bent);
+        let lone = middle & !blocked;
+        let way = around(lone | north(lone));
+        zone.from |= bent | north(bent) | around(way);
+        zone.to |= around(bent) | around(around(way));
+        let straight = middle | north(middle);
+        zone.pulled |=
+            around(straight | north(straight)) | around(Bitboard::TRAPS & around(straight));
+    }
+    let last = rabbits & RANK_7;
+    if !last.is_empty() {
+        let ball = around(around(around(last)));
+        zone.from = !Bitboard::EMPTY;
+        zone.pulled |= ball | around(Bitboard::TRAPS & ball);
+    }
+    zone
+}
+
+/// The squares of a set and those next to them.
+fn around(set: Bitboard) -> Bitboard {
+    set | set.neighbours()
 }
 
 /// Puts the steps before those that the line holds.
