@@ -4,7 +4,7 @@
 //! with a push or a pull, and a rabbit needs one of them for every square between it and the nearest trap.
 
 use super::Line;
-use super::field::{Field, Move};
+use super::field::{Field, Move, around};
 use crate::rules::Bitboard;
 
 /// Within so many steps, no more than `steps`, the enemy has no rabbits left.
@@ -12,16 +12,27 @@ pub(super) fn within(field: &Field, steps: u8, line: &mut Line) -> bool {
     if field.enemy_rabbits().is_empty() {
         return true;
     }
-    if least_steps(field) > steps {
+    let least = least_steps(field);
+    if least > steps {
         return false;
     }
     let able = field.able();
     let all = !Bitboard::EMPTY;
-    field.any_pair(able, moved_by_last_pair(field, steps), |next, pair| {
+    let taken = moved_by_last_pair(field);
+    let (moved, reach) = match steps {
+        4.. => (all, all),
+        // One pair and at most one step before it: by its puller or pusher, next to that, or off a square that is needed,
+        // be it that a trap clears the square.
+        _ => (taken, around(around(around(taken)))),
+    };
+    let by_pair = field.any_pair(able, moved, |next, pair| {
         within(next, steps - 2, line) && push(line, &pair)
-    }) || field.any_single(able, all, all, |next, step| {
-        within(next, steps - 1, line) && push(line, &[step])
-    })
+    });
+    by_pair
+        || least < steps
+            && field.any_single(able, reach, reach, |next, step| {
+                within(next, steps - 1, line) && push(line, &[step])
+            })
 }
 
 /// No capture of all enemy rabbits takes fewer steps than this.
@@ -44,10 +55,7 @@ fn least_steps(field: &Field) -> u8 {
 }
 
 /// The enemy pieces that a pair has to move when only one pair fits in: the rabbits, and those that keep them on traps.
-fn moved_by_last_pair(field: &Field, steps: u8) -> Bitboard {
-    if steps >= 4 {
-        return !Bitboard::EMPTY;
-    }
+fn moved_by_last_pair(field: &Field) -> Bitboard {
     let rabbits = field.enemy_rabbits();
     rabbits | (rabbits & Bitboard::TRAPS).neighbours()
 }

@@ -2,6 +2,12 @@
 
 use crate::rules::{Bitboard, Board, Direction, Kind, Side, Square, Step};
 
+/// The squares of a set and those next to them.
+#[inline]
+pub(super) fn around(set: Bitboard) -> Bitboard {
+    set | set.neighbours()
+}
+
 /// A step on a [`Field`]: two sets of one square each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
@@ -135,7 +141,7 @@ impl Field {
             } else {
                 step.from | step.to
             };
-            *set = *set ^ here;
+            set.0 ^= here.0;
         }
     }
 

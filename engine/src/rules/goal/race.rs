@@ -8,7 +8,7 @@
 //! single one: a rabbit's from rank 7 to rank 8.
 
 use super::Line;
-use super::field::{Field, Move};
+use super::field::{Field, Move, around};
 use crate::rules::{Bitboard, Direction};
 
 /// A goal in exactly so many steps, 1 to 4, where none takes fewer.
@@ -196,7 +196,12 @@ fn run_north(field: &Field, able: Bitboard, rank: Bitboard, steps: u8, line: &mu
     true
 }
 
-/// Where a first step can matter.
+/// Where a first step can matter; wider than need be, never narrower.
+///
+/// In a shortest sequence every single step and every pair serves a later one, or the rabbit itself: it makes room on a square that
+/// is needed, or changes who stands beside a piece that moves later. So the zones are built from the squares that the rabbits may
+/// cross with the steps that they have to spare, the squares around those, and once more around these for each step that a step
+/// may serve before it serves the rabbit. A single step moves no enemy piece: what needs one moved takes a pair.
 struct Zone {
     /// Single steps that start here matter.
     from: Bitboard,
@@ -206,12 +211,15 @@ struct Zone {
     pulled: Bitboard,
 }
 
+/// With three steps, a rabbit on rank 6 has one to spare and one on rank 7 two.
 fn zone_of_three(field: &Field) -> Zone {
     let rabbits = field.rabbits();
     let behind = south(field.enemy);
+    // A piece that helps these has to let them go straight on afterwards.
     let lone = rabbits & RANK_6 & !behind & !south(behind);
     let last = rabbits & RANK_7;
     let goals = north(last);
+    // Next to these a friend has to arrive, and two steps may go into that.
     let iced = last & field.cold() & !behind;
     Zone {
         from: (rabbits & RANK_6)
@@ -229,6 +237,7 @@ fn zone_of_three(field: &Field) -> Zone {
     }
 }
 
+/// With four steps, a rabbit on rank 5 has one to spare, one on rank 6 two, and one on rank 7 three.
 fn zone_of_four(field: &Field) -> Zone {
     let rabbits = field.rabbits();
     let behind = south(field.enemy);
@@ -243,6 +252,7 @@ fn zone_of_four(field: &Field) -> Zone {
     };
     let middle = rabbits & RANK_6;
     if !middle.is_empty() {
+        // One step aside and one of a helper; or two of helpers, and straight on; or a pair, and straight on.
         let bent = middle | beside(middle);
         let bent = bent | north(bent);
         let lone = middle & !blocked;
@@ -255,16 +265,12 @@ fn zone_of_four(field: &Field) -> Zone {
     }
     let last = rabbits & RANK_7;
     if !last.is_empty() {
+        // A pair may serve one more step before the last one; single steps may come from anywhere.
         let ball = around(around(around(last)));
         zone.from = !Bitboard::EMPTY;
         zone.pulled |= ball | around(Bitboard::TRAPS & ball);
     }
     zone
-}
-
-/// The squares of a set and those next to them.
-fn around(set: Bitboard) -> Bitboard {
-    set | set.neighbours()
 }
 
 /// Puts the steps before those that the line holds.
