@@ -300,17 +300,17 @@ fn compare_eliminations(seed: u64, positions: u64) -> Met {
 #[test]
 fn goals_are_found_exactly_where_trying_everything_finds_one() {
     let met = compare_goals(1, 2_000);
-    assert!(met.found.iter().all(|&count| count > 25), "{met:?}");
+    assert!(met.found.iter().all(|&count| count > 20), "{met:?}");
     assert!(met.none > 5_000, "{met:?}");
-    assert!(met.pushes > 1_000 && met.pulls > 1_000, "{met:?}");
+    assert!(met.pushes > 500 && met.pulls > 500, "{met:?}");
 }
 
 #[test]
 fn eliminations_are_found_exactly_where_trying_everything_finds_one() {
     let met = compare_eliminations(11, 2_500);
-    assert!(met.found.iter().all(|&count| count > 25), "{met:?}");
+    assert!(met.found.iter().all(|&count| count > 20), "{met:?}");
     assert!(met.none > 5_000, "{met:?}");
-    assert!(met.pushes > 1_000 && met.pulls > 1_000, "{met:?}");
+    assert!(met.pushes > 500 && met.pulls > 500, "{met:?}");
 }
 
 #[test]

@@ -10,8 +10,8 @@
 //! - **The budget** is spent in four parts (in a setup, eight). After each part the next step is drawn from the visits, unless
 //!   complete turns hold enough of them already, and the search goes on below it with its tree: few visits would otherwise never
 //!   see the end of a turn. At the end the turn is drawn from the flow of visits over distinct turns.
-//! - **Goals** that a rabbit reaches by walking ([`goal_run`](crate::rules::goal_run)) are proven wins: they need no evaluation,
-//!   and the turn is ended by them.
+//! - **Goals** within the turn ([`goal_in`](crate::rules::goal_in)) are proven wins: they need no evaluation, and the turn is
+//!   ended by them.
 //! - **Targets** for training say at each state of the turn what the search found better than the priors did: the improved policy
 //!   of completed values, or the shares of the visits; and where a win is proven, the step towards it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.

@@ -1,7 +1,7 @@
 //! The turn graph: step states as nodes, merged wherever different step orders or different turns reach the same one.
 
 use super::Query;
-use crate::rules::{Action, History, Outcome, Reason, Side, StepState, goal_run};
+use crate::rules::{Action, History, Outcome, Reason, Side, StepState, TURN_STEPS, goal_in};
 use rustc_hash::FxHashMap;
 
 /// A node's place in the tree.
@@ -42,7 +42,7 @@ pub(super) enum NodeKind {
     Fresh,
     /// Evaluated, with an edge for each legal action.
     Open,
-    /// The game is over here, or as good as: the side to move has a rabbit that walks to its goal ([`goal_run`]).
+    /// The game is over here, or as good as: the side to move reaches its goal within this turn ([`goal_in`]).
     Over(Outcome),
 }
 
@@ -245,7 +245,7 @@ fn outcome_of(state: &StepState) -> Option<Outcome> {
         .turn_start()
         .and_then(|position| position.outcome_on_board());
     ended.or_else(|| {
-        goal_run(state).map(|_| Outcome {
+        goal_in(state, TURN_STEPS).map(|_| Outcome {
             winner: state.side(),
             reason: Reason::Goal,
         })

@@ -7,7 +7,7 @@ use super::puct::{Arrived, Descent, ends_turn};
 use super::tree::{Edge, NodeId, NodeKind, Tree, gold_value, seen_by};
 use super::{Evaluations, Evaluator, EvaluatorError, PolicyTarget, Query, SearchOptions};
 use crate::rules::{
-    Action, ActionSet, History, Phase, Position, SETUP_ORDER, StepState, TURN_STEPS, goal_run,
+    Action, ActionSet, History, Phase, Position, SETUP_ORDER, StepState, TURN_STEPS, goal_in,
 };
 use arrayvec::ArrayVec;
 use rand::Rng;
@@ -35,7 +35,7 @@ pub struct Search {
     descent: Descent,
     /// The edges drawn so far, from the turn's start on.
     drawn: Vec<(NodeId, usize)>,
-    /// What a rabbit's way to its goal adds to them: each action with the actions that are legal there.
+    /// What the way to a goal adds to them: each action with the actions that are legal there.
     run: Vec<(ActionSet, Action)>,
     root: NodeId,
     /// Where simulations start: below the steps drawn so far.
@@ -257,10 +257,10 @@ impl Search {
             == self.tree.node(self.root).state.start_position()
     }
 
-    /// Ends the turn by the rabbit's way to its goal that the source has.
+    /// Ends the turn by the goal that the source has.
     fn finish_run(&mut self, history: &History) {
         let mut state = self.tree.node(self.source).state;
-        for step in goal_run(&state).unwrap_or_default() {
+        for step in goal_in(&state, TURN_STEPS).unwrap_or_default() {
             self.run
                 .push((state.legal_actions(history), Action::Step(step)));
             state = state.after_step(step);

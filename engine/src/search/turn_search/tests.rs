@@ -101,7 +101,7 @@ fn winner(position: &Position, decision: &Decision) -> Option<Side> {
 }
 
 #[test]
-fn a_rabbit_that_can_walk_to_its_goal_does_so_unasked() {
+fn a_rabbit_that_can_reach_its_goal_does_so_unasked() {
     let gold = position(
         Side::Gold,
         &[("d6", 'R'), ("a1", 'R'), ("h2", 'r'), ("e5", 'c')],
@@ -134,8 +134,8 @@ fn a_rabbit_that_can_walk_to_its_goal_does_so_unasked() {
 }
 
 #[test]
-fn a_goal_behind_one_step_of_search_is_found() {
-    // The cat must make way first, and the search find that.
+fn a_goal_that_takes_more_than_the_rabbit_is_proven_too() {
+    // The dog must pull the cat out of the way first.
     let gold = position(
         Side::Gold,
         &[
@@ -148,16 +148,16 @@ fn a_goal_behind_one_step_of_search_is_found() {
         ],
     );
     let gold = Position::new(*gold.board(), Side::Gold).unwrap();
-    assert_eq!(goal_run(&StepState::new(&gold)), None);
     for (position, side) in [(gold, Side::Gold), (gold.swap_colours(), Side::Silver)] {
         let decision = decide(&position, options(400), 1);
         assert_eq!(winner(&position, &decision), Some(side), "{decision:?}");
         assert_eq!(decision.value, if side == Side::Gold { 1.0 } else { 0.0 });
+        assert_eq!((decision.actions.len(), decision.evaluations), (3, 0));
     }
 }
 
 #[test]
-fn a_turn_that_lets_the_enemy_walk_to_its_goal_is_avoided() {
+fn a_turn_that_lets_the_enemy_reach_its_goal_is_avoided() {
     // Only the dog on b3 keeps the rabbit on a3 from its goal, by freezing it.
     let gold = position(
         Side::Gold,
@@ -174,7 +174,8 @@ fn a_turn_that_lets_the_enemy_walk_to_its_goal_is_avoided() {
         let end = gold
             .after_turn(&decision.turn, &History::default())
             .unwrap();
-        assert_eq!(goal_run(&StepState::new(&end)), None, "{decision:?}");
+        let goal = goal_in(&StepState::new(&end), TURN_STEPS);
+        assert_eq!(goal, None, "{decision:?}");
     }
 }
 
