@@ -25,11 +25,11 @@ type Line = ArrayVec<Move, { TURN_STEPS as usize }>;
 ///
 /// ```
 /// use engine::rules::{StepState, goal_in};
-/// // The rabbit on a7 is frozen by the cat, until the dog pulls that away.
-/// let position = engine::notation::parse_position("g [        RcD                                    r                R]")?;
+/// // The cat stands before the rabbit until the dog pulls it away.
+/// let position = engine::notation::parse_position("g [cD      R                      r                               R]")?;
 /// let state = StepState::new(&position);
 /// let steps = goal_in(&state, 4).ok_or("no goal")?;
-/// assert_eq!(steps.len(), 3);
+/// assert_eq!(format!("{steps:?}"), "[b8s, a8e, a7n]");
 /// assert_eq!(goal_in(&state, 2), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -57,7 +57,7 @@ pub fn goal_in(state: &StepState, steps: u8) -> Option<Steps> {
 ///
 /// ```
 /// use engine::rules::goal_threat;
-/// let position = engine::notation::parse_position("g [                                        r                       R]")?;
+/// let position = engine::notation::parse_position("g [                                        r                      R]")?;
 /// let steps = goal_threat(&position).ok_or("no threat")?;
 /// assert_eq!(format!("{steps:?}"), "[a3s, a2s]");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -79,9 +79,11 @@ pub fn goal_threat(position: &Position) -> Option<Steps> {
 ///
 /// ```
 /// use engine::rules::{StepState, elimination_in};
-/// let position = engine::notation::parse_position("g [                          Er                                    R]")?;
+/// let position = engine::notation::parse_position("g [                                 H       r                     R]")?;
 /// let state = StepState::new(&position);
-/// assert!(elimination_in(&state, 4).is_some());
+/// // The horse pushes the last rabbit into the trap on c3.
+/// let steps = elimination_in(&state, 4).ok_or("no elimination")?;
+/// assert_eq!(format!("{steps:?}"), "[b3e, b4s]");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn elimination_in(state: &StepState, steps: u8) -> Option<Steps> {
