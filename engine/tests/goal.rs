@@ -361,7 +361,7 @@ fn the_oracles_positions_agree() {
 }
 
 /// A position with Gold to move, the steps made in it, and how many more a goal takes.
-const GOALS: [(&str, &str, &str, Option<usize>); 20] = [
+const GOALS: [(&str, &str, &str, Option<usize>); 22] = [
     ("a run", "Ra4 rh5", "", Some(4)),
     ("too far", "Ra3 rh5", "", None),
     ("an own piece makes way", "Ra7 Da8 rh5", "", Some(2)),
@@ -372,6 +372,18 @@ const GOALS: [(&str, &str, &str, Option<usize>); 20] = [
         Some(3),
     ),
     ("the pull alone is left", "Ra7 ca8 Db8 rh5", "Db8e", Some(2)),
+    (
+        "a cat makes room for the puller",
+        "Ra7 Cb7 Db8 ra8 rc8 rd8 rc7",
+        "",
+        Some(4),
+    ),
+    (
+        "a rabbit can't: it never steps back",
+        "Ra7 Rb7 Db8 ra8 rc8 rd8 rc7",
+        "",
+        None,
+    ),
     ("push and step back", "Rb7 rb8 Dc8 ra7 rc7 rd8", "", Some(4)),
     ("worked case 2", "Da6 Rb7 ra7 db6 ed5 Hd6 re6", "", Some(3)),
     (

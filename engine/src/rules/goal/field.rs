@@ -200,8 +200,8 @@ impl Field {
                     to: Bitboard::of(to),
                 };
                 let between = self.after_enemy(first);
-                // A trap that takes a freezer may let a piece complete the push that couldn't start it.
-                for pusher in stronger & between.able() {
+                // Nobody thaws meanwhile: a freezer that a trap takes stood next to the pushed piece, so not to its neighbours.
+                for pusher in stronger & able {
                     let second = Move {
                         from: Bitboard::of(pusher),
                         to: square,
