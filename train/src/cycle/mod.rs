@@ -343,7 +343,9 @@ impl Cycle {
             ("matches", run.pit()),
             ("logs", run.logs()),
         ] {
-            print(&format!("{what:<14} {}", path.display()))?;
+            if path.exists() {
+                print(&format!("{what:<14} {}", path.display()))?;
+            }
         }
         Ok(())
     }
