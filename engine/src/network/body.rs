@@ -9,8 +9,9 @@ use tch::{Kind, TchError, Tensor};
 /// Numbers between the value head's two linear layers.
 const VALUE_HIDDEN: i64 = 64;
 
-/// How much smaller than usual the heads' last weights start: a new network knows little and says so.
-const LAST_GAIN: f64 = 0.1;
+/// The heads' last weights start at 0: a new network knows nothing, and says so with equal win probabilities and steps. Random
+/// numbers instead would be opinions, which the search acts on and training has to undo.
+const LAST_GAIN: f64 = 0.0;
 
 /// Pooled maxima are large and not normed: their weights start smaller.
 const POOLING_GAIN: f64 = 0.3;

@@ -162,15 +162,20 @@ impl Network {
 fn initial_numbers(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Vec<f32> {
     let count = spec.len();
     match spec.role {
-        Role::Weight { gain } => {
-            let deviation = gain * (2.0 / spec.inputs() as f64).sqrt();
-            match Normal::new(0.0, deviation) {
-                Ok(normal) => (0..count).map(|_| normal.sample(random) as f32).collect(),
-                Err(error) => unreachable!("{deviation} is a finite deviation: {error}"),
-            }
-        }
+        Role::Weight { gain } => initial_numbers_of(spec, gain, random),
         Role::Bias | Role::Mean => vec![0.0; count],
         Role::Scale | Role::Variance => vec![1.0; count],
+    }
+}
+
+/// What a weight of this gain starts as.
+fn initial_numbers_of(spec: &TensorSpec, gain: f64, random: &mut ChaCha8Rng) -> Vec<f32> {
+    let deviation = gain * (2.0 / spec.inputs() as f64).sqrt();
+    match Normal::new(0.0, deviation) {
+        Ok(normal) => (0..spec.len())
+            .map(|_| normal.sample(random) as f32)
+            .collect(),
+        Err(error) => unreachable!("{deviation} is a finite deviation: {error}"),
     }
 }
 
@@ -203,10 +208,12 @@ pub(super) mod tests {
             for _ in 0..60 {
                 network.forward_train(&planes).unwrap();
             }
-            for parameter in network.parameters() {
-                let last = ["policy.squares.", "policy.end.", "value.output."];
-                if last.iter().any(|name| parameter.name.starts_with(name)) {
-                    let _ = parameter.tensor.shallow_clone().g_mul_scalar_(12.0);
+            let mut random = ChaCha8Rng::seed_from_u64(7);
+            for (spec, tensor) in &network.tensors {
+                if spec.role == (Role::Weight { gain: 0.0 }) {
+                    let numbers = initial_numbers_of(spec, 1.2, &mut random);
+                    let numbers = Tensor::from_slice(&numbers).view(spec.shape.as_slice());
+                    tensor.shallow_clone().copy_(&numbers);
                 }
             }
         });
@@ -241,7 +248,9 @@ pub(super) mod tests {
                     let expected = gain * (2.0 / spec.inputs() as f64).sqrt();
                     assert!((deviation / expected - 1.0).abs() < 0.1, "{}", spec.name);
                 }
-                Role::Weight { .. } => assert!(numbers.iter().any(|&x| x != 0.0)),
+                Role::Weight { gain } => {
+                    assert_eq!(numbers.iter().any(|&x| x != 0.0), gain > 0.0);
+                }
                 Role::Bias | Role::Mean => assert!(numbers.iter().all(|&x| x == 0.0)),
                 Role::Scale | Role::Variance => assert!(numbers.iter().all(|&x| x == 1.0)),
             }
