@@ -212,6 +212,9 @@ impl Default for PitConfig {
 pub struct LoopConfig {
     /// Networks to train, one after the other.
     pub generations: u32,
+    /// Games that `uniform` plays in place of the first network, which knows no more than it; 0 lets the first network play as
+    /// many as the others.
+    pub first_games: u32,
     /// Games that each network plays before the next is trained.
     pub games_per_generation: u32,
     /// Games of each match of a new network, one against the first network and one against `random`; 0 for no matches.
@@ -226,6 +229,7 @@ impl Default for LoopConfig {
     fn default() -> Self {
         Self {
             generations: 50,
+            first_games: 10_000,
             games_per_generation: 2_000,
             pit_games: 200,
             final_pit_games: 400,
@@ -331,6 +335,7 @@ impl Config {
         check("pit.max_turns", pit.max_turns, 3..=100_000)?;
 
         check("loop.generations", cycle.generations, 1..=1_000_000)?;
+        check("loop.first_games", cycle.first_games, 0..=100_000_000)?;
         check(
             "loop.games_per_generation",
             cycle.games_per_generation,

@@ -36,8 +36,14 @@ pub(super) fn of_generations(
 ) -> Result<Duration, TrainError> {
     let cycle = &config.cycle;
     let left = f64::from(cycle.generations - newest);
-    let turns = left * f64::from(cycle.games_per_generation) * TURNS;
-    let rows = turns * ROWS * f64::from(config.train.uses_per_row);
+    // Games without a network cost next to nothing, but their rows are trained on like others.
+    let without_network = match newest {
+        0 => f64::from(cycle.first_games),
+        _ => 0.0,
+    };
+    let playing = left - f64::from(u8::from(without_network > 0.0));
+    let turns = playing * f64::from(cycle.games_per_generation) * TURNS;
+    let rows = (turns + without_network * TURNS) * ROWS * f64::from(config.train.uses_per_row);
     // Two matches; in that against `random` only one side searches, and its games are short.
     let pit_games = (left - 1.0) * f64::from(cycle.pit_games) + f64::from(cycle.final_pit_games);
     let pit_visits = pit_games * 1.5 * TURNS * f64::from(cycle.pit_visits);

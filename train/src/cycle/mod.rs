@@ -44,6 +44,9 @@ pub(crate) struct LoopArguments {
     workplace: Workplace,
 }
 
+/// The player that knows nothing, and what shards call it.
+const UNIFORM: &str = "uniform";
+
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
@@ -211,16 +214,21 @@ impl Cycle {
             ));
             return Ok(());
         }
+        let first = match cycle.first_games {
+            0 => String::new(),
+            games => format!(" (the first: {} without a network)", grouped(games.into())),
+        };
         let time = estimate::of_generations(&self.run, &self.config, newest, self.workplace)?;
         say(&format!(
-            "run {}: {} of {} generations to go, {} games of self-play at {} visits a turn each, then training, then {} games \
-             against the first network and as many against `random` (the last network: {}).\n\
+            "run {}: {} of {} generations to go, {} games of self-play at {} visits a turn each{}, then training, then {} \
+             games against the first network and as many against `random` (the last network: {}).\n\
              Very roughly {} on {} threads ({}); measured after the first generation.",
             self.run.root().display(),
             cycle.generations - newest,
             cycle.generations,
             grouped(cycle.games_per_generation.into()),
             self.config.search.visits,
+            first,
             cycle.pit_games,
             cycle.final_pit_games,
             in_words(time),
@@ -230,15 +238,24 @@ impl Cycle {
         Ok(())
     }
 
-    /// Lets a network play the games that it still has to.
+    /// Lets a network play the games that it still has to. Those of the first are `uniform`'s, unless the configuration says
+    /// otherwise.
     fn generate(&self, generation: u32) -> Result<Flow, TrainError> {
         let network = self.run.network(generation);
-        let identity = identity(&network)?;
-        let wanted = u64::from(self.config.cycle.games_per_generation);
+        let (name, player, identity, wanted) = match (generation, self.config.cycle.first_games) {
+            (0, games @ 1..) => ("uniform".into(), UNIFORM.into(), UNIFORM.into(), games),
+            _ => (
+                format!("network {generation}"),
+                network.clone(),
+                identity(&network)?,
+                self.config.cycle.games_per_generation,
+            ),
+        };
+        let wanted = u64::from(wanted);
         let mut played = self.games_of(&identity)?;
         if played > 0 {
             say(&format!(
-                "network {generation} has played {} games of {} already",
+                "{name} has played {} games of {} already",
                 grouped(played),
                 grouped(wanted)
             ));
@@ -246,7 +263,7 @@ impl Cycle {
         // Somebody may have stopped the other program alone: what is missing is played then.
         while played < wanted {
             self.selfplay
-                .generate(&self.run, &network, wanted - played, self.seed)?;
+                .generate(&self.run, &player, wanted - played, self.seed)?;
             if self.stop.asked() {
                 return Ok(Flow::Stop);
             }

@@ -121,17 +121,17 @@ impl Selfplay {
         })
     }
 
-    /// Lets a network play games into the run's shards, fewer if the user asks to stop.
+    /// Lets a player, a network's file or `uniform`, play games into the run's shards, fewer if the user asks to stop.
     pub(super) fn generate(
         &self,
         run: &RunDirectory,
-        network: &Path,
+        player: &Path,
         games: u64,
         seed: u64,
     ) -> Result<(), TrainError> {
         let mut command = self.command("generate");
         command.arg("--run").arg(run.root());
-        command.arg("--network").arg(network);
+        command.arg("--network").arg(player);
         command.args(["--games", &games.to_string(), "--seed", &seed.to_string()]);
         child::run(&mut command, "selfplay generate", &self.stop)?;
         Ok(())
