@@ -26,6 +26,21 @@ impl Bitboard {
         Self(1 << square.index())
     }
 
+    /// The squares next to a square.
+    #[inline]
+    pub const fn around(square: Square) -> Self {
+        const AROUND: [Bitboard; 64] = {
+            let mut table = [Bitboard::EMPTY; 64];
+            let mut index = 0;
+            while index < 64 {
+                table[index] = Bitboard(1 << index).neighbours();
+                index += 1;
+            }
+            table
+        };
+        AROUND[square.index() & 63]
+    }
+
     /// The two ranks on which `side` sets its pieces up: 1 and 2, or 7 and 8.
     #[inline]
     pub const fn home(side: Side) -> Self {
@@ -226,6 +241,7 @@ mod tests {
                 .filter_map(|d| square.neighbour(d))
                 .collect();
             assert_eq!(set.neighbours(), around);
+            assert_eq!(Bitboard::around(square), around);
             assert_eq!(set.mirror(), Bitboard::of(square.mirror()));
             assert_eq!(set.flip(), Bitboard::of(square.flip()));
         }

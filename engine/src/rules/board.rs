@@ -8,7 +8,8 @@ use std::hash::{Hash, Hasher};
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Board {
     sides: [Bitboard; 2],
-    kinds: [Bitboard; 6],
+    /// The index of each piece's kind in binary, the lowest bit first: rabbits stand in none of the three.
+    strength: [Bitboard; 3],
     key: u64,
 }
 
@@ -16,7 +17,7 @@ impl Board {
     /// A board without pieces.
     pub const EMPTY: Self = Self {
         sides: [Bitboard::EMPTY; 2],
-        kinds: [Bitboard::EMPTY; 6],
+        strength: [Bitboard::EMPTY; 3],
         key: 0,
     };
 
@@ -38,14 +39,9 @@ impl Board {
 
     /// The kind of the piece on an occupied square. (An empty square reads as a rabbit's.)
     #[inline]
-    fn kind_at(&self, square: Square) -> Kind {
-        let mut kind = Kind::Rabbit;
-        for candidate in &Kind::ALL[1..] {
-            if self.kinds[candidate.index()].contains(square) {
-                kind = *candidate;
-            }
-        }
-        kind
+    pub(super) fn kind_at(&self, square: Square) -> Kind {
+        let bit = |plane: usize| (self.strength[plane].0 >> square.index() & 1) as usize;
+        Kind::from_bits(bit(0) | bit(1) << 1 | bit(2) << 2)
     }
 
     /// All squares with a piece.
@@ -69,13 +65,21 @@ impl Board {
     /// The squares of both sides' pieces of a kind.
     #[inline]
     pub fn kind(&self, kind: Kind) -> Bitboard {
-        self.kinds[kind.index()]
+        let [low, middle, high] = self.strength;
+        match kind {
+            Kind::Rabbit => self.occupied() & !(low | middle | high),
+            Kind::Cat => low & !(middle | high),
+            Kind::Dog => middle & !low,
+            Kind::Horse => middle & low,
+            Kind::Camel => high & !low,
+            Kind::Elephant => high & low,
+        }
     }
 
     /// The squares of a side's pieces of a kind.
     #[inline]
     pub fn pieces(&self, side: Side, kind: Kind) -> Bitboard {
-        self.sides[side.index()] & self.kinds[kind.index()]
+        self.side(side) & self.kind(kind)
     }
 
     /// The board's Zobrist key: equal boards have equal keys, and different ones almost surely different keys.
@@ -88,31 +92,53 @@ impl Board {
     #[inline]
     pub fn put(&mut self, square: Square, piece: Piece) {
         debug_assert!(self.empty().contains(square));
-        self.toggle(square, piece);
+        self.toggle(Bitboard::of(square), piece);
+        self.key ^= zobrist::piece(piece, square);
     }
 
     /// Takes the piece off a square.
     #[inline]
     pub fn take(&mut self, square: Square) -> Option<Piece> {
         let piece = self.piece_at(square)?;
-        self.toggle(square, piece);
+        self.toggle(Bitboard::of(square), piece);
+        self.key ^= zobrist::piece(piece, square);
         Some(piece)
     }
 
     #[inline]
-    fn toggle(&mut self, square: Square, piece: Piece) {
-        self.sides[piece.side.index()] ^= Bitboard::of(square);
-        self.kinds[piece.kind.index()] ^= Bitboard::of(square);
-        self.key ^= zobrist::piece(piece, square);
+    fn toggle(&mut self, squares: Bitboard, piece: Piece) {
+        self.sides[piece.side.index()] ^= squares;
+        for (plane, bit) in self.strength.iter_mut().zip(piece.kind.bits()) {
+            *plane ^= squares & bit;
+        }
     }
 
-    /// Moves the piece on `from` to the empty neighbour `to`, then lets the traps act. Returns what a trap took: at most
-    /// one piece, and always one of the side whose piece moved.
+    /// Moves the piece on `from` to the empty neighbour `to`, then lets the traps act that this can set off: the one on `to`
+    /// and the one beside `from`. Returns what a trap took: at most one piece, and always one of the side whose piece moved.
     #[inline]
     pub fn step(&mut self, from: Square, to: Square) -> Option<(Square, Piece)> {
-        let piece = self.take(from)?;
-        self.put(to, piece);
-        let square = self.unsupported(piece.side).first()?;
+        let piece = self.piece_at(from)?;
+        self.move_piece(from, to, piece)
+    }
+
+    /// [`step`](Self::step) of a piece that is known to stand on `from`.
+    #[inline]
+    pub(super) fn move_piece(
+        &mut self,
+        from: Square,
+        to: Square,
+        piece: Piece,
+    ) -> Option<(Square, Piece)> {
+        debug_assert!(self.piece_at(from) == Some(piece) && self.empty().contains(to));
+        self.toggle(Bitboard::of(from) | Bitboard::of(to), piece);
+        self.key ^= zobrist::piece(piece, from) ^ zobrist::piece(piece, to);
+        let own = self.side(piece.side);
+        let concerned = (Bitboard::around(from) | Bitboard::of(to)) & Bitboard::TRAPS;
+        // No more than one trap is concerned: a square is next to one at most, and a trap to none.
+        let square = (own & concerned).first()?;
+        if !(own & Bitboard::around(square)).is_empty() {
+            return None;
+        }
         self.take(square).map(|lost| (square, lost))
     }
 
@@ -127,44 +153,65 @@ impl Board {
     #[inline]
     pub fn frozen(&self, side: Side) -> Bitboard {
         let own = self.side(side);
-        let enemy = self.side(side.opponent());
-        let mut stronger = Bitboard::EMPTY;
-        let mut dominated = Bitboard::EMPTY;
-        for kind in Kind::ALL.into_iter().rev() {
-            dominated |= self.kind(kind) & stronger.neighbours();
-            stronger |= self.kind(kind) & enemy;
-        }
-        own & dominated & !own.neighbours()
+        own & self.beside_stronger(self.side(side.opponent())) & !own.neighbours()
+    }
+
+    /// The squares next to a piece among `attackers` that is stronger than what stands on them; an empty square counts as a
+    /// rabbit's.
+    #[inline]
+    pub(super) fn beside_stronger(&self, attackers: Bitboard) -> Bitboard {
+        let [low, middle, high] = self.strength;
+        let above_cat = middle | high;
+        // Whatever is stronger than a rabbit, a cat, a dog, a horse, a camel.
+        let thresholds = [
+            low | above_cat,
+            above_cat,
+            high | (middle & low),
+            high,
+            high & low,
+        ];
+        thresholds
+            .into_iter()
+            .fold(Bitboard::EMPTY, |beside, stronger| {
+                beside | ((attackers & stronger).neighbours() & !stronger)
+            })
     }
 
     /// The pieces of a side that are stronger than a kind.
     #[inline]
     pub fn stronger(&self, side: Side, than: Kind) -> Bitboard {
-        let mut set = Bitboard::EMPTY;
-        for kind in &Kind::ALL[than.index() + 1..] {
-            set |= self.kind(*kind);
-        }
-        set & self.side(side)
+        // The indices compared bit by bit, from the lowest on: a higher bit overrules all before it.
+        let stronger = self
+            .strength
+            .iter()
+            .zip(than.bits())
+            .fold(Bitboard::EMPTY, |stronger, (&plane, bit)| {
+                (plane & !bit) | (!(plane ^ bit) & stronger)
+            });
+        self.side(side) & stronger
     }
 
     /// The pieces of a side that are weaker than a kind.
     #[inline]
     pub fn weaker(&self, side: Side, than: Kind) -> Bitboard {
-        let mut set = Bitboard::EMPTY;
-        for kind in &Kind::ALL[..than.index()] {
-            set |= self.kind(*kind);
-        }
-        set & self.side(side)
+        let weaker = self
+            .strength
+            .iter()
+            .zip(than.bits())
+            .fold(Bitboard::EMPTY, |weaker, (&plane, bit)| {
+                (!plane & bit) | (!(plane ^ bit) & weaker)
+            });
+        self.side(side) & weaker
     }
 
     /// The squares on which two boards differ.
     #[inline]
     pub fn difference(&self, other: &Self) -> Bitboard {
-        let mut squares = (self.sides[0] ^ other.sides[0]) | (self.sides[1] ^ other.sides[1]);
-        for kind in Kind::ALL {
-            squares |= self.kind(kind) ^ other.kind(kind);
-        }
-        squares
+        let sides = (self.sides[0] ^ other.sides[0]) | (self.sides[1] ^ other.sides[1]);
+        self.strength
+            .iter()
+            .zip(other.strength)
+            .fold(sides, |squares, (plane, other)| squares | (*plane ^ other))
     }
 
     /// The pieces with their squares, a1 to h8.

@@ -12,6 +12,7 @@ mod board;
 mod game;
 mod goal;
 mod history;
+mod legal;
 mod outcome;
 mod piece;
 mod position;

@@ -1,5 +1,6 @@
 //! Sides, kinds and pieces.
 
+use super::Bitboard;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -85,6 +86,32 @@ impl Kind {
     #[inline]
     pub const fn index(self) -> usize {
         self as usize
+    }
+
+    /// The kind with an index of 0 (rabbit) to 5 (elephant); only the lowest three bits count, and 6 and 7 are no kind's.
+    #[inline]
+    pub(super) const fn from_bits(bits: usize) -> Self {
+        const KINDS: [Kind; 8] = {
+            let mut kinds = [Kind::Elephant; 8];
+            let mut index = 0;
+            while index < Kind::ALL.len() {
+                kinds[index] = Kind::ALL[index];
+                index += 1;
+            }
+            kinds
+        };
+        KINDS[bits & 7]
+    }
+
+    /// The index in binary, the lowest bit first, each bit as the set of all squares or of none.
+    #[inline]
+    pub(super) const fn bits(self) -> [Bitboard; 3] {
+        let index = self as u64;
+        [
+            Bitboard((index & 1).wrapping_neg()),
+            Bitboard((index >> 1 & 1).wrapping_neg()),
+            Bitboard((index >> 2).wrapping_neg()),
+        ]
     }
 
     /// How many of this kind a side starts with.

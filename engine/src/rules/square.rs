@@ -62,13 +62,28 @@ impl Square {
     /// The next square in a direction, if the board goes on there.
     #[inline]
     pub const fn neighbour(self, direction: Direction) -> Option<Self> {
-        match direction {
-            Direction::North if self.0 < 56 => Some(Self(self.0 + 8)),
-            Direction::East if self.file() < 7 => Some(Self(self.0 + 1)),
-            Direction::South if self.0 >= 8 => Some(Self(self.0 - 8)),
-            Direction::West if self.file() > 0 => Some(Self(self.0 - 1)),
-            _ => None,
-        }
+        // A table, because the direction is hardly ever predictable where steps are made.
+        const NEIGHBOURS: [[Option<Square>; 64]; 4] = {
+            let mut table = [[None; 64]; 4];
+            let mut from = 0;
+            while from < 64 {
+                if from < 56 {
+                    table[Direction::North.index()][from] = Some(Square(from as u8 + 8));
+                }
+                if from % 8 < 7 {
+                    table[Direction::East.index()][from] = Some(Square(from as u8 + 1));
+                }
+                if from >= 8 {
+                    table[Direction::South.index()][from] = Some(Square(from as u8 - 8));
+                }
+                if from % 8 > 0 {
+                    table[Direction::West.index()][from] = Some(Square(from as u8 - 1));
+                }
+                from += 1;
+            }
+            table
+        };
+        NEIGHBOURS[direction.index()][self.0 as usize & 63]
     }
 
     /// The direction of the one step that leads from here to `to`, if they are neighbours.

@@ -1,8 +1,7 @@
-//! The state of a turn between two steps, and which steps are legal in it.
+//! The state of a turn between two steps.
 
 use super::{
-    Action, ActionSet, Bitboard, Board, Direction, History, Kind, Phase, Piece, Position, Side,
-    Square, Step, StepError, zobrist,
+    Action, Bitboard, Board, History, Kind, Phase, Piece, Position, Side, Square, Step, zobrist,
 };
 
 /// How many steps a turn may have.
@@ -219,33 +218,39 @@ impl StepState {
     /// The state after an own or enemy piece's step; whether it is legal is not asked.
     #[inline]
     pub fn after_step(&self, step: Step) -> Self {
-        let Some(to) = step.to() else { return *self };
-        let Some(piece) = self.board.piece_at(step.from) else {
+        let (Some(to), Some(piece)) = (step.to(), self.board.piece_at(step.from)) else {
             return *self;
         };
-        let mut next = *self;
-        next.board.step(step.from, to);
-        next.used += 1;
-        next.pending_kind = PendingKind::Nothing;
-        next.pending_pieces = Bitboard::EMPTY;
-        next.pending_square = Square::wrapping(0);
-        let around = Bitboard::of(step.from).neighbours();
+        let mut next = Self {
+            pending_pieces: Bitboard::EMPTY,
+            pending_square: Square::wrapping(0),
+            pending_kind: PendingKind::Nothing,
+            used: self.used + 1,
+            ..*self
+        };
+        next.board.move_piece(step.from, to, piece);
+        let around = Bitboard::around(step.from);
         if piece.side != self.side {
             let pulled = self.pending_kind == PendingKind::Pull
                 && self.pending_square == to
                 && self.pending_pieces.contains(step.from);
             if !pulled {
-                let able =
-                    next.board.stronger(self.side, piece.kind) & !next.board.frozen(self.side);
-                next.set_pending(PendingKind::Push, step.from, able & around);
+                let pushers = next.able() & next.board.stronger(self.side, piece.kind) & around;
+                next.set_pending(PendingKind::Push, step.from, pushers);
             }
         } else if self.pending_kind != PendingKind::Push && next.used < TURN_STEPS {
-            let weaker = self.board.weaker(self.side.opponent(), piece.kind) & around;
-            if !weaker.is_empty() {
-                next.set_pending(PendingKind::Pull, step.from, weaker);
+            let pulled = self.board.weaker(self.side.opponent(), piece.kind) & around;
+            if !pulled.is_empty() {
+                next.set_pending(PendingKind::Pull, step.from, pulled);
             }
         }
         next
+    }
+
+    /// The pieces of the side to move that are not frozen.
+    #[inline]
+    pub(super) fn able(&self) -> Bitboard {
+        self.board.side(self.side) & !self.board.frozen(self.side)
     }
 
     #[inline]
@@ -274,165 +279,6 @@ impl StepState {
             Action::Place(square) => self.after_placement(square),
             Action::End => *self,
         }
-    }
-
-    /// All legal actions: exactly those with which at least one legal turn goes on. A complete turn has none left.
-    pub fn legal_actions(&self, history: &History) -> ActionSet {
-        if self.phase == Phase::Setup {
-            let placements = match self.next_placement() {
-                Some(_) => Bitboard::home(self.side) & self.board.empty(),
-                None => Bitboard::EMPTY,
-            };
-            return ActionSet {
-                placements,
-                ..ActionSet::default()
-            };
-        }
-        let steps_left = self.steps_left();
-        if steps_left == 0 {
-            return ActionSet::default();
-        }
-        let mut actions = ActionSet {
-            steps: self.moving_steps(),
-            end: self.can_end(history),
-            ..ActionSet::default()
-        };
-        if history.forbids_any() {
-            self.drop_dead_ends(&mut actions, history);
-        } else if steps_left <= 2 {
-            // Without repetition a dead end needs the turn to be taken back: by the last step (then two squares differ from
-            // the start now), or by a push in the last two steps that has no other completion (then three do).
-            let changed = self.board.difference(&self.start).count();
-            if changed == if steps_left == 1 { 2 } else { 3 } {
-                self.drop_dead_ends(&mut actions, history);
-            }
-        }
-        actions
-    }
-
-    /// Takes out the steps with which no legal turn goes on.
-    fn drop_dead_ends(&self, actions: &mut ActionSet, history: &History) {
-        for step in actions.steps() {
-            if !self.after_step(step).can_finish(history) {
-                actions.remove(step);
-            }
-        }
-    }
-
-    /// Whether a legal turn goes on from here, or ends here.
-    fn can_finish(&self, history: &History) -> bool {
-        self.can_end(history)
-            || (self.steps_left() > 0 && {
-                let actions = ActionSet {
-                    steps: self.moving_steps(),
-                    ..ActionSet::default()
-                };
-                actions
-                    .steps()
-                    .any(|step| self.after_step(step).can_finish(history))
-            })
-    }
-
-    /// The steps that the pieces can make, by direction: everything of the rules but the demand that the turn can be
-    /// finished legally.
-    #[inline]
-    fn moving_steps(&self) -> [Bitboard; 4] {
-        let empty = self.board.empty();
-        let mut steps = [Bitboard::EMPTY; 4];
-        match self.pending() {
-            Pending::Push { square, pushers } => {
-                for direction in Direction::ALL {
-                    steps[direction.index()] =
-                        Bitboard::of(square).shift(direction.opposite()) & pushers;
-                }
-                return steps;
-            }
-            Pending::Pull { square, pulled } => {
-                for direction in Direction::ALL {
-                    steps[direction.index()] =
-                        Bitboard::of(square).shift(direction.opposite()) & pulled;
-                }
-            }
-            Pending::Nothing => {}
-        }
-        let enemy_side = self.side.opponent();
-        let able = self.board.side(self.side) & !self.board.frozen(self.side);
-        let backward = match self.side {
-            Side::Gold => Direction::South,
-            Side::Silver => Direction::North,
-        };
-        let mut pushable = Bitboard::EMPTY;
-        if self.steps_left() >= 2 {
-            let mut reach = Bitboard::EMPTY;
-            let mut strong = Bitboard::EMPTY;
-            for kind in Kind::ALL.into_iter().rev() {
-                pushable |= self.board.pieces(enemy_side, kind) & reach;
-                strong |= able & self.board.kind(kind);
-                reach = strong.neighbours();
-            }
-        }
-        for direction in Direction::ALL {
-            let free = empty.shift(direction.opposite());
-            let mut movers = able | pushable;
-            if direction == backward {
-                movers &= !self.board.pieces(self.side, Kind::Rabbit);
-            }
-            steps[direction.index()] |= movers & free;
-        }
-        steps
-    }
-
-    /// Says why a step is illegal here; `Ok` for a legal one.
-    pub fn check_step(&self, step: Step, history: &History) -> Result<(), StepError> {
-        if self.legal_actions(history).contains(Action::Step(step)) {
-            return Ok(());
-        }
-        Err(self.fault(step))
-    }
-
-    /// What is wrong with an illegal step.
-    fn fault(&self, step: Step) -> StepError {
-        if self.phase == Phase::Setup {
-            return StepError::InSetup;
-        }
-        if self.steps_left() == 0 {
-            return StepError::NoStepLeft;
-        }
-        let Some(piece) = self.board.piece_at(step.from) else {
-            return StepError::NoPiece(step.from);
-        };
-        let Some(to) = step.to() else {
-            return StepError::OffBoard(step.from);
-        };
-        if let Pending::Push { square, pushers } = self.pending()
-            && !(to == square && pushers.contains(step.from))
-        {
-            return StepError::PushNotCompleted(square);
-        }
-        if let Some(blocker) = self.board.piece_at(to) {
-            return StepError::Occupied {
-                square: to,
-                piece: blocker,
-            };
-        }
-        if self.moving_steps()[step.direction.index()].contains(step.from) {
-            return StepError::DeadEnd;
-        }
-        if piece.side != self.side {
-            let strong =
-                self.board.stronger(self.side, piece.kind) & Bitboard::of(step.from).neighbours();
-            return if strong.is_empty() {
-                StepError::NoPusher(step.from)
-            } else if self.steps_left() < 2 {
-                StepError::PushOnLastStep
-            } else {
-                StepError::PusherFrozen(step.from)
-            };
-        }
-        if self.board.frozen(self.side).contains(step.from) {
-            return StepError::Frozen(step.from);
-        }
-        StepError::RabbitBackward(step.from)
     }
 
     /// East and west exchanged.

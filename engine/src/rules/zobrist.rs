@@ -35,7 +35,7 @@ pub(super) const fn mix(mut z: u64) -> u64 {
 
 #[inline]
 pub(super) const fn piece(piece: Piece, square: Square) -> u64 {
-    PIECES[piece.index()][square.index()]
+    PIECES[piece.index()][square.index() & 63]
 }
 
 #[inline]
