@@ -59,7 +59,10 @@ impl Board {
     /// The squares of a side's pieces.
     #[inline]
     pub fn side(&self, side: Side) -> Bitboard {
-        self.sides[side.index()]
+        match side {
+            Side::Gold => self.sides[0],
+            Side::Silver => self.sides[1],
+        }
     }
 
     /// The squares of both sides' pieces of a kind.
@@ -107,7 +110,10 @@ impl Board {
 
     #[inline]
     fn toggle(&mut self, squares: Bitboard, piece: Piece) {
-        self.sides[piece.side.index()] ^= squares;
+        // By masks, not by an index: so that the compiler can keep a board in registers.
+        let of_gold = Bitboard(u64::from(piece.side == Side::Gold).wrapping_neg());
+        self.sides[0] ^= squares & of_gold;
+        self.sides[1] ^= squares & !of_gold;
         for (plane, bit) in self.strength.iter_mut().zip(piece.kind.bits()) {
             *plane ^= squares & bit;
         }

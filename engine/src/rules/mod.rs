@@ -9,9 +9,11 @@
 mod action;
 mod bitboard;
 mod board;
+mod commuting;
 mod game;
 mod goal;
 mod history;
+mod key_set;
 mod legal;
 mod outcome;
 mod piece;
@@ -19,6 +21,7 @@ mod position;
 mod square;
 mod state;
 mod turn;
+mod turn_graph;
 mod turns;
 mod zobrist;
 
@@ -34,4 +37,6 @@ pub use position::{Phase, Position, PositionError};
 pub use square::{Direction, Square, SquareError};
 pub use state::{Pending, SETUP_ORDER, StepState, TURN_STEPS};
 pub use turn::{Setup, SetupError, Steps, Turn};
-pub use turns::distinct_turns;
+pub use turns::{
+    DistinctTurns, DistinctTurnsIter, TurnEnumerator, count_distinct_turns, distinct_turns,
+};

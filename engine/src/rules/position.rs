@@ -127,12 +127,13 @@ impl Position {
     /// The Zobrist key of board, side and phase: what repetition goes by.
     #[inline]
     pub fn key(&self) -> u64 {
-        Self::key_of(&self.board, self.side, self.phase)
+        Self::key_of(self.board.key(), self.side, self.phase)
     }
 
+    /// The key of a position whose board has the key `board`.
     #[inline]
-    pub(super) fn key_of(board: &Board, side: Side, phase: Phase) -> u64 {
-        board.key() ^ zobrist::side(side) ^ zobrist::setup(phase == Phase::Setup)
+    pub(super) fn key_of(board: u64, side: Side, phase: Phase) -> u64 {
+        board ^ zobrist::side(side) ^ zobrist::setup(phase == Phase::Setup)
     }
 
     /// How the game has ended here, if it has; `history` holds the positions that have stood, this one among them.

@@ -86,6 +86,13 @@ impl Square {
         NEIGHBOURS[direction.index()][self.0 as usize & 63]
     }
 
+    /// The next square in a direction in which the board is known to go on.
+    #[inline]
+    pub(super) const fn beside(self, direction: Direction) -> Self {
+        const OFFSETS: [u8; 4] = [8, 1, 64 - 8, 64 - 1];
+        Self::wrapping(self.0 + OFFSETS[direction.index()])
+    }
+
     /// The direction of the one step that leads from here to `to`, if they are neighbours.
     pub fn direction_to(self, to: Self) -> Option<Direction> {
         Direction::ALL
@@ -251,6 +258,12 @@ mod tests {
         assert_eq!(named("d8").neighbour(Direction::North), None);
         assert_eq!(named("d1").neighbour(Direction::South), None);
         assert_eq!(named("d4").neighbour(Direction::North), Some(named("d5")));
+        for square in Square::all() {
+            for direction in Direction::ALL {
+                let next = square.neighbour(direction);
+                assert!(next.is_none_or(|next| next == square.beside(direction)));
+            }
+        }
         assert_eq!(named("d4").direction_to(named("c4")), Some(Direction::West));
         assert_eq!(named("h4").direction_to(named("a5")), None);
     }

@@ -190,7 +190,7 @@ impl StepState {
     /// The key of the position that follows if the turn ends here.
     #[inline]
     fn end_key(&self) -> u64 {
-        Position::key_of(&self.board, self.side.opponent(), Phase::Play)
+        Position::key_of(self.board.key(), self.side.opponent(), Phase::Play)
     }
 
     /// Whether the turn is complete: no step or placement is left, and it ends without being asked.

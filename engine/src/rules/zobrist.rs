@@ -2,15 +2,15 @@
 
 use super::{Piece, Side, Square};
 
-const PIECES: [[u64; 64]; 12] = {
-    let mut table = [[0; 64]; 12];
+static PIECES: [[[u64; 64]; 6]; 2] = {
+    let mut table = [[[0; 64]; 6]; 2];
     let mut state = 0x7475_736b_6572; // "tusker"
     let mut piece = 0;
     while piece < 12 {
         let mut square = 0;
         while square < 64 {
             state = next(state);
-            table[piece][square] = mix(state);
+            table[piece / 6][piece % 6][square] = mix(state);
             square += 1;
         }
         piece += 1;
@@ -34,8 +34,8 @@ pub(super) const fn mix(mut z: u64) -> u64 {
 }
 
 #[inline]
-pub(super) const fn piece(piece: Piece, square: Square) -> u64 {
-    PIECES[piece.index()][square.index() & 63]
+pub(super) fn piece(piece: Piece, square: Square) -> u64 {
+    PIECES[piece.side.index()][piece.kind.index()][square.index() & 63]
 }
 
 #[inline]
@@ -59,6 +59,7 @@ mod tests {
     fn no_two_features_share_a_number() {
         let mut all: Vec<u64> = PIECES
             .iter()
+            .flatten()
             .flatten()
             .copied()
             .chain([SIDE_TO_MOVE, SETUP, 0])
