@@ -21,7 +21,10 @@ fn positions() -> Vec<(Position, u64)> {
     let lines = POSITIONS.lines().map(|line| {
         let position: PositionLine = serde_json::from_str(line).unwrap();
         let counted: CountLine = serde_json::from_str(line).unwrap();
-        (position.position().unwrap(), counted.count.distinct_turns)
+        (
+            position.position().unwrap(),
+            counted.count.turns.distinct_turns,
+        )
     });
     lines.filter(|(_, turns)| *turns > 0).take(COUNT).collect()
 }

@@ -1,6 +1,7 @@
 //! The rules agree with independent engines on every position and case of the oracle's files.
 
 use engine::perft::{Case, CountLine, PositionLine, count};
+use engine::rules::TurnEnumerator;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 
@@ -16,13 +17,13 @@ fn all_positions_agree() {
     let positions: Vec<PositionLine> = lines(text);
     let expected: Vec<CountLine> = lines(text);
     assert_eq!(positions.len(), 300);
-    positions
-        .par_iter()
-        .zip(&expected)
-        .for_each(|(line, expected)| {
-            let counted = count(&line.position().unwrap());
+    positions.par_iter().zip(&expected).for_each_init(
+        TurnEnumerator::new,
+        |enumerator, (line, expected)| {
+            let counted = count(&line.position().unwrap(), enumerator);
             assert_eq!(counted, expected.count, "{}", line.id);
-        });
+        },
+    );
 }
 
 #[test]

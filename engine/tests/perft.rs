@@ -55,6 +55,44 @@ fn positions_are_counted_in_their_order() {
 }
 
 #[test]
+fn counting_alone_leaves_the_checksums_out_and_says_how_fast_it_was() {
+    let name = file(&format!("{LINE}\n{}\n", LINE.replace("one", "two")));
+    let (code, out, messages) = perft(&["--positions", name.path().to_str().unwrap(), "--count"]);
+    let line = |id| {
+        format!(
+            r#"{{"id":"{id}","distinct_turns":4,"has_legal_turn":true,"first_steps":["rh1w"]}}"#
+        )
+    };
+    assert_eq!(out, format!("{}\n{}\n", line("one"), line("two")));
+    assert!(
+        messages.starts_with("8 distinct turns of 2 positions in ") && messages.contains("turns/s"),
+        "{messages}"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn sequences_are_counted_for_each_position_of_a_file() {
+    let board = &SMALL[2..];
+    let small = LINE
+        .replace(
+            "[                                                        R      r]",
+            board,
+        )
+        .replace("\"s\"", "\"g\"");
+    let name = file(&format!("{LINE}\n{}\n", small.replace("one", "two")));
+    let arguments = ["--positions", name.path().to_str().unwrap(), "--depth", "2"];
+    let (code, out, messages) = perft(&arguments);
+    // Gold's rabbit stands on rank 1, Silver's too: the game is over.
+    let lines = [
+        r#"{"id":"one","sequences":[0,0]}"#,
+        r#"{"id":"two","sequences":[261,16207]}"#,
+    ];
+    assert_eq!(out, format!("{}\n{}\n", lines[0], lines[1]));
+    assert_eq!((code, messages.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn check_agrees_with_the_oracle() {
     // All 300 are counted in the library's test.
     let text = std::fs::read_to_string(POSITIONS).unwrap();
@@ -181,6 +219,9 @@ fn wrong_usage_exits_with_2() {
         &["--position", SMALL, "--depth", "0"],
         &["--position", SMALL, "--depth", "x"],
         &["--cases", CASES, "--depth", "1"],
+        &["--count"],
+        &["--check", POSITIONS, "--count"],
+        &["--positions", POSITIONS, "--count", "--depth", "1"],
         &["--nonsense"],
     ] {
         let (code, out, messages) = perft(arguments);

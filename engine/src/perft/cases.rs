@@ -4,7 +4,7 @@ use super::count::{SideLetter, count};
 use crate::notation::{
     NotationError, NotationReason, TurnLabel, format_board, parse_board, parse_turn,
 };
-use crate::rules::{Game, History, Position, Reason, Side};
+use crate::rules::{Game, History, Position, Reason, Side, TurnEnumerator};
 use serde::{Deserialize, Serialize};
 
 /// A fact to be held against the rules: what is given, and what must come out.
@@ -195,11 +195,12 @@ impl Case {
                 ..
             } => try_turn(turn, &read_position(position, *side)?),
             Self::Count { position, side, .. } => {
-                let counted = count(&read_position(position, *side)?);
+                let mut enumerator = TurnEnumerator::new();
+                let counted = count(&read_position(position, *side)?, &mut enumerator);
                 Found::Count {
-                    distinct_turns: counted.distinct_turns,
+                    distinct_turns: counted.turns.distinct_turns,
                     turns_checksum: counted.turns_checksum,
-                    first_steps: counted.first_steps,
+                    first_steps: counted.turns.first_steps,
                 }
             }
             Self::End { position, side, .. } => {

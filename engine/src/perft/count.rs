@@ -2,7 +2,7 @@
 
 use crate::notation::{NotationError, board_letters, format_step, parse_board};
 use crate::rules::{
-    Board, Game, History, Phase, Position, PositionError, Side, StepState, distinct_turns,
+    Board, Game, History, Phase, Position, PositionError, Side, StepState, TurnEnumerator,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -57,17 +57,34 @@ pub struct CountLine {
     pub count: Count,
 }
 
-/// What can be played in a position, repetition and the end of the game left aside.
+/// What can be played in a position, repetition and the end of the game left aside, with a checksum of where it leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
+    /// How much can be played.
+    #[serde(flatten)]
+    pub turns: TurnCount,
+    /// The [`checksum`] of the end boards in 16 hexadecimal digits.
+    pub turns_checksum: String,
+}
+
+/// What can be played in a position, repetition and the end of the game left aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnCount {
     /// How many different boards a legal turn of one to four steps can end on.
     pub distinct_turns: u64,
     /// Whether there is a legal turn.
     pub has_legal_turn: bool,
     /// All legal first steps, like `Ed2n`, sorted.
     pub first_steps: Vec<String>,
-    /// The [`checksum`] of the end boards in 16 hexadecimal digits.
-    pub turns_checksum: String,
+}
+
+/// A line with the numbers of sequences of turns from a position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SequencesLine {
+    /// What the position is called.
+    pub id: String,
+    /// How many [`sequences`] of one turn, of two turns and so on there are.
+    pub sequences: Vec<u64>,
 }
 
 /// Why a line holds no position.
@@ -90,7 +107,18 @@ impl PositionLine {
 }
 
 /// Counts the turns of a position, as though it stood for the first time. A setup, which is not made of steps, has none.
-pub fn count(position: &Position) -> Count {
+pub fn count(position: &Position, enumerator: &mut TurnEnumerator) -> Count {
+    let turns = count_turns(position, enumerator);
+    let ends = enumerator.enumerate(position, &History::default());
+    let checksum = checksum(ends.iter().map(|(end, _)| *end.board()));
+    Count {
+        turns,
+        turns_checksum: format!("{checksum:016x}"),
+    }
+}
+
+/// [`count`] without the checksum, which takes most of its time.
+pub fn count_turns(position: &Position, enumerator: &mut TurnEnumerator) -> TurnCount {
     let history = History::default();
     let state = StepState::new(position);
     let mut first_steps: Vec<String> = state
@@ -99,19 +127,17 @@ pub fn count(position: &Position) -> Count {
         .map(|step| format_step(step, &state))
         .collect();
     first_steps.sort_unstable();
-    let turns = distinct_turns(position, &history);
-    let checksum = checksum(turns.iter().map(|(end, _)| end.board()));
-    Count {
+    let turns = enumerator.enumerate(position, &history);
+    TurnCount {
         distinct_turns: turns.len() as u64,
         has_legal_turn: !turns.is_empty(),
         first_steps,
-        turns_checksum: format!("{checksum:016x}"),
     }
 }
 
 /// A checksum of a set of boards: the sum, modulo 2^64, of FNV-1a-64 over each board's 64 letters from a8 to h1.
-pub fn checksum<'a>(boards: impl Iterator<Item = &'a Board>) -> u64 {
-    boards.map(hash).fold(0, u64::wrapping_add)
+pub fn checksum(boards: impl Iterator<Item = Board>) -> u64 {
+    boards.map(|board| hash(&board)).fold(0, u64::wrapping_add)
 }
 
 /// FNV-1a-64 (Fowler, Noll and Vo) over a board's 64 letters.
@@ -131,32 +157,40 @@ pub fn sequences(game: &Game, depth: u32) -> u64 {
     if position.phase() == Phase::Setup || game.outcome().is_some() {
         return 0;
     }
-    let turns = distinct_turns(position, game.history());
+    let mut enumerator = TurnEnumerator::new();
+    let turns = enumerator.enumerate(position, game.history());
     if depth == 1 {
         return turns.len() as u64;
     }
-    turns
-        .par_iter()
+    let ends: Vec<Position> = turns.iter().map(|(end, _)| end).collect();
+    ends.par_iter()
+        .with_min_len(16)
         .map_init(
-            || game.history().clone(),
-            |history, (end, _)| sequences_below(end, history, depth - 1),
+            || (game.history().clone(), TurnEnumerator::new()),
+            |(history, enumerator), end| sequences_below(end, history, depth - 1, enumerator),
         )
         .sum()
 }
 
 /// Counts the sequences of `depth` turns, at least one, after a turn that ended in `position`. The history is left as it was.
-fn sequences_below(position: &Position, history: &mut History, depth: u32) -> u64 {
+fn sequences_below(
+    position: &Position,
+    history: &mut History,
+    depth: u32,
+    enumerator: &mut TurnEnumerator,
+) -> u64 {
     if position.outcome_on_board().is_some() {
         return 0;
     }
     history.push(position);
-    let turns = distinct_turns(position, history);
-    let total = match depth {
-        1 => turns.len() as u64,
-        _ => turns
-            .iter()
-            .map(|(end, _)| sequences_below(end, history, depth - 1))
-            .sum(),
+    let turns = enumerator.enumerate(position, history);
+    let total = if depth == 1 {
+        turns.len() as u64
+    } else {
+        let ends: Vec<Position> = turns.iter().map(|(end, _)| end).collect();
+        ends.iter()
+            .map(|end| sequences_below(end, history, depth - 1, enumerator))
+            .sum()
     };
     history.pop(position);
     total
@@ -166,6 +200,7 @@ fn sequences_below(position: &Position, history: &mut History, depth: u32) -> u6
 mod tests {
     use super::*;
     use crate::notation::parse_position;
+    use crate::rules::distinct_turns;
 
     #[test]
     fn the_checksum_is_fnv_1a_of_64_letters() {
@@ -177,7 +212,7 @@ mod tests {
         }
         assert_eq!(hash(&Board::EMPTY), expected);
         let boards = [Board::EMPTY; 3];
-        assert_eq!(checksum(boards.iter()), expected.wrapping_mul(3));
+        assert_eq!(checksum(boards.into_iter()), expected.wrapping_mul(3));
     }
 
     #[test]
@@ -188,7 +223,7 @@ mod tests {
         // A silver rabbit on h2 goes south, or west along the rank, or both.
         let text = format!("s [{}R{}r{}]", " ".repeat(8), " ".repeat(46), " ".repeat(8));
         let position = parse_position(&text).unwrap();
-        let counted = count(&position);
+        let counted = count_turns(&position, &mut TurnEnumerator::new());
         assert_eq!(counted.first_steps, ["rh2s", "rh2w"]);
         // g2, f2, e2, d2, and h1, g1, f1, e1 with a step south on the way.
         assert_eq!(counted.distinct_turns, 8);

@@ -9,5 +9,6 @@ mod count;
 
 pub use cases::{Answer, Case, Found, GameReason, PositionFault};
 pub use count::{
-    Count, CountLine, PositionLine, PositionLineError, SideLetter, checksum, count, sequences,
+    Count, CountLine, PositionLine, PositionLineError, SequencesLine, SideLetter, TurnCount,
+    checksum, count, count_turns, sequences,
 };
