@@ -1,7 +1,8 @@
-//! The rules agree with independent engines on every position and case of the oracle's files.
+//! The rules agree with independent engines on every position and case of the oracle's files, and with the pinned numbers of
+//! sequences of turns.
 
-use engine::perft::{Case, CountLine, PositionLine, count};
-use engine::rules::TurnEnumerator;
+use engine::perft::{Case, CountLine, PositionLine, SequencesLine, count, sequences};
+use engine::rules::{Game, TurnEnumerator};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 
@@ -34,4 +35,35 @@ fn all_cases_agree() {
         let answer = case.answer().unwrap();
         assert!(answer.pass, "{answer:?}");
     }
+}
+
+/// Counts the sequences of the pinned positions with as many turns as `wanted` says; returns how many positions these are.
+fn compare_sequences(wanted: impl Fn(u64) -> bool) -> usize {
+    let text = include_str!("data/perft.jsonl");
+    let positions: Vec<PositionLine> = lines(text);
+    let expected: Vec<SequencesLine> = lines(text);
+    assert_eq!(positions.len(), 12);
+    let mut compared = 0;
+    for (line, expected) in positions.iter().zip(&expected) {
+        let expected = &expected.sequences;
+        assert_eq!(expected.len(), 2);
+        if wanted(expected[0]) {
+            let game = Game::from_position(line.position().unwrap());
+            let found = [1, 2].map(|depth| sequences(&game, depth));
+            assert_eq!(found, expected[..], "{}", line.id);
+            compared += 1;
+        }
+    }
+    compared
+}
+
+#[test]
+fn sequences_from_positions_with_few_turns_are_as_pinned() {
+    assert_eq!(compare_sequences(|turns| turns < 2_000), 7);
+}
+
+#[test]
+#[ignore = "half a minute: 800 million turns"]
+fn sequences_from_all_other_positions_are_as_pinned() {
+    assert_eq!(compare_sequences(|turns| turns >= 2_000), 5);
 }

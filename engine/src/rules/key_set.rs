@@ -82,7 +82,7 @@ mod tests {
             for index in 0..40_000_u64 {
                 // Some thirty keys to each slot that one starts from; every third key comes again.
                 let again = index % 27_000;
-                let key = round << 60 | again << 20 | (again * 64 & 0xffff);
+                let key = round << 60 | again << 20 | ((again * 64) & 0xffff);
                 set.reserve(met.len() + 1);
                 assert_eq!(set.insert(key), met.insert(key), "{key:x}");
             }
