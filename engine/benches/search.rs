@@ -1,50 +1,30 @@
-//! How fast the rules and the search are, on one core: `cargo bench -p engine --no-default-features`.
+//! How fast the search is, on one core: `cargo bench -p engine --no-default-features --bench search`.
 //!
 //! Each bench asserts what it counts.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use engine::config::SearchConfig;
-use engine::perft::{CountLine, PositionLine};
-use engine::rules::{History, Position, distinct_turns};
+use engine::perft::PositionLine;
+use engine::rules::{History, Position};
 use engine::search::{Search, SearchOptions};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
-use std::hint::black_box;
 
 const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
 
 /// How many of the oracle's positions are used.
 const COUNT: usize = 20;
 
-/// Positions with the number of their distinct turns.
-fn positions() -> Vec<(Position, u64)> {
+/// The first positions of the oracle that have a turn.
+fn positions() -> Vec<Position> {
     let lines = POSITIONS.lines().map(|line| {
-        let position: PositionLine = serde_json::from_str(line).unwrap();
-        let counted: CountLine = serde_json::from_str(line).unwrap();
-        (
-            position.position().unwrap(),
-            counted.count.turns.distinct_turns,
-        )
+        let line: PositionLine = serde_json::from_str(line).unwrap();
+        line.position().unwrap()
     });
-    lines.filter(|(_, turns)| *turns > 0).take(COUNT).collect()
-}
-
-fn turns(criterion: &mut Criterion) {
-    let positions = positions();
-    let total: u64 = positions.iter().map(|(_, turns)| turns).sum();
-    let mut group = criterion.benchmark_group("rules");
-    group
-        .throughput(Throughput::Elements(total))
-        .sample_size(10);
-    group.bench_function("distinct turns", |bencher| {
-        bencher.iter(|| {
-            let count = |(position, _): &(Position, u64)| {
-                distinct_turns(black_box(position), &History::default()).len()
-            };
-            assert_eq!(positions.iter().map(count).sum::<usize>() as u64, total);
-        });
-    });
-    group.finish();
+    lines
+        .filter(|position| position.outcome(&History::default()).is_none())
+        .take(COUNT)
+        .collect()
 }
 
 fn visits(criterion: &mut Criterion) {
@@ -55,7 +35,7 @@ fn visits(criterion: &mut Criterion) {
         let all = || {
             positions
                 .iter()
-                .map(|(position, _)| search(position, options))
+                .map(|position| search(position, options))
                 .sum::<u64>()
         };
         // A goal in sight or an early end saves visits: what is counted is what was done.
@@ -90,5 +70,5 @@ fn search(position: &Position, options: SearchOptions) -> u64 {
     search.decision().unwrap().visits.into()
 }
 
-criterion_group!(benches, turns, visits);
+criterion_group!(benches, visits);
 criterion_main!(benches);
