@@ -1,10 +1,19 @@
 //! What is wrong with a text, and where.
 
 use crate::rules::{
-    Piece, PositionError, SetupError, Side, Square, SquareError, StepError, TurnError,
+    Piece, PositionError, SetupError, SetupFault, Square, SquareError, StepError, TurnError,
 };
 
 /// A text that can't be read: where, and why.
+///
+/// ```
+/// use engine::notation::{NotationReason, parse_turn};
+/// use engine::rules::Position;
+/// let error = parse_turn("Ra1 Rb1\nQc1", &Position::INITIAL).unwrap_err();
+/// assert_eq!((error.line, error.column), (2, 1));
+/// assert_eq!(error.reason, NotationReason::Piece('Q'));
+/// assert_eq!(error.to_string(), "line 2, column 1: `Q` is no piece (RCDHME of Gold, rcdhme of Silver)");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct NotationError {
@@ -27,6 +36,9 @@ pub enum NotationReason {
         /// What does: the text in backquotes, or the end of the line or the text.
         found: String,
     },
+    /// A letter that is no side.
+    #[error("`{0}` is no side (g, s)")]
+    Side(char),
     /// A letter that is no piece.
     #[error("`{0}` is no piece (RCDHME of Gold, rcdhme of Silver)")]
     Piece(char),
@@ -54,25 +66,6 @@ pub enum NotationReason {
         /// Where it should have been lost.
         square: Square,
     },
-    /// A setup places a piece of the other side.
-    #[error("`{piece}` is placed, but {side} sets up")]
-    OtherSide {
-        /// The piece in the text.
-        piece: Piece,
-        /// Who sets up.
-        side: Side,
-    },
-    /// A setup places a piece beyond its two ranks.
-    #[error("{side} does not set up on {square}")]
-    NotHome {
-        /// Where.
-        square: Square,
-        /// Who sets up.
-        side: Side,
-    },
-    /// A setup places two pieces on a square.
-    #[error("a piece is placed on {0} already")]
-    PlacedTwice(Square),
     /// A board does not have 64 squares.
     #[error("a board has 64 squares, not {0}")]
     SquareCount(usize),
@@ -87,10 +80,10 @@ pub enum NotationReason {
         /// The turn in the text.
         found: String,
     },
-    /// A setup with wrong pieces.
+    /// Pieces that are no setup: the one at fault where the text names it, else everything that is wrong with the set.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A board that is no position.
+    /// A board that is no position, with all that is wrong with it. The place is that of the first piece at fault.
     #[error(transparent)]
     Position(#[from] PositionError),
     /// A step that can't be made.
@@ -99,4 +92,10 @@ pub enum NotationReason {
     /// A turn that can't be played.
     #[error(transparent)]
     Turn(#[from] TurnError),
+}
+
+impl From<SetupFault> for NotationReason {
+    fn from(fault: SetupFault) -> Self {
+        Self::Setup(fault.into())
+    }
 }

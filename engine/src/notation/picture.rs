@@ -1,11 +1,53 @@
 //! The picture of a board, as arimaa.com draws it.
 
+use super::position::square_at_fault;
 use super::token::Place;
 use super::{NotationError, NotationReason, TurnLabel};
-use crate::rules::{Bitboard, Board, Piece, Position, PositionError, Square};
+use crate::rules::{Bitboard, Board, Piece, Position, Square};
+use std::fmt;
+use std::str::FromStr;
 
 const FRAME: &str = " +-----------------+";
 const FILES: &str = "   a b c d e f g h";
+
+/// The picture of a position, with the number of its turn.
+///
+/// ```
+/// use engine::notation::BoardPicture;
+/// let position = "g [r                                  Er                          R]".parse()?;
+/// let picture = BoardPicture { turn_number: 12, position };
+/// let drawn = picture.to_string();
+/// assert_eq!(drawn.lines().nth(6), Some("4|       E r       |"));
+/// assert_eq!(drawn.parse(), Ok(picture));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BoardPicture {
+    /// The number of the turn, from 1.
+    pub turn_number: u32,
+    /// The position at the start of the turn.
+    pub position: Position,
+}
+
+/// The picture, as [`format_board_picture`] draws it.
+impl fmt::Display for BoardPicture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format_board_picture(&self.position, self.turn_number))
+    }
+}
+
+/// The picture, as [`parse_board_picture`] reads it.
+impl FromStr for BoardPicture {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        let (turn_number, position) = parse_board_picture(text)?;
+        Ok(Self {
+            turn_number,
+            position,
+        })
+    }
+}
 
 /// Draws a position with the number of its turn: `12g`, the ranks from 8 to 1 with `x` for an empty trap, and the files. Each
 /// line ends with a line feed, and none has blanks at its end.
@@ -80,8 +122,7 @@ pub fn parse_board_picture(text: &str) -> Result<(u32, Position), NotationError>
     };
     let mut next = || lines.next().unwrap_or(("", end));
     let (line, place) = next();
-    let label = TurnLabel::parse(line)
-        .ok_or_else(|| place.expected("the turn's number and side, like `12g`,", line))?;
+    let label = TurnLabel::read(line, place)?;
     whole_line(next(), FRAME, "the upper frame ` +-----------------+`")?;
     let mut pieces = Vec::new();
     let mut ranks = end;
@@ -99,12 +140,10 @@ pub fn parse_board_picture(text: &str) -> Result<(u32, Position), NotationError>
     }
     let board: Board = pieces.into_iter().collect();
     let position = Position::new(board, label.side).map_err(|error| {
-        let place = match &error {
-            PositionError::Unsupported { square, .. } => Place {
-                line: ranks.line + usize::from(7 - square.rank()),
-                column: column_of(square.file()),
-            },
-            PositionError::TooMany { .. } => ranks,
+        let square = square_at_fault(error.first(), &board);
+        let place = Place {
+            line: ranks.line + usize::from(7 - square.rank()),
+            column: column_of(square.file()),
         };
         place.fault(error)
     })?;
@@ -177,7 +216,7 @@ fn column_of(file: u8) -> usize {
 mod tests {
     use super::*;
     use crate::notation::parse_position;
-    use crate::rules::{Kind, Side};
+    use crate::rules::{Faults, Kind, PositionFault, Side};
 
     const PICTURE: &str = "7s
  +-----------------+
@@ -224,7 +263,11 @@ mod tests {
             (line, column)
         };
         assert_eq!(place(""), (1, 1));
-        assert_eq!(place(&PICTURE.replace("7s", "7w")), (1, 1));
+        assert_eq!(place(&PICTURE.replace("7s", "s7")), (1, 1));
+        assert_eq!(
+            fault(&PICTURE.replace("7s", "7w")),
+            (1, 2, NotationReason::Side('w'))
+        );
         assert_eq!(place(&PICTURE.replacen("--", "-", 1)), (2, 1));
         assert_eq!(place(&PICTURE.replace("5|", "4|")), (6, 1));
         assert_eq!(place(&PICTURE.replace("d     c", "d    ac")), (6, 13));
@@ -244,11 +287,10 @@ mod tests {
             fault(&PICTURE.replace("4| E ", "4| x ")),
             (7, 4, NotationReason::NoTrap("a4".parse().unwrap()))
         );
-        let unsupported = PositionError::Unsupported {
-            side: Side::Gold,
-            kind: Kind::Elephant,
+        let unsupported = Faults::from(PositionFault::Unsupported {
             square: "f6".parse().unwrap(),
-        };
+            piece: Piece::new(Side::Gold, Kind::Elephant),
+        });
         assert_eq!(
             fault(
                 &PICTURE
@@ -257,5 +299,9 @@ mod tests {
             ),
             (5, 14, NotationReason::Position(unsupported))
         );
+        // The second silver elephant in the order of the text, not the first.
+        let (line, column, reason) = fault(&PICTURE.replace("5| h ", "5| e "));
+        assert_eq!((line, column), (6, 4));
+        assert!(matches!(reason, NotationReason::Position(_)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::token::Place;
 use super::{NotationError, NotationReason};
-use crate::rules::{Board, Piece, Position, PositionError, Side, Square};
+use crate::rules::{Board, Piece, Position, PositionFault, Side, Square};
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,6 +10,15 @@ const SQUARES: usize = 64;
 
 /// Reads a board: `[`, a8 to h8, a7 to h7, down to h1, `]`; a blank is an empty square, everything else a piece's letter.
 /// Blanks before and after the brackets don't matter. What the pieces are is not checked.
+///
+/// ```
+/// use engine::notation::{format_board, parse_board};
+/// let text = "[r                                  Er                          R]";
+/// let board = parse_board(text)?;
+/// assert_eq!(board.piece_at("d4".parse()?), Some("E".parse()?));
+/// assert_eq!(format_board(&board), text);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn parse_board(text: &str) -> Result<Board, NotationError> {
     board_at(text, Place::START).map(|(board, _)| board)
 }
@@ -30,19 +39,28 @@ pub fn parse_position(text: &str) -> Result<Position, NotationError> {
     let side = match letters.next() {
         Some('g') => Side::Gold,
         Some('s') => Side::Silver,
-        other => {
-            let found = other.map(String::from).unwrap_or_default();
-            return Err(place.expected("the side to move, g or s,", &found));
-        }
+        Some(other) => return Err(place.fault(NotationReason::Side(other))),
+        None => return Err(place.expected("the side to move, g or s,", "")),
     };
     let (board, first) = board_at(letters.as_str(), place.right(1))?;
     Position::new(board, side).map_err(|error| {
-        let column = match &error {
-            PositionError::Unsupported { square, .. } => text_index(*square),
-            PositionError::TooMany { .. } => 0,
-        };
-        first.right(column).fault(error)
+        let at_fault = text_index(square_at_fault(error.first(), &board));
+        first.right(at_fault).fault(error)
     })
+}
+
+/// The square that shows a fault: the trap, or the first piece beyond the full number in the order of the text.
+pub(super) fn square_at_fault(fault: &PositionFault, board: &Board) -> Square {
+    match *fault {
+        PositionFault::Unsupported { square, .. } => square,
+        PositionFault::TooMany {
+            side, kind, limit, ..
+        } => (0..SQUARES)
+            .map(square_at)
+            .filter(|&square| board.pieces(side, kind).contains(square))
+            .nth(limit as usize)
+            .unwrap_or(square_at(0)),
+    }
 }
 
 /// Writes a board in its 64 letters between brackets, as [`parse_board`] reads it.
@@ -116,6 +134,22 @@ fn first_letter(text: &str) -> String {
     text.chars().take(1).collect()
 }
 
+/// The 64 letters between brackets, as [`format_board`] writes them.
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format_board(self))
+    }
+}
+
+/// The 64 letters between brackets, as [`parse_board`] reads them.
+impl FromStr for Board {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        parse_board(text)
+    }
+}
+
 /// The short form, as [`format_position`] writes it.
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,10 +207,7 @@ mod tests {
             fault(""),
             (1, expected("the side to move, g or s,", "the end"))
         );
-        assert_eq!(
-            fault(" w []"),
-            (2, expected("the side to move, g or s,", "`w`"))
-        );
+        assert_eq!(fault(" w []"), (2, NotationReason::Side('w')));
         assert_eq!(fault("g"), (2, expected("`[`", "the end")));
         assert_eq!(fault("g  (]"), (4, expected("`[`", "`(`")));
         assert_eq!(fault("g [  "), (4, expected("`]`", "the end")));
@@ -193,31 +224,25 @@ mod tests {
     }
 
     #[test]
-    fn boards_that_are_no_position_are_refused() {
+    fn boards_that_are_no_position_are_refused_at_the_first_piece_at_fault() {
+        let unsupported = PositionFault::Unsupported {
+            square: "c3".parse().unwrap(),
+            piece: Piece::new(Side::Gold, Kind::Cat),
+        };
+        let too_many = PositionFault::TooMany {
+            side: Side::Silver,
+            kind: Kind::Elephant,
+            count: 2,
+            limit: 1,
+        };
+        let refused = |faults: Vec<PositionFault>| {
+            NotationReason::Position(crate::rules::Faults::try_from(faults).unwrap())
+        };
         let alone = format!("g [{}C{}]", " ".repeat(42), " ".repeat(21));
-        assert_eq!(
-            fault(&alone),
-            (
-                46,
-                NotationReason::Position(PositionError::Unsupported {
-                    side: Side::Gold,
-                    kind: Kind::Cat,
-                    square: "c3".parse().unwrap(),
-                })
-            )
-        );
-        let twice = format!("g [ee{}]", " ".repeat(62));
-        assert_eq!(
-            fault(&twice),
-            (
-                4,
-                NotationReason::Position(PositionError::TooMany {
-                    side: Side::Silver,
-                    kind: Kind::Elephant,
-                    count: 2,
-                    limit: 1,
-                })
-            )
-        );
+        assert_eq!(fault(&alone), (46, refused(vec![unsupported])));
+        let twice = format!("g [e e{}]", " ".repeat(61));
+        assert_eq!(fault(&twice), (6, refused(vec![too_many])));
+        let both = format!("g [ee{}C{}]", " ".repeat(40), " ".repeat(21));
+        assert_eq!(fault(&both), (46, refused(vec![unsupported, too_many])));
     }
 }

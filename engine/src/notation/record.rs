@@ -9,6 +9,15 @@ use std::str::FromStr;
 
 /// What stands before a turn: its number and side, like `12g`. The setups are turn 1; a game that starts from a position starts
 /// with turn 2.
+///
+/// ```
+/// use engine::notation::TurnLabel;
+/// use engine::rules::{Game, Side};
+/// let label: TurnLabel = "12s".parse()?;
+/// assert_eq!((label.number, label.side), (12, Side::Silver));
+/// assert_eq!(TurnLabel::due(&Game::new()).to_string(), "1g");
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TurnLabel {
     /// The turn's number, from 1; both sides have a turn of each number.
@@ -50,17 +59,34 @@ impl TurnLabel {
         }
     }
 
-    /// Reads a label.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (digits, side) = match text.strip_suffix('g') {
-            Some(digits) => (digits, Side::Gold),
-            None => (text.strip_suffix('s')?, Side::Silver),
+    /// Reads a label that stands at a place.
+    pub(super) fn read(text: &str, place: Place) -> Result<Self, NotationError> {
+        let expected = || place.expected("a turn's number and side, like `12g`,", text);
+        let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+        let mut letters = text[digits.len()..].chars();
+        let side = match (letters.next(), letters.next()) {
+            (Some('g'), None) => Side::Gold,
+            (Some('s'), None) => Side::Silver,
+            (Some(letter), None) if letter.is_alphabetic() => {
+                let column = digits.chars().count();
+                return Err(place.right(column).fault(NotationReason::Side(letter)));
+            }
+            _ => return Err(expected()),
         };
         if digits.starts_with('0') || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-            return None;
+            return Err(expected());
         }
-        let number = digits.parse().ok()?;
-        Some(Self { number, side })
+        let number = digits.parse().map_err(|_| expected())?;
+        Ok(Self { number, side })
+    }
+}
+
+/// The label, as it stands before a turn.
+impl FromStr for TurnLabel {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        Self::read(text, Place::START)
     }
 }
 
@@ -127,18 +153,12 @@ fn read_line(
     let Some(label) = words(text, start).next() else {
         return Ok(());
     };
-    match TurnLabel::parse(label.text) {
-        Some(found) if found == due => {}
-        Some(found) => {
-            return Err(label.place.fault(NotationReason::OtherTurn {
-                due: due.to_string(),
-                found: found.to_string(),
-            }));
-        }
-        None => {
-            let what = "a turn's number and side, like `12g`,";
-            return Err(label.place.expected(what, label.text));
-        }
+    let found = TurnLabel::read(label.text, label.place)?;
+    if found != due {
+        return Err(label.place.fault(NotationReason::OtherTurn {
+            due: due.to_string(),
+            found: found.to_string(),
+        }));
     }
     let blanks = text.len() - text.trim_start().len();
     let rest = &text[blanks + label.text.len()..];
@@ -261,7 +281,11 @@ s [r                                  Er                          R]
                 )
             );
         }
-        for wrong in ["02s", "s", "2", "+2s", "2w", "2s.", "99999999999s"] {
+        assert_eq!(
+            fault(&OPENING.replace("2s", "2w")),
+            (4, 2, NotationReason::Side('w'))
+        );
+        for wrong in ["02s", "s", "2", "+2s", "2s.", "2gs", "99999999999s"] {
             let (line, column, reason) = fault(&OPENING.replace("2s", wrong));
             assert_eq!((line, column), (4, 1), "{wrong}");
             assert!(matches!(reason, NotationReason::Expected { .. }), "{wrong}");

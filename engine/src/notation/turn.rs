@@ -3,8 +3,8 @@
 use super::token::{Place, Word, words};
 use super::{NotationError, NotationReason};
 use crate::rules::{
-    Bitboard, Board, Direction, Kind, Phase, Piece, Position, Setup, SetupError, Side, Square,
-    Step, StepError, StepState, Steps, TURN_STEPS, Turn, TurnError,
+    Bitboard, Board, Direction, Phase, Piece, Position, Setup, SetupFault, Side, Square, Step,
+    StepError, StepState, Steps, TURN_STEPS, Turn, TurnError,
 };
 use arrayvec::ArrayVec;
 
@@ -146,29 +146,25 @@ fn read_setup<'a>(
         if !matches!(said, Said::Placed) {
             return Err(place.fault(StepError::InSetup));
         }
-        if piece.side != side {
-            return Err(place.fault(NotationReason::OtherSide { piece, side }));
-        }
-        if !Bitboard::home(side).contains(square) {
-            return Err(place.fault(NotationReason::NotHome { square, side }));
-        }
-        if board.piece_at(square).is_some() {
-            return Err(place.fault(NotationReason::PlacedTwice(square)));
-        }
-        let (count, limit) = (
-            board.pieces(side, piece.kind).count(),
-            piece.kind.full_count(),
-        );
-        if count == limit {
-            return Err(place.fault(SetupError {
-                kind: piece.kind,
-                count: count + 1,
-                limit,
-            }));
+        let fault = if piece.side != side {
+            Some(SetupFault::OtherSide {
+                square,
+                piece,
+                side,
+            })
+        } else if !Bitboard::home(side).contains(square) {
+            Some(SetupFault::WrongRank { square, side })
+        } else if board.piece_at(square).is_some() {
+            Some(SetupFault::PlacedTwice(square))
+        } else {
+            one_too_many(&board, piece)
+        };
+        if let Some(fault) = fault {
+            return Err(place.fault(fault));
         }
         board.put(square, piece);
     }
-    let setup = setup_of(&board, side).map_err(|error| place.fault(error))?;
+    let setup = Setup::from_board(&board, side).map_err(|error| place.fault(error))?;
     Ok(WrittenTurn {
         turn: Turn::Setup(setup),
         place,
@@ -176,21 +172,17 @@ fn read_setup<'a>(
     })
 }
 
-/// The setup of a board on which no side has too many pieces.
-fn setup_of(board: &Board, side: Side) -> Result<Setup, SetupError> {
-    for kind in Kind::ALL {
-        let (count, limit) = (board.pieces(side, kind).count(), kind.full_count());
-        if count < limit {
-            return Err(SetupError { kind, count, limit });
-        }
-    }
-    let mut kinds = [Kind::Rabbit; 16];
-    for (square, piece) in board.iter() {
-        if let Some(slot) = kinds.get_mut(square.seen_by(side).index()) {
-            *slot = piece.kind;
-        }
-    }
-    Setup::new(kinds)
+/// Says that a board already holds as many of a piece's kind as a setup has.
+fn one_too_many(board: &Board, piece: Piece) -> Option<SetupFault> {
+    let (count, limit) = (
+        board.pieces(piece.side, piece.kind).count(),
+        piece.kind.full_count(),
+    );
+    (count == limit).then_some(SetupFault::WrongCount {
+        kind: piece.kind,
+        count: count + 1,
+        limit,
+    })
 }
 
 fn read_steps<'a>(
@@ -302,6 +294,7 @@ impl Replay {
 mod tests {
     use super::*;
     use crate::notation::parse_position;
+    use crate::rules::{Faults, Kind};
 
     const SETUP: &str = "Ra1 Rb1 Rc1 Rd1 De1 Df1 Rg1 Rh1 Ra2 Hb2 Cc2 Ed2 Me2 Cf2 Hg2 Rh2";
 
@@ -419,49 +412,56 @@ mod tests {
 
     #[test]
     fn what_is_no_setup_is_refused() {
-        let set_error = |kind, count, limit| SetupError { kind, count, limit }.into();
-        for (text, column, reason) in [
-            (String::new(), 1, set_error(Kind::Rabbit, 0, 8)),
+        let wrong_count = |kind, count, limit| SetupFault::WrongCount { kind, count, limit };
+        let everything = Kind::ALL.map(|kind| wrong_count(kind, 0, kind.full_count()));
+        for (text, column, faults) in [
+            (String::new(), 1, everything.to_vec()),
             (
-                SETUP.replace("Ed2 ", ""),
+                SETUP.replace("Ed2 ", "").replace(" Rh2", ""),
                 1,
-                set_error(Kind::Elephant, 0, 1),
+                vec![
+                    wrong_count(Kind::Rabbit, 7, 8),
+                    wrong_count(Kind::Elephant, 0, 1),
+                ],
             ),
             (
                 SETUP.replace("Me2", "Ee2"),
                 49,
-                set_error(Kind::Elephant, 2, 1),
+                vec![wrong_count(Kind::Elephant, 2, 1)],
             ),
             (
                 SETUP.replace("Rb1", "Ra1"),
                 5,
-                NotationReason::PlacedTwice(square("a1")),
+                vec![SetupFault::PlacedTwice(square("a1"))],
             ),
             (
                 SETUP.replace("Rb1", "Rb3"),
                 5,
-                NotationReason::NotHome {
+                vec![SetupFault::WrongRank {
                     square: square("b3"),
                     side: Side::Gold,
-                },
+                }],
             ),
             (
                 SETUP.replace("Rb1", "rb1"),
                 5,
-                NotationReason::OtherSide {
+                vec![SetupFault::OtherSide {
+                    square: square("b1"),
                     piece: Piece::new(Side::Silver, Kind::Rabbit),
                     side: Side::Gold,
-                },
-            ),
-            (SETUP.replace("Rb1", "Rb1n"), 5, StepError::InSetup.into()),
-            (SETUP.replace("Rb1", "Rb1x"), 5, StepError::InSetup.into()),
-            (
-                SETUP.replace("Rb1", "Rb9"),
-                6,
-                crate::rules::SquareError("b9".to_owned()).into(),
+                }],
             ),
         ] {
+            let reason = NotationReason::Setup(Faults::try_from(faults).unwrap());
             assert_eq!(fault(&text, &Position::INITIAL), (column, reason), "{text}");
+        }
+        let no_square = crate::rules::SquareError("b9".to_owned()).into();
+        for (text, column, reason) in [
+            ("Ra1 Rb1n", 5, NotationReason::from(StepError::InSetup)),
+            ("Ra1 Rb1x", 5, StepError::InSetup.into()),
+            ("Ra1 Rb9", 6, no_square),
+        ] {
+            assert_eq!(fault(text, &Position::INITIAL), (column, reason), "{text}");
         }
     }
 }

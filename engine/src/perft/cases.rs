@@ -326,7 +326,7 @@ fn play_out(moves: &[String]) -> Found {
 fn without_label(text: &str) -> &str {
     let text = text.trim_start();
     match text.split_once(char::is_whitespace) {
-        Some((label, turn)) if TurnLabel::parse(label).is_some() => turn,
+        Some((label, turn)) if label.parse::<TurnLabel>().is_ok() => turn,
         _ => text,
     }
 }

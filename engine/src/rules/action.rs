@@ -1,8 +1,17 @@
 //! What a side may do next: one step, one placement, or the end of the turn.
 
 use super::{Bitboard, Direction, Side, Square};
+use serde::{Deserialize, Serialize};
 
 /// A step: the piece on `from`, whosever it is, goes one square in `direction`.
+///
+/// ```
+/// use engine::rules::{Direction, Step};
+/// let step: Step = "d2n".parse()?;
+/// assert_eq!(step, Step::new("d2".parse()?, Direction::North));
+/// assert_eq!(step.to().map(|square| square.to_string()), Some("d3".to_owned()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Step {
     /// Where the piece stands.
@@ -27,11 +36,20 @@ impl Step {
 
 impl std::fmt::Debug for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.from, self.direction.letter())
+        std::fmt::Display::fmt(self, f)
     }
 }
 
 /// What a side does next inside a turn.
+///
+/// ```
+/// use engine::rules::{Action, Side};
+/// let action: Action = "a7s".parse()?;
+/// // Silver plays north in her own eyes: from a2, which is square 8.
+/// assert_eq!(action.index(Side::Silver), 8);
+/// assert_eq!(Action::from_index(8, Side::Silver), Some(action));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// One step of an own or an enemy piece.
@@ -93,7 +111,19 @@ impl Action {
 }
 
 /// A set of actions: four bitboards of squares to step from, one of squares to place on, and whether the turn may end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+///
+/// ```
+/// use engine::rules::{Action, History, Position, StepState};
+/// let position: Position = "g [r                                  Er                          R]".parse()?;
+/// let state = StepState::new(&position);
+/// let legal = state.legal_actions(&History::default());
+/// assert!(legal.contains("e4n".parse()?), "the first half of a push");
+/// assert!(!legal.contains(Action::End), "a turn has at least one step");
+/// assert_eq!(legal.steps().count(), legal.count());
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ActionSet {
     /// The squares from which a piece steps north, east, south, west.
     pub steps: [Bitboard; 4],

@@ -5,6 +5,16 @@ use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Not};
 
 /// A set of squares: bit `i` stands for the square with index `i`.
+///
+/// ```
+/// use engine::rules::{Bitboard, Direction, Square};
+/// let d4: Square = "d4".parse()?;
+/// let around = Bitboard::of(d4).neighbours();
+/// assert_eq!(around.count(), 4);
+/// assert_eq!(Bitboard::of(d4).shift(Direction::North).first(), Some("d5".parse()?));
+/// assert_eq!((around & Bitboard::TRAPS), Bitboard::EMPTY);
+/// # Ok::<(), engine::rules::SquareError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct Bitboard(pub u64);
@@ -197,6 +207,12 @@ impl IntoIterator for Bitboard {
 }
 
 /// The squares of a [`Bitboard`] in the order of their indices.
+///
+/// ```
+/// use engine::rules::Bitboard;
+/// let names: Vec<String> = Bitboard::TRAPS.into_iter().map(|square| square.to_string()).collect();
+/// assert_eq!(names, ["c3", "f3", "c6", "f6"]);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Squares(Bitboard);
 

@@ -5,6 +5,15 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// Pieces on squares, with a Zobrist key that every change keeps up.
+///
+/// ```
+/// use engine::rules::{Board, Kind, Side, Square};
+/// let board: Board = "[r                                  Er                          R]".parse()?;
+/// let e4: Square = "e4".parse()?;
+/// assert_eq!(board.piece_at(e4).map(|piece| piece.kind), Some(Kind::Rabbit));
+/// assert!(board.frozen(Side::Silver).contains(e4), "the elephant beside it");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Board {
     sides: [Bitboard; 2],

@@ -1,9 +1,20 @@
 //! A game: its turns so far, the positions that have stood, and its end.
 
 use super::{History, Outcome, Phase, Piece, Position, Square, Step, StepState, Turn};
+use serde::{Deserialize, Serialize};
 
 /// Why a step is illegal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+///
+/// ```
+/// use engine::rules::{History, Position, StepError, StepState};
+/// let position: Position = "s [r                                  Er                          R]".parse()?;
+/// let state = StepState::new(&position);
+/// let error = state.check_step("e4e".parse()?, &History::default());
+/// assert_eq!(error, Err(StepError::Frozen("e4".parse()?)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum StepError {
     /// Nothing stands there.
     #[error("there is no piece on {0}")]
@@ -53,7 +64,17 @@ pub enum StepError {
 }
 
 /// Why a turn is illegal.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+///
+/// ```
+/// use engine::rules::{History, Position, StepError, TurnError};
+/// let position: Position = "s [r                                  Er                          R]".parse()?;
+/// let error = position.after_turn(&"a8s e4e".parse()?, &History::default()).unwrap_err();
+/// let frozen = StepError::Frozen("e4".parse()?);
+/// assert_eq!(error, TurnError::Step { number: 2, step: "e4e".parse()?, error: frozen });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum TurnError {
     /// One of its steps is.
     #[error("step {number} ({step:?}) is illegal: {error}")]

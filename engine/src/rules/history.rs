@@ -2,11 +2,26 @@
 
 use super::Position;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Counts positions (board and side to move) at the ends of turns. A turn may not end in a position that has stood twice.
 ///
-/// Positions are told apart by their 64-bit Zobrist keys.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Positions are told apart by their 64-bit Zobrist keys. Serialised, a history is a map from keys to counts.
+///
+/// ```
+/// use engine::rules::{History, Position};
+/// let position: Position = "s [r                                  Er                          R]".parse()?;
+/// let mut history = History::default();
+/// history.push(&position);
+/// history.push(&position);
+/// assert!(history.forbids(&position), "a third time is not allowed");
+/// history.pop(&position);
+/// assert_eq!((history.count(&position), history.forbids_any()), (1, false));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<u64, u8>", into = "BTreeMap<u64, u8>")]
 pub struct History {
     counts: FxHashMap<u64, u8>,
     forbidden: usize,
@@ -67,4 +82,32 @@ impl History {
             self.counts.remove(&position.key());
         }
     }
+}
+
+impl From<History> for BTreeMap<u64, u8> {
+    fn from(history: History) -> Self {
+        history.counts.into_iter().collect()
+    }
+}
+
+impl TryFrom<BTreeMap<u64, u8>> for History {
+    type Error = EmptyCount;
+
+    fn try_from(counts: BTreeMap<u64, u8>) -> Result<Self, EmptyCount> {
+        if let Some((&key, _)) = counts.iter().find(|&(_, &count)| count == 0) {
+            return Err(EmptyCount { key });
+        }
+        Ok(Self {
+            forbidden: counts.values().filter(|&&count| count >= 2).count(),
+            counts: counts.into_iter().collect(),
+        })
+    }
+}
+
+/// A count of a history that counts nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("position {key} has stood 0 times: a history names only those that have stood")]
+pub struct EmptyCount {
+    /// The position's Zobrist key.
+    pub key: u64,
 }

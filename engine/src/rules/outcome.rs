@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a game ended.
+///
+/// ```
+/// use engine::rules::Reason;
+/// assert_eq!(Reason::Immobilization.to_string(), "immobilization");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
@@ -27,6 +32,14 @@ impl fmt::Display for Reason {
 }
 
 /// The end of a game. There are no draws.
+///
+/// ```
+/// use engine::rules::{History, Position};
+/// let position: Position = "s [   R                                r                           ]".parse()?;
+/// let outcome = position.outcome(&History::default());
+/// assert_eq!(outcome.map(|outcome| outcome.to_string()).as_deref(), Some("Gold wins by goal"));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Outcome {
     /// Who won.

@@ -5,6 +5,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Gold moves first and plays towards rank 8; Silver plays towards rank 1.
+///
+/// ```
+/// use engine::rules::Side;
+/// let side: Side = "s".parse()?;
+/// assert_eq!(side.opponent().to_string(), "Gold");
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
@@ -52,7 +59,14 @@ impl fmt::Display for Side {
     }
 }
 
-/// The kinds of pieces, weakest first: `Kind::Cat > Kind::Rabbit`.
+/// The kinds of pieces, weakest first.
+///
+/// ```
+/// use engine::rules::Kind;
+/// assert!(Kind::Cat > Kind::Rabbit);
+/// assert_eq!(Kind::Camel.letter(), 'M');
+/// assert_eq!(Kind::Horse.full_count(), 2);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
@@ -151,6 +165,13 @@ impl fmt::Display for Kind {
 }
 
 /// A piece: its side and its kind.
+///
+/// ```
+/// use engine::rules::{Kind, Piece, Side};
+/// let piece: Piece = "m".parse()?;
+/// assert_eq!(piece, Piece::new(Side::Silver, Kind::Camel));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Piece {
     /// Whose it is.

@@ -1,9 +1,19 @@
 //! A position between two turns, and when the game is over in it.
 
-use super::{Bitboard, Board, History, Kind, Outcome, Reason, Side, Square, StepState, zobrist};
+use super::{
+    Bitboard, Board, Faults, History, Kind, Outcome, Piece, Reason, Side, Square, StepState,
+    zobrist,
+};
+use serde::{Deserialize, Serialize};
 
 /// Whether a turn sets pieces up or moves them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// ```
+/// use engine::rules::{Phase, Position};
+/// assert_eq!(Position::INITIAL.phase(), Phase::Setup);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum Phase {
     /// The first turn of each side.
@@ -13,6 +23,18 @@ pub enum Phase {
 }
 
 /// A board and the side to move, between two turns.
+///
+/// ```
+/// use engine::rules::{History, Position, Side};
+/// let position: Position = "g [r                                  Er                          R]".parse()?;
+/// assert_eq!(position.side(), Side::Gold);
+/// assert_eq!(position.board().occupied().count(), 4);
+/// assert_eq!(position.outcome(&History::default()), None);
+/// // The mirror, and the same game with the sides' names exchanged.
+/// assert_eq!(position.mirror().to_string(), "g [       r                           rE                   R       ]");
+/// assert_eq!(position.swap_colours().to_string(), "s [       r                   eR                           R       ]");
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Position {
     board: Board,
@@ -20,9 +42,10 @@ pub struct Position {
     phase: Phase,
 }
 
-/// Why a board can't be a position.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PositionError {
+/// One reason why a board can't be a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum PositionFault {
     /// A side has more pieces of a kind than a game starts with.
     #[error("{side} has {count} {kind}s, but never has more than {limit}")]
     TooMany {
@@ -36,16 +59,18 @@ pub enum PositionError {
         limit: u32,
     },
     /// A piece stands on a trap without a friend beside it.
-    #[error("the {kind} of {side} on the trap {square} has no friend beside it")]
+    #[error("the {} of {} on the trap {square} has no friend beside it", piece.kind, piece.side)]
     Unsupported {
-        /// Whose piece.
-        side: Side,
-        /// Its kind.
-        kind: Kind,
         /// The trap.
         square: Square,
+        /// What stands there.
+        piece: Piece,
     },
 }
+
+/// Why a board can't be a position: all reasons at once. Those of Gold come first, for each side its numbers of pieces from
+/// rabbits to elephants, then its traps from c3 to f6.
+pub type PositionError = Faults<PositionFault>;
 
 impl Default for Position {
     fn default() -> Self {
@@ -63,29 +88,11 @@ impl Position {
 
     /// A position for analysis. The empty board with Gold to move, and a whole gold setup alone with Silver to move, are the
     /// two setup turns; everything else is play.
+    ///
+    /// # Errors
+    /// Every reason for which the board is impossible: too many pieces of a kind, pieces on traps without a friend beside them.
     pub fn new(board: Board, side: Side) -> Result<Self, PositionError> {
-        for of in Side::ALL {
-            for kind in Kind::ALL {
-                let (count, limit) = (board.pieces(of, kind).count(), kind.full_count());
-                if count > limit {
-                    return Err(PositionError::TooMany {
-                        side: of,
-                        kind,
-                        count,
-                        limit,
-                    });
-                }
-            }
-            if let Some(square) = board.unsupported(of).first()
-                && let Some(piece) = board.piece_at(square)
-            {
-                return Err(PositionError::Unsupported {
-                    side: of,
-                    kind: piece.kind,
-                    square,
-                });
-            }
-        }
+        Faults::refuse_any(Side::ALL.into_iter().flat_map(|of| faults(&board, of)))?;
         let gold_is_set_up = board.side(Side::Gold) == Bitboard::home(Side::Gold);
         let phase = match side {
             Side::Gold if board == Board::EMPTY => Phase::Setup,
@@ -191,4 +198,22 @@ impl Position {
             phase: self.phase,
         }
     }
+}
+
+/// What is impossible about a side's pieces.
+fn faults(board: &Board, side: Side) -> impl Iterator<Item = PositionFault> + '_ {
+    let too_many = Kind::ALL.into_iter().filter_map(move |kind| {
+        let (count, limit) = (board.pieces(side, kind).count(), kind.full_count());
+        (count > limit).then_some(PositionFault::TooMany {
+            side,
+            kind,
+            count,
+            limit,
+        })
+    });
+    let unsupported = board.unsupported(side).into_iter().filter_map(|square| {
+        let piece = board.piece_at(square)?;
+        Some(PositionFault::Unsupported { square, piece })
+    });
+    too_many.chain(unsupported)
 }

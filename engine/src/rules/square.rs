@@ -1,6 +1,7 @@
 //! Squares and directions.
 
 use super::Side;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,8 +18,13 @@ use std::str::FromStr;
 #[repr(transparent)]
 pub struct Square(u8);
 
-/// Text or a number that names no square.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Text that names no square.
+///
+/// ```
+/// use engine::rules::{Square, SquareError};
+/// assert_eq!("i9".parse::<Square>(), Err(SquareError("i9".to_owned())));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("`{0}` is no square (a1 to h8)")]
 pub struct SquareError(pub String);
 
@@ -151,6 +157,13 @@ impl FromStr for Square {
 }
 
 /// A direction, always as Gold sees the board: north is towards rank 8.
+///
+/// ```
+/// use engine::rules::{Direction, Side};
+/// let direction: Direction = "n".parse()?;
+/// assert_eq!(direction.seen_by(Side::Silver), Direction::South);
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Direction {

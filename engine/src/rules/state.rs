@@ -3,6 +3,7 @@
 use super::{
     Action, Bitboard, Board, History, Kind, Phase, Piece, Position, Side, Square, Step, zobrist,
 };
+use serde::{Deserialize, Serialize};
 
 /// How many steps a turn may have.
 pub const TURN_STEPS: u8 = 4;
@@ -20,7 +21,17 @@ pub const SETUP_ORDER: [Kind; 8] = [
 ];
 
 /// What the last step has left open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// ```
+/// use engine::rules::{Pending, Position, StepState};
+/// let start: Position = "g [r                                  Er                          R]".parse()?;
+/// let pushed = StepState::new(&start).after_step("e4n".parse()?);
+/// let Pending::Push { square, pushers } = pushed.pending() else { panic!("no push") };
+/// assert_eq!((square.to_string(), pushers.count()), ("e4".to_owned(), 1));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Pending {
     /// Nothing.
     Nothing,
@@ -42,6 +53,16 @@ pub enum Pending {
 
 /// A position inside a turn: the board, whose turn it is, the steps used, what is pending, and the board at the turn's
 /// start. In a setup a "step" is a placement.
+///
+/// ```
+/// use engine::rules::{Action, History, Position, StepState};
+/// let start: Position = "g [r                                  Er                          R]".parse()?;
+/// let state = StepState::new(&start).after(Action::Step("d4n".parse()?));
+/// assert_eq!((state.steps_used(), state.steps_left()), (1, 3));
+/// assert!(state.can_end(&History::default()));
+/// assert_eq!(state.end().to_string(), "s [r                          E        r                          R]");
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StepState {
     board: Board,

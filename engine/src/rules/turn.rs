@@ -1,37 +1,108 @@
 //! Whole turns: a setup, or one to four steps.
 
-use super::{Bitboard, Kind, Piece, SETUP_ORDER, Side, Square, Step, TURN_STEPS};
+use super::{Bitboard, Board, Faults, Kind, Piece, SETUP_ORDER, Side, Square, Step, TURN_STEPS};
 use arrayvec::ArrayVec;
+use serde::{Deserialize, Serialize};
 
 /// Where a side's sixteen pieces stand at the start: [`Kind`]s on its home rank from a to h, then on the rank before it.
+///
+/// ```
+/// use engine::rules::{Kind, Setup, Side};
+/// // The rank in front, then the home rank, as text.
+/// let setup: Setup = "RHCEMCHR/RRRDDRRR".parse()?;
+/// assert_eq!(setup.kinds()[3..5], [Kind::Dog, Kind::Dog]);
+/// let words = setup.pieces(Side::Silver).map(|(square, piece)| format!("{piece}{square}"));
+/// assert_eq!(words.take(4).collect::<Vec<_>>(), ["ra8", "rb8", "rc8", "dd8"]);
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Setup {
     kinds: [Kind; 16],
 }
 
-/// Why pieces are no setup.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a setup has {limit} {kind}s, not {count}")]
-pub struct SetupError {
-    /// The kind with a wrong number of pieces.
-    pub kind: Kind,
-    /// How many there are.
-    pub count: u32,
-    /// How many there must be.
-    pub limit: u32,
+/// One reason why pieces are no setup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum SetupFault {
+    /// A wrong number of pieces of a kind.
+    #[error("a setup has {limit} {kind}s, not {count}")]
+    WrongCount {
+        /// The kind.
+        kind: Kind,
+        /// How many there are.
+        count: u32,
+        /// How many there must be.
+        limit: u32,
+    },
+    /// A piece beyond the side's two ranks.
+    #[error("{side} does not set up on {square}")]
+    WrongRank {
+        /// Where.
+        square: Square,
+        /// Who sets up.
+        side: Side,
+    },
+    /// Two pieces on a square.
+    #[error("a piece is placed on {0} already")]
+    PlacedTwice(Square),
+    /// A piece of the side that doesn't set up.
+    #[error("`{piece}` on {square} is not {side}'s, who sets up")]
+    OtherSide {
+        /// Where.
+        square: Square,
+        /// What stands there.
+        piece: Piece,
+        /// Who sets up.
+        side: Side,
+    },
 }
+
+/// Why pieces are no setup: all reasons at once. Squares come first, from a1 to h8, then wrong numbers, from rabbits to
+/// elephants.
+///
+/// ```
+/// use engine::rules::{Kind, Setup, SetupFault};
+/// let faults = Setup::new([Kind::Rabbit; 16]).unwrap_err();
+/// assert_eq!(faults.len(), 6);
+/// assert_eq!(faults.first(), &SetupFault::WrongCount { kind: Kind::Rabbit, count: 16, limit: 8 });
+/// ```
+pub type SetupError = Faults<SetupFault>;
 
 impl Setup {
     /// A setup of sixteen kinds: the home rank (1 or 8) from a to h, then the rank before it (2 or 7).
+    ///
+    /// # Errors
+    /// Every kind of which there is a wrong number.
     pub fn new(kinds: [Kind; 16]) -> Result<Self, SetupError> {
-        for kind in Kind::ALL {
-            let count = kinds.iter().filter(|&&other| other == kind).count() as u32;
-            if count != kind.full_count() {
-                return Err(SetupError {
-                    kind,
-                    count,
-                    limit: kind.full_count(),
-                });
+        let count = |kind| kinds.iter().filter(|&&other| other == kind).count() as u32;
+        Faults::refuse_any(wrong_counts(count))?;
+        Ok(Self { kinds })
+    }
+
+    /// The setup of a side that stands on a board, on which nobody else does.
+    ///
+    /// # Errors
+    /// Every piece of the other side, every piece beyond the side's two ranks, and every kind of which there is a wrong number.
+    pub fn from_board(board: &Board, side: Side) -> Result<Self, SetupError> {
+        let wrong_squares = board.iter().filter_map(|(square, piece)| {
+            if piece.side != side {
+                Some(SetupFault::OtherSide {
+                    square,
+                    piece,
+                    side,
+                })
+            } else if !Bitboard::home(side).contains(square) {
+                Some(SetupFault::WrongRank { square, side })
+            } else {
+                None
+            }
+        });
+        let count = |kind| board.pieces(side, kind).count();
+        Faults::refuse_any(wrong_squares.chain(wrong_counts(count)))?;
+        let mut kinds = [Kind::Rabbit; 16];
+        for (square, piece) in board.iter() {
+            if let Some(slot) = kinds.get_mut(square.seen_by(side).index()) {
+                *slot = piece.kind;
             }
         }
         Ok(Self { kinds })
@@ -69,18 +140,22 @@ impl Setup {
         squares
     }
 
-    /// The setup that eight placements in the order of [`SETUP_ORDER`] make, rabbits filling the rest; none where a square is
-    /// used twice or no home square of the side.
-    pub fn from_placements(squares: &[Square; 8], side: Side) -> Option<Self> {
+    /// The setup that eight placements in the order of [`SETUP_ORDER`] make, rabbits filling the rest.
+    ///
+    /// # Errors
+    /// Every square that is used twice or is no home square of the side.
+    pub fn from_placements(squares: &[Square; 8], side: Side) -> Result<Self, SetupError> {
         let mut kinds = [Kind::Rabbit; 16];
-        for (kind, square) in SETUP_ORDER.into_iter().zip(squares) {
-            let slot = kinds.get_mut(square.seen_by(side).index())?;
-            if *slot != Kind::Rabbit {
-                return None;
+        let mut faults = ArrayVec::<SetupFault, 8>::new();
+        for (kind, &square) in SETUP_ORDER.into_iter().zip(squares) {
+            match kinds.get_mut(square.seen_by(side).index()) {
+                Some(slot) if *slot == Kind::Rabbit => *slot = kind,
+                Some(_) => faults.push(SetupFault::PlacedTwice(square)),
+                None => faults.push(SetupFault::WrongRank { square, side }),
             }
-            *slot = kind;
         }
-        Some(Self { kinds })
+        Faults::refuse_any(faults)?;
+        Ok(Self { kinds })
     }
 
     /// East and west exchanged.
@@ -92,10 +167,36 @@ impl Setup {
     }
 }
 
+/// The kinds of which there is a wrong number for a setup.
+fn wrong_counts(count: impl Fn(Kind) -> u32) -> impl Iterator<Item = SetupFault> {
+    Kind::ALL.into_iter().filter_map(move |kind| {
+        let (count, limit) = (count(kind), kind.full_count());
+        (count != limit).then_some(SetupFault::WrongCount { kind, count, limit })
+    })
+}
+
 /// The steps of one turn of play.
+///
+/// ```
+/// use engine::rules::{Step, Steps};
+/// let steps: Steps = ["d2n".parse::<Step>()?, "d3n".parse()?].into_iter().collect();
+/// assert_eq!(steps.last().map(|step| step.from.to_string()), Some("d3".to_owned()));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 pub type Steps = ArrayVec<Step, { TURN_STEPS as usize }>;
 
 /// One side's turn.
+///
+/// Its own text says no more than it knows, for the pieces stand on a board: steps by their squares, or a setup. The notation
+/// of games, `Ed2n Ed3n`, is [`format_turn`](crate::notation::format_turn) and [`parse_turn`](crate::notation::parse_turn).
+///
+/// ```
+/// use engine::rules::Turn;
+/// let turn: Turn = "d2n d3n".parse()?;
+/// assert_eq!(turn.mirror().to_string(), "e2n e3n");
+/// assert!(matches!("RHCEMCHR/RRRDDRRR".parse()?, Turn::Setup(_)));
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Turn {
     /// The first turn of each side.

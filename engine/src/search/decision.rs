@@ -44,7 +44,7 @@ pub(super) fn turn_of(actions: &[Action], phase: Phase, side: Side) -> Option<Tu
                 _ => None,
             });
             let squares: ArrayVec<Square, 8> = placed.collect();
-            Turn::Setup(Setup::from_placements(&squares.into_inner().ok()?, side)?)
+            Turn::Setup(Setup::from_placements(&squares.into_inner().ok()?, side).ok()?)
         }
         Phase::Play => {
             let stepped = actions.iter().filter_map(|action| match action {

@@ -333,7 +333,7 @@ fn play_actions(game: &Game, actions: &[u16]) -> Result<(Turn, States), TurnFaul
         let setup = squares
             .into_inner()
             .ok()
-            .and_then(|squares| Setup::from_placements(&squares, position.side()));
+            .and_then(|squares| Setup::from_placements(&squares, position.side()).ok());
         let setup = setup.ok_or(TurnFault::SetupIncomplete { count })?;
         return Ok((Turn::Setup(setup), states));
     }

@@ -64,7 +64,7 @@ fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
         .try_into()
         .ok()
         .filter(|_| game.position().phase() == Phase::Setup)
-        .and_then(|squares| Setup::from_placements(&squares, side));
+        .and_then(|squares| Setup::from_placements(&squares, side).ok());
     let turn = setup.map_or(Turn::Steps(steps), Turn::Setup);
     (turn, record)
 }
