@@ -35,6 +35,8 @@ struct Met {
     forbidden_steps: usize,
     forbidden_ends: usize,
     ends: usize,
+    /// The positions of which all ends were compared.
+    positions_with_ends: usize,
     wins: BTreeSet<&'static str>,
 }
 
@@ -112,18 +114,45 @@ fn compare_ends(position: &Position, history: &History, past: &Past, met: &mut M
     met.ends += found.len();
 }
 
-/// Compares random positions: steps and outcomes of all, the ends of their turns of some.
-fn compare_positions(seed: u64, positions: usize, with_ends: usize) -> Met {
+/// Forbids some ends of a position's turns: those of single steps, of any turns, or all of them.
+fn forbid_some(position: &Position, rng: &mut ChaCha8Rng) -> (History, Past) {
+    let ends: Vec<Position> = distinct_turns(position, &History::default())
+        .into_iter()
+        .map(|(end, _)| end)
+        .collect();
+    let forbidden = match rng.random_range(0..4) {
+        // Shortest turns come first.
+        0 => ends.iter().take(30).sample(rng, 3),
+        1 if ends.len() <= 12 => ends.iter().collect(),
+        _ => ends.sample(rng, ends.len().min(40)).collect(),
+    };
+    let (mut history, mut past) = (History::default(), Past::new());
+    for end in forbidden {
+        for _ in 0..2 {
+            history.push(end);
+            past.push((letters(end.board()), end.side().letter()));
+        }
+    }
+    (history, past)
+}
+
+/// Compares random positions, the first of every two without history: steps, dead ends and outcomes of all, the ends of the
+/// turns of those that have up to so many.
+fn compare_positions(seed: u64, positions: usize, ends: usize) -> Met {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut met = Met::default();
-    let (history, past) = (History::default(), Past::new());
     for index in 0..positions {
         let position = random_position(&mut rng);
+        let (history, past) = match index % 2 {
+            0 => Default::default(),
+            _ => forbid_some(&position, &mut rng),
+        };
         compare_outcome(&position, &history, &past, &mut met);
         for _ in 0..2 {
             compare_walk(&position, &history, &past, &mut rng, &mut met);
         }
-        if index < with_ends && distinct_turns(&position, &history).len() < 4_000 {
+        if distinct_turns(&position, &history).len() <= ends {
+            met.positions_with_ends += 1;
             compare_ends(&position, &history, &past, &mut met);
         }
     }
@@ -185,8 +214,8 @@ fn compare_games(seed: u64, games: usize) -> Met {
 
 #[test]
 fn random_positions_agree() {
-    let met = compare_positions(1, 3_000, 150);
-    assert!(met.states > 20_000, "{met:?}");
+    let met = compare_positions(1, 1_000, 1_000);
+    assert!(met.states > 8_000, "{met:?}");
     assert!(met.dead_ends > 100, "{met:?}");
     assert!(met.ends > 10_000, "{met:?}");
     assert_eq!(met.wins.len(), 3, "{met:?}");
@@ -201,11 +230,11 @@ fn random_games_with_repetition_agree() {
 }
 
 #[test]
-#[ignore = "minutes: a hundred times the positions and games of the other tests"]
+#[ignore = "an hour: twenty times the positions of the other test, with all their turns, and more games"]
 fn many_random_positions_and_games_agree() {
-    for seed in 100..200 {
-        compare_positions(seed, 3_000, 150);
-        compare_games(seed, 60);
+    for seed in 100..120 {
+        println!("{:?}", compare_positions(seed, 1_000, 100_000));
+        println!("{:?}", compare_games(seed, 60));
     }
 }
 
