@@ -3,10 +3,13 @@
 mod boards;
 
 use boards::{random_game, random_position};
-use engine::rules::{Action, ActionSet, Board, History, Position, Side, Step, StepState};
+use engine::rules::{
+    Action, ActionSet, Board, History, Position, Side, Step, StepState, Turn, distinct_turns,
+};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IteratorRandom;
+use std::collections::{HashMap, HashSet};
 
 /// A symmetry of the game: what becomes of positions, states, steps and sets of actions.
 struct Symmetry {
@@ -38,7 +41,7 @@ const COLOURS: Symmetry = Symmetry {
 fn commutes(symmetry: &Symmetry, seed: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut forbidden = 0;
-    for _ in 0..2_000 {
+    for number in 0..2_000 {
         let position = random_position(&mut rng);
         let image = (symmetry.position)(&position);
         let (mut history, mut image_history) = (History::default(), History::default());
@@ -62,6 +65,16 @@ fn commutes(symmetry: &Symmetry, seed: u64) {
             position.outcome(&history).map(winner),
             image.outcome(&image_history).map(image_winner)
         );
+        if number % 20 == 0 {
+            let ends = |position, history| distinct_turns(position, history).into_iter();
+            let images: HashSet<Position> = ends(&position, &history)
+                .map(|(end, _)| (symmetry.position)(&end))
+                .collect();
+            assert_eq!(
+                images,
+                ends(&image, &image_history).map(|(end, _)| end).collect()
+            );
+        }
         let (mut state, mut image) = (StepState::new(&position), StepState::new(&image));
         loop {
             let legal = state.legal_actions(&history);
@@ -97,43 +110,61 @@ fn rebuilt(board: &Board) -> Board {
     board.iter().collect()
 }
 
-#[test]
-fn incremental_boards_are_those_built_anew() {
-    let mut rng = ChaCha8Rng::seed_from_u64(13);
-    let mut captures = 0;
-    for _ in 0..20 {
+/// Plays random games; after every step the board and its key are those of the same pieces put down one by one, and no two
+/// different states or positions of a game share a key. Returns how many pieces were lost, and how many steps were made.
+fn compare_keys(seed: u64, games: usize) -> (u32, usize) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (mut captures, mut made) = (0, 0);
+    for _ in 0..games {
         let game = random_game(60, &mut rng);
         let mut position = *game.start();
+        let mut positions: HashMap<u64, Position> = HashMap::new();
+        let mut states: HashMap<u64, StepState> = HashMap::new();
         for turn in game.turns() {
-            let engine::rules::Turn::Steps(steps) = turn else {
-                position = position.after_turn_unchecked(turn);
-                continue;
-            };
-            let mut state = StepState::new(&position);
-            for &step in steps {
-                let before = *state.board();
-                state = state.after_step(step);
-                let anew = rebuilt(state.board());
-                assert_eq!(*state.board(), anew);
-                assert_eq!(state.board().key(), anew.key());
-                assert!(state.board().difference(&anew).is_empty());
-                let changed = before.difference(state.board()).count();
-                let lost = before.occupied().count() - state.board().occupied().count();
-                captures += lost;
-                // The piece leaves one square; it comes to another or is lost; or a third piece is.
-                assert!(
-                    matches!((lost, changed), (0, 2) | (1, 1) | (1, 3)),
-                    "{before:?} {step:?}"
-                );
+            if let Turn::Steps(steps) = turn {
+                let mut state = StepState::new(&position);
+                for &step in steps {
+                    let before = *state.board();
+                    state = state.after_step(step);
+                    captures += compare_board(&before, step, state.board());
+                    made += 1;
+                    assert_eq!(*states.entry(state.key()).or_insert(state), state);
+                }
+                assert_eq!(position.after_turn_unchecked(turn), state.end());
             }
             position = position.after_turn_unchecked(turn);
-            assert_eq!(position, state.end());
+            let anew = Position::new(rebuilt(position.board()), position.side()).unwrap();
+            assert_eq!((anew, anew.key()), (position, position.key()));
+            assert_eq!(
+                *positions.entry(position.key()).or_insert(position),
+                position
+            );
         }
         assert_eq!(position, *game.position());
-        let anew = Position::new(rebuilt(position.board()), position.side()).unwrap();
-        assert_eq!(anew.key(), position.key());
     }
-    assert!(captures > 50, "{captures}");
+    (captures, made)
+}
+
+/// Compares the board after a step with the same board built anew; returns how many pieces the step cost.
+fn compare_board(before: &Board, step: Step, after: &Board) -> u32 {
+    let anew = rebuilt(after);
+    assert_eq!(*after, anew);
+    assert_eq!(after.key(), anew.key());
+    assert!(after.difference(&anew).is_empty());
+    let changed = before.difference(after).count();
+    let lost = before.occupied().count() - after.occupied().count();
+    // The piece leaves one square; it comes to another or is lost; or a third piece is.
+    assert!(
+        matches!((lost, changed), (0, 2) | (1, 1) | (1, 3)),
+        "{before:?} {step:?}"
+    );
+    lost
+}
+
+#[test]
+fn incremental_keys_are_those_from_scratch() {
+    let (captures, steps) = compare_keys(13, 10_000);
+    assert!(captures > 25_000 && steps > 500_000, "{captures} {steps}");
 }
 
 #[test]
