@@ -2,12 +2,14 @@
 //!
 //! It shares no code with the engine. Squares are numbered a1, b1, … h8; a blank is an empty square.
 
-use std::collections::{BTreeSet, HashSet};
+use arrayvec::ArrayVec;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
-/// The letters on the squares from a1 to h8.
-pub(crate) type Letters = [char; 64];
+/// The letters on the squares from a1 to h8, in ASCII.
+pub(crate) type Letters = [u8; 64];
 
-const EMPTY: char = ' ';
+const EMPTY: u8 = b' ';
 /// c3, f3, c6 and f6.
 const TRAPS: [usize; 4] = [18, 21, 42, 45];
 
@@ -26,20 +28,21 @@ fn name(square: usize) -> String {
     )
 }
 
-fn owner(piece: char) -> Side {
-    if piece.is_uppercase() { 'g' } else { 's' }
+fn owner(piece: u8) -> Side {
+    if piece.is_ascii_uppercase() { 'g' } else { 's' }
 }
 
-fn strength(piece: char) -> usize {
-    "rcdhme".find(piece.to_ascii_lowercase()).unwrap()
+fn strength(piece: u8) -> usize {
+    let letter = piece.to_ascii_lowercase();
+    b"rcdhme".iter().position(|&kind| kind == letter).unwrap()
 }
 
-fn is_rabbit(piece: char) -> bool {
-    piece == 'R' || piece == 'r'
+fn is_rabbit(piece: u8) -> bool {
+    piece == b'R' || piece == b'r'
 }
 
 /// The squares beside a square, with the direction of the step to each.
-fn beside(square: usize) -> Vec<(usize, char)> {
+fn beside(square: usize) -> ArrayVec<(usize, char), 4> {
     let (file, rank) = (square as i32 % 8, square as i32 / 8);
     [(0, 1, 'n'), (1, 0, 'e'), (0, -1, 's'), (-1, 0, 'w')]
         .into_iter()
@@ -73,12 +76,12 @@ enum Open {
     /// A piece was pushed off a square, which must be filled.
     Push {
         square: usize,
-        pushed: char,
+        pushed: u8,
     },
     /// An own piece left a square, into which it may pull.
     Pull {
         square: usize,
-        puller: char,
+        puller: u8,
     },
 }
 
@@ -237,11 +240,11 @@ impl Turn {
     /// All boards on which a legal turn can end.
     pub(crate) fn ends(&self, past: &Past) -> BTreeSet<Letters> {
         let mut ends = BTreeSet::new();
-        self.collect_ends(past, &mut ends, &mut HashSet::new());
+        self.collect_ends(past, &mut ends, &mut FxHashSet::default());
         ends
     }
 
-    fn collect_ends(&self, past: &Past, ends: &mut BTreeSet<Letters>, seen: &mut HashSet<Self>) {
+    fn collect_ends(&self, past: &Past, ends: &mut BTreeSet<Letters>, seen: &mut FxHashSet<Self>) {
         if !seen.insert(self.clone()) {
             return;
         }
@@ -259,9 +262,9 @@ pub(crate) fn outcome(letters: &Letters, side: Side, past: &Past) -> Option<(Sid
     let (a, b) = (other(side), side);
     let at_goal = |of: Side| {
         let goal = if of == 'g' { 56..64 } else { 0..8 };
-        letters[goal].contains(&if of == 'g' { 'R' } else { 'r' })
+        letters[goal].contains(&if of == 'g' { b'R' } else { b'r' })
     };
-    let has_rabbits = |of: Side| letters.contains(&if of == 'g' { 'R' } else { 'r' });
+    let has_rabbits = |of: Side| letters.contains(&if of == 'g' { b'R' } else { b'r' });
     if at_goal(a) {
         Some((a, "goal"))
     } else if at_goal(b) {

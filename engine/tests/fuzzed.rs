@@ -1,0 +1,105 @@
+//! The bodies of the fuzz targets on bounded random input.
+
+#[path = "../fuzz/bodies.rs"]
+mod bodies;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Texts that are read by one reader or another.
+const TEXTS: [&str; 14] = [
+    "1g Ra1 Rb1 Rc1 Cd1 Re1 Rf1 Dg1 Rh1 Ra2 Db2 Mc2 Cd2 Ee2 Hf2 Hg2 Rh2\n\
+     1s ed7 mg7 he7 df7 ce8 hb7 dc7 cd8 ra7 rh7 ra8 rb8 rc8 rf8 rg8 rh8\n2g Ee2n Ee3n Ee4n\n",
+    "g [r                                  Er                          R]\n2g re4n Ed4e\n2s ra8s\n",
+    "7s\n +-----------------+\n8| r   r r   r   r |\n7| m   h     e   c |\n6|   r x r   x r   |\n\
+     5| h   d     c   d |\n4| E   H         M |\n3|   R x   R H R   |\n2| D   C     C   D |\n\
+     1| R   R R   R   R |\n +-----------------+\n   a b c d e f g h\n",
+    "s [r rr r rm h  e c r r  r h d  c dE H    M R  RHR D C  C DR RR R R]",
+    "Ra1 Rb1 Rc1 Cd1 Re1 Rf1 Dg1 Rh1 Ra2 Db2 Mc2 Cd2 Ee2 Hf2 Hg2 Rh2",
+    "ed7 mg7 he7 df7 ce8 hb7 dc7 cd8 ra7 rh7 ra8 rb8 rc8 rf8 rg8 rh8",
+    "Ee5n Ee6s he7s",
+    "ed7s ra7ss rb6s",
+    "d2n d3n e4s",
+    "RHCEMCHR/RRRDDRRR",
+    "12s",
+    r#"{"start":"g [r                                  Er                          R]","steps_used":0,"pending":"nothing",
+     "board":"[r                                  Er                          R]"}"#,
+    r#"{"123": 2}"#,
+    "elephant",
+];
+
+/// A text with one of its characters replaced, taken out or doubled.
+fn damaged(text: String) -> impl Strategy<Value = String> {
+    let letters: Vec<char> = text.chars().collect();
+    (0..letters.len(), any::<char>(), "[ A-Za-z0-9\n]", 0..4).prop_map(
+        move |(index, wild, near, kind)| {
+            let mut letters = letters.clone();
+            match kind {
+                0 => letters[index] = wild,
+                1 => letters[index] = near.chars().next().unwrap_or(' '),
+                2 => {
+                    letters.remove(index);
+                }
+                _ => letters.insert(index, letters[index]),
+            }
+            letters.into_iter().collect()
+        },
+    )
+}
+
+fn texts() -> Vec<String> {
+    let cases = include_str!("data/oracle/cases_public.jsonl").lines();
+    let texts = TEXTS.into_iter().chain(cases.take(25));
+    texts.map(str::to_owned).collect()
+}
+
+#[test]
+fn undamaged_texts_pass() {
+    for text in texts() {
+        bodies::notation(text.as_bytes());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1_000,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(51),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn any_text(text in any::<String>()) {
+        bodies::notation(text.as_bytes());
+    }
+
+    #[test]
+    fn any_words(text in "([gs1-9]{0,2} )?([RCDHMErcdhmex][a-i][0-9][neswx]{0,3}[ \n]?){0,18}") {
+        bodies::notation(text.as_bytes());
+    }
+
+    #[test]
+    fn damaged_texts(text in proptest::sample::select(texts()).prop_flat_map(damaged)) {
+        bodies::notation(text.as_bytes());
+    }
+
+    #[test]
+    fn any_board(bytes in vec(any::<u8>(), 0..200)) {
+        bodies::positions(&bytes);
+    }
+
+    #[test]
+    fn few_pieces(bytes in vec(any::<u8>(), 0..40)) {
+        bodies::positions(&bytes);
+    }
+
+    #[test]
+    fn any_game(bytes in vec(any::<u8>(), 0..150)) {
+        bodies::records(&bytes);
+    }
+
+    #[test]
+    fn any_turn(bytes in vec(any::<u8>(), 0..120)) {
+        bodies::generator(&bytes);
+    }
+}
