@@ -36,7 +36,7 @@ impl Step {
 
 impl std::fmt::Debug for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
+        write!(f, "{}{}", self.from, self.direction.letter())
     }
 }
 
