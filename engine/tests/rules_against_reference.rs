@@ -231,7 +231,7 @@ fn random_games_with_repetition_agree() {
 }
 
 #[test]
-#[ignore = "many minutes: twenty times the positions of the other test, most with all their turns, and more games"]
+#[ignore = "minutes: twenty times the positions of the other test, most with all their turns, and more games"]
 fn many_random_positions_and_games_agree() {
     for seed in 100..120 {
         println!("{:?}", compare_positions(seed, 1_000, 5_000));
