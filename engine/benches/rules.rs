@@ -3,6 +3,7 @@
 //! Each bench asserts what it counts. Time is the processor time of the one thread that works: what else the machine does meanwhile
 //! is no part of it. The last lines are a table of the rates and what they are to ours.
 
+mod goals;
 mod peers;
 
 use criterion::measurement::WallTime;
@@ -22,7 +23,7 @@ const STEPS_EVERY: usize = 10;
 /// How many steps can be made in them, order by order, as independent of the rules' shortcuts as a number can be.
 const STEPS: u64 = 6_478_631;
 
-/// A row of the table at the end.
+/// A row of the table at the end: ours first, then the peers that count the same.
 struct Row {
     name: &'static str,
     /// What is counted.
@@ -44,6 +45,8 @@ fn main() {
         .collect();
     let mut table = distinct_turns(&mut criterion, &positions);
     table.extend(steps(&mut criterion, &positions));
+    let positions: Vec<Position> = positions.iter().map(|&(position, _)| position).collect();
+    table.extend(goals::goals(&mut criterion, &positions));
     criterion.final_summary();
     print(&table);
 }
@@ -64,7 +67,14 @@ fn distinct_turns(criterion: &mut Criterion, positions: &[(Position, u64)]) -> V
         assert_eq!(found as u64, *turns, "{position}");
     };
     let mut rows = Vec::new();
-    rows.extend(rate(&mut group, "engine", "turns", total, positions, ours));
+    rows.extend(rate(
+        &mut group,
+        "distinct turns",
+        "turns",
+        total,
+        positions,
+        ours,
+    ));
 
     let mut met = FxHashSet::default();
     let read: Vec<(arimaa_engine_step::GameState, u64)> = read_all(positions);
@@ -122,7 +132,7 @@ fn steps(criterion: &mut Criterion, positions: &[(Position, u64)]) -> Option<Row
         let steps = states.iter().map(|state| make_steps(black_box(state)));
         assert_eq!(steps.sum::<u64>(), STEPS);
     };
-    let row = rate(&mut group, "engine, steps", "steps", STEPS, &[states], all);
+    let row = rate(&mut group, "steps made", "steps", STEPS, &[states], all);
     group.finish();
     row
 }
@@ -176,15 +186,19 @@ fn processor_time() -> Duration {
 }
 
 fn print(table: &[Row]) {
-    println!("{:<26} {:>10}          ours is", "", "million/s");
+    println!("{:<26} {:>10}", "", "million/s");
     for row in table {
-        let ours = table.iter().find(|ours| ours.unit == row.unit);
-        let ratio = ours.map_or(1.0, |ours| ours.rate / row.rate);
-        println!(
-            "{:<26} {:>10.2} {:<8} {ratio:>6.1} times",
+        let ours = table.iter().find(|ours| ours.unit == "turns");
+        let ratio = match ours.filter(|ours| row.unit == ours.unit && row.name != ours.name) {
+            Some(ours) => format!("ours is {:.1} times that", ours.rate / row.rate),
+            None => String::new(),
+        };
+        let line = format!(
+            "{:<26} {:>10.2} {:<10} {ratio}",
             row.name,
             row.rate / 1e6,
             row.unit
         );
+        println!("{}", line.trim_end());
     }
 }
