@@ -1,6 +1,6 @@
 //! Tests of the search for a turn.
 
-use super::super::Uniform;
+use super::super::{Noise, Uniform};
 use super::*;
 use crate::config::SearchConfig;
 use crate::rules::{Board, Game, Piece, Side, Square, Turn};
@@ -90,6 +90,32 @@ fn check_targets(decision: &Decision, position: &Position, history: &History) {
     }
     assert!(targets.next().is_none());
     assert!((0.0..=1.0).contains(&decision.value));
+}
+
+/// Where all values are equal the improved policy is the evaluator's, and not the noisy one that the search went by; the visits
+/// follow the noise.
+#[test]
+fn noise_gets_into_the_visits_and_not_into_the_improved_policy() {
+    let game = Game::new();
+    let noise = Noise {
+        share: 1.0,
+        concentration: 1.0,
+    };
+    let targets = |policy_target| {
+        let options = SearchOptions {
+            noise: Some(noise),
+            policy_target,
+            ..options(40)
+        };
+        decide(game.position(), options, 3).targets
+    };
+    let even = |target: &StateTarget| {
+        let share = 1.0 / target.policy.len() as f32;
+        target.policy.iter().all(|&p| (p - share).abs() < 1e-5)
+    };
+    let improved = targets(PolicyTarget::Improved { value_scale: 10.0 });
+    assert!(!improved.is_empty() && improved.iter().all(even));
+    assert!(!targets(PolicyTarget::Visits).iter().all(even));
 }
 
 /// The winner at the end of a decided turn.
