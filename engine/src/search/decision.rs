@@ -10,7 +10,7 @@ pub struct StateTarget {
     pub step: u8,
     /// Simulations that went on from the state; of a proven one, all of the turn.
     pub visits: u32,
-    /// Whether the target is a step of a proven win, and no share of visits.
+    /// Whether the target is a step of a proven win, and nothing that the search weighed.
     pub proven: bool,
     /// What the policy should be over all legal actions, in the order of [`crate::rules::ActionSet::in_index_order`]; it sums to 1.
     pub policy: Vec<f32>,
