@@ -162,7 +162,7 @@ pub(crate) fn save(
     };
     let bytes = to_file(&mut header, &contents).map_err(fault)?;
     write_file(&path, &bytes)?;
-    prune(folder, config.train.keep_checkpoints)?;
+    prune(folder, &path, config.train.keep_checkpoints)?;
     Ok(path)
 }
 
@@ -206,9 +206,13 @@ impl CheckpointHeader {
     }
 }
 
-/// Removes all but the newest checkpoints.
-fn prune(folder: &Path, keep: u32) -> Result<(), TrainError> {
-    let paths = list(folder)?;
+/// Removes all but the newest checkpoints up to the one just written. Those of later steps could not be read when the training
+/// began anew: they must not push it out, and go once it has come as far.
+fn prune(folder: &Path, written: &Path, keep: u32) -> Result<(), TrainError> {
+    let mut paths = list(folder)?;
+    if let Some(place) = paths.iter().position(|path| path == written) {
+        paths.truncate(place + 1);
+    }
     for path in &paths[..paths.len().saturating_sub(keep as usize)] {
         std::fs::remove_file(path).map_err(|error| TrainError::Io {
             what: "remove",
@@ -503,6 +507,18 @@ mod tests {
             ]
         );
         assert!(folder.path().join("notes.txt").exists());
+        // Later ones that could not be read don't push out what is written now.
+        let written = save(
+            folder.path(),
+            &network,
+            &network,
+            &optimizer,
+            &config,
+            &state(2, 50),
+        )
+        .unwrap();
+        assert!(written.exists());
+        assert_eq!(list(folder.path()).unwrap().len(), 3);
     }
 
     #[test]
