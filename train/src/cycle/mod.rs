@@ -148,6 +148,11 @@ fn begin_or_go_on(
         begin_run(run, config, seed)?;
         return Ok(seed);
     }
+    if !run.config().exists() {
+        // A first network that was brought along, or a run whose beginning was killed. The other program must not take its own
+        // defaults for the run's configuration.
+        write_file(&run.config(), config.to_toml().as_bytes())?;
+    }
     let saved = run_seed(run)?;
     match seed {
         Some(given) if given != saved => Err(TrainError::OtherSeed {
@@ -371,6 +376,20 @@ impl Cycle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_without_its_configuration_gets_the_given_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        let mut config = Config::default();
+        (config.network.blocks, config.network.channels) = (1, 8);
+        assert_eq!(begin_or_go_on(&run, &config, Some(7)).unwrap(), 7);
+        let network = std::fs::read(run.network(0)).unwrap();
+        std::fs::remove_file(run.config()).unwrap();
+        assert_eq!(begin_or_go_on(&run, &config, None).unwrap(), 7);
+        assert_eq!(Config::load(&run.config()).unwrap(), config);
+        assert_eq!(std::fs::read(run.network(0)).unwrap(), network);
+    }
 
     #[test]
     fn the_first_key_that_differs_is_named_with_both_values() {
