@@ -249,3 +249,46 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert!(output.status.success());
 }
+
+/// Runs the program with nobody to read what it writes; returns its exit code.
+#[cfg(unix)]
+fn perft_unread(arguments: &[&str]) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    std::process::Command::new(env!("CARGO_BIN_EXE_perft"))
+        .args(arguments)
+        .stdout(writer)
+        .stderr(Stdio::null())
+        .status()
+        .unwrap()
+        .code()
+}
+
+#[cfg(unix)]
+#[test]
+fn differences_are_told_by_the_exit_code_even_when_nobody_reads() {
+    let different = file(&LINE.replace("\"distinct_turns\": 4", "\"distinct_turns\": 5"));
+    let different = different.path().to_str().unwrap();
+    assert_eq!(perft_unread(&["--check", POSITIONS]), Some(0));
+    assert_eq!(perft_unread(&["--check", different]), Some(1));
+    let cases = std::fs::read_to_string(CASES).unwrap();
+    let wrong = file(&format!("{cases}{{\n"));
+    assert_eq!(perft_unread(&["--cases", CASES]), Some(0));
+    assert_eq!(
+        perft_unread(&["--cases", wrong.path().to_str().unwrap()]),
+        Some(1)
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_line_ends_does_not_fill_the_memory() {
+    for mode in ["--positions", "--check", "--cases"] {
+        let (code, out, messages) = perft(&[mode, "/dev/zero"]);
+        assert_eq!((code, out.as_str()), (Some(1), ""));
+        assert!(
+            messages.contains("/dev/zero:1: the line is longer"),
+            "{messages}"
+        );
+    }
+}

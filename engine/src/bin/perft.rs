@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -62,9 +62,19 @@ struct Mode {
     cases: Option<PathBuf>,
 }
 
+impl Mode {
+    /// Whether the exit code is an answer, for which all of the file is read whether or not anyone reads the output.
+    fn judges(&self) -> bool {
+        self.check.is_some() || self.cases.is_some()
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(Output {
+        to: io::stdout().lock(),
+        goes_on_alone: arguments.mode.judges(),
+    });
     let agreed = run(&arguments, &mut out).and_then(|agreed| {
         out.flush()?;
         Ok(agreed)
@@ -87,6 +97,36 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Where the output goes.
+struct Output<W> {
+    to: W,
+    /// Whether what is written when its reader has gone goes nowhere, instead of failing.
+    goes_on_alone: bool,
+}
+
+impl<W: Write> Output<W> {
+    fn forgive<T>(&self, result: io::Result<T>, instead: T) -> io::Result<T> {
+        match result {
+            Err(error) if self.goes_on_alone && error.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(instead)
+            }
+            result => result,
+        }
+    }
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes);
+        self.forgive(written, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.to.flush();
+        self.forgive(flushed, ())
+    }
 }
 
 /// Does what the arguments ask for; says whether everything agreed.
@@ -266,6 +306,22 @@ fn write_json(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
+/// No line of a file has more bytes; a file without line ends can't fill the memory.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Reads the next line of a file; `None` at the end.
+fn next_line(file: &mut impl BufRead) -> Option<io::Result<String>> {
+    let mut line = String::new();
+    match file.take(LONGEST_LINE + 1).read_line(&mut line) {
+        Ok(0) => None,
+        Ok(bytes) if bytes as u64 > LONGEST_LINE => Some(Err(io::Error::other(format!(
+            "the line is longer than {LONGEST_LINE} bytes"
+        )))),
+        Ok(_) => Some(Ok(line)),
+        Err(error) => Some(Err(error)),
+    }
+}
+
 /// Reads a file of JSON lines, works on them in parallel, and hands the results over in the order of the lines. Errors name
 /// the file and the line; blank lines don't matter.
 fn for_each_line<I, O>(
@@ -278,7 +334,8 @@ where
     O: Send,
 {
     let file = File::open(path).with_context(|| path.display().to_string())?;
-    let mut lines = BufReader::new(file).lines().enumerate();
+    let mut file = BufReader::new(file);
+    let mut lines = std::iter::from_fn(|| next_line(&mut file)).enumerate();
     let batch = 16 * rayon::current_num_threads();
     loop {
         let lines: Vec<(usize, io::Result<String>)> = lines.by_ref().take(batch).collect();
