@@ -4,7 +4,7 @@ mod boards;
 
 use boards::{random_game, random_position};
 use engine::rules::{
-    Action, ActionSet, Board, History, Position, Side, Step, StepState, Turn, distinct_turns,
+    Action, ActionSet, Board, History, Phase, Position, Side, Step, StepState, Turn, distinct_turns,
 };
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -205,4 +205,33 @@ fn history_counts_and_forgets() {
     history.pop(&position);
     history.pop(&position);
     assert_eq!(history, History::default());
+}
+
+#[test]
+fn keys_tell_apart_what_is_pending() {
+    let start: Position = "g [rr                              E  M    r  r            RR      ]"
+        .parse()
+        .unwrap();
+    let after = |steps: [&str; 2]| {
+        steps.iter().fold(StepState::new(&start), |state, step| {
+            state.after_step(step.parse().unwrap())
+        })
+    };
+    // The same steps in both orders: either the elephant or the camel can pull now.
+    let (camel_last, elephant_last) = (after(["a4n", "d4n"]), after(["d4n", "a4n"]));
+    assert_eq!(camel_last.board(), elephant_last.board());
+    assert_ne!(camel_last.pending(), elephant_last.pending());
+    assert_ne!(camel_last.key(), elephant_last.key());
+}
+
+#[test]
+fn silver_sets_up_only_behind_a_whole_gold_setup() {
+    let phase = |gold| {
+        Position::new(boards::board(gold), Side::Silver)
+            .unwrap()
+            .phase()
+    };
+    let setup = "Ra1 Rb1 Rc1 Dd1 De1 Rf1 Rg1 Rh1 Ra2 Hb2 Cc2 Md2 Ee2 Cf2 Hg2 Rh2";
+    assert_eq!(phase(setup), Phase::Setup);
+    assert_eq!(phase("Ra1 Ee4"), Phase::Play);
 }
