@@ -255,12 +255,10 @@ impl TurnGraph {
             for direction in directions_into(from, empty) {
                 let push = Step::new(from, direction);
                 let mut between = board;
-                // What is pushed is too weak to freeze a pusher, but a piece that a trap takes then may have frozen one.
-                let pushers = match between.step(from, from.beside(direction)) {
-                    Some(_) => strong & !between.frozen(side),
-                    None => strong & able,
-                };
-                for direction in directions_into(from, pushers) {
+                between.step(from, from.beside(direction));
+                // Who is frozen stays so: what is pushed is too weak to freeze a pusher, and what a trap takes then is that
+                // piece or stands beside `from`, so that no pusher, which stands there too, is next to it.
+                for direction in directions_into(from, strong & able) {
                     let pusher = from.beside(direction);
                     let mut after = between;
                     after.step(pusher, from);
