@@ -103,7 +103,9 @@ impl Position {
     }
 
     /// A position of play on any board: neither the numbers of pieces nor unsupported pieces on traps are checked. For boards
-    /// that come from elsewhere and only serve to ask what the rules say of them.
+    /// that come from elsewhere and only serve to ask what the rules say of them. (A step makes only the trap act that it
+    /// concerns; what stands unsupported on another stays there. What is said of turns and goals holds for boards without such
+    /// pieces.)
     pub fn in_play(board: Board, side: Side) -> Self {
         Self::from_parts(board, side, Phase::Play)
     }

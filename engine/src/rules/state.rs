@@ -136,8 +136,8 @@ impl StepState {
     #[inline]
     pub fn steps_left(&self) -> u8 {
         match self.phase {
-            Phase::Setup => SETUP_ORDER.len() as u8 - self.used,
-            Phase::Play => TURN_STEPS - self.used,
+            Phase::Setup => (SETUP_ORDER.len() as u8).saturating_sub(self.used),
+            Phase::Play => TURN_STEPS.saturating_sub(self.used),
         }
     }
 
