@@ -267,8 +267,12 @@ impl Totals {
         let seconds = elapsed.as_secs_f64().max(1e-3);
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let evaluations = counts.evaluations.load(Relaxed);
+        let stopped = match self.unfinished {
+            0 => String::new(),
+            games => format!(", {games} unfinished"),
+        };
         format!(
-            "{:.0} turns/s, {:.0} evaluations/s in batches of {:.0}, {:.0} turns a game, Gold wins {:.0}%",
+            "{:.0} turns/s, {:.0} evaluations/s in batches of {:.0}, {:.0} turns a game, Gold wins {:.0}%{stopped}",
             counts.turns.load(Relaxed) as f64 / seconds,
             evaluations as f64 / seconds,
             share(evaluations, counts.batches.load(Relaxed)),
