@@ -37,11 +37,10 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
     Ok(())
 }
 
-/// Makes the first network and then the configuration, if it isn't there: a run may begin with games of `uniform`.
+/// Makes the configuration, if it isn't there (a run may begin with games of `uniform`), and then the first network: whoever is
+/// stopped between the two can begin again, and a network that is there is never replaced.
 pub(crate) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Result<(), TrainError> {
-    // A first network without a configuration is what is left of an `init` that was stopped.
-    let newest = run.list_networks()?.pop().map(|(generation, _)| generation);
-    if newest.is_some_and(|generation| generation > 0 || run.config().exists()) {
+    if !run.list_networks()?.is_empty() {
         return Err(TrainError::RunExists {
             path: run.root().to_owned(),
         });
@@ -56,8 +55,10 @@ pub(crate) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Resul
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     make_folder(&run.networks())?;
+    if !run.config().exists() {
+        write_file(&run.config(), config.to_toml().as_bytes())?;
+    }
     network.save(&run.network(0), &origin)?;
-    write_file(&run.config(), config.to_toml().as_bytes())?;
     say(&format!(
         "new run {}: a random network of {} blocks and {} channels, {} parameters: {}",
         run.root().display(),
