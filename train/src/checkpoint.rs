@@ -6,7 +6,7 @@
 
 use crate::data::Cursor;
 use crate::error::TrainError;
-use crate::loss::Losses;
+use crate::loss::LossSums;
 use crate::optimizer::AdamW;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
@@ -52,10 +52,10 @@ pub(crate) struct TrainingState {
     pub(crate) new_rows: u64,
     /// The identity of the network that this generation was begun with.
     pub(crate) parent: String,
-    /// The sums of the losses of this generation's steps.
-    pub(crate) sums: Losses,
+    /// The losses of this generation's steps.
+    pub(crate) sums: LossSums,
     /// The losses on validation rows before the first step.
-    pub(crate) validation_before: Option<Losses>,
+    pub(crate) validation_before: LossSums,
 }
 
 /// What a checkpoint says beside its tensors.
@@ -118,11 +118,13 @@ fn age(name: &str) -> Option<(u32, u64)> {
     Some((generation.parse().ok()?, step.parse().ok()?))
 }
 
-/// The newest checkpoint that is whole; those that are not are named on standard error.
+/// The newest checkpoint that is whole; those that are not are named on standard error. One of another version is an error:
+/// without it all games would seem new.
 pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
     for path in list(folder)?.iter().rev() {
         match Checkpoint::load(path) {
             Ok(checkpoint) => return Ok(Some(checkpoint)),
+            Err(error @ TrainError::CheckpointVersion { .. }) => return Err(error),
             Err(error) => say(&format!("{error}; looking for the one before it")),
         }
     }
@@ -250,7 +252,7 @@ impl Checkpoint {
             .metadata()
             .as_ref()
             .and_then(|entries| entries.get(FORMAT));
-        let header = parse_header(header.map_or("", String::as_str)).map_err(fault)?;
+        let header = parse_header(path, header.map_or("", String::as_str))?;
         let contents =
             SafeTensors::deserialize(&bytes).map_err(|error| fault(error.to_string()))?;
         let mut tensors: Vec<_> = contents.iter().collect();
@@ -324,22 +326,30 @@ impl Checkpoint {
     }
 }
 
-fn parse_header(text: &str) -> Result<CheckpointHeader, String> {
+fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError> {
+    let fault = |reason: String| TrainError::Checkpoint {
+        path: path.to_owned(),
+        reason,
+    };
     if text.is_empty() {
-        return Err(format!("it has no metadata `{FORMAT}`"));
+        return Err(fault(format!("it has no metadata `{FORMAT}`")));
     }
-    let versions: Versions = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let versions: Versions =
+        serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     for (what, found, known) in [
         ("format", versions.format, FORMAT_VERSION),
         ("encoding", versions.encoding, ENCODING_VERSION),
     ] {
         if found != known {
-            return Err(format!(
-                "{what} version {found}, but this program knows version {known}"
-            ));
+            return Err(TrainError::CheckpointVersion {
+                path: path.to_owned(),
+                what,
+                found,
+                known,
+            });
         }
     }
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    serde_json::from_str(text).map_err(|error| fault(error.to_string()))
 }
 
 /// All tensors of a training with their names in the file; they share their storage with the training's.
@@ -385,8 +395,16 @@ fn bytes_of(tensor: &Tensor) -> Result<Vec<u8>, TrainError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loss::Losses;
 
     fn state(generation: u32, step: u64) -> TrainingState {
+        // Numbers that come back wrong where floats are read carelessly.
+        let losses = Losses {
+            policy: 0.1 + 0.2,
+            value: 1.0 / 3.0,
+        };
+        let mut sums = LossSums::default();
+        sums.add(losses, losses);
         TrainingState {
             generation,
             seed: 3,
@@ -403,12 +421,8 @@ mod tests {
             new_games: 5,
             new_rows: 6,
             parent: "x".into(),
-            // Numbers that come back wrong where floats are read carelessly.
-            sums: Losses {
-                policy: 0.1 + 0.2,
-                value: 1.0 / 3.0,
-            },
-            validation_before: None,
+            sums,
+            validation_before: LossSums::default(),
         }
     }
 
@@ -519,6 +533,39 @@ mod tests {
         .unwrap();
         assert!(written.exists());
         assert_eq!(list(folder.path()).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn another_version_is_an_error_and_not_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let (network, optimizer) = network(1);
+        let save = |step| {
+            let config = Config::default();
+            let state = state(1, step);
+            save(
+                folder.path(),
+                &network,
+                &network,
+                &optimizer,
+                &config,
+                &state,
+            )
+            .unwrap()
+        };
+        save(1);
+        let path = save(2);
+        let bytes = std::fs::read(&path).unwrap();
+        let text = format!("\\\"format\\\":{FORMAT_VERSION}").into_bytes();
+        let at = bytes.windows(text.len()).position(|part| part == text);
+        let mut other = bytes;
+        other[at.unwrap() + text.len() - 1] = b'9';
+        std::fs::write(&path, &other).unwrap();
+        let message = newest(folder.path()).unwrap_err().to_string();
+        assert!(
+            message
+                .contains("00001-0000000002.safetensors: format version 9, but this program knows"),
+            "{message}"
+        );
     }
 
     #[test]

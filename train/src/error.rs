@@ -149,6 +149,22 @@ pub(crate) enum TrainError {
         /// The newest generation.
         generation: u32,
     },
+    /// A checkpoint is of another version of the program.
+    #[error(
+        "{}: {what} version {found}, but this program knows version {known}: go on with the program that wrote it, or move the \
+         checkpoints away to begin with a new optimizer",
+        path.display()
+    )]
+    CheckpointVersion {
+        /// The file.
+        path: PathBuf,
+        /// What has the version.
+        what: &'static str,
+        /// The file's version.
+        found: u32,
+        /// This program's version.
+        known: u32,
+    },
     /// A checkpoint can't be used.
     #[error("{}: this is no checkpoint, or a broken one: {reason}", path.display())]
     Checkpoint {

@@ -10,7 +10,7 @@
 
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
-use crate::loss::{Losses, losses};
+use crate::loss::{LossSums, Losses, losses};
 use engine::network::{Network, NetworkError};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -106,14 +106,14 @@ impl GradientCrew {
         Ok(sum(parts)?)
     }
 
-    /// The mean losses on rows that are only measured with; none without rows. The network stays as it is.
+    /// The losses on rows that are only measured with. The network stays as it is.
     pub(crate) fn measure(
         &self,
         network: &Network,
         rows: &[TrainingRow],
-    ) -> Result<Option<Losses>, TrainError> {
+    ) -> Result<LossSums, TrainError> {
         let chunks: Vec<&[TrainingRow]> = rows.chunks(EVALUATION_ROWS).collect();
-        let sums = match &self.pool {
+        let sums: Vec<LossSums> = match &self.pool {
             None => chunks
                 .iter()
                 .map(|rows| weighted_losses(network, rows))
@@ -139,35 +139,21 @@ impl GradientCrew {
                     .collect()
             }
         };
-        let total = |number: fn(&(Losses, Losses)) -> f64| sums.iter().map(number).sum::<f64>();
-        let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
-        let policy_weight = total(|(_, weights)| weights.policy);
-        Ok((policy_weight > 0.0).then(|| Losses {
-            policy: mean(total(|(losses, _)| losses.policy), policy_weight),
-            value: mean(
-                total(|(losses, _)| losses.value),
-                total(|(_, weights)| weights.value),
-            ),
-        }))
+        let mut total = LossSums::default();
+        sums.into_iter().for_each(|part| total.append(part));
+        Ok(total)
     }
 }
 
-/// The losses of rows times their weights, and these weights.
-fn weighted_losses(
-    network: &Network,
-    rows: &[TrainingRow],
-) -> Result<(Losses, Losses), NetworkError> {
+/// The losses of rows.
+fn weighted_losses(network: &Network, rows: &[TrainingRow]) -> Result<LossSums, NetworkError> {
     let _no_grad = no_grad_guard();
     let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
     let tensors = batch.to_device(network.device())?;
     let outputs = network.forward_eval(&tensors.planes)?;
-    let losses = losses(&outputs, &tensors)?.to_numbers()?;
-    let weights = batch.weights();
-    let sums = Losses {
-        policy: losses.policy * weights.policy,
-        value: losses.value * weights.value,
-    };
-    Ok((sums, weights))
+    let mut sums = LossSums::default();
+    sums.add(losses(&outputs, &tensors)?.to_numbers()?, batch.weights());
+    Ok(sums)
 }
 
 fn split(batch: &Batch) -> Vec<Slice> {

@@ -30,6 +30,48 @@ pub(crate) struct Losses {
     pub(crate) value: f64,
 }
 
+/// What mean losses over many rows are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct LossSums {
+    /// The losses of batches, each times the batch's weights.
+    losses: Losses,
+    /// The weights.
+    weights: Losses,
+}
+
+impl LossSums {
+    /// Adds a batch's mean losses, with the sums of its weights.
+    pub(crate) fn add(&mut self, losses: Losses, weights: Losses) {
+        self.losses.policy += losses.policy * weights.policy;
+        self.losses.value += losses.value * weights.value;
+        self.weights.policy += weights.policy;
+        self.weights.value += weights.value;
+    }
+
+    /// Adds what others have added up.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.losses.policy += other.losses.policy;
+        self.losses.value += other.losses.value;
+        self.weights.policy += other.weights.policy;
+        self.weights.value += other.weights.value;
+    }
+
+    /// The policy's mean loss; none where nothing weighs anything.
+    pub(crate) fn policy(&self) -> Option<f64> {
+        (self.weights.policy > 0.0).then(|| self.losses.policy / self.weights.policy)
+    }
+
+    /// The value's mean loss; none where no game has a result.
+    pub(crate) fn value(&self) -> Option<f64> {
+        (self.weights.value > 0.0).then(|| self.losses.value / self.weights.value)
+    }
+}
+
+/// A loss with so many digits, or a dash for none.
+pub(crate) fn in_digits(loss: Option<f64>, digits: usize) -> String {
+    loss.map_or_else(|| "-".into(), |loss| format!("{loss:.digits$}"))
+}
+
 /// The losses of a network's outputs.
 pub(crate) fn losses(outputs: &Outputs, batch: &BatchTensors) -> Result<LossTensors, TchError> {
     let illegal = batch.legal.f_logical_not()?;
@@ -141,6 +183,23 @@ mod tests {
             };
             close(slope.into(), expected);
         }
+    }
+
+    #[test]
+    fn means_are_by_weight_and_none_where_nothing_weighs() {
+        let losses = |policy, value| Losses { policy, value };
+        let mut sums = LossSums::default();
+        assert_eq!((sums.policy(), sums.value()), (None, None));
+        sums.add(losses(3.0, 0.0), losses(1.0, 0.0));
+        assert_eq!((sums.policy(), sums.value()), (Some(3.0), None));
+        let mut others = LossSums::default();
+        others.add(losses(5.0, 0.5), losses(3.0, 2.0));
+        sums.append(others);
+        assert_eq!((sums.policy(), sums.value()), (Some(4.5), Some(0.5)));
+        assert_eq!(
+            (in_digits(sums.policy(), 2), in_digits(None, 2)),
+            ("4.50".into(), "-".into())
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Means over some steps, for the log and the progress line.
 
+use crate::loss::{LossSums, in_digits};
 use crate::metrics::StepMeasurements;
 use crate::trainer::StepReport;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ pub(crate) struct Meter {
     begun: Instant,
     steps: u64,
     waited: Duration,
+    losses: LossSums,
     sums: StepMeasurements,
     /// What the last line said, which is shown until the next.
     last: Option<StepMeasurements>,
@@ -24,6 +26,7 @@ impl Meter {
             begun: Instant::now(),
             steps: 0,
             waited: Duration::ZERO,
+            losses: LossSums::default(),
             sums: StepMeasurements::default(),
             last: None,
         }
@@ -33,8 +36,7 @@ impl Meter {
     pub(crate) fn add(&mut self, report: &StepReport, waited: Duration) {
         self.steps += 1;
         self.waited += waited;
-        self.sums.policy_loss += report.losses.policy;
-        self.sums.value_loss += report.losses.value;
+        self.losses.add(report.losses, report.weights);
         self.sums.gradient_norm += report.gradient_norm;
         self.sums.learning_rate = report.learning_rate;
     }
@@ -56,8 +58,8 @@ impl Meter {
         let steps = self.steps.max(1) as f64;
         let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
         StepMeasurements {
-            policy_loss: self.sums.policy_loss / steps,
-            value_loss: self.sums.value_loss / steps,
+            policy_loss: self.losses.policy(),
+            value_loss: self.losses.value(),
             gradient_norm: self.sums.gradient_norm / steps,
             learning_rate: self.sums.learning_rate,
             rows_per_second: self.steps as f64 * f64::from(self.batch_size) / seconds,
@@ -70,8 +72,11 @@ impl Meter {
     pub(crate) fn message(&self) -> String {
         let means = self.last.unwrap_or_else(|| self.means());
         format!(
-            "{:.0} rows/s, policy loss {:.3}, value loss {:.3}, learning rate {:.1e}",
-            means.rows_per_second, means.policy_loss, means.value_loss, means.learning_rate
+            "{:.0} rows/s, policy loss {}, value loss {}, learning rate {:.1e}",
+            means.rows_per_second,
+            in_digits(means.policy_loss, 3),
+            in_digits(means.value_loss, 3),
+            means.learning_rate
         )
     }
 }
@@ -86,6 +91,10 @@ mod tests {
         let mut meter = Meter::new(10);
         let report = |policy| StepReport {
             losses: Losses { policy, value: 0.5 },
+            weights: Losses {
+                policy: 10.0,
+                value: 10.0 * (policy - 1.0),
+            },
             gradient_norm: 2.0,
             learning_rate: policy / 10.0,
         };
@@ -95,7 +104,7 @@ mod tests {
         let means = meter.take(3);
         assert_eq!(
             (means.policy_loss, means.value_loss, means.gradient_norm),
-            (1.5, 0.5, 2.0)
+            (Some(1.5), Some(0.5), 2.0)
         );
         assert_eq!((means.learning_rate, means.epoch), (0.2, 3));
         assert!(means.rows_per_second > 0.0);
@@ -105,6 +114,6 @@ mod tests {
             "{}",
             meter.message()
         );
-        assert_eq!(meter.take(0).policy_loss, 7.0);
+        assert_eq!(meter.take(0).policy_loss, Some(7.0));
     }
 }

@@ -35,11 +35,11 @@ pub(crate) struct Line<Measurements> {
 /// Of some steps of the optimizer, `kind` being `train`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct StepMeasurements {
-    /// Means over the steps since the last line.
-    pub(crate) policy_loss: f64,
-    /// Likewise.
-    pub(crate) value_loss: f64,
-    /// Likewise, before clipping.
+    /// The mean since the last line.
+    pub(crate) policy_loss: Option<f64>,
+    /// Likewise; none where no game had a result.
+    pub(crate) value_loss: Option<f64>,
+    /// The mean over the steps since the last line, before clipping.
     pub(crate) gradient_norm: f64,
     /// Of the last step.
     pub(crate) learning_rate: f64,
@@ -55,9 +55,9 @@ pub(crate) struct StepMeasurements {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct ValidationMeasurements {
     /// The policy's cross-entropy.
-    pub(crate) policy_loss: f64,
-    /// The value's.
-    pub(crate) value_loss: f64,
+    pub(crate) policy_loss: Option<f64>,
+    /// The value's; none where no game has a result.
+    pub(crate) value_loss: Option<f64>,
     /// The rows that were measured with.
     pub(crate) rows: usize,
 }
@@ -137,8 +137,8 @@ mod tests {
             generation: 2,
             step,
             measurements: ValidationMeasurements {
-                policy_loss: 1.5,
-                value_loss: 0.5,
+                policy_loss: Some(1.5),
+                value_loss: Some(0.5),
                 rows: 3,
             },
         };

@@ -3,7 +3,7 @@
 use crate::checkpoint::{self, Checkpoint, TrainingState};
 use crate::data::{Cursor, Window, WindowOptions, shard_names};
 use crate::error::TrainError;
-use crate::loss::Losses;
+use crate::loss::LossSums;
 use crate::trainer::Trainer;
 use engine::config::Config;
 use engine::network::{Architecture, Device, Network, NetworkFile};
@@ -150,8 +150,8 @@ fn begin(
         new_games: window.new_games(),
         new_rows: window.new_rows(),
         parent: parent.identity,
-        sums: Losses::default(),
-        validation_before: None,
+        sums: LossSums::default(),
+        validation_before: LossSums::default(),
     };
     Ok(Plan {
         state,

@@ -5,7 +5,7 @@ use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
 use crate::gradients::{GradientCrew, Gradients};
-use crate::loss::Losses;
+use crate::loss::{LossSums, Losses};
 use crate::optimizer::{AdamW, StepSize};
 use engine::config::TrainConfig;
 use engine::network::Network;
@@ -28,6 +28,8 @@ pub(crate) struct Trainer {
 pub(crate) struct StepReport {
     /// The batch's losses before the step.
     pub(crate) losses: Losses,
+    /// The sums of the batch's weights in them.
+    pub(crate) weights: Losses,
     /// The gradients' norm before it was clipped.
     pub(crate) gradient_norm: f64,
     /// The learning rate of the step.
@@ -99,6 +101,7 @@ impl Trainer {
         self.average.take(&self.network, self.step)?;
         Ok(StepReport {
             losses,
+            weights: batch.weights(),
             gradient_norm,
             learning_rate: size.learning_rate,
         })
@@ -131,8 +134,8 @@ impl Trainer {
         }
     }
 
-    /// The average's mean losses on rows that are only measured with; none without rows.
-    pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<Option<Losses>, TrainError> {
+    /// The average's losses on rows that are only measured with.
+    pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<LossSums, TrainError> {
         self.crew.measure(self.average(), rows)
     }
 }
@@ -180,7 +183,7 @@ pub(crate) mod tests {
         let mut trainer = trainer((4, 32), config);
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut order: Vec<&TrainingRow> = rows.iter().collect();
-        let first = trainer.measure(&rows).unwrap().unwrap();
+        let first = trainer.measure(&rows).unwrap().policy().unwrap();
         for _ in 0..80 {
             for _ in 0..5 {
                 order.shuffle(&mut random);
@@ -189,17 +192,17 @@ pub(crate) mod tests {
                     trainer.step(&Batch::new(&batch)).unwrap();
                 }
             }
-            let loss = trainer.measure(&rows).unwrap().unwrap().policy;
+            let loss = trainer.measure(&rows).unwrap().policy().unwrap();
             assert!(
                 loss > entropy - 1e-3,
                 "no loss of {loss} below the entropy, {entropy}"
             );
             if loss < entropy + 0.05 {
-                assert!(first.policy > entropy + 0.5, "there was something to learn");
+                assert!(first > entropy + 0.5, "there was something to learn");
                 return;
             }
         }
-        let loss = trainer.measure(&rows).unwrap().unwrap().policy;
+        let loss = trainer.measure(&rows).unwrap().policy().unwrap();
         panic!("the policy loss is {loss:.3}, the targets' entropy {entropy:.3}");
     }
 
@@ -218,13 +221,14 @@ pub(crate) mod tests {
     fn measuring_gives_the_mean_over_all_rows_and_changes_nothing() {
         let rows = rows(2_500);
         let trainer = trainer((1, 8), TrainConfig::default());
-        let all = trainer.measure(&rows).unwrap().unwrap();
-        assert_eq!(trainer.measure(&rows).unwrap().unwrap(), all);
-        let part = |range| trainer.measure(&rows[range]).unwrap().unwrap();
+        let all = trainer.measure(&rows).unwrap();
+        assert_eq!(trainer.measure(&rows).unwrap(), all);
+        let policy = |rows| trainer.measure(rows).unwrap().policy();
+        let part = |range| policy(&rows[range]).unwrap();
         let (first, second) = (part(0..1_700), part(1_700..2_500));
-        let mean = (1_700.0 * first.policy + 800.0 * second.policy) / 2_500.0;
-        assert!((mean - all.policy).abs() < 1e-5);
-        assert_eq!(trainer.measure(&[]).unwrap(), None);
+        let mean = (1_700.0 * first + 800.0 * second) / 2_500.0;
+        assert!((mean - all.policy().unwrap()).abs() < 1e-5);
+        assert_eq!(policy(&[]), None);
     }
 
     #[test]

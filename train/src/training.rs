@@ -3,7 +3,7 @@
 use crate::checkpoint::{self, TrainingState};
 use crate::data::{Loader, LoaderOptions, TrainingRow, Window};
 use crate::error::TrainError;
-use crate::loss::Losses;
+use crate::loss::{LossSums, in_digits};
 use crate::meter::Meter;
 use crate::metrics::{Line, Metrics, ValidationMeasurements};
 use crate::plan::Plan;
@@ -128,8 +128,7 @@ impl Training<'_> {
             let report = self.trainer.step(&batch)?;
             self.state.step += 1;
             self.state.cursor = cursor;
-            self.state.sums.policy += report.losses.policy;
-            self.state.sums.value += report.losses.value;
+            self.state.sums.add(report.losses, report.weights);
             meter.add(&report, waited);
             let done = self.state.step == self.state.last_step;
             if self.state.step.is_multiple_of(LOG_STEPS) || done {
@@ -179,12 +178,12 @@ impl Training<'_> {
     }
 
     /// The losses on the validation rows, which are logged too.
-    fn measure(&mut self) -> Result<Option<Losses>, TrainError> {
+    fn measure(&mut self) -> Result<LossSums, TrainError> {
         let losses = self.trainer.measure(&self.validation)?;
-        if let Some(losses) = losses {
+        if losses.policy().is_some() {
             let measurements = ValidationMeasurements {
-                policy_loss: losses.policy,
-                value_loss: losses.value,
+                policy_loss: losses.policy(),
+                value_loss: losses.value(),
                 rows: self.validation.len(),
             };
             self.metrics.write(&self.line("validation", measurements))?;
@@ -234,10 +233,14 @@ impl Training<'_> {
     /// Measures and saves the complete network, and makes it the run's newest.
     fn publish(mut self) -> Result<Ending, TrainError> {
         let after = self.measure()?;
-        if let (Some(before), Some(after)) = (self.state.validation_before, after) {
+        let before = self.state.validation_before;
+        if after.policy().is_some() {
             say(&format!(
-                "validation: policy loss {:.3} -> {:.3}, value loss {:.3} -> {:.3}",
-                before.policy, after.policy, before.value, after.value
+                "validation: policy loss {} -> {}, value loss {} -> {}",
+                in_digits(before.policy(), 3),
+                in_digits(after.policy(), 3),
+                in_digits(before.value(), 3),
+                in_digits(after.value(), 3)
             ));
         }
         self.save()?;
@@ -257,11 +260,9 @@ impl Training<'_> {
     }
 
     /// What the network's file says of where it comes from.
-    fn origin(&self, validation: Option<Losses>) -> Origin {
+    fn origin(&self, validation: LossSums) -> Origin {
         let state = &self.state;
         let steps = state.last_step - state.first_step;
-        let mean = |sum: f64| format!("{:.4}", sum / steps.max(1) as f64);
-        let loss = |loss: f64| format!("{loss:.4}");
         let mut origin: Vec<(&str, String)> = vec![
             ("version", env!("CARGO_PKG_VERSION").into()),
             ("generation", state.generation.to_string()),
@@ -273,13 +274,18 @@ impl Training<'_> {
             ("new_rows", state.new_rows.to_string()),
             ("window_games", self.window.games().to_string()),
             ("window_rows", self.window.training_rows().to_string()),
-            ("policy_loss", mean(state.sums.policy)),
-            ("value_loss", mean(state.sums.value)),
         ];
-        if let Some(validation) = validation {
-            origin.push(("validation_policy_loss", loss(validation.policy)));
-            origin.push(("validation_value_loss", loss(validation.value)));
-        }
+        // What was not measured is not there.
+        let losses = [
+            ("policy_loss", state.sums.policy()),
+            ("value_loss", state.sums.value()),
+            ("validation_policy_loss", validation.policy()),
+            ("validation_value_loss", validation.value()),
+        ];
+        let measured = losses
+            .into_iter()
+            .filter_map(|(key, loss)| Some((key, loss?)));
+        origin.extend(measured.map(|(key, loss)| (key, format!("{loss:.4}"))));
         origin
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value))
@@ -292,6 +298,7 @@ mod tests {
     use super::*;
     use crate::commands::begin_run;
     use crate::data::samples::write_games;
+    use engine::network::Network;
     use std::fs;
     use std::path::Path;
 
@@ -321,6 +328,30 @@ mod tests {
 
     fn checkpoints(run: &RunDirectory) -> Vec<PathBuf> {
         checkpoint::list(&run.checkpoints()).unwrap()
+    }
+
+    #[test]
+    fn the_average_is_published_and_not_the_last_step() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, config) = new_run(folder.path());
+        train_to_end(&run, &config, Some(6));
+        let published = Network::load(&run.network(1)).unwrap().network;
+        let newest = fs::read(checkpoints(&run).pop().unwrap()).unwrap();
+        let saved = safetensors::SafeTensors::deserialize(&newest).unwrap();
+        for parameter in published.parameters() {
+            let tensor = parameter.tensor.detach().contiguous().view([-1]);
+            let numbers: Vec<u8> = Vec::<f32>::try_from(tensor)
+                .unwrap()
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect();
+            let of = |kind| saved.tensor(&format!("{kind}.{}", parameter.name)).unwrap();
+            assert_eq!(of("average").data(), numbers, "{}", parameter.name);
+            // These games have no result: the value has learnt nothing.
+            if !parameter.name.starts_with("value.") {
+                assert_ne!(of("network").data(), numbers, "{}", parameter.name);
+            }
+        }
     }
 
     #[test]
