@@ -2,7 +2,7 @@
 //!
 //! The side to move always plays north: for Silver the ranks are flipped and the colours exchanged, so that a state and the
 //! same state with exchanged colours encode to equal rows. An [`InputRow`] holds [`PLANES`] bitboards and [`SCALARS`] numbers
-//! (212 bytes); unpacked they are [`CHANNELS`] planes of 8×8 ([`InputRow::write_planes`]), each scalar filling a plane of its
+//! (216 bytes); unpacked they are [`CHANNELS`] planes of 8×8 ([`InputRow::write_planes`]), each scalar filling a plane of its
 //! own. A policy has [`POLICY_SIZE`] entries, one for each [`Action::index`]; a [`LegalMask`] says which of them are legal.
 //!
 //! ```
@@ -29,13 +29,13 @@ pub use row::{InputRow, encode, plane, scalar};
 use crate::rules::Action;
 
 /// The version of everything in this module: networks and shards name the version that they were made with.
-pub const ENCODING_VERSION: u32 = 1;
+pub const ENCODING_VERSION: u32 = 2;
 
 /// Bitboards of an [`InputRow`].
 pub const PLANES: usize = 21;
 
 /// Numbers of an [`InputRow`], each of which fills a whole plane.
-pub const SCALARS: usize = 11;
+pub const SCALARS: usize = 12;
 
 /// Planes of 8×8 that a network is shown: the bitboards, then the scalars.
 pub const CHANNELS: usize = PLANES + SCALARS;

@@ -1,7 +1,7 @@
 //! A step state as bitboards and a few numbers.
 
 use super::{CHANNELS, PLANES, SCALARS};
-use crate::rules::{Bitboard, Kind, Pending, Phase, StepState};
+use crate::rules::{Bitboard, Kind, Pending, Phase, Position, StepState, goal_threat};
 use serde::{Deserialize, Serialize};
 
 /// What each bitboard of an [`InputRow`] holds. "Own" is the side to move.
@@ -38,12 +38,14 @@ pub mod scalar {
     pub const PLACEMENT: usize = 4;
     /// How often the turn's start has stood in the game before: 0, 0.5 (once) or 1 (twice).
     pub const REPETITIONS: usize = 10;
+    /// 1 where the enemy could reach its goal in one turn from the board as it stands, else 0.
+    pub const THREAT: usize = 11;
 }
 
 /// One position as a network sees it: bitboards and numbers, the side to move playing north.
 ///
-/// Serialised it is the 21 bitboards in the order of [`plane`], bit `8 * rank + file`, and then the 11 numbers in the order
-/// of [`scalar`]: with fixed-size little-endian integers 212 bytes.
+/// Serialised it is the 21 bitboards in the order of [`plane`], bit `8 * rank + file`, and then the 12 numbers in the order
+/// of [`scalar`]: with fixed-size little-endian integers 216 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[repr(C)]
 pub struct InputRow {
@@ -100,6 +102,10 @@ fn scalars(state: &StepState, repetitions: u8) -> [f32; SCALARS] {
         scalars[scalar::PLACEMENT + kind.index()] = 1.0;
     }
     scalars[scalar::REPETITIONS] = f32::from(repetitions.min(2)) / 2.0;
+    if state.phase() == Phase::Play {
+        let position = Position::in_play(*state.board(), state.side());
+        scalars[scalar::THREAT] = f32::from(u8::from(goal_threat(&position).is_some()));
+    }
     scalars
 }
 
@@ -196,7 +202,7 @@ mod tests {
         }
         assert_eq!(
             row.scalars,
-            [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5]
+            [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0]
         );
     }
 
@@ -235,6 +241,29 @@ mod tests {
         assert_eq!(named(&row, plane::OWN_FROZEN), "d6 b7");
         assert_eq!(named(&row, plane::ENEMY_FROZEN), "e6 a7");
         assert_eq!(row.scalars[scalar::STEPS_LEFT + 3], 1.0);
+    }
+
+    #[test]
+    fn a_threat_is_the_enemys_goal_on_the_board_as_it_stands() {
+        // The rabbit on b3 has two steps to go; the dog can close its way, and freeze it from the side.
+        let threatened = state(Side::Gold, "Ra7 Db1 rb3");
+        let threat = |state: &StepState| encode(state, 0).scalars[scalar::THREAT];
+        assert_eq!(threat(&threatened), 1.0);
+        let closed = step(&step(&threatened, "b1e"), "c1n");
+        assert_eq!(
+            threat(&closed),
+            1.0,
+            "from c2 the dog stands beside its way, not on it"
+        );
+        let frozen = step(&closed, "c2w");
+        assert_eq!(
+            threat(&frozen),
+            0.0,
+            "from b2 it stands on its way and freezes it"
+        );
+        // The own goal is no threat.
+        assert_eq!(threat(&state(Side::Silver, "Ra5 Db1 rb8 ch8")), 1.0);
+        assert_eq!(threat(&state(Side::Gold, "Ra6 Db1 rb8 ch8")), 0.0);
     }
 
     #[test]
@@ -277,6 +306,8 @@ mod tests {
             assert!(rows.iter().any(|row| row.planes[plane] != 0), "{plane}");
         }
         assert!(rows.iter().any(|row| row.mirror() != *row));
+        let threats = rows.iter().filter(|row| row.scalars[scalar::THREAT] == 1.0);
+        assert!((1..rows.len()).contains(&threats.count()));
     }
 
     #[test]
