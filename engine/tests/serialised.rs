@@ -3,11 +3,14 @@
 mod boards;
 
 use boards::{random_game, random_position, random_turn};
-use engine::notation::parse_position;
+use engine::notation::{
+    BoardPicture, NotationError, NotationReason, TurnLabel, parse_position, parse_turn,
+};
 use engine::rules::{
-    Action, Bitboard, Board, Direction, Faults, Game, History, Kind, Outcome, Pending, Phase,
-    Piece, Position, PositionError, PositionFault, Reason, Setup, SetupError, SetupFault, Side,
-    Square, SquareError, Step, StepError, StepState, Steps, Turn, TurnError,
+    Action, Bitboard, Board, Direction, EmptyCount, Faults, Game, History, Kind, NoFault, Outcome,
+    Pending, Phase, Piece, PlayError, Position, PositionError, PositionFault, Reason, Setup,
+    SetupError, SetupFault, Side, Square, SquareError, Step, StepError, StepState, Steps, Turn,
+    TurnError,
 };
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -79,7 +82,10 @@ fn small_types_read_back() {
         }
     }
     looks_like(&Phase::Setup, json!("setup"));
-    looks_like(&Reason::Goal, json!("goal"));
+    looks_like(&Phase::Play, json!("play"));
+    for reason in [Reason::Goal, Reason::Elimination, Reason::Immobilization] {
+        looks_like(&reason, json!(reason.to_string()));
+    }
     let outcome = Outcome {
         winner: Side::Gold,
         reason: Reason::Elimination,
@@ -113,6 +119,100 @@ fn errors_read_back() {
         "a refusal names at least one reason"
     );
     reads_back(&SetupFault::PlacedTwice(c3));
+    looks_like(&NoFault, json!(null));
+    looks_like(&EmptyCount { key: 7 }, json!({"key": 7}));
+}
+
+/// What was refused comes back with the reason.
+#[test]
+fn refused_steps_and_turns_read_back() {
+    let start: Position = "g [r                                  Er                          R]"
+        .parse()
+        .unwrap();
+    let history = History::default();
+    let idle = parse_turn("Ed4n Ed5s", &start).unwrap();
+    let refused_turn: PlayError<Position> = start.play(&idle, &history).unwrap_err();
+    looks_like(
+        &refused_turn,
+        json!({"untouched": start, "reason": "no_change"}),
+    );
+    let refused_step: PlayError<StepState, StepError> = StepState::new(&start)
+        .play_step("h1s".parse().unwrap(), &history)
+        .unwrap_err();
+    reads_back(&refused_step);
+    reads_back(&Game::from_position(start).with_turn(idle).unwrap_err());
+}
+
+#[test]
+fn errors_of_texts_read_back() {
+    let c3: Square = "c3".parse().unwrap();
+    let cat = Piece::new(Side::Gold, Kind::Cat);
+    let step: Step = "c3n".parse().unwrap();
+    let error: NotationError = "12x".parse::<TurnLabel>().unwrap_err();
+    looks_like(
+        &error,
+        json!({"line": 1, "column": 3, "reason": {"side": "x"}}),
+    );
+    let error = "xy".parse::<Direction>().unwrap_err();
+    looks_like(
+        &error.reason,
+        json!({"expected": {"what": "a direction, n, e, s or w,", "found": "`xy`"}}),
+    );
+    for reason in [
+        NotationReason::Piece('Q'),
+        NotationReason::Square(SquareError("c9".to_owned())),
+        NotationReason::Direction('x'),
+        NotationReason::OtherPiece {
+            square: c3,
+            written: cat,
+            found: Piece::new(Side::Silver, Kind::Dog),
+        },
+        NotationReason::NotRemoved {
+            piece: cat,
+            square: c3,
+        },
+        NotationReason::SquareCount(63),
+        NotationReason::NoTrap("a1".parse().unwrap()),
+        NotationReason::OtherTurn {
+            due: "3g".to_owned(),
+            found: "3s".to_owned(),
+        },
+        NotationReason::from(SetupFault::PlacedTwice(c3)),
+        NotationReason::Position(Faults::from(PositionFault::Unsupported {
+            square: c3,
+            piece: cat,
+        })),
+        NotationReason::Step(StepError::Frozen(c3)),
+        NotationReason::Turn(TurnError::Step {
+            number: 1,
+            step,
+            error: StepError::DeadEnd,
+        }),
+    ] {
+        reads_back(&NotationError {
+            line: 2,
+            column: 5,
+            reason,
+        });
+    }
+}
+
+#[test]
+fn labels_and_pictures_read_back() {
+    for side in Side::ALL {
+        for number in [1, 12, u32::MAX] {
+            let label = TurnLabel { number, side };
+            looks_like(&label, json!(label.to_string()));
+        }
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(43);
+    for turn_number in 1..100 {
+        let picture = BoardPicture {
+            turn_number,
+            position: random_position(&mut rng),
+        };
+        looks_like(&picture, json!(picture.to_string()));
+    }
 }
 
 #[test]
@@ -130,6 +230,9 @@ fn random_positions_states_and_turns_read_back() {
         reads_back(&history);
         if let Some(turn) = random_turn(&position, &history, &mut rng) {
             looks_like(&turn, json!(turn.to_string()));
+            if let Turn::Steps(steps) = turn {
+                reads_back::<Steps>(&steps);
+            }
         }
         let mut state = StepState::new(&position);
         loop {
@@ -189,6 +292,11 @@ fn texts_of_nothing_are_refused_with_their_reason() {
             refused::<Turn>(json!("a1n a2n a3n a4n a5n")),
             "no more than four steps",
         ),
+        (
+            refused::<TurnLabel>(json!("0g")),
+            "a turn's number and side",
+        ),
+        (refused::<BoardPicture>(json!("12g\n")), "the upper frame"),
         (refused::<Game>(json!("2g Ed2n")), "turn 1g is due here"),
         (
             refused::<History>(json!({"7": 0})),
@@ -206,6 +314,8 @@ fn numbers_of_nothing_are_refused() {
     no(from_numbers::<Direction>(&[4]).map(drop));
     no(from_numbers::<Piece>(&[12]).map(drop));
     no(from_numbers::<Action>(&numbers(&321_u16)).map(drop));
+    no(from_numbers::<TurnLabel>(&numbers(&(0_u32, Side::Gold))).map(drop));
+    no(from_numbers::<BoardPicture>(&numbers(&(0_u32, Position::INITIAL))).map(drop));
     no(from_numbers::<Setup>(&numbers(&[Kind::Dog; 16])).map(drop));
     let mut thirteenth_piece = [0_u8; 32];
     thirteenth_piece[31] = 13 << 4;

@@ -3,6 +3,8 @@
 use crate::rules::{
     Piece, PositionError, SetupError, SetupFault, Square, SquareError, StepError, TurnError,
 };
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A text that can't be read: where, and why.
 ///
@@ -14,7 +16,8 @@ use crate::rules::{
 /// assert_eq!(error.reason, NotationReason::Piece('Q'));
 /// assert_eq!(error.to_string(), "line 2, column 1: `Q` is no piece (RCDHME of Gold, rcdhme of Silver)");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct NotationError {
     /// The line, from 1.
@@ -26,13 +29,24 @@ pub struct NotationError {
 }
 
 /// Why a text can't be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+///
+/// ```
+/// use engine::notation::NotationReason;
+/// use engine::rules::{Game, StepError, TurnError};
+/// let record = "g [r                                  Er                          R]\n2g Ed4n Rh1s\n";
+/// let error = record.parse::<Game>().unwrap_err();
+/// assert_eq!(error.reason, NotationReason::Step(StepError::OffBoard("h1".parse()?)));
+/// assert_eq!(error.reason.to_string(), "it leaves the board at h1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum NotationReason {
     /// Something else must stand here.
     #[error("{what} must stand here, not {found}")]
     Expected {
         /// What must stand here.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// What does: the text in backquotes, or the end of the line or the text.
         found: String,
     },

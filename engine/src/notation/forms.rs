@@ -1,5 +1,6 @@
-//! How the types of [`rules`](crate::rules) are serialised: as text where people read the format, as numbers elsewhere.
+//! How the types with a text of their own are serialised: as text where people read the format, as numbers elsewhere.
 
+use super::{BoardPicture, TurnLabel};
 use crate::rules::{
     Action, Bitboard, Board, Direction, Game, Kind, Piece, Position, Setup, Side, Square, Step,
     Steps, Turn,
@@ -72,7 +73,18 @@ macro_rules! serialise_by_forms {
 }
 
 serialise_by_forms!(
-    Square, Direction, Piece, Step, Action, Setup, Turn, Board, Position, Game
+    Square,
+    Direction,
+    Piece,
+    Step,
+    Action,
+    Setup,
+    Turn,
+    Board,
+    Position,
+    Game,
+    TurnLabel,
+    BoardPicture
 );
 
 /// A number that is no value of a type.
@@ -256,6 +268,42 @@ impl Forms for Game {
                 .map_err(|error| format!("turn {} of the game: {error}", index + 1))?;
         }
         Ok(game)
+    }
+}
+
+/// Its number and side.
+impl Forms for TurnLabel {
+    type Plain = (u32, Side);
+    const WHAT: &str = "a turn's number and side";
+
+    fn plain(&self) -> (u32, Side) {
+        (self.number, self.side)
+    }
+
+    fn from_plain((number, side): (u32, Side)) -> Result<Self, String> {
+        match number {
+            0 => Err("turns are numbered from 1".to_owned()),
+            _ => Ok(Self { number, side }),
+        }
+    }
+}
+
+/// The number of its turn and its position.
+impl Forms for BoardPicture {
+    type Plain = (u32, Position);
+    const WHAT: &str = "a picture of a board";
+
+    fn plain(&self) -> (u32, Position) {
+        (self.turn_number, self.position)
+    }
+
+    fn from_plain((turn_number, position): (u32, Position)) -> Result<Self, String> {
+        let side = position.side();
+        let label = TurnLabel::from_plain((turn_number, side))?;
+        Ok(Self {
+            turn_number: label.number,
+            position,
+        })
     }
 }
 

@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn faults_are_named_with_their_columns() {
-        let expected = |what, found: &str| NotationReason::Expected {
-            what,
+        let expected = |what: &'static str, found: &str| NotationReason::Expected {
+            what: what.into(),
             found: found.to_owned(),
         };
         assert_eq!(

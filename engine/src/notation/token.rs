@@ -36,7 +36,10 @@ impl Place {
             "" => "the end".to_owned(),
             text => format!("`{text}`"),
         };
-        self.fault(NotationReason::Expected { what, found })
+        self.fault(NotationReason::Expected {
+            what: what.into(),
+            found,
+        })
     }
 }
 

@@ -29,6 +29,13 @@ pub fn parse_turn(text: &str, position: &Position) -> Result<Turn, NotationError
 
 /// Writes a turn as it is played in a position: a setup's sixteen placements, home rank first, or the steps, each followed by
 /// the removal that it causes. Where nothing stands to make a step, its letter is `?`.
+///
+/// ```
+/// use engine::notation::{format_turn, parse_position};
+/// let position = parse_position("g [                                 H       r                     R]")?;
+/// assert_eq!(format_turn(&"b3e b4s".parse()?, &position), "rb3e rc3x Hb4s");
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 pub fn format_turn(turn: &Turn, position: &Position) -> String {
     let words: Vec<String> = match turn {
         Turn::Setup(setup) => setup
@@ -49,12 +56,30 @@ pub fn format_turn(turn: &Turn, position: &Position) -> String {
 }
 
 /// Writes a step that is made in a state: `Ed2n`. Where nothing stands, the letter is `?`.
+///
+/// ```
+/// use engine::notation::{format_step, parse_position};
+/// use engine::rules::StepState;
+/// let position = parse_position("g [                                 H       r                     R]")?;
+/// let state = StepState::new(&position);
+/// assert_eq!(format_step("b3e".parse()?, &state), "rb3e");
+/// assert_eq!(format_step("a1n".parse()?, &state), "?a1n");
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 pub fn format_step(step: Step, state: &StepState) -> String {
     let letter = state.board().piece_at(step.from).map_or('?', Piece::letter);
     format!("{letter}{}{}", step.from, step.direction.letter())
 }
 
 /// Writes a step that is made in a state, and what is lost by it: `cb3e cc3x`.
+///
+/// ```
+/// use engine::notation::{format_step_with_capture, parse_position};
+/// use engine::rules::StepState;
+/// let position = parse_position("g [                                 H       r                     R]")?;
+/// assert_eq!(format_step_with_capture("b3e".parse()?, &StepState::new(&position)), "rb3e rc3x");
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 pub fn format_step_with_capture(step: Step, state: &StepState) -> String {
     let mut text = format_step(step, state);
     if let Some((square, piece)) = captured(step, state) {
@@ -64,6 +89,16 @@ pub fn format_step_with_capture(step: Step, state: &StepState) -> String {
 }
 
 /// The piece that is lost in a trap by a step, and the trap.
+///
+/// ```
+/// use engine::notation::{captured, parse_position};
+/// use engine::rules::StepState;
+/// let position = parse_position("g [                                 H       r                     R]")?;
+/// let state = StepState::new(&position);
+/// assert_eq!(captured("b3e".parse()?, &state), Some(("c3".parse()?, "r".parse()?)));
+/// assert_eq!(captured("h1n".parse()?, &state), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn captured(step: Step, state: &StepState) -> Option<(Square, Piece)> {
     let mut board = *state.board();
     board.step(step.from, step.to()?)

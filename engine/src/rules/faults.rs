@@ -123,7 +123,12 @@ impl<F: fmt::Display> fmt::Display for Faults<F> {
 impl<F: fmt::Debug + fmt::Display> std::error::Error for Faults<F> {}
 
 /// An empty list of reasons.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+///
+/// ```
+/// use engine::rules::{NoFault, SetupError};
+/// assert_eq!(SetupError::try_from(Vec::new()), Err(NoFault));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("a refusal names at least one reason")]
 pub struct NoFault;
 

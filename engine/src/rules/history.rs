@@ -105,7 +105,15 @@ impl TryFrom<BTreeMap<u64, u8>> for History {
 }
 
 /// A count of a history that counts nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+///
+/// ```
+/// use engine::rules::{EmptyCount, History};
+/// use std::collections::BTreeMap;
+/// let counts = BTreeMap::from([(5, 1), (7, 0)]);
+/// assert_eq!(History::try_from(counts), Err(EmptyCount { key: 7 }));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 #[error("position {key} has stood 0 times: a history names only those that have stood")]
 pub struct EmptyCount {
     /// The position's Zobrist key.

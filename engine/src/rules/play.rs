@@ -1,6 +1,7 @@
 //! Playing by value: what is refused comes back untouched.
 
 use super::{Game, History, Position, Step, StepError, StepState, Turn, TurnError};
+use serde::{Deserialize, Serialize};
 
 /// A refused step or turn: why it is illegal, and what it was to be played in, untouched.
 ///
@@ -12,7 +13,8 @@ use super::{Game, History, Position, Step, StepError, StepState, Turn, TurnError
 /// assert_eq!(error.into_untouched(), game);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 #[error("{reason}")]
 pub struct PlayError<P, E = TurnError> {
     untouched: Box<P>,

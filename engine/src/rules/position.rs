@@ -43,6 +43,16 @@ pub struct Position {
 }
 
 /// One reason why a board can't be a position.
+///
+/// ```
+/// use engine::rules::{Board, Position, PositionFault, Side};
+/// let alone_on_c3: Board = "[                                          C                     ]".parse()?;
+/// let faults = Position::new(alone_on_c3, Side::Gold).unwrap_err();
+/// let fault = PositionFault::Unsupported { square: "c3".parse()?, piece: "C".parse()? };
+/// assert_eq!(faults.first(), &fault);
+/// assert_eq!(fault.to_string(), "the cat of Gold on the trap c3 has no friend beside it");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionFault {
@@ -70,6 +80,17 @@ pub enum PositionFault {
 
 /// Why a board can't be a position: all reasons at once. Those of Gold come first, for each side its numbers of pieces from
 /// rabbits to elephants, then its traps from c3 to f6.
+///
+/// ```
+/// use engine::rules::{Board, Position, PositionError, Side};
+/// let board: Board = "[MM                                        c                     ]".parse()?;
+/// let error: PositionError = Position::new(board, Side::Gold).unwrap_err();
+/// assert_eq!(
+///     error.iter().map(|fault| fault.to_string()).collect::<Vec<_>>(),
+///     ["Gold has 2 camels, but never has more than 1", "the cat of Silver on the trap c3 has no friend beside it"]
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type PositionError = Faults<PositionFault>;
 
 impl Default for Position {

@@ -9,6 +9,15 @@ use serde::{Deserialize, Serialize};
 pub const TURN_STEPS: u8 = 4;
 
 /// The order in which a setup's pieces are placed; the rabbits fill what is left.
+///
+/// ```
+/// use engine::rules::{SETUP_ORDER, Setup, Side};
+/// let setup: Setup = "RHCEMCHR/RRRDDRRR".parse()?;
+/// let placed = SETUP_ORDER.into_iter().zip(setup.placements(Side::Gold));
+/// let words: Vec<String> = placed.map(|(kind, square)| format!("{}{square}", kind.letter())).collect();
+/// assert_eq!(words, ["Ed2", "Me2", "Hb2", "Hg2", "Dd1", "De1", "Cc2", "Cf2"]);
+/// # Ok::<(), engine::notation::NotationError>(())
+/// ```
 pub const SETUP_ORDER: [Kind; 8] = [
     Kind::Elephant,
     Kind::Camel,

@@ -21,6 +21,15 @@ pub struct Setup {
 }
 
 /// One reason why pieces are no setup.
+///
+/// ```
+/// use engine::rules::{Board, Setup, SetupFault, Side};
+/// let wrong: Board = "[                                E               RHC MCHRRRRDDRRR]".parse()?;
+/// let faults = Setup::from_board(&wrong, Side::Gold).unwrap_err();
+/// assert_eq!(faults.first(), &SetupFault::WrongRank { square: "a4".parse()?, side: Side::Gold });
+/// assert_eq!(faults.to_string(), "Gold does not set up on a4");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SetupFault {

@@ -84,6 +84,18 @@ impl TurnEnumerator {
 }
 
 /// The distinct turns of a position: for each position that a legal turn can end in, one shortest turn that leads there.
+///
+/// ```
+/// use engine::rules::{History, TurnEnumerator};
+/// let mut enumerator = TurnEnumerator::new();
+/// let position = "g [r                                  Er                          R]".parse()?;
+/// let turns = enumerator.enumerate(&position, &History::default());
+/// assert_eq!((turns.len(), turns.is_empty()), (261, false));
+/// for (end, turn) in turns {
+///     assert_eq!(position.after_turn(&turn, &History::default())?, end);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct DistinctTurns<'a> {
     all: &'a TurnEnumerator,
@@ -122,6 +134,18 @@ impl<'a> IntoIterator for DistinctTurns<'a> {
 }
 
 /// Goes through [`DistinctTurns`]; a turn and its end are put together when they are asked for.
+///
+/// ```
+/// use engine::rules::{History, TurnEnumerator};
+/// let mut enumerator = TurnEnumerator::new();
+/// let position = "g [r                                  Er                          R]".parse()?;
+/// let mut turns = enumerator.enumerate(&position, &History::default()).iter();
+/// assert_eq!(turns.len(), 261);
+/// let (end, turn) = turns.next().ok_or("no turn")?;
+/// assert_eq!(position.after_turn(&turn, &History::default())?, end);
+/// assert_eq!(turns.len(), 260);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct DistinctTurnsIter<'a> {
     all: &'a TurnEnumerator,
