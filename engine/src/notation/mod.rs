@@ -38,12 +38,11 @@
 //! ```
 //!
 //! # Serialised forms
-//! Where people read the format (JSON, TOML), these types are written as these texts; elsewhere as
-//! numbers: indices of squares (0 to 63), directions, pieces, and actions as Gold sees the board; kinds and sides as serde
-//! numbers their variants; a board in 32 bytes, two squares a byte. Labels and pictures are a turn's number with a side or a
-//! position there. Errors are written by their fields and can be read back too. What is read is checked: positions, setups, turns, whole
-//! games, and that a step state can be reached. A position that was made without checks
-//! ([`Position::in_play`](crate::rules::Position::in_play)) may be refused when it is read back.
+//! Where people read the format (JSON, TOML), the types above are written as these texts; elsewhere as numbers: indices of
+//! squares (0 to 63), directions, pieces, and actions as Gold sees the board; kinds and sides as serde numbers their variants; a
+//! board in 32 bytes, two squares a byte; labels and pictures by their fields. Errors are always written by their fields. What is
+//! read is checked: positions, setups, turns, labels, whole games, and that a step state can be reached. A position that was
+//! made without checks ([`Position::in_play`](crate::rules::Position::in_play)) may be refused when it is read back.
 //!
 //! ```
 //! use engine::rules::{Action, Position, Step};
