@@ -179,7 +179,7 @@ fn a_network_is_trained_published_and_described() {
     let text = info(&network);
     for part in [
         "1 blocks, 8 channels",
-        "4,879",
+        "4,951",
         "MFLOP",
         "parent",
         "generation     1",

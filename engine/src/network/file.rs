@@ -378,7 +378,10 @@ mod tests {
                 "format version 2, but this program knows version 1",
             ),
             (
-                |file| file.edit(r#""encoding":1"#, r#""encoding":9"#),
+                |file| {
+                    let written = format!("\"encoding\":{ENCODING_VERSION}");
+                    file.edit(&written, r#""encoding":9"#);
+                },
                 "encoding version 9, but",
             ),
             (
@@ -403,7 +406,7 @@ mod tests {
             ),
             (
                 |file| file.tensor("input.weight").2.swap(0, 1),
-                "tensor `input.weight`: its shape is [32, 8, 3, 3], not [8, 32, 3, 3]",
+                "tensor `input.weight`: its shape is [33, 8, 3, 3], not [8, 33, 3, 3]",
             ),
             (
                 |file| file.tensor("policy.end.bias").1 = Dtype::I32,

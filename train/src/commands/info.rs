@@ -207,9 +207,9 @@ mod tests {
             channels: 8,
         };
         let network = Network::new(architecture, 0).unwrap();
-        // 32 planes in; two blocks of two convolutions; two heads of 1x1; five planes out; pooling in the second block; the
+        // 33 planes in; two blocks of two convolutions; two heads of 1x1; five planes out; pooling in the second block; the
         // end of the turn; the value's two layers.
-        let convolutions = 9 * 8 * 32 + 4 * 9 * 8 * 8 + 2 * 8 * 8 + 5 * 8;
+        let convolutions = 9 * 8 * 33 + 4 * 9 * 8 * 8 + 2 * 8 * 8 + 5 * 8;
         let linear = 8 * 16 + 16 + 64 * 16 + 64;
         assert_eq!(
             flop_per_evaluation(&network),
