@@ -183,7 +183,7 @@ fn a_network_is_trained_published_and_described() {
         "MFLOP",
         "parent",
         "generation     1",
-        "version 1",
+        "version 2",
         "step           12",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
