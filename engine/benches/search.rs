@@ -6,7 +6,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use engine::config::SearchConfig;
 use engine::perft::PositionLine;
 use engine::rules::{History, Position};
-use engine::search::{Search, SearchOptions};
+use engine::search::{Evaluation, Search, SearchOptions};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
@@ -61,8 +61,11 @@ fn search(position: &Position, options: SearchOptions) -> u64 {
         search
             .answer(
                 "uniform",
-                0.5,
-                &vec![1.0 / count as f32; count],
+                Evaluation {
+                    value: 0.5,
+                    turns_left: None,
+                    priors: &vec![1.0 / count as f32; count],
+                },
                 &mut random,
             )
             .unwrap();

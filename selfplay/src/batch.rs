@@ -1,7 +1,7 @@
 //! Many games at once on one thread: the leaves of all their searches are evaluated in common batches.
 
 use anyhow::Result;
-use engine::search::{Evaluations, Evaluator, Query};
+use engine::search::{Evaluation, Evaluations, Evaluator, Query};
 
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {
@@ -9,8 +9,8 @@ pub(crate) trait InPlay {
     /// evaluation is awaited, it is asked for again.
     fn next_query(&mut self) -> Result<Option<(usize, Query)>>;
 
-    /// Takes the evaluation that was asked for: the win probability of Gold, and the priors of the query's legal actions.
-    fn answer(&mut self, evaluator: &str, value: f32, priors: &[f32]) -> Result<()>;
+    /// Takes the evaluation that was asked for.
+    fn answer(&mut self, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()>;
 }
 
 /// The buffers of one thread's batches.
@@ -55,8 +55,8 @@ impl Batcher {
             );
             count += self.answers.len();
             for (answer, &asker) in self.askers[place].iter().enumerate() {
-                if let Some((value, priors)) = self.answers.get(answer) {
-                    games[asker].answer(evaluator.name(), value, priors)?;
+                if let Some(evaluation) = self.answers.get(answer) {
+                    games[asker].answer(evaluator.name(), evaluation)?;
                 }
             }
         }

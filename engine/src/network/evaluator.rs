@@ -229,6 +229,7 @@ mod tests {
     use super::*;
     use crate::encoding::samples::{Sample, random_states};
     use crate::rules::History;
+    use crate::search::Evaluation;
     use tch::no_grad;
 
     fn query(sample: &Sample) -> Query {
@@ -284,7 +285,11 @@ mod tests {
         let (mut value_error, mut divergence) = (0f64, 0.0);
         let (mut lowest, mut highest, mut peaked) = (1f64, 0f64, 0);
         for (index, (value, policy)) in reference(network, &samples).into_iter().enumerate() {
-            let (answer, priors) = answers.get(index).unwrap();
+            let Evaluation {
+                value: answer,
+                priors,
+                ..
+            } = answers.get(index).unwrap();
             assert_eq!(priors.len(), policy.len());
             assert!((priors.iter().sum::<f32>() - 1.0).abs() < 1e-5);
             value_error = value_error.max((f64::from(answer) - value).abs());

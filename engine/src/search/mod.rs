@@ -28,6 +28,6 @@ mod tree;
 mod turn_search;
 
 pub use decision::{Decision, StateTarget};
-pub use evaluator::{Evaluations, Evaluator, EvaluatorError, Query, Uniform};
+pub use evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query, Uniform};
 pub use options::{Noise, PolicyTarget, SearchOptions};
 pub use turn_search::{Search, SearchError, search_turn};

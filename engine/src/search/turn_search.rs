@@ -5,7 +5,9 @@ use super::flow::{Arrival, Candidate, Flow, draw};
 use super::improved::improved_policy;
 use super::puct::{Arrived, Descent, ends_turn};
 use super::tree::{Edge, NodeId, NodeKind, Tree, gold_value, seen_by};
-use super::{Evaluations, Evaluator, EvaluatorError, PolicyTarget, Query, SearchOptions};
+use super::{
+    Evaluation, Evaluations, Evaluator, EvaluatorError, PolicyTarget, Query, SearchOptions,
+};
 use crate::rules::{
     Action, ActionSet, History, Phase, Position, SETUP_ORDER, StepState, TURN_STEPS, goal_in,
 };
@@ -149,14 +151,14 @@ impl Search {
     pub fn answer<R: Rng>(
         &mut self,
         evaluator: &str,
-        value: f32,
-        priors: &[f32],
+        evaluation: Evaluation<'_>,
         rng: &mut R,
     ) -> Result<(), EvaluatorError> {
         let Some((node, query)) = self.waiting else {
             return Ok(());
         };
-        check_answer(evaluator, &query, value, priors)?;
+        evaluation.check(evaluator, &query)?;
+        let Evaluation { value, priors, .. } = evaluation;
         self.waiting = None;
         self.evaluations += 1;
         let noise = self.options.noise.filter(|_| self.is_of_root_turn(node));
@@ -373,38 +375,6 @@ impl Search {
     }
 }
 
-/// How far the sum of the priors may be off 1: what networks in 16-bit types need.
-const PRIOR_SUM_TOLERANCE: f32 = 0.02;
-
-fn check_answer(
-    evaluator: &str,
-    query: &Query,
-    value: f32,
-    priors: &[f32],
-) -> Result<(), EvaluatorError> {
-    let count = query.legal.count();
-    let sum: f32 = priors.iter().sum();
-    let what = if !(0.0..=1.0).contains(&value) {
-        format!("the value {value} is no probability")
-    } else if priors.len() != count {
-        format!("{} priors came for {count} legal actions", priors.len())
-    } else if let Some(prior) = priors
-        .iter()
-        .find(|prior| !(0.0..=1.0 + PRIOR_SUM_TOLERANCE).contains(*prior))
-    {
-        format!("the prior {prior} is no probability")
-    } else if (sum - 1.0).abs() > PRIOR_SUM_TOLERANCE {
-        format!("the priors sum to {sum}, not 1")
-    } else {
-        return Ok(());
-    };
-    Err(EvaluatorError::BadOutput {
-        evaluator: evaluator.to_owned(),
-        what,
-        state: Box::new(query.state),
-    })
-}
-
 /// Searches for one turn of one game.
 pub fn search_turn<R: Rng>(
     evaluator: &mut dyn Evaluator,
@@ -418,8 +388,12 @@ pub fn search_turn<R: Rng>(
     loop {
         while let Some(query) = search.advance(history, rng) {
             evaluator.evaluate(&[query], &mut answers)?;
-            let (value, priors) = answers.get(0).unwrap_or((f32::NAN, &[]));
-            search.answer(evaluator.name(), value, priors, rng)?;
+            let evaluation = answers.get(0).unwrap_or(Evaluation {
+                value: f32::NAN,
+                turns_left: None,
+                priors: &[],
+            });
+            search.answer(evaluator.name(), evaluation, rng)?;
         }
         if let Some(decision) = search.decision() {
             return Ok(decision);

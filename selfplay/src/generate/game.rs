@@ -4,7 +4,7 @@ use crate::batch::InPlay;
 use anyhow::{Context, Result};
 use engine::config::Config;
 use engine::rules::Game;
-use engine::search::{Decision, Query, Search, SearchOptions, StateTarget};
+use engine::search::{Decision, Evaluation, Query, Search, SearchOptions, StateTarget};
 use engine::shard::{Ending, GameId, GameRecord, RowRecord, TurnRecord, quantize_policy};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -95,10 +95,8 @@ impl InPlay for SelfplayGame {
         Ok(None)
     }
 
-    fn answer(&mut self, evaluator: &str, value: f32, priors: &[f32]) -> Result<()> {
-        Ok(self
-            .search
-            .answer(evaluator, value, priors, &mut self.rng)?)
+    fn answer(&mut self, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
+        Ok(self.search.answer(evaluator, evaluation, &mut self.rng)?)
     }
 }
 

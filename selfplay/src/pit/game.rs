@@ -3,7 +3,7 @@
 use crate::batch::InPlay;
 use anyhow::{Context, Result};
 use engine::rules::{Action, Game, History, Kind, Position, Setup, Side, StepState, Steps, Turn};
-use engine::search::{Query, Search, SearchOptions};
+use engine::search::{Evaluation, Query, Search, SearchOptions};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -117,9 +117,9 @@ impl InPlay for PitGame {
         Ok(None)
     }
 
-    fn answer(&mut self, evaluator: &str, value: f32, priors: &[f32]) -> Result<()> {
+    fn answer(&mut self, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
         match &mut self.search {
-            Some(search) => Ok(search.answer(evaluator, value, priors, &mut self.rng)?),
+            Some(search) => Ok(search.answer(evaluator, evaluation, &mut self.rng)?),
             None => Ok(()),
         }
     }

@@ -28,12 +28,20 @@ fn position(side: Side, pieces: &[(&str, char)]) -> Position {
     Position::new(pieces.collect::<Board>(), side).unwrap()
 }
 
+fn said(value: f32, priors: &[f32]) -> Evaluation<'_> {
+    Evaluation {
+        value,
+        turns_left: None,
+        priors,
+    }
+}
+
 /// Answers as [`Uniform`] does until the turn is decided.
 fn answer_all(search: &mut Search, history: &History, rng: &mut ChaCha8Rng) {
     while let Some(query) = search.advance(history, rng) {
         let count = query.legal.count();
         search
-            .answer("test", 0.5, &vec![1.0 / count as f32; count], rng)
+            .answer("test", said(0.5, &vec![1.0 / count as f32; count]), rng)
             .unwrap();
     }
 }
@@ -321,7 +329,7 @@ fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
         (0.5, &vec![0.0; count], "sum to 0"),
     ] {
         let message = search
-            .answer("bad", value, priors, &mut rng)
+            .answer("bad", said(value, priors), &mut rng)
             .unwrap_err()
             .to_string();
         assert!(
@@ -329,7 +337,7 @@ fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
             "{message}"
         );
     }
-    search.answer("good", 0.5, &good, &mut rng).unwrap();
+    search.answer("good", said(0.5, &good), &mut rng).unwrap();
     assert_eq!(search.evaluations, 1);
 }
 

@@ -1,0 +1,171 @@
+//! The one door between search and networks: step states go in by batches, values and priors come out.
+
+mod uniform;
+
+pub use uniform::Uniform;
+
+use crate::rules::{ActionSet, Side, StepState};
+
+/// A step state to evaluate, with what the rules say of it in this game.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query {
+    /// The step state: not over, and not complete.
+    pub state: StepState,
+    /// Its legal actions; never empty.
+    pub legal: ActionSet,
+    /// How often the turn's start has stood in the game before: 0, 1 or 2.
+    pub repetitions: u8,
+}
+
+impl Query {
+    /// Whose turn it is.
+    pub fn side(&self) -> Side {
+        self.state.side()
+    }
+}
+
+/// What an evaluator says of one query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evaluation<'a> {
+    /// The win probability of Gold, 0 to 1.
+    pub value: f32,
+    /// How many turns, of both sides together, the game will still last; none from an evaluator that doesn't say.
+    pub turns_left: Option<f32>,
+    /// The probabilities of the legal actions, in the order of [`ActionSet::in_index_order`]; they sum to 1.
+    pub priors: &'a [f32],
+}
+
+/// How far the sum of the priors may be off 1: what networks in 16-bit types need.
+const PRIOR_SUM_TOLERANCE: f32 = 0.02;
+
+impl Evaluation<'_> {
+    /// Refuses numbers that are none: what is no probability, a number of turns below 0, priors that are not one for each legal
+    /// action or don't sum to 1 (within 0.02). The error names the evaluator and the step state.
+    pub fn check(&self, evaluator: &str, query: &Query) -> Result<(), EvaluatorError> {
+        let count = query.legal.count();
+        let sum: f32 = self.priors.iter().sum();
+        let is_probability = |prior: &f32| (0.0..=1.0 + PRIOR_SUM_TOLERANCE).contains(prior);
+        let what = if !(0.0..=1.0).contains(&self.value) {
+            format!("the value {} is no probability", self.value)
+        } else if let Some(turns) = self.turns_left
+            && !(0.0..=f32::MAX).contains(&turns)
+        {
+            format!("{turns} turns left are no number of turns")
+        } else if self.priors.len() != count {
+            format!(
+                "{} priors came for {count} legal actions",
+                self.priors.len()
+            )
+        } else if let Some(prior) = self.priors.iter().find(|prior| !is_probability(prior)) {
+            format!("the prior {prior} is no probability")
+        } else if (sum - 1.0).abs() > PRIOR_SUM_TOLERANCE {
+            format!("the priors sum to {sum}, not 1")
+        } else {
+            return Ok(());
+        };
+        Err(EvaluatorError::BadOutput {
+            evaluator: evaluator.to_owned(),
+            what,
+            state: Box::new(query.state),
+        })
+    }
+}
+
+/// What an evaluator says of a batch of queries, in their order. Buffers are kept from batch to batch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evaluations {
+    answers: Vec<Answer>,
+    priors: Vec<f32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Answer {
+    value: f32,
+    turns_left: Option<f32>,
+    /// Where its priors end; they begin where those before it end.
+    priors_end: usize,
+}
+
+impl Evaluations {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.answers.clear();
+        self.priors.clear();
+    }
+
+    /// Adds the next query's value (win probability of Gold, 0 to 1) and the priors of its legal actions, in the order of
+    /// [`ActionSet::in_index_order`], summing to 1.
+    pub fn push(&mut self, value: f32, priors: impl IntoIterator<Item = f32>) {
+        self.push_with_turns_left(value, None, priors);
+    }
+
+    /// [`push`](Self::push), with the turns that are left in the game (of both sides together) if the evaluator says.
+    pub fn push_with_turns_left(
+        &mut self,
+        value: f32,
+        turns_left: Option<f32>,
+        priors: impl IntoIterator<Item = f32>,
+    ) {
+        self.priors.extend(priors);
+        self.answers.push(Answer {
+            value,
+            turns_left,
+            priors_end: self.priors.len(),
+        });
+    }
+
+    /// How many queries have been answered.
+    pub fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Whether none has been answered.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+
+    /// What was said of query `index`.
+    pub fn get(&self, index: usize) -> Option<Evaluation<'_>> {
+        let answer = self.answers.get(index)?;
+        let begin = index
+            .checked_sub(1)
+            .map_or(0, |before| self.answers[before].priors_end);
+        Some(Evaluation {
+            value: answer.value,
+            turns_left: answer.turns_left,
+            priors: &self.priors[begin..answer.priors_end],
+        })
+    }
+}
+
+/// Why a batch could not be evaluated.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluatorError {
+    /// The evaluator returned a number that is no probability, or priors that don't sum to 1.
+    #[error("{evaluator}: {what} in {state:?}")]
+    BadOutput {
+        /// The evaluator's name.
+        evaluator: String,
+        /// What was wrong.
+        what: String,
+        /// The step state at fault.
+        state: Box<StepState>,
+    },
+    /// The device failed.
+    #[error("{evaluator}: {message}")]
+    Device {
+        /// The evaluator's name.
+        evaluator: String,
+        /// The device library's message.
+        message: String,
+    },
+}
+
+/// Judges step states, by batches.
+pub trait Evaluator: Send {
+    /// What to call it in messages and records: a network's file name, `uniform`.
+    fn name(&self) -> &str;
+
+    /// Evaluates all queries; `out` is cleared first and holds one answer a query afterwards.
+    fn evaluate(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError>;
+}
