@@ -6,7 +6,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use engine::config::SearchConfig;
 use engine::perft::PositionLine;
 use engine::rules::{History, Position};
-use engine::search::{Evaluation, Search, SearchOptions};
+use engine::search::{SearchOptions, Uniform, search_turn};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
@@ -30,7 +30,7 @@ fn positions() -> Vec<Position> {
 fn visits(criterion: &mut Criterion) {
     let positions = positions();
     let mut group = criterion.benchmark_group("search");
-    for visits in [32, 400] {
+    for visits in [32, 400, 10_000, 100_000] {
         let options = SearchOptions::strongest(&SearchConfig::default(), visits);
         let all = || {
             positions
@@ -55,22 +55,8 @@ fn search(position: &Position, options: SearchOptions) -> u64 {
     let mut history = History::default();
     history.push(position);
     let mut random = ChaCha8Rng::seed_from_u64(1);
-    let mut search = Search::new(position, &history, options).unwrap();
-    while let Some(query) = search.advance(&history, &mut random) {
-        let count = query.legal.count();
-        search
-            .answer(
-                "uniform",
-                Evaluation {
-                    value: 0.5,
-                    turns_left: None,
-                    priors: &vec![1.0 / count as f32; count],
-                },
-                &mut random,
-            )
-            .unwrap();
-    }
-    search.decision().unwrap().visits.into()
+    let decision = search_turn(&mut Uniform, position, &history, options, &mut random);
+    decision.unwrap().visits.into()
 }
 
 criterion_group!(benches, visits);

@@ -48,12 +48,20 @@ impl Default for NetworkConfig {
     }
 }
 
-/// The search for one whole turn (mode `puct`).
+/// The search for one whole turn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchConfig {
-    /// Simulations a turn.
-    pub visits: u32,
+    /// How turns are found.
+    pub mode: SearchMode,
+    /// Evaluations a turn in self-play, and the most simulations.
+    pub evaluations: u32,
+    /// Whether what the search found below a turn is kept for the next.
+    pub reuse_tree: bool,
+    /// MiB that the tree of one game may take.
+    pub memory_mib: u32,
+    /// The distinct turns that self-play tries with the goal solver before it accepts one that lets the enemy win at once.
+    pub lost_turn_checks: u32,
     /// PUCT's exploration factor at few visits.
     pub exploration: f32,
     /// The visits at which the exploration factor has grown by ln 2.
@@ -61,6 +69,10 @@ pub struct SearchConfig {
     /// How much lower an unvisited step's value is assumed than its state's, times the square root of the prior already
     /// visited.
     pub first_play_reduction: f32,
+    /// What a difference of ten turns until the game's end is worth to a side that is certain to win or to lose.
+    pub turns_left_weight: f32,
+    /// In self-play the priors at the turn's own states are raised to 1 over this.
+    pub prior_temperature: f32,
     /// The share of Dirichlet noise in the priors of the turn's own states, in self-play.
     pub noise_share: f32,
     /// The Dirichlet noise's concentration, spread over the legal actions.
@@ -71,6 +83,59 @@ pub struct SearchConfig {
     pub policy_target: PolicyTargetKind,
     /// What a win probability of 1 weighs in the exponent of the improved policy.
     pub target_value_scale: f32,
+    /// Mode `gumbel`: the most turns that are compared.
+    pub gumbel_candidates: AutoOr,
+    /// Mode `gumbel`: the width of the beam that samples them.
+    pub gumbel_beam_width: AutoOr,
+    /// Mode `gumbel`: what is added to the most visited candidate's visits in σ.
+    pub gumbel_visit_constant: f32,
+    /// Mode `gumbel`: what σ is scaled with.
+    pub gumbel_value_scale: f32,
+    /// Mode `gumbel`: the scale of the Gumbel noise in self-play.
+    pub gumbel_noise: f32,
+}
+
+/// How turns are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SearchMode {
+    /// The mode that plays better at the budget.
+    Auto,
+    /// Simulations step by step.
+    Puct,
+    /// Whole turns, sampled and compared.
+    Gumbel,
+}
+
+/// A number, or the word `auto` for the one that fits the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AutoOr {
+    /// The number.
+    Number(u32),
+    /// The word.
+    Auto(Auto),
+}
+
+/// The word `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Auto {
+    /// Whatever fits the budget.
+    Auto,
+}
+
+impl AutoOr {
+    /// Whatever fits.
+    pub const AUTO: Self = Self::Auto(Auto::Auto);
+
+    /// The number, if it is one.
+    pub fn number(self) -> Option<u32> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Auto(Auto::Auto) => None,
+        }
+    }
 }
 
 /// What a policy learns from a search.
@@ -86,15 +151,26 @@ pub enum PolicyTargetKind {
 impl Default for SearchConfig {
     fn default() -> Self {
         Self {
-            visits: 128,
+            mode: SearchMode::Auto,
+            evaluations: 128,
+            reuse_tree: true,
+            memory_mib: 1_024,
+            lost_turn_checks: 20_000,
             exploration: 1.5,
             exploration_base: 19_652.0,
             first_play_reduction: 0.2,
+            turns_left_weight: 0.0,
+            prior_temperature: 1.0,
             noise_share: 0.25,
             noise_concentration: 10.0,
             min_turn_visits: 32,
             policy_target: PolicyTargetKind::Improved,
             target_value_scale: 10.0,
+            gumbel_candidates: AutoOr::AUTO,
+            gumbel_beam_width: AutoOr::AUTO,
+            gumbel_visit_constant: 50.0,
+            gumbel_value_scale: 1.0,
+            gumbel_noise: 1.0,
         }
     }
 }
@@ -252,7 +328,35 @@ impl Config {
         check("network.blocks", network.blocks, 1..=100)?;
         check("network.channels", network.channels, 8..=2_048)?;
 
-        check("search.visits", search.visits, 1..=10_000_000)?;
+        check("search.evaluations", search.evaluations, 1..=10_000_000)?;
+        check("search.memory_mib", search.memory_mib, 1..=1_048_576)?;
+        check(
+            "search.turns_left_weight",
+            search.turns_left_weight,
+            0.0..=1.0,
+        )?;
+        check(
+            "search.prior_temperature",
+            search.prior_temperature,
+            0.1..=10.0,
+        )?;
+        for (key, number) in [
+            ("search.gumbel_candidates", search.gumbel_candidates),
+            ("search.gumbel_beam_width", search.gumbel_beam_width),
+        ] {
+            check(key, number.number().unwrap_or(1), 1..=4_096)?;
+        }
+        check(
+            "search.gumbel_visit_constant",
+            search.gumbel_visit_constant,
+            0.0..=1e6,
+        )?;
+        check(
+            "search.gumbel_value_scale",
+            search.gumbel_value_scale,
+            0.0..=1e3,
+        )?;
+        check("search.gumbel_noise", search.gumbel_noise, 0.0..=10.0)?;
         check("search.exploration", search.exploration, 0.0..=100.0)?;
         check(
             "search.exploration_base",

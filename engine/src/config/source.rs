@@ -60,7 +60,7 @@ pub struct ConfigArguments {
     /// The configuration; `configs/tiny.toml` explains every key
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Replace a value of the configuration, e.g. `search.visits=64`; may be given several times
+    /// Replace a value of the configuration, e.g. `search.evaluations=64`; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Print the configuration as it would be used, and stop
@@ -123,7 +123,7 @@ impl Config {
         let (section, name) = key
             .trim()
             .split_once('.')
-            .ok_or_else(|| fault("expected a key like search.visits".into()))?;
+            .ok_or_else(|| fault("expected a key like search.evaluations".into()))?;
         let mut table: toml::Table =
             toml::from_str(&self.to_toml()).map_err(|error| fault(error.to_string()))?;
         let slot = table
@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn the_printed_configuration_reads_back_as_itself() {
-        let config = Config::default().with("search.visits=77").unwrap();
-        assert_eq!(config.search.visits, 77);
+        let config = Config::default().with("search.evaluations=77").unwrap();
+        assert_eq!(config.search.evaluations, 77);
         assert_eq!(toml::from_str::<Config>(&config.to_toml()).unwrap(), config);
     }
 
@@ -168,12 +168,12 @@ mod tests {
     #[test]
     fn faulty_settings_are_named() {
         for (setting, part) in [
-            ("search.visits", "KEY=VALUE"),
-            ("visits=3", "search.visits"),
+            ("search.evaluations", "KEY=VALUE"),
+            ("visits=3", "search.evaluations"),
             ("search.vists=3", "no key `search.vists`"),
             ("serch.visits=3", "no key `serch.visits`"),
-            ("search.visits=many", "expected u32"),
-            ("search.visits=-3", "u32"),
+            ("search.evaluations=many", "expected u32"),
+            ("search.evaluations=-3", "u32"),
         ] {
             let message = Config::default().with(setting).unwrap_err().to_string();
             assert!(
@@ -190,7 +190,7 @@ mod tests {
         for (text, parts) in [
             (
                 "[search]\nvisits = 0",
-                ["c.toml", "search.visits = 0", "1 to 10000000"],
+                ["c.toml", "search.evaluations = 0", "1 to 10000000"],
             ),
             (
                 "[search]\nexploration = nan",

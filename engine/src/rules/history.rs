@@ -60,6 +60,12 @@ impl History {
         self.forbidden > 0
     }
 
+    /// How many positions are forbidden.
+    #[inline]
+    pub(crate) fn forbidden_count(&self) -> usize {
+        self.forbidden
+    }
+
     /// Counts one more occurrence of a position.
     pub fn push(&mut self, position: &Position) {
         let count = self.counts.entry(position.key()).or_insert(0);

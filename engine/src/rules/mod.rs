@@ -64,6 +64,7 @@ pub use piece::{Kind, Piece, Side};
 pub use play::PlayError;
 pub use position::{Phase, Position, PositionError, PositionFault};
 pub use square::{Direction, Square, SquareError};
+pub(crate) use state::StateInTurn;
 pub use state::{Pending, SETUP_ORDER, StepState, TURN_STEPS};
 pub use turn::{Setup, SetupError, SetupFault, Steps, Turn};
 pub use turns::{

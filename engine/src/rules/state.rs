@@ -84,8 +84,63 @@ pub struct StepState {
     used: u8,
 }
 
-// A search tree holds one of these a node.
-const _: () = assert!(size_of::<StepState>() <= 160);
+/// A step state without the board at its turn's start. A search tree has one of these a node, and the start but once a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StateInTurn {
+    board: Board,
+    pending_pieces: Bitboard,
+    pending_square: Square,
+    pending_kind: PendingKind,
+    side: Side,
+    phase: Phase,
+    used: u8,
+}
+
+const _: () = assert!(size_of::<StateInTurn>() == 64);
+
+impl StateInTurn {
+    /// The pieces as they stand now.
+    #[inline]
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Whose turn it is.
+    #[inline]
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The steps made so far in this turn; in a setup, the pieces placed.
+    #[inline]
+    pub(crate) fn steps_used(&self) -> u8 {
+        self.used
+    }
+
+    /// The whole step state, of a turn that started from `start`.
+    #[inline]
+    pub(crate) fn with_start(&self, start: &Board) -> StepState {
+        let Self {
+            board,
+            pending_pieces,
+            pending_square,
+            pending_kind,
+            side,
+            phase,
+            used,
+        } = *self;
+        StepState {
+            board,
+            start: *start,
+            pending_pieces,
+            pending_square,
+            pending_kind,
+            side,
+            phase,
+            used,
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -108,6 +163,30 @@ impl StepState {
             side: position.side(),
             phase: position.phase(),
             used: 0,
+        }
+    }
+
+    /// The state but for the board at the turn's start.
+    #[inline]
+    pub(crate) fn in_turn(&self) -> StateInTurn {
+        let Self {
+            board,
+            start: _,
+            pending_pieces,
+            pending_square,
+            pending_kind,
+            side,
+            phase,
+            used,
+        } = *self;
+        StateInTurn {
+            board,
+            pending_pieces,
+            pending_square,
+            pending_kind,
+            side,
+            phase,
+            used,
         }
     }
 

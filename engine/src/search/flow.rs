@@ -1,10 +1,10 @@
-//! The flow of visits from a state to the turns that it can become.
+//! The flow from a state to the turns that it can become.
 //!
-//! One unit enters at a step state of the turn; at each state it splits over the edges by their visits. It arrives at the ends
-//! of distinct turns, whatever the order of their steps, or runs dry at states below which nothing has been visited.
+//! One unit enters at a step state of the turn; at each state it splits over the edges by their weights. It arrives at the ends
+//! of distinct turns, whatever the order of their steps, or runs dry at states below which nothing weighs anything.
 
+use super::puct::ends_turn;
 use super::tree::{NodeId, Tree};
-use crate::rules::Action;
 use rand::{Rng, RngExt};
 use rustc_hash::FxHashMap;
 
@@ -37,8 +37,34 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// The flow below `source`.
-    pub(super) fn below(tree: &Tree, source: NodeId) -> Self {
+    /// The flow of visits below `source`, as [`visit_weight`] weighs them.
+    pub(super) fn of_visits(tree: &Tree, source: NodeId) -> Self {
+        Self::below(tree, source, visit_weight, true)
+    }
+
+    /// The flow of the evaluator's probabilities below `source`; what goes into edges that were never followed is lost.
+    pub(super) fn of_priors(tree: &Tree, source: NodeId) -> Self {
+        let prior = |tree: &Tree, id, edge: usize| f64::from(tree.edges(id)[edge].prior());
+        Self::below(tree, source, prior, false)
+    }
+
+    /// The flow below `source`, shared out by `weight`.
+    pub(super) fn of_weights(
+        tree: &Tree,
+        source: NodeId,
+        weight: impl Fn(&Tree, NodeId, usize) -> f64,
+    ) -> Self {
+        Self::below(tree, source, weight, true)
+    }
+
+    /// The flow below `source`; `weight` says what an edge weighs that has been followed. Masses are shares of the weights, or
+    /// else the weights themselves.
+    fn below(
+        tree: &Tree,
+        source: NodeId,
+        weight: impl Fn(&Tree, NodeId, usize) -> f64,
+        shares: bool,
+    ) -> Self {
         let mut flow = Self {
             source,
             streams: Vec::new(),
@@ -46,13 +72,20 @@ impl Flow {
         };
         let mut complete: FxHashMap<NodeId, usize> = FxHashMap::default();
         let mut level = vec![(source, 1.0)];
+        let mut weights = Vec::new();
         // Every step leads to the next level, so that a level's masses are final when it is split.
         while !level.is_empty() {
             let mut next: Vec<(NodeId, f64)> = Vec::new();
             let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
             for (from, mass) in level {
-                let total: u32 = tree.edges(from).iter().map(|edge| edge.visits).sum();
-                if total == 0 {
+                weights.clear();
+                let links = tree.links(from).iter().enumerate();
+                weights.extend(links.map(|(edge, link)| match link.child() {
+                    Some(_) => weight(tree, from, edge),
+                    None => 0.0,
+                }));
+                let total: f64 = weights.iter().sum();
+                if total <= 0.0 {
                     flow.arrivals.push(Arrival {
                         node: from,
                         mass,
@@ -60,20 +93,19 @@ impl Flow {
                     });
                     continue;
                 }
-                let side = tree.node(from).state.side();
-                let last_step = tree.node(from).state.steps_left() == 1;
-                for (index, edge) in tree.edges(from).iter().enumerate() {
-                    let Some(to) = edge.child().filter(|_| edge.visits > 0) else {
+                let unit = if shares { mass / total } else { mass };
+                for (edge, link) in tree.links(from).iter().enumerate() {
+                    let Some(to) = link.child().filter(|_| weights[edge] > 0.0) else {
                         continue;
                     };
-                    let share = mass * f64::from(edge.visits) / f64::from(total);
+                    let share = unit * weights[edge];
                     flow.streams.push(Stream {
                         from,
-                        edge: index,
+                        edge,
                         to,
                         mass: share,
                     });
-                    if last_step || edge.action(side) == Action::End {
+                    if ends_turn(tree, from, edge) {
                         let place = *complete.entry(to).or_insert_with(|| {
                             flow.arrivals.push(Arrival {
                                 node: to,
@@ -97,7 +129,7 @@ impl Flow {
         flow
     }
 
-    /// Where it all arrives; the masses sum to 1.
+    /// Where it all arrives; shares sum to 1.
     pub(super) fn arrivals(&self) -> &[Arrival] {
         &self.arrivals
     }
@@ -111,23 +143,18 @@ impl Flow {
             .sum()
     }
 
-    /// A way from the source to an arrival, as the edges to take: where turns merge, drawn in proportion to the flow.
-    pub(super) fn way_to<R: Rng>(&self, arrival: &Arrival, rng: &mut R) -> Vec<(NodeId, usize)> {
+    /// A way from the source to a node that the flow reaches, as the edges to take: where turns merge, drawn in proportion to the
+    /// flow.
+    pub(super) fn way_to<R: Rng>(&self, node: NodeId, rng: &mut R) -> Vec<(NodeId, usize)> {
         let mut way = Vec::new();
-        let mut node = arrival.node;
+        let mut node = node;
         while node != self.source {
             let into: Vec<&Stream> = self
                 .streams
                 .iter()
                 .filter(|stream| stream.to == node)
                 .collect();
-            let masses: Vec<Candidate> = into
-                .iter()
-                .map(|stream| Candidate {
-                    weight: stream.mass,
-                    value: 0.0,
-                })
-                .collect();
+            let masses: Vec<f64> = into.iter().map(|stream| stream.mass).collect();
             let Some(place) = draw(&masses, 1.0, rng) else {
                 break;
             };
@@ -139,47 +166,42 @@ impl Flow {
     }
 }
 
-/// Something that a draw may pick.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Candidate {
-    /// Visits, or a share of them; 0 or more.
-    pub(super) weight: f64,
-    /// Its value in the mover's view: what decides between equal weights where nothing is left to chance. Few visits leave many
-    /// equal.
-    pub(super) value: f32,
+/// What an edge that has been followed weighs in the flow of visits: its visits, and nothing where it is proven lost for the
+/// mover. At a node that is proven won, only the edges that win the soonest weigh anything; at one that is lost, only those that
+/// resist the longest.
+pub(super) fn visit_weight(tree: &Tree, id: NodeId, edge: usize) -> f64 {
+    let mover = tree.side(id);
+    let link = tree.link(id, edge);
+    let Some(child) = link.child() else {
+        return 0.0;
+    };
+    match tree.node(id).proof.winner() {
+        None if tree.node(child).proof.loses(mover) => 0.0,
+        None => link.visits.into(),
+        Some(_) if is_best_of_proven(tree, id, child) => f64::from(link.visits).max(1.0),
+        Some(_) => 0.0,
+    }
 }
 
-/// Draws an index in proportion to `weight^(1/temperature)`; at temperature 0 the greatest weight, among equal ones the best
-/// value, among equal ones the first. None where all weights are 0.
-pub(super) fn draw<R: Rng>(
-    candidates: &[Candidate],
-    temperature: f32,
-    rng: &mut R,
-) -> Option<usize> {
-    let greatest = candidates
-        .iter()
-        .map(|candidate| candidate.weight)
-        .fold(0.0, f64::max);
+/// Whether a child of a proven node lies on a shortest win or a longest resistance.
+fn is_best_of_proven(tree: &Tree, id: NodeId, child: NodeId) -> bool {
+    let (node, child) = (tree.node(id), tree.node(child));
+    let passes = u16::from(child.state.steps_used() == 0);
+    child.proof == node.proof && child.turns_to_end + passes == node.turns_to_end
+}
+
+/// Draws an index in proportion to `weight^(1/temperature)`; at temperature 0 the greatest weight, among equal ones the first. None
+/// where all weights are 0.
+pub(super) fn draw<R: Rng>(weights: &[f64], temperature: f32, rng: &mut R) -> Option<usize> {
+    let greatest = weights.iter().copied().fold(0.0, f64::max);
     if greatest <= 0.0 {
         return None;
     }
     if temperature == 0.0 {
-        // The last of equal maxima is returned: reversed, the first.
-        let best = candidates
-            .iter()
-            .enumerate()
-            .rev()
-            .max_by(|(_, one), (_, other)| {
-                one.weight
-                    .total_cmp(&other.weight)
-                    .then(one.value.total_cmp(&other.value))
-            });
-        return best.map(|(index, _)| index);
+        return weights.iter().position(|&weight| weight == greatest);
     }
     let power = 1.0 / f64::from(temperature);
-    let scaled = candidates
-        .iter()
-        .map(|candidate| (candidate.weight / greatest).powf(power));
+    let scaled = weights.iter().map(|weight| (weight / greatest).powf(power));
     let mut target = rng.random::<f64>() * scaled.clone().sum::<f64>();
     let mut last = None;
     for (index, weight) in scaled.enumerate() {
@@ -200,21 +222,14 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    fn candidates<const N: usize>(weights: [f64; N], values: [f32; N]) -> [Candidate; N] {
-        std::array::from_fn(|index| Candidate {
-            weight: weights[index],
-            value: values[index],
-        })
-    }
-
     #[test]
     fn draws_follow_the_tempered_weights() {
-        let candidates = candidates([1.0, 0.0, 3.0], [0.0; 3]);
+        let weights = [1.0, 0.0, 3.0];
         for (temperature, expected) in [(1.0, 0.75), (0.5, 0.9), (0.0, 1.0)] {
             let mut rng = ChaCha8Rng::seed_from_u64(1);
             let mut counts = [0.0_f64; 3];
             for _ in 0..20_000 {
-                counts[draw(&candidates, temperature, &mut rng).unwrap()] += 1.0 / 20_000.0;
+                counts[draw(&weights, temperature, &mut rng).unwrap()] += 1.0 / 20_000.0;
             }
             assert_eq!(counts[1], 0.0);
             assert!(
@@ -225,16 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn without_chance_weight_decides_then_value_then_the_order() {
+    fn without_chance_the_first_of_the_greatest_is_drawn() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for (weights, values, expected) in [
-            ([2.0, 3.0, 1.0], [0.9, 0.1, 0.5], Some(1)),
-            ([2.0, 2.0, 1.0], [0.2, 0.6, 0.9], Some(1)),
-            ([2.0, 2.0, 2.0], [0.4, 0.6, 0.6], Some(1)),
-            ([0.0, 0.0, 0.0], [0.4, 0.6, 0.6], None),
-        ] {
-            assert_eq!(draw(&candidates(weights, values), 0.0, &mut rng), expected);
-        }
+        assert_eq!(draw(&[2.0, 3.0, 3.0], 0.0, &mut rng), Some(1));
+        assert_eq!(draw(&[0.0, 0.0], 0.0, &mut rng), None);
         assert_eq!(draw(&[], 1.0, &mut rng), None);
     }
 }

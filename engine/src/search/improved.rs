@@ -1,32 +1,78 @@
-//! The improved policy: what the priors should have been, by the values that the search found.
+//! The improved policy of one state: what the priors should have been, by the values that the search found.
 
-use super::tree::{NodeId, Tree, seen_by};
+use super::tree::{NodeId, Tree, win_probability};
+use super::{PolicyTarget, StateTarget};
+
+/// What the policy should be at a node, in the order of its actions' indices; none where nothing went on from it.
+pub(super) fn state_target(
+    tree: &Tree,
+    id: NodeId,
+    step: usize,
+    kind: PolicyTarget,
+) -> Option<StateTarget> {
+    let visits = tree.edge_visits(id);
+    if visits == 0 {
+        return None;
+    }
+    let policy = match kind {
+        PolicyTarget::Visits => (0..tree.edges(id).len())
+            .map(|edge| tree.link(id, edge).visits as f32 / visits as f32)
+            .collect(),
+        PolicyTarget::Improved { value_scale } => improved_policy(tree, id, value_scale),
+    };
+    Some(StateTarget {
+        step: step as u8,
+        visits,
+        proven: false,
+        policy: in_index_order(tree, id, &policy),
+    })
+}
+
+/// What is said of a node's edges, put into the order of their actions' indices.
+pub(super) fn in_index_order(tree: &Tree, id: NodeId, of_edges: &[f32]) -> Vec<f32> {
+    let mut pairs: Vec<(usize, f32)> = tree
+        .edges(id)
+        .iter()
+        .map(|edge| edge.index())
+        .zip(of_edges.iter().copied())
+        .collect();
+    pairs.sort_unstable_by_key(|&(index, _)| index);
+    pairs.into_iter().map(|(_, share)| share).collect()
+}
 
 /// The priors of a node's edges, each times `exp(value_scale · q)` and normalised; `q` is the value of what the edge leads to, in
 /// the view of the side to move. Edges without visits get the value of the state, by its own evaluation and by the edges that do
 /// have visits, weighed by their priors (Danihelka, Guez, Schrittwieser and Silver 2022, "Policy improvement by planning with
-/// Gumbel", section 4 and equation 33; here with a constant scale).
+/// Gumbel", section 4 and equation 33; here with a constant scale). Edges that are proven lost get nothing unless all are.
 ///
 /// Where all values are equal these are the priors again: no policy drifts towards where its own visits happened to fall.
-pub(super) fn improved_policy(
-    tree: &Tree,
-    id: NodeId,
-    priors: &[f32],
-    value_scale: f32,
-) -> Vec<f32> {
-    let values = completed_values(tree, id, priors);
+fn improved_policy(tree: &Tree, id: NodeId, value_scale: f32) -> Vec<f32> {
+    let priors: Vec<f32> = tree.edges(id).iter().map(|edge| edge.prior()).collect();
+    let values = completed_values(tree, id, &priors);
+    let mover = tree.side(id);
+    let is_lost = |edge: usize| {
+        tree.child(id, edge)
+            .is_some_and(|child| tree.node(child).proof.loses(mover))
+    };
+    let lost: Vec<bool> = (0..priors.len()).map(is_lost).collect();
+    let none_left = lost.iter().all(|&lost| lost);
     // Taken off all exponents: the exponential stays finite, the quotients the same.
     let greatest = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let weight = |value: f32, prior: f32| prior * (value_scale * (value - greatest)).exp();
-    let mut weights: Vec<f32> = values
-        .iter()
-        .zip(priors)
-        .map(|(&v, &p)| weight(v, p))
-        .collect();
+    let weigh = |prior: &dyn Fn(usize) -> f32| -> Vec<f32> {
+        let weight = |edge: usize| {
+            if lost[edge] && !none_left {
+                0.0
+            } else {
+                prior(edge) * (value_scale * (values[edge] - greatest)).exp()
+            }
+        };
+        (0..priors.len()).map(weight).collect()
+    };
+    let mut weights = weigh(&|edge| priors[edge]);
     let mut total: f32 = weights.iter().sum();
     if total <= 0.0 {
         // The priors leave nothing of what is best: the values alone decide.
-        weights = values.iter().map(|&value| weight(value, 1.0)).collect();
+        weights = weigh(&|_| 1.0);
         total = weights.iter().sum();
     }
     weights.iter().map(|weight| weight / total).collect()
@@ -35,50 +81,58 @@ pub(super) fn improved_policy(
 /// The value of each edge of a node in the view of the side to move.
 fn completed_values(tree: &Tree, id: NodeId, priors: &[f32]) -> Vec<f32> {
     let node = tree.node(id);
-    let side = node.state.side();
-    let edges = tree.edges(id);
-    let visited = edges.iter().map(|edge| {
-        let child = edge.child().filter(|_| edge.visits > 0)?;
-        Some(seen_by(side, tree.node(child).value))
-    });
+    let mover = tree.side(id);
+    let visited = |edge: usize| {
+        let link = tree.link(id, edge);
+        let child = link.child().filter(|_| link.visits > 0)?;
+        Some(win_probability(mover, tree.node(child).value))
+    };
     let (mut mass, mut sum, mut visits) = (0.0, 0.0, 0);
-    for ((value, prior), edge) in visited.clone().zip(priors).zip(edges) {
-        if let Some(value) = value {
+    for (edge, prior) in priors.iter().enumerate() {
+        if let Some(value) = visited(edge) {
             mass += prior;
             sum += prior * value;
-            visits += edge.visits;
+            visits += tree.link(id, edge).visits;
         }
     }
-    let own_value = seen_by(side, node.own_value);
+    let own_value = win_probability(mover, node.own_value);
     let of_state = if mass > 0.0 {
         (own_value + visits as f32 * sum / mass) / (1 + visits) as f32
     } else {
         own_value
     };
-    visited.map(|value| value.unwrap_or(of_state)).collect()
+    (0..priors.len())
+        .map(|edge| visited(edge).unwrap_or(of_state))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Query;
+    use super::super::{Evaluation, Query};
     use super::*;
     use crate::notation::parse_position;
     use crate::rules::{History, StepState};
 
-    /// A node with a prior each for its edges; the first edges have been visited once and have these values for Silver, who is to
-    /// move.
+    /// A node with a prior each for its edges, which must fall; the first edges have been visited once and have these values for
+    /// Silver, who is to move.
     fn node(priors: &[f32], own_value: f32, values: &[f32]) -> (Tree, NodeId) {
         let position = parse_position(&format!("s [r      r{}R      R]", " ".repeat(48))).unwrap();
         let mut tree = Tree::default();
         let history = History::default();
-        let id = tree.intern(StepState::new(&position));
+        let id = tree.intern(&StepState::new(&position));
         let query: Query = tree.open(id, &history, true).unwrap();
         assert_eq!(query.legal.count(), priors.len());
-        tree.expand(id, &query, 1.0 - own_value, priors.iter().copied());
+        assert!(priors.is_sorted_by(|one, other| one >= other));
+        let evaluation = Evaluation {
+            value: 1.0 - own_value,
+            turns_left: None,
+            priors,
+        };
+        tree.expand(id, &query, &evaluation);
         for (edge, &value) in values.iter().enumerate() {
-            let child = tree.follow(id, edge);
-            tree.node_mut(child).value = 1.0 - value;
-            tree.edges_mut(id)[edge].visits = 1;
+            let child = tree.follow(id, edge).unwrap();
+            tree.node_mut(child).value = 1.0 - 2.0 * value;
+            tree.count_visit(id, edge);
         }
         (tree, id)
     }
@@ -86,42 +140,40 @@ mod tests {
     #[track_caller]
     fn close(found: &[f32], expected: &[f32]) {
         assert_eq!(found.len(), expected.len());
-        let near = |(one, other): (&f32, &f32)| (one - other).abs() < 1e-5;
+        let near = |(one, other): (&f32, &f32)| (one - other).abs() < 1e-3;
         assert!(found.iter().zip(expected).all(near), "{found:?}");
     }
 
     #[test]
     fn equal_values_leave_the_priors() {
-        let priors = [0.1, 0.2, 0.3, 0.4];
+        let priors = [0.4, 0.3, 0.2, 0.1];
         let (tree, id) = node(&priors, 0.7, &[0.7, 0.7]);
-        close(&improved_policy(&tree, id, &priors, 10.0), &priors);
+        close(&improved_policy(&tree, id, 10.0), &priors);
         let (tree, id) = node(&priors, 0.7, &[]);
-        close(&improved_policy(&tree, id, &priors, 10.0), &priors);
+        close(&improved_policy(&tree, id, 10.0), &priors);
     }
 
     #[test]
     fn values_move_the_priors_by_the_formula() {
-        let priors = [0.1, 0.2, 0.3, 0.4];
+        let priors = [0.4, 0.3, 0.2, 0.1];
         let (tree, id) = node(&priors, 0.5, &[0.9, 0.3]);
-        // (0.5 + 2 · (0.1 · 0.9 + 0.2 · 0.3) / 0.3) / 3 is what is not known to be otherwise.
+        // What is not known to be otherwise: the state itself counts once, each of the two edges once.
+        let rest = (0.5 + 2.0 * (0.4 * 0.9 + 0.3 * 0.3) / 0.7) / 3.0;
         let weights = [
-            0.1 * 1.8f32.exp(),
-            0.2 * 0.6f32.exp(),
-            0.3 * 1f32.exp(),
-            0.4 * 1f32.exp(),
+            0.4 * (2.0 * 0.9f32).exp(),
+            0.3 * (2.0 * 0.3f32).exp(),
+            0.2 * (2.0 * rest as f32).exp(),
+            0.1 * (2.0 * rest as f32).exp(),
         ];
         let total: f32 = weights.iter().sum();
         let expected = weights.map(|weight| weight / total);
-        close(&improved_policy(&tree, id, &priors, 2.0), &expected);
+        close(&improved_policy(&tree, id, 2.0), &expected);
     }
 
     #[test]
     fn a_best_step_without_a_prior_gets_all_where_the_scale_leaves_nothing_else() {
-        let priors = [0.0, 0.5, 0.5, 0.0];
-        let (tree, id) = node(&priors, 0.0, &[1.0, 0.0, 0.0]);
-        close(
-            &improved_policy(&tree, id, &priors, 1_000.0),
-            &[1.0, 0.0, 0.0, 0.0],
-        );
+        let priors = [0.5, 0.5, 0.0, 0.0];
+        let (tree, id) = node(&priors, 0.0, &[0.0, 0.0, 1.0]);
+        close(&improved_policy(&tree, id, 1_000.0), &[0.0, 0.0, 1.0, 0.0]);
     }
 }

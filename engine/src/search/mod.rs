@@ -18,16 +18,22 @@
 //!
 //! Values are win probabilities from Gold's view everywhere.
 
+mod batch;
+mod budget;
 mod decision;
 mod evaluator;
 mod flow;
+mod gumbel;
 mod improved;
+mod lost_turns;
 mod options;
 mod puct;
+mod root_priors;
+mod stepwise;
 mod tree;
 mod turn_search;
 
 pub use decision::{Decision, StateTarget};
 pub use evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query, Uniform};
-pub use options::{Noise, PolicyTarget, SearchOptions};
-pub use turn_search::{Search, SearchError, search_turn};
+pub use options::{Budget, Gumbel, Mode, Noise, PolicyTarget, Puct, SearchOptions};
+pub use turn_search::{Search, SearchError, run_search, search_turn};

@@ -1,28 +1,96 @@
 //! How a search is to be run.
 
-use crate::config::{PolicyTargetKind, SearchConfig};
-use rand::Rng;
-use rand_distr::{Distribution, Gamma};
+pub use super::budget::Budget;
+pub use super::root_priors::Noise;
+
+use crate::config::{PolicyTargetKind, SearchConfig, SearchMode};
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchOptions {
-    /// Simulations for the turn.
-    pub visits: u32,
-    /// PUCT's exploration factor at few visits, for values of 0 to 1.
+    /// How turns are found.
+    pub mode: Mode,
+    /// What the search may use up.
+    pub budget: Budget,
+    /// Selection below the root's turn, and inside it in mode `puct`.
+    pub puct: Puct,
+    /// Mode `gumbel`'s own options.
+    pub gumbel: Gumbel,
+    /// Mode `puct`: whole turns are drawn once complete ones hold this many visits; until then step by step.
+    pub min_turn_visits: u32,
+    /// Mode `puct`: the temperature of these draws; 0 takes the best by lower confidence bound.
+    pub temperature: f32,
+    /// Mode `puct`: the priors at the states of the root's turn are raised to 1 over this, and normalised.
+    pub prior_temperature: f32,
+    /// Mode `puct`: Dirichlet noise in the priors of all states of the root's turn, if wanted.
+    pub noise: Option<Noise>,
+    /// What the decision says that the policy should have been. In mode `gumbel` always the improved policy.
+    pub policy_target: PolicyTarget,
+    /// How many distinct turns are tried with the goal solver before a turn that lets the enemy win at once is accepted; all
+    /// where there is no limit.
+    pub lost_turn_checks: Option<u32>,
+    /// Whether states that several step orders or turns reach share one node. Off only to see what that changes.
+    pub merges: bool,
+}
+
+/// How turns are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Simulations go down step by step; the turn is drawn from their flow.
+    Puct,
+    /// Whole turns are sampled from the policy and compared by sequential halving.
+    Gumbel,
+}
+
+/// How edges are selected on the way down.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Puct {
+    /// The exploration factor at few visits, for values of 0 to 1.
     pub exploration: f32,
     /// The visits at which the exploration factor has grown by ln 2.
     pub exploration_base: f32,
     /// How much lower than its state's an unvisited step's value is assumed.
     pub first_play_reduction: f32,
-    /// Whole turns are drawn once complete ones hold this many visits; until then step by step.
-    pub min_turn_visits: u32,
-    /// The temperature of these draws; 0 takes the most visited.
-    pub temperature: f32,
-    /// Dirichlet noise in the priors of all states of the turn, if wanted.
-    pub noise: Option<Noise>,
-    /// What the decision says that the policy should have been.
-    pub policy_target: PolicyTarget,
+    /// What a difference of ten turns until the game's end is worth to a side that is certain to win, or to lose, as a win
+    /// probability. Needs an evaluator that says how many turns are left.
+    pub turns_left_weight: f32,
+}
+
+impl Puct {
+    /// What a child deserves for ending a won game sooner or a lost one later than its state would:
+    /// `weight · (1 - 2q) · clamp((turns of child - turns of state) / 10, -1, 1)` (after the moves-left utility of Leela Chess
+    /// Zero). `value` is the state's win probability for the mover.
+    pub(super) fn turns_left_bonus(
+        &self,
+        value: f32,
+        of_state: Option<f32>,
+        of_child: Option<f32>,
+    ) -> f32 {
+        match (of_state, of_child) {
+            (Some(of_state), Some(of_child)) if self.turns_left_weight != 0.0 => {
+                let longer = ((of_child - of_state) / 10.0).clamp(-1.0, 1.0);
+                self.turns_left_weight * (1.0 - 2.0 * value) * longer
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// How mode `gumbel` samples and compares whole turns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gumbel {
+    /// The most candidates; by the budget where there is no number: its square root. Never more than half the budget can sample.
+    /// In a setup half of them.
+    pub candidates: Option<u32>,
+    /// The beam's width, at least the number of candidates; equal to it where there is no number.
+    pub beam_width: Option<u32>,
+    /// Visits that are added to those of the most visited candidate in σ.
+    pub visit_constant: f32,
+    /// What σ is scaled with: `σ(q) = (visit_constant + most visits) · value_scale · q`.
+    pub value_scale: f32,
+    /// The scale of the Gumbel noise: 1 samples turns from the policy, 0 takes the likeliest ones.
+    pub noise: f32,
 }
 
 /// What a policy learns from a search.
@@ -37,25 +105,35 @@ pub enum PolicyTarget {
     },
 }
 
-/// Dirichlet noise in the priors.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noise {
-    /// Its share of the priors, 0 to 1.
-    pub share: f32,
-    /// Its concentration, spread evenly over the legal actions.
-    pub concentration: f32,
-}
-
 impl SearchOptions {
-    /// The strongest play: no noise, temperature 0.
-    pub fn strongest(config: &SearchConfig, visits: u32) -> Self {
+    /// The strongest play: no noise, temperature 0, no turn that loses at once while there is another.
+    pub fn strongest(config: &SearchConfig, evaluations: u32) -> Self {
         Self {
-            visits,
-            exploration: config.exploration,
-            exploration_base: config.exploration_base,
-            first_play_reduction: config.first_play_reduction,
+            mode: match config.mode {
+                SearchMode::Puct => Mode::Puct,
+                SearchMode::Gumbel => Mode::Gumbel,
+                SearchMode::Auto => Mode::best_for(evaluations),
+            },
+            budget: Budget {
+                memory_mib: config.memory_mib,
+                ..Budget::evaluations(evaluations)
+            },
+            puct: Puct {
+                exploration: config.exploration,
+                exploration_base: config.exploration_base,
+                first_play_reduction: config.first_play_reduction,
+                turns_left_weight: config.turns_left_weight,
+            },
+            gumbel: Gumbel {
+                candidates: config.gumbel_candidates.number(),
+                beam_width: config.gumbel_beam_width.number(),
+                visit_constant: config.gumbel_visit_constant,
+                value_scale: config.gumbel_value_scale,
+                noise: 0.0,
+            },
             min_turn_visits: config.min_turn_visits,
             temperature: 0.0,
+            prior_temperature: 1.0,
             noise: None,
             policy_target: match config.policy_target {
                 PolicyTargetKind::Visits => PolicyTarget::Visits,
@@ -63,59 +141,35 @@ impl SearchOptions {
                     value_scale: config.target_value_scale,
                 },
             },
+            lost_turn_checks: None,
+            merges: true,
         }
     }
 
-    /// Play that explores, to learn from: the configured visits and noise, at a temperature.
+    /// Play that explores, to learn from: the configured budget and noise, and in mode `puct` draws at a temperature.
     pub fn exploring(config: &SearchConfig, temperature: f32) -> Self {
         let noise = Noise {
             share: config.noise_share,
             concentration: config.noise_concentration,
         };
+        let strongest = Self::strongest(config, config.evaluations);
         Self {
             temperature,
+            prior_temperature: config.prior_temperature,
             noise: (noise.share > 0.0).then_some(noise),
-            ..Self::strongest(config, config.visits)
+            gumbel: Gumbel {
+                noise: config.gumbel_noise,
+                ..strongest.gumbel
+            },
+            lost_turn_checks: Some(config.lost_turn_checks),
+            ..strongest
         }
     }
 }
 
-impl Noise {
-    /// `(1 - share) · prior + share · noise`, the noise drawn from a symmetric Dirichlet distribution: normalised gamma variates
-    /// (Devroye 1986, chapter XI.4).
-    pub(super) fn mix<R: Rng>(&self, priors: &[f32], rng: &mut R) -> Vec<f32> {
-        let shape = f64::from(self.concentration) / priors.len().max(1) as f64;
-        let Ok(gamma) = Gamma::new(shape, 1.0) else {
-            return priors.to_vec();
-        };
-        let draws: Vec<f64> = priors.iter().map(|_| gamma.sample(rng)).collect();
-        let sum: f64 = draws.iter().sum();
-        if sum <= 0.0 {
-            return priors.to_vec();
-        }
-        let mixed = priors.iter().zip(draws).map(|(prior, draw)| {
-            let noise = (draw / sum) as f32;
-            prior + self.share * (noise - prior)
-        });
-        mixed.collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rand::SeedableRng;
-    use rand::rngs::ChaCha8Rng;
-
-    #[test]
-    fn mixed_priors_sum_to_one_and_keep_their_share() {
-        let noise = Noise {
-            share: 0.25,
-            concentration: 10.0,
-        };
-        let mixed = noise.mix(&[0.1; 10], &mut ChaCha8Rng::seed_from_u64(5));
-        assert!((mixed.iter().sum::<f32>() - 1.0).abs() < 1e-5);
-        assert!(mixed.iter().all(|&prior| prior >= 0.075 - 1e-6));
-        assert!(mixed.iter().any(|&prior| prior > 0.11), "{mixed:?}");
+impl Mode {
+    /// The mode that plays better at a budget; the measurements stand in `engine/src/search/README.md`.
+    pub fn best_for(_evaluations: u32) -> Self {
+        Self::Puct
     }
 }

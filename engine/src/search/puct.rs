@@ -1,8 +1,11 @@
-//! One simulation: the way down from the root by PUCT, and the values on the way back.
+//! One simulation: the way down from a node by PUCT, and the values on the way back.
 
 use super::SearchOptions;
-use super::tree::{Edge, NodeId, NodeKind, Tree, seen_by};
-use crate::rules::{Action, History, Position, Side};
+use super::options::Puct;
+use super::root_priors::RootPriors;
+use super::tree::{NodeId, NodeKind, Tree, win_probability};
+use crate::rules::{Action, History, Position};
+use rand::Rng;
 
 /// A state on the way down.
 #[derive(Debug)]
@@ -26,8 +29,19 @@ pub(super) struct Descent {
 pub(super) enum Arrived {
     /// At a node that has not been opened.
     Fresh(NodeId),
-    /// Where there is nothing to open: the game is over, the node lies on this way already, or repetition leaves it no turn.
+    /// Where there is nothing to open: the node is proven or lies on this way already, repetition leaves it no turn, or the tree's
+    /// memory is used up.
     Known,
+}
+
+/// What a way down goes by.
+#[derive(Debug)]
+pub(super) struct Guide<'a, R> {
+    pub(super) history: &'a History,
+    pub(super) options: &'a SearchOptions,
+    /// The priors at the states of the root's turn, where they are not the evaluator's own.
+    pub(super) root_priors: &'a mut RootPriors,
+    pub(super) rng: &'a mut R,
 }
 
 impl Descent {
@@ -37,25 +51,26 @@ impl Descent {
     /// without options is backed out of and avoided on this way; none of this is stored. A second occurrence on the way is
     /// legal: the way ends there, and counts with that node's present value, as does one at the start of a turn that repetition
     /// leaves without options.
-    pub(super) fn go(
+    pub(super) fn go<R: Rng>(
         &mut self,
         tree: &mut Tree,
         from: NodeId,
-        history: &History,
-        options: &SearchOptions,
+        root: &Position,
+        guide: &mut Guide<'_, R>,
     ) -> Arrived {
         self.frames.clear();
         self.starts.clear();
-        let root_start = tree.node(from).state.start_position();
         let mut node = from;
         let mut avoided = Vec::new();
         loop {
             match tree.node(node).kind {
                 NodeKind::Fresh => return Arrived::Fresh(node),
-                NodeKind::Over(_) => return Arrived::Known,
+                NodeKind::Over => return Arrived::Known,
+                NodeKind::Open if tree.node(node).proof.is_some() => return Arrived::Known,
                 NodeKind::Open => {}
             }
-            let Some(edge) = select(tree, node, &avoided, options) else {
+            let priors = guide.root_priors.of(tree, node, guide.options, guide.rng);
+            let Some(edge) = select(tree, node, &avoided, &guide.options.puct, priors) else {
                 let inside = tree.node(node).state.steps_used() > 0;
                 let Some(frame) = self.frames.pop_if(|_| inside) else {
                     return Arrived::Known;
@@ -65,16 +80,18 @@ impl Descent {
                 avoided.push(frame.edge);
                 continue;
             };
-            let child = tree.follow(node, edge);
-            let start = tree.node(child).state.turn_start();
-            if let Some(start) = start {
+            let Some(child) = tree.follow(node, edge) else {
+                return Arrived::Known;
+            };
+            if tree.node(child).state.steps_used() == 0 {
+                let start = tree.state(child).start_position();
                 let on_way = self.starts.iter().filter(|&&other| other == start).count();
-                if usize::from(history.count(&start)) + on_way >= 2 {
+                if usize::from(guide.history.count(&start)) + on_way >= 2 {
                     avoided.push(edge);
                     continue;
                 }
                 self.starts.push(start);
-                if on_way > 0 || start == root_start {
+                if on_way > 0 || start == *root {
                     self.frames.push(Frame {
                         node,
                         edge,
@@ -95,52 +112,96 @@ impl Descent {
     /// Counts the simulation on every edge of the way and recomputes the values above them.
     pub(super) fn back_up(&self, tree: &mut Tree) {
         for frame in self.frames.iter().rev() {
-            tree.edges_mut(frame.node)[frame.edge].visits += 1;
+            tree.count_visit(frame.node, frame.edge);
             tree.update(frame.node);
         }
+    }
+
+    /// How many turns were completed on the way.
+    pub(super) fn turns(&self) -> usize {
+        self.starts.len()
     }
 }
 
 /// The edge of the greatest upper bound, `Q + c(N)·P·√N / (1 + n)` in the mover's view (Silver et al. 2018, "AlphaZero"), with
 /// the exploration factor `c(N) = exploration + ln((N + base + 1) / base)`. An unvisited edge counts as the state's own value
-/// less `first_play_reduction` times the square root of the prior visited so far (as in Leela Chess Zero).
-fn select(tree: &Tree, id: NodeId, avoided: &[usize], options: &SearchOptions) -> Option<usize> {
+/// less `first_play_reduction` times the square root of the prior visited so far (as in Leela Chess Zero). Edges that are proven
+/// lost for the mover are options only where no other is left: then the one that resists the longest.
+fn select(
+    tree: &Tree,
+    id: NodeId,
+    avoided: &[usize],
+    options: &Puct,
+    root_priors: Option<&[f32]>,
+) -> Option<usize> {
     let node = tree.node(id);
-    let side = node.state.side();
+    let mover = node.state.side();
     let edges = tree.edges(id);
+    let links = tree.links(id);
+    let prior = |edge: usize| match root_priors {
+        Some(priors) => priors[edge],
+        None => edges[edge].prior(),
+    };
     let visits = node.visits as f32;
     let base = options.exploration_base;
     let factor = (options.exploration + ((visits + base + 1.0) / base).ln()) * visits.sqrt();
-    let visited: f32 = edges
-        .iter()
-        .filter(|edge| edge.visits > 0)
-        .map(|edge| edge.prior)
-        .sum();
-    let first_play = seen_by(side, node.value) - options.first_play_reduction * visited.sqrt();
+    let value = win_probability(mover, node.value);
+    let mut first_play = value;
+    if options.first_play_reduction > 0.0 {
+        let visited = links.iter().enumerate().filter(|(_, link)| link.visits > 0);
+        let mass: f32 = visited.map(|(edge, _)| prior(edge)).sum();
+        first_play -= options.first_play_reduction * mass.sqrt();
+    }
     let mut best = None;
     let mut best_bound = f32::NEG_INFINITY;
-    for (index, edge) in edges.iter().enumerate() {
-        if avoided.contains(&index) {
+    let mut longest = None;
+    for (edge, link) in links.iter().enumerate() {
+        if !avoided.is_empty() && avoided.contains(&edge) {
             continue;
         }
-        let bound = child_value(tree, edge, side).unwrap_or(first_play)
-            + factor * edge.prior / (1 + edge.visits) as f32;
+        let mut quality = first_play;
+        if let Some(child) = link.child() {
+            let child = tree.node(child);
+            if child.proof.loses(mover) {
+                if longest.is_none_or(|(turns, _)| child.turns_to_end > turns) {
+                    longest = Some((child.turns_to_end, edge));
+                }
+                continue;
+            }
+            if link.visits > 0 {
+                quality = win_probability(mover, child.value)
+                    + options.turns_left_bonus(value, node.turns_left(), child.turns_left());
+            }
+        }
+        let bound = quality + factor * prior(edge) / (1 + link.visits) as f32;
         if bound > best_bound {
             best_bound = bound;
-            best = Some(index);
+            best = Some(edge);
         }
     }
-    best
-}
-
-/// The value of what an edge leads to, in the view of `side`, once the edge has been visited.
-fn child_value(tree: &Tree, edge: &Edge, side: Side) -> Option<f32> {
-    let child = edge.child().filter(|_| edge.visits > 0)?;
-    Some(seen_by(side, tree.node(child).value))
+    // Of those never followed the likeliest is the best: the first, unless the root's priors say otherwise.
+    let untried = (links.len()..edges.len()).filter(|edge| !avoided.contains(edge));
+    let next = match root_priors {
+        Some(priors) => untried.reduce(|best, edge| {
+            if priors[edge] > priors[best] {
+                edge
+            } else {
+                best
+            }
+        }),
+        None => untried.into_iter().next(),
+    };
+    if let Some(edge) = next
+        && first_play + factor * prior(edge) > best_bound
+    {
+        best = Some(edge);
+    }
+    best.or(longest.map(|(_, edge)| edge))
 }
 
 /// Whether taking an edge of a node ends the turn.
 pub(super) fn ends_turn(tree: &Tree, id: NodeId, edge: usize) -> bool {
-    let state = &tree.node(id).state;
-    state.steps_left() == 1 || tree.edges(id)[edge].action(state.side()) == Action::End
+    let node = tree.node(id);
+    let state = tree.state(id);
+    state.steps_left() == 1 || tree.edges(id)[edge].action(node.state.side()) == Action::End
 }

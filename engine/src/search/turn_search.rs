@@ -1,381 +1,400 @@
-//! The search for one whole turn: parts of the budget, steps drawn on the way, the turn drawn at the end.
+//! The search for one whole turn: what both modes share. Leaves are handed out, answers taken, the decision made.
 
-use super::decision::{Decision, StateTarget, turn_of};
-use super::flow::{Arrival, Candidate, Flow, draw};
-use super::improved::improved_policy;
-use super::puct::{Arrived, Descent, ends_turn};
-use super::tree::{Edge, NodeId, NodeKind, Tree, gold_value, seen_by};
-use super::{
-    Evaluation, Evaluations, Evaluator, EvaluatorError, PolicyTarget, Query, SearchOptions,
+use super::batch::Batch;
+use super::budget::Spent;
+use super::decision::{Choice, Decision, proven_targets, turn_of};
+use super::gumbel::GumbelTurn;
+use super::puct::{Arrived, Descent, Guide};
+use super::root_priors::RootPriors;
+use super::stepwise::StepwiseTurn;
+use super::tree::{
+    NodeId, NodeKind, Tree, advantage_of, decided, state_after, win_probability, winning_turn,
 };
-use crate::rules::{
-    Action, ActionSet, History, Phase, Position, SETUP_ORDER, StepState, TURN_STEPS, goal_in,
-};
-use arrayvec::ArrayVec;
+use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Mode, Query, SearchOptions};
+use crate::rules::{Action, History, Position, Side, StepState};
 use rand::Rng;
-use rustc_hash::FxHashMap;
+use std::time::Duration;
 
 /// Why a search can't be run.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// There is nothing to decide.
-    #[error("there is no turn to search for: the game is over in {0:?}")]
-    GameOver(Position),
-    /// No simulation is allowed.
-    #[error("a search needs at least one visit")]
-    NoVisits,
+    #[error("there is no turn to search for: the game is over in {position}, {outcome}")]
+    GameOver {
+        /// The position.
+        position: Position,
+        /// How it ended.
+        outcome: String,
+    },
+    /// The budget allows nothing.
+    #[error("a search needs a budget of at least one visit, one evaluation, some time and 1 MiB")]
+    NoBudget,
+    /// Mode `gumbel` has nothing to compare.
+    #[error("mode gumbel needs at least one candidate turn")]
+    NoCandidates,
     /// The evaluator failed.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
 }
 
-/// The search for one turn of one game. Make one a game and use it turn after turn: it keeps its memory.
+/// What both modes work on.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) options: SearchOptions,
+    pub(super) tree: Tree,
+    pub(super) root: NodeId,
+    pub(super) position: Position,
+    pub(super) root_priors: RootPriors,
+    pub(super) spent: Spent,
+    /// The turns that simulations completed on their way, and the most of one.
+    pub(super) turns_deep: u64,
+    pub(super) deepest: u32,
+    /// How many positions the game so far forbids: the edges in the tree leave them out.
+    forbidden: usize,
+}
+
+/// How turns are found, in the course of finding one.
+#[derive(Debug)]
+enum Strategy {
+    Stepwise(StepwiseTurn),
+    Gumbel(Box<GumbelTurn>),
+}
+
+/// The search for one turn of one game. Make one a game and use it turn after turn: it keeps its memory, and its tree if it is
+/// told to [`go_on`](Self::go_on).
 #[derive(Debug)]
 pub struct Search {
-    options: SearchOptions,
-    tree: Tree,
-    descent: Descent,
-    /// The edges drawn so far, from the turn's start on.
-    drawn: Vec<(NodeId, usize)>,
-    /// What the way to a goal adds to them: each action with the actions that are legal there.
-    run: Vec<(ActionSet, Action)>,
-    root: NodeId,
-    /// Where simulations start: below the steps drawn so far.
-    source: NodeId,
-    waiting: Option<(NodeId, Query)>,
-    /// The priors without noise of the nodes whose edges have noise in theirs, and where each node's begin.
-    clean_priors: Vec<f32>,
-    clean_priors_of: FxHashMap<NodeId, usize>,
-    part: u32,
-    part_end: u32,
-    visits: u32,
-    evaluations: u32,
-    decided: bool,
+    core: Core,
+    batch: Batch,
+    strategy: Strategy,
+    decision: Option<Decision>,
 }
 
 impl Search {
     /// A search for the turn of a position. `history` is the game's, the position itself counted in it.
+    ///
+    /// # Errors
+    /// Where there is nothing to decide or nothing to decide it with.
     pub fn new(
         position: &Position,
         history: &History,
         options: SearchOptions,
     ) -> Result<Self, SearchError> {
         let mut search = Self {
-            options,
-            tree: Tree::default(),
-            descent: Descent::default(),
-            drawn: Vec::new(),
-            run: Vec::new(),
-            root: NodeId::default(),
-            source: NodeId::default(),
-            waiting: None,
-            clean_priors: Vec::new(),
-            clean_priors_of: FxHashMap::default(),
-            part: 0,
-            part_end: 0,
-            visits: 0,
-            evaluations: 0,
-            decided: false,
+            core: Core {
+                options,
+                tree: Tree::default(),
+                root: NodeId::default(),
+                position: *position,
+                root_priors: RootPriors::default(),
+                spent: Spent::nothing(),
+                turns_deep: 0,
+                deepest: 0,
+                forbidden: 0,
+            },
+            batch: Batch::default(),
+            strategy: Strategy::Stepwise(StepwiseTurn::default()),
+            decision: None,
         };
         search.restart(position, history, options)?;
         Ok(search)
     }
 
-    /// Forgets the turn before and starts on another.
+    /// Forgets the turn before and starts on another, of any game, with any evaluator.
+    ///
+    /// # Errors
+    /// Where there is nothing to decide or nothing to decide it with; the search stays as it was.
     pub fn restart(
         &mut self,
         position: &Position,
         history: &History,
         options: SearchOptions,
     ) -> Result<(), SearchError> {
-        if options.visits == 0 {
-            return Err(SearchError::NoVisits);
-        }
-        if position.outcome(history).is_some() {
-            return Err(SearchError::GameOver(*position));
-        }
-        self.options = options;
-        self.tree.clear();
-        self.drawn.clear();
-        self.run.clear();
-        let root = self.tree.intern(StepState::new(position));
-        self.root = root;
-        self.source = root;
-        self.waiting = None;
-        self.clean_priors.clear();
-        self.clean_priors_of.clear();
-        self.part = 0;
-        self.part_end = 0;
-        self.visits = 0;
-        self.evaluations = 0;
-        self.decided = false;
+        check(position, history, &options)?;
+        self.core
+            .tree
+            .clear(options.merges, options.budget.memory_bytes());
+        self.begin(position, history, options);
         Ok(())
     }
 
-    /// Searches on until an evaluation is needed, and says of what: give it to [`answer`](Self::answer). None once the turn is
-    /// decided: take the [`decision`](Self::decision). While an evaluation is awaited, it is asked for again.
-    pub fn advance<R: Rng>(&mut self, history: &History, rng: &mut R) -> Option<Query> {
-        loop {
-            if let Some((_, query)) = self.waiting {
-                return Some(query);
+    /// Starts on a later turn of the same game with the same evaluator. What the tree holds below the position is kept; where the
+    /// search has not been there, or where the game forbids a position that it did not forbid before, the tree begins anew.
+    ///
+    /// # Errors
+    /// Where there is nothing to decide or nothing to decide it with; the search stays as it was.
+    pub fn go_on(
+        &mut self,
+        position: &Position,
+        history: &History,
+        options: SearchOptions,
+    ) -> Result<(), SearchError> {
+        check(position, history, &options)?;
+        let same_rules = self.core.forbidden == history.forbidden_count()
+            && self.core.options.merges
+            && options.merges;
+        if !(same_rules && self.core.tree.keep_below(position, history).is_some()) {
+            self.core
+                .tree
+                .clear(options.merges, options.budget.memory_bytes());
+        }
+        self.core.tree.set_bound(options.budget.memory_bytes());
+        self.begin(position, history, options);
+        Ok(())
+    }
+
+    fn begin(&mut self, position: &Position, history: &History, options: SearchOptions) {
+        let core = &mut self.core;
+        core.options = options;
+        core.position = *position;
+        core.root = core.tree.intern(&StepState::new(position));
+        core.root_priors.clear(core.root);
+        core.spent = Spent::nothing();
+        (core.turns_deep, core.deepest) = (0, 0);
+        core.forbidden = history.forbidden_count();
+        self.batch.clear();
+        self.decision = None;
+        self.strategy = match options.mode {
+            Mode::Gumbel if GumbelTurn::fits(position, &options) => {
+                Strategy::Gumbel(Box::new(GumbelTurn::new(position, &options)))
             }
-            if self.decided {
-                return None;
+            _ => Strategy::Stepwise(StepwiseTurn::new(core.root)),
+        };
+    }
+
+    /// Searches on until evaluations are needed, and says of what: [`answer`](Self::answer) each of them, in any order. None once
+    /// the turn is decided: take the [`decision`](Self::decision). While some are awaited, all are asked for again.
+    ///
+    /// The answers are applied in the order in which the leaves were handed out, once all are there: what is decided doesn't
+    /// depend on their order.
+    pub fn leaves<R: Rng>(&mut self, history: &History, rng: &mut R) -> &[Query] {
+        if self.core.spent.begun.is_none() {
+            self.core.spent.begin();
+        }
+        while self.decision.is_none() && !self.batch.is_waiting() {
+            self.core.apply(&mut self.batch);
+            if let Some(choice) = self.choose(history, rng) {
+                self.decision = Some(self.core.decide(choice));
             }
-            if let NodeKind::Over(_) = self.tree.node(self.source).kind {
-                self.finish_run(history);
-                continue;
-            }
-            if self.visits >= self.part_end {
-                self.begin_part(rng);
-                continue;
-            }
-            let arrived = self
-                .descent
-                .go(&mut self.tree, self.source, history, &self.options);
-            match arrived {
-                Arrived::Fresh(node) => {
-                    let of_root_turn = self.is_of_root_turn(node);
-                    match self.tree.open(node, history, of_root_turn) {
-                        Some(query) => self.waiting = Some((node, query)),
-                        None => self.finish_simulation(),
-                    }
-                }
-                Arrived::Known => self.finish_simulation(),
-            }
+        }
+        self.batch.waiting()
+    }
+
+    fn choose<R: Rng>(&mut self, history: &History, rng: &mut R) -> Option<Choice> {
+        let Self { core, batch, .. } = self;
+        core.tree.judge(core.root);
+        if let Some(choice) = core.winning_choice(history) {
+            return Some(choice);
+        }
+        if let Strategy::Gumbel(turn) = &self.strategy
+            && turn.is_new()
+            && core.is_proven()
+        {
+            // The search for the turn before has proven it: the tree holds the turns that do it.
+            self.strategy = Strategy::Stepwise(StepwiseTurn::new(core.root));
+        }
+        match &mut self.strategy {
+            Strategy::Stepwise(turn) => turn.go_on(core, batch, history, rng),
+            Strategy::Gumbel(turn) => turn.go_on(core, batch, history, rng),
         }
     }
 
-    /// Takes the evaluation that [`advance`](Self::advance) asked for: the win probability of Gold, and the priors of the
-    /// query's legal actions. Numbers that are none are refused, and the tree stays as it was.
-    pub fn answer<R: Rng>(
+    /// Takes the evaluation of leaf `index` of those that [`leaves`](Self::leaves) handed out. A leaf that is answered twice keeps
+    /// its first answer, and there is none where nothing is awaited.
+    ///
+    /// # Errors
+    /// Numbers that are none are refused, and the search waits for better ones.
+    pub fn answer(
         &mut self,
+        index: usize,
         evaluator: &str,
         evaluation: Evaluation<'_>,
-        rng: &mut R,
     ) -> Result<(), EvaluatorError> {
-        let Some((node, query)) = self.waiting else {
-            return Ok(());
-        };
-        evaluation.check(evaluator, &query)?;
-        let Evaluation { value, priors, .. } = evaluation;
-        self.waiting = None;
-        self.evaluations += 1;
-        let noise = self.options.noise.filter(|_| self.is_of_root_turn(node));
-        match noise {
-            Some(noise) => {
-                self.clean_priors_of.insert(node, self.clean_priors.len());
-                self.clean_priors.extend(priors);
-                let mixed = noise.mix(priors, rng);
-                self.tree.expand(node, &query, value, mixed.into_iter());
-            }
-            None => self
-                .tree
-                .expand(node, &query, value, priors.iter().copied()),
-        }
-        self.tree.update(node);
-        self.finish_simulation();
-        Ok(())
+        self.batch.answer(index, evaluator, evaluation)
     }
 
-    /// The decided turn, once [`advance`](Self::advance) has said so.
-    pub fn decision(&self) -> Option<Decision> {
-        if !self.decided {
-            return None;
-        }
-        let root = self.tree.node(self.root);
-        let side = root.state.side();
-        let drawn = self
-            .drawn
-            .iter()
-            .map(|&(node, edge)| self.tree.edges(node)[edge].action(side));
-        let run = self.run.iter().map(|&(_, action)| action);
-        let actions: ArrayVec<Action, 8> = drawn
-            .chain(run)
-            .filter(|&action| action != Action::End)
-            .collect();
-        let turn = turn_of(&actions, root.state.phase(), side)?;
-        let searched = self
-            .drawn
-            .iter()
-            .enumerate()
-            .filter_map(|(step, &(node, _))| self.target(step, node));
-        let proven = self
-            .run
-            .iter()
-            .enumerate()
-            .map(|(step, (legal, action))| StateTarget {
-                step: (self.drawn.len() + step) as u8,
-                visits: self.visits,
-                proven: true,
-                policy: legal
-                    .in_index_order(side)
-                    .map(|other| f32::from(other == *action))
-                    .collect(),
-            });
-        let targets = searched.chain(proven).collect();
-        let value = if self.run.is_empty() {
-            root.value
-        } else {
-            gold_value(side)
-        };
-        Some(Decision {
-            turn,
-            actions,
-            value,
-            own_value: root.own_value,
-            visits: self.visits,
-            evaluations: self.evaluations,
-            targets,
-        })
+    /// Ends the search as soon as it has looked at something: the next call of [`leaves`](Self::leaves) decides with what is
+    /// known, or soon after.
+    pub fn stop(&mut self) {
+        self.core.spent.is_stopped = true;
     }
 
-    fn target(&self, step: usize, node: NodeId) -> Option<StateTarget> {
-        let edges = self.tree.edges(node);
-        let visits: u32 = edges.iter().map(|edge| edge.visits).sum();
-        let policy = match self.options.policy_target {
-            PolicyTarget::Visits => edges
-                .iter()
-                .map(|edge| edge.visits as f32 / visits as f32)
-                .collect(),
-            PolicyTarget::Improved { value_scale } => {
-                let priors: Vec<f32> = match self.clean_priors_of.get(&node) {
-                    Some(&first) => self.clean_priors[first..first + edges.len()].into(),
-                    None => edges.iter().map(|edge| edge.prior).collect(),
-                };
-                improved_policy(&self.tree, node, &priors, value_scale)
-            }
-        };
-        (visits > 0).then_some(StateTarget {
-            step: step as u8,
-            visits,
-            proven: false,
-            policy,
-        })
+    /// The decided turn, once [`leaves`](Self::leaves) has said so.
+    pub fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
     }
 
-    fn is_of_root_turn(&self, node: NodeId) -> bool {
-        self.tree.node(node).state.start_position()
-            == self.tree.node(self.root).state.start_position()
+    /// The bytes that the tree takes.
+    pub fn bytes(&self) -> usize {
+        self.core.tree.bytes()
     }
 
-    /// Ends the turn by the goal that the source has.
-    fn finish_run(&mut self, history: &History) {
-        let mut state = self.tree.node(self.source).state;
-        for step in goal_in(&state, TURN_STEPS).unwrap_or_default() {
-            self.run
-                .push((state.legal_actions(history), Action::Step(step)));
-            state = state.after_step(step);
-        }
-        if !state.is_complete() {
-            self.run.push((state.legal_actions(history), Action::End));
-        }
-        self.decided = true;
+    /// The time since the first leaf was asked for.
+    pub fn time(&self) -> Duration {
+        self.core.spent.time()
     }
 
-    fn finish_simulation(&mut self) {
-        self.descent.back_up(&mut self.tree);
-        // What has been learnt below the drawn steps holds above them too; their visits stay.
-        for &(node, _) in self.drawn.iter().rev() {
-            self.tree.update(node);
-        }
-        self.visits += 1;
-    }
-
-    /// Ends a part of the budget: draws the next step, or the rest of the turn after the last part.
-    fn begin_part<R: Rng>(&mut self, rng: &mut R) {
-        let parts = match self.tree.node(self.root).state.phase() {
-            Phase::Setup => SETUP_ORDER.len() as u32,
-            Phase::Play => u32::from(TURN_STEPS),
-        };
-        if self.tree.node(self.source).kind == NodeKind::Fresh {
-            // The first part, or a step that was drawn before it had ever been visited.
-            self.part_end = self.visits + 1;
-            if self.part > 0 {
-                return;
-            }
-        } else if self.part >= parts || self.visits >= self.options.visits {
-            return self.draw_rest(rng);
-        } else if self.complete_visits() < f64::from(self.options.min_turn_visits) {
-            self.draw_step(rng);
-            if self.decided {
-                return;
-            }
-        }
-        let left = self.options.visits.saturating_sub(self.visits);
-        self.part_end = self.visits + left.div_ceil(parts - self.part);
-        self.part += 1;
-    }
-
-    /// The visits that have flown from the source into complete turns.
-    fn complete_visits(&self) -> f64 {
-        let visits: u32 = self
-            .tree
-            .edges(self.source)
-            .iter()
-            .map(|edge| edge.visits)
-            .sum();
-        Flow::below(&self.tree, self.source).complete_mass() * f64::from(visits)
-    }
-
-    /// Draws the next step by the visits, or by the priors where there are none.
-    fn draw_step<R: Rng>(&mut self, rng: &mut R) {
-        let edges = self.tree.edges(self.source);
-        let candidates = |weight: fn(&Edge) -> f64| -> Vec<Candidate> {
-            let candidate = |edge: &Edge| Candidate {
-                weight: weight(edge),
-                value: edge.child().map_or(0.0, |child| self.movers_value(child)),
-            };
-            edges.iter().map(candidate).collect()
-        };
-        let temperature = self.options.temperature;
-        let drawn = draw(&candidates(|edge| edge.visits.into()), temperature, rng)
-            .or_else(|| draw(&candidates(|edge| edge.prior.into()), temperature, rng));
-        self.take(drawn.unwrap_or(0));
-    }
-
-    /// Draws among all that the flow arrives at: distinct whole turns, and states that the search has not gone beyond. Where
-    /// nothing is left to chance, that is done only once complete turns hold enough visits, and step by step until then: the
-    /// visits of a step that leads to many turns are spread thin over them, and a short turn would win by that alone.
-    fn draw_rest<R: Rng>(&mut self, rng: &mut R) {
-        let flow = Flow::below(&self.tree, self.source);
-        let few = self.complete_visits() < f64::from(self.options.min_turn_visits);
-        if self.options.temperature == 0.0 && few {
-            return self.draw_step(rng);
-        }
-        let candidate = |arrival: &Arrival| Candidate {
-            weight: arrival.mass,
-            value: self.movers_value(arrival.node),
-        };
-        let candidates: Vec<Candidate> = flow.arrivals().iter().map(candidate).collect();
-        let arrival =
-            draw(&candidates, self.options.temperature, rng).map(|place| flow.arrivals()[place]);
-        match arrival {
-            Some(arrival) if arrival.node != self.source => {
-                for (_, edge) in flow.way_to(&arrival, rng) {
-                    self.take(edge);
-                }
-            }
-            _ => self.draw_step(rng),
-        }
-    }
-
-    /// A node's value in the view of the side whose turn is searched.
-    fn movers_value(&self, node: NodeId) -> f32 {
-        let side = self.tree.node(self.root).state.side();
-        seen_by(side, self.tree.node(node).value)
-    }
-
-    /// Makes a step of the turn final.
-    fn take(&mut self, edge: usize) {
-        let node = self.source;
-        self.decided = ends_turn(&self.tree, node, edge);
-        self.drawn.push((node, edge));
-        self.source = self.tree.follow(node, edge);
+    pub(super) fn core(&self) -> &Core {
+        &self.core
     }
 }
 
-/// Searches for one turn of one game.
+fn check(
+    position: &Position,
+    history: &History,
+    options: &SearchOptions,
+) -> Result<(), SearchError> {
+    if options.budget.is_empty() {
+        return Err(SearchError::NoBudget);
+    }
+    if options.mode == Mode::Gumbel && options.gumbel.candidates == Some(0) {
+        return Err(SearchError::NoCandidates);
+    }
+    match position.outcome(history) {
+        Some(outcome) => Err(SearchError::GameOver {
+            position: *position,
+            outcome: outcome.to_string(),
+        }),
+        None => Ok(()),
+    }
+}
+
+impl Core {
+    /// Gives the leaves of a complete batch their evaluations.
+    fn apply(&mut self, batch: &mut Batch) {
+        for (leaf, query, evaluation) in batch.answered() {
+            self.tree.expand(leaf, query, &evaluation);
+            self.spent.evaluations += 1;
+        }
+        batch.clear();
+    }
+
+    /// The way down of one simulation from a node of the root's turn or below it.
+    pub(super) fn descend<R: Rng>(
+        &mut self,
+        descent: &mut Descent,
+        from: NodeId,
+        history: &History,
+        rng: &mut R,
+    ) -> Arrived {
+        let mut guide = Guide {
+            history,
+            options: &self.options,
+            root_priors: &mut self.root_priors,
+            rng,
+        };
+        let arrived = descent.go(&mut self.tree, from, &self.position, &mut guide);
+        let turns = descent.turns() as u32;
+        self.turns_deep += u64::from(turns);
+        self.deepest = self.deepest.max(turns);
+        arrived
+    }
+
+    /// Opens a node, and asks for its evaluation where that is needed and it is not in the batch yet.
+    pub(super) fn ask(&mut self, batch: &mut Batch, node: NodeId, history: &History) {
+        if batch.holds(node) {
+            return;
+        }
+        let of_root_turn = self.tree.node(node).start() == self.root;
+        if let Some(query) = self.tree.open(node, history, of_root_turn) {
+            batch.push(node, query);
+        }
+    }
+
+    /// Whose turn is searched.
+    pub(super) fn side(&self) -> Side {
+        self.position.side()
+    }
+
+    /// A node's value as the win probability of the side whose turn is searched.
+    pub(super) fn movers_value(&self, node: NodeId) -> f32 {
+        win_probability(self.side(), self.tree.node(node).value)
+    }
+
+    /// Whether a turn lets the enemy win, as far as that is known without evaluations: by the tree, or within the enemy's next
+    /// turn. The states of the turn learn it.
+    pub(super) fn turn_is_lost(&mut self, actions: &[Action]) -> bool {
+        let mut state = StepState::new(&self.position);
+        for &action in actions {
+            state = state_after(&state, action);
+        }
+        let Some(end) = self.tree.find(&state) else {
+            return decided(&state).is_some_and(|(winner, _)| winner != self.side());
+        };
+        self.tree.judge(end);
+        for node in self.nodes_along(actions).into_iter().rev() {
+            self.tree.update(node);
+        }
+        self.tree.node(end).proof.loses(self.side())
+    }
+
+    /// The nodes of the root's turn that some actions lead through, the root first, as far as there are nodes: those from which an
+    /// action goes on.
+    pub(super) fn nodes_along(&self, actions: &[Action]) -> Vec<NodeId> {
+        let mut nodes = Vec::new();
+        let mut node = Some(self.root);
+        for &action in actions {
+            let Some(id) = node else { break };
+            nodes.push(id);
+            let edges = self.tree.edges(id).iter();
+            let edge = edges.map(|edge| edge.index());
+            let wanted = action.index(self.side());
+            node = edge
+                .enumerate()
+                .find_map(|(place, index)| (index == wanted).then_some(place))
+                .and_then(|place| self.tree.child(id, place));
+        }
+        nodes
+    }
+
+    /// Whether the root is proven, either way.
+    pub(super) fn is_proven(&self) -> bool {
+        self.tree.node(self.root).proof.is_some()
+    }
+
+    /// The turn that wins at once, if there is one.
+    fn winning_choice(&self, history: &History) -> Option<Choice> {
+        let root = self.tree.node(self.root);
+        if root.kind != NodeKind::Over {
+            return None;
+        }
+        let start = StepState::new(&self.position);
+        let (steps, _) = winning_turn(&start)?;
+        let mut actions: arrayvec::ArrayVec<Action, 9> =
+            steps.iter().map(|&step| Action::Step(step)).collect();
+        if steps.len() < usize::from(crate::rules::TURN_STEPS) {
+            actions.push(Action::End);
+        }
+        Some(Choice {
+            targets: proven_targets(&start, &actions, self.spent.visits, history),
+            actions,
+            advantage: advantage_of(self.side()),
+        })
+    }
+
+    fn decide(&self, choice: Choice) -> Decision {
+        let root = self.tree.node(self.root);
+        let mut actions = choice.actions;
+        actions.retain(|action| *action != Action::End);
+        let turn = turn_of(&actions, self.position.phase(), self.side());
+        Decision {
+            // Strategies choose whole turns: a setup is complete.
+            turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
+            actions: actions.into_iter().collect(),
+            value: win_probability(Side::Gold, choice.advantage),
+            own_value: win_probability(Side::Gold, root.own_value),
+            proven_winner: root.proof.winner(),
+            visits: self.spent.visits,
+            evaluations: self.spent.evaluations,
+            targets: choice.targets,
+        }
+    }
+}
+
+/// Searches for one turn of one game, one leaf or one small batch after the other.
+///
+/// # Errors
+/// Those of [`Search::new`], and the evaluator's.
 pub fn search_turn<R: Rng>(
     evaluator: &mut dyn Evaluator,
     position: &Position,
@@ -384,19 +403,30 @@ pub fn search_turn<R: Rng>(
     rng: &mut R,
 ) -> Result<Decision, SearchError> {
     let mut search = Search::new(position, history, options)?;
+    run_search(&mut search, evaluator, history, rng)
+}
+
+/// Runs a search to its end with one evaluator.
+///
+/// # Errors
+/// The evaluator's.
+pub fn run_search<R: Rng>(
+    search: &mut Search,
+    evaluator: &mut dyn Evaluator,
+    history: &History,
+    rng: &mut R,
+) -> Result<Decision, SearchError> {
     let mut answers = Evaluations::default();
     loop {
-        while let Some(query) = search.advance(history, rng) {
-            evaluator.evaluate(&[query], &mut answers)?;
-            let evaluation = answers.get(0).unwrap_or(Evaluation {
-                value: f32::NAN,
-                turns_left: None,
-                priors: &[],
-            });
-            search.answer(evaluator.name(), evaluation, rng)?;
+        let queries = search.leaves(history, rng);
+        evaluator.evaluate(queries, &mut answers)?;
+        let count = queries.len();
+        for index in 0..count {
+            let evaluation = answers.get(index).unwrap_or(Evaluation::NONE);
+            search.answer(index, evaluator.name(), evaluation)?;
         }
         if let Some(decision) = search.decision() {
-            return Ok(decision);
+            return Ok(decision.clone());
         }
     }
 }

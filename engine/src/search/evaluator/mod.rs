@@ -39,6 +39,13 @@ pub struct Evaluation<'a> {
 const PRIOR_SUM_TOLERANCE: f32 = 0.02;
 
 impl Evaluation<'_> {
+    /// What stands for an answer that did not come: no check lets it pass.
+    pub(super) const NONE: Self = Self {
+        value: f32::NAN,
+        turns_left: None,
+        priors: &[],
+    };
+
     /// Refuses numbers that are none: what is no probability, a number of turns below 0, priors that are not one for each legal
     /// action or don't sum to 1 (within 0.02). The error names the evaluator and the step state.
     pub fn check(&self, evaluator: &str, query: &Query) -> Result<(), EvaluatorError> {

@@ -1,21 +1,22 @@
 //! Tests of the search for a turn.
 
-use super::super::{Noise, Uniform};
+use super::super::{Noise, PolicyTarget, StateTarget, Uniform};
 use super::*;
 use crate::config::SearchConfig;
-use crate::rules::{Board, Game, Piece, Side, Square, Turn};
+use crate::rules::{Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-fn options(visits: u32) -> SearchOptions {
-    SearchOptions::strongest(&SearchConfig::default(), visits)
+fn options(evaluations: u32) -> SearchOptions {
+    SearchOptions::strongest(&SearchConfig::default(), evaluations)
 }
 
-fn exploring(visits: u32) -> SearchOptions {
-    SearchOptions {
-        visits,
-        ..SearchOptions::exploring(&SearchConfig::default(), 1.0)
-    }
+fn exploring(evaluations: u32) -> SearchOptions {
+    let config = SearchConfig {
+        evaluations,
+        ..SearchConfig::default()
+    };
+    SearchOptions::exploring(&config, 1.0)
 }
 
 fn position(side: Side, pieces: &[(&str, char)]) -> Position {
@@ -38,11 +39,20 @@ fn said(value: f32, priors: &[f32]) -> Evaluation<'_> {
 
 /// Answers as [`Uniform`] does until the turn is decided.
 fn answer_all(search: &mut Search, history: &History, rng: &mut ChaCha8Rng) {
-    while let Some(query) = search.advance(history, rng) {
-        let count = query.legal.count();
-        search
-            .answer("test", said(0.5, &vec![1.0 / count as f32; count]), rng)
-            .unwrap();
+    loop {
+        let counts: Vec<usize> = search
+            .leaves(history, rng)
+            .iter()
+            .map(|query| query.legal.count())
+            .collect();
+        if counts.is_empty() {
+            return;
+        }
+        // In any order.
+        for (index, count) in counts.into_iter().enumerate().rev() {
+            let priors = vec![1.0 / count as f32; count];
+            search.answer(index, "test", said(0.5, &priors)).unwrap();
+        }
     }
 }
 
@@ -77,7 +87,7 @@ fn whole_games_are_legal_and_their_targets_fit() {
                 None => search.insert(Search::new(&position, &history, options).unwrap()),
             };
             answer_all(search, &history, &mut rng);
-            let decision = search.decision().unwrap();
+            let decision = search.decision().unwrap().clone();
             check_targets(&decision, &position, &history);
             game.play(&decision.turn).unwrap();
         }
@@ -227,95 +237,12 @@ fn the_same_seed_decides_the_same() {
 }
 
 #[test]
-fn step_orders_merge_and_the_budget_is_kept() {
-    let position = position(
-        Side::Gold,
-        &[
-            ("a1", 'R'),
-            ("h1", 'R'),
-            ("a8", 'r'),
-            ("h8", 'r'),
-            ("d4", 'E'),
-        ],
-    );
-    let mut history = History::default();
-    history.push(&position);
-    let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let options = SearchOptions {
-        min_turn_visits: 1,
-        ..options(2_000)
-    };
-    let mut search = Search::new(&position, &history, options).unwrap();
-    answer_all(&mut search, &history, &mut rng);
-    let decision = search.decision().unwrap();
-    assert_eq!(decision.visits, 2_000);
-    assert_eq!(
-        search.tree.len() as u32,
-        decision.evaluations,
-        "nothing is over, and nothing is evaluated twice"
-    );
-    let parents = search.tree.visited_edges();
-    assert!(
-        parents > search.tree.len(),
-        "{parents} edges lead to {} nodes",
-        search.tree.len()
-    );
-    let flow = Flow::below(&search.tree, search.root);
-    assert!(
-        (flow
-            .arrivals()
-            .iter()
-            .map(|arrival| arrival.mass)
-            .sum::<f64>()
-            - 1.0)
-            .abs()
-            < 1e-9
-    );
-}
-
-#[test]
-fn noise_stays_in_the_roots_turn() {
-    let mut history = History::default();
-    let start = position(
-        Side::Gold,
-        &[("a1", 'R'), ("a8", 'r'), ("d4", 'E'), ("e7", 'c')],
-    );
-    history.push(&start);
-    let mut rng = ChaCha8Rng::seed_from_u64(5);
-    let mut search = Search::new(&start, &history, exploring(2_000)).unwrap();
-    answer_all(&mut search, &history, &mut rng);
-    let (mut of_turn, mut beyond) = (0, 0);
-    for node in search
-        .tree
-        .node_ids()
-        .filter(|&node| search.tree.node(node).kind == NodeKind::Open)
-    {
-        let edges = search.tree.edges(node);
-        let even = edges
-            .iter()
-            .all(|edge| edge.prior == 1.0 / edges.len() as f32);
-        if search.is_of_root_turn(node) {
-            of_turn += 1;
-            assert!(
-                !even || edges.len() == 1,
-                "no noise in {:?}",
-                search.tree.node(node).state
-            );
-        } else {
-            beyond += 1;
-            assert!(even, "noise in {:?}", search.tree.node(node).state);
-        }
-    }
-    assert!(of_turn > 50 && beyond > 1_000, "{of_turn} {beyond}");
-}
-
-#[test]
 fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
     let mut history = History::default();
     history.push(&Position::INITIAL);
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut search = Search::new(&Position::INITIAL, &history, options(8)).unwrap();
-    let count = search.advance(&history, &mut rng).unwrap().legal.count();
+    let count = search.leaves(&history, &mut rng)[0].legal.count();
     let good = vec![1.0 / count as f32; count];
     let mut negative = good.clone();
     negative[0] = -0.5;
@@ -329,7 +256,7 @@ fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
         (0.5, &vec![0.0; count], "sum to 0"),
     ] {
         let message = search
-            .answer("bad", said(value, priors), &mut rng)
+            .answer(0, "bad", said(value, priors))
             .unwrap_err()
             .to_string();
         assert!(
@@ -337,8 +264,16 @@ fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
             "{message}"
         );
     }
-    search.answer("good", said(0.5, &good), &mut rng).unwrap();
-    assert_eq!(search.evaluations, 1);
+    let turns = Evaluation {
+        turns_left: Some(f32::NAN),
+        ..said(0.5, &good)
+    };
+    let message = search.answer(0, "bad", turns).unwrap_err().to_string();
+    assert!(message.contains("NaN turns left"), "{message}");
+    assert_eq!(search.leaves(&history, &mut rng).len(), 1, "still awaited");
+    search.answer(0, "good", said(0.5, &good)).unwrap();
+    answer_all(&mut search, &history, &mut rng);
+    assert_eq!(search.decision().unwrap().evaluations, 8);
 }
 
 #[test]
@@ -348,7 +283,7 @@ fn a_game_that_is_over_and_an_empty_budget_are_errors() {
     let error = Search::new(&over, &history, options(8))
         .unwrap_err()
         .to_string();
-    assert!(error.contains("the game is over"), "{error}");
+    assert!(error.contains("the game is over in s ["), "{error}");
     let error = Search::new(&Position::INITIAL, &history, options(0)).unwrap_err();
-    assert!(matches!(error, SearchError::NoVisits));
+    assert!(matches!(error, SearchError::NoBudget));
 }

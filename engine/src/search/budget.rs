@@ -1,0 +1,140 @@
+//! How long a search may go on.
+
+use std::time::{Duration, Instant};
+
+/// What a search may use up. It ends with the first limit that is reached; without any it goes on until it is told to stop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Evaluations. They cap the simulations too: a simulation that ends where the game is decided costs no evaluation.
+    pub evaluations: Option<u32>,
+    /// Simulations.
+    pub visits: Option<u32>,
+    /// Time from the first call of [`leaves`](super::Search::leaves) on, as far as the evaluator lets the search look at the clock.
+    pub time: Option<Duration>,
+    /// Whether to stop as soon as what is left of the budget can't change the decision. Meant for play: what training learns
+    /// from a search, its value above all, still changes.
+    pub stops_when_decided: bool,
+    /// MiB that the tree may take. Once they are used up it grows no more, and simulations go on with the nodes that there are.
+    pub memory_mib: u32,
+}
+
+impl Budget {
+    /// So many evaluations, and no more simulations than that.
+    pub fn evaluations(evaluations: u32) -> Self {
+        Self {
+            evaluations: Some(evaluations),
+            ..Self::unlimited()
+        }
+    }
+
+    /// So many simulations.
+    pub fn visits(visits: u32) -> Self {
+        Self {
+            visits: Some(visits),
+            ..Self::unlimited()
+        }
+    }
+
+    /// No limit but the memory.
+    pub fn unlimited() -> Self {
+        Self {
+            evaluations: None,
+            visits: None,
+            time: None,
+            stops_when_decided: false,
+            memory_mib: DEFAULT_MEMORY_MIB,
+        }
+    }
+
+    /// Whether it allows nothing at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.evaluations == Some(0)
+            || self.visits == Some(0)
+            || self.time == Some(Duration::ZERO)
+            || self.memory_mib == 0
+    }
+
+    /// Bytes that the tree may take.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.memory_mib as usize * (1 << 20)
+    }
+
+    /// The simulations that it allows, if it limits them.
+    pub(super) fn most_visits(&self) -> Option<u32> {
+        match (self.evaluations, self.visits) {
+            (Some(evaluations), Some(visits)) => Some(evaluations.min(visits)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// MiB that a tree may take where nobody says otherwise: some 4 million visits.
+pub(super) const DEFAULT_MEMORY_MIB: u32 = 1_024;
+
+/// What has been used of a budget.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spent {
+    pub(super) visits: u32,
+    pub(super) evaluations: u32,
+    pub(super) begun: Option<Instant>,
+    /// Set to end the search.
+    pub(super) is_stopped: bool,
+}
+
+impl Spent {
+    pub(super) fn nothing() -> Self {
+        Self {
+            visits: 0,
+            evaluations: 0,
+            begun: None,
+            is_stopped: false,
+        }
+    }
+
+    /// The clock runs from now on.
+    pub(super) fn begin(&mut self) {
+        self.begun = Some(Instant::now());
+    }
+
+    pub(super) fn time(&self) -> Duration {
+        self.begun.map_or(Duration::ZERO, |begun| begun.elapsed())
+    }
+
+    /// How much of the budget is used, 0 to 1: of that limit which is nearest. One visit is always allowed.
+    pub(super) fn share(&self, budget: &Budget) -> f64 {
+        if self.visits == 0 && self.evaluations == 0 {
+            return 0.0;
+        }
+        if self.is_stopped {
+            return 1.0;
+        }
+        let part = |used: u32, of: Option<u32>| {
+            of.map_or(0.0, |limit| f64::from(used) / f64::from(limit.max(1)))
+        };
+        let of_time = budget.time.map_or(0.0, |limit| {
+            self.time().as_secs_f64() / limit.as_secs_f64().max(1e-9)
+        });
+        part(self.visits, budget.most_visits())
+            .max(part(self.evaluations, budget.evaluations))
+            .max(of_time)
+            .min(1.0)
+    }
+
+    /// The simulations left, as far as they are limited.
+    pub(super) fn visits_left(&self, budget: &Budget) -> Option<u32> {
+        if self.is_stopped {
+            return Some(0);
+        }
+        let limit = budget.most_visits()?;
+        Some(limit.saturating_sub(self.visits))
+    }
+
+    /// The evaluations left, as far as they are limited.
+    pub(super) fn evaluations_left(&self, budget: &Budget) -> Option<u32> {
+        if self.is_stopped {
+            return Some(0);
+        }
+        let limit = budget.evaluations?;
+        Some(limit.saturating_sub(self.evaluations))
+    }
+}

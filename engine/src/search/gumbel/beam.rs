@@ -1,0 +1,404 @@
+//! The stochastic beam over the step policy: prefixes of turns, level by level, and whole turns.
+//!
+//! Each prefix has the logarithm of its probability and a perturbed one: that of the best of all turns below it, each with a Gumbel
+//! variate of its own. So the best prefixes lead to the best turns, and these are a sample without replacement (Kool, van Hoof and
+//! Welling 2019, "Stochastic beams and where to find them", algorithm 1). Prefixes that reach the same state are one, whole turns
+//! that reach the same position too: their probabilities add up, and the larger perturbed one is that of the sum, as the maximum
+//! of Gumbel variates is one.
+
+use super::super::batch::Batch;
+use super::super::flow::Flow;
+use super::super::puct::ends_turn;
+use super::super::root_priors::temper;
+use super::super::tree::{NodeId, NodeKind, Tree, state_after};
+use super::super::turn_search::Core;
+use crate::rules::History;
+use rand::{Rng, RngExt};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A prefix's place in the beam's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SlotId(usize);
+
+/// A prefix of a turn, or a whole turn.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// Its node, once it was in the beam.
+    node: Option<NodeId>,
+    /// The logarithm of its probability by the policy.
+    log_prior: f64,
+    /// The same by the tempered policy, from which is sampled.
+    log_tempered: f64,
+    /// The perturbed logarithm, by the tempered policy.
+    perturbed: f64,
+    is_whole: bool,
+    status: Status,
+    /// The first of the edges that lead to it, as a place in the beam's list.
+    origin: Option<usize>,
+}
+
+/// An edge that leads to a slot.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    from: NodeId,
+    edge: usize,
+    /// The next edge that leads to the same slot.
+    next: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    /// In the beam.
+    Kept,
+    /// Outside of it.
+    Pruned,
+    /// Replaced by what follows it.
+    Expanded,
+    /// Made a candidate.
+    Taken,
+}
+
+/// The beam with all that it has seen.
+#[derive(Debug, Default)]
+pub(super) struct Beam {
+    slots: Vec<Slot>,
+    origins: Vec<Origin>,
+    /// The slots of states by their keys.
+    by_key: FxHashMap<u64, SlotId>,
+    expanded: FxHashSet<NodeId>,
+    has_begun: bool,
+}
+
+impl Beam {
+    /// Whether anything has been asked for.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Whether everything in the beam is a whole turn.
+    pub(super) fn is_done(&self) -> bool {
+        self.has_begun && !self.slots.iter().any(Slot::is_open)
+    }
+
+    /// Asks for the evaluations that the next level needs; says whether there are any.
+    pub(super) fn ask(&mut self, core: &mut Core, batch: &mut Batch, history: &History) -> bool {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.slots.push(Slot {
+                node: Some(core.root),
+                log_prior: 0.0,
+                log_tempered: 0.0,
+                perturbed: 0.0,
+                is_whole: false,
+                status: Status::Kept,
+                origin: None,
+            });
+        }
+        for slot in self.slots.iter().filter(|slot| slot.is_open()) {
+            if let Some(node) = slot.node
+                && core.tree.node(node).kind == NodeKind::Fresh
+            {
+                core.ask(batch, node, history);
+            }
+        }
+        batch.is_waiting()
+    }
+
+    /// Replaces the prefixes in the beam by what follows them, and prunes it to `width`; 0 keeps what is whole and prunes the rest,
+    /// for a beam that is done.
+    pub(super) fn advance<R: Rng>(&mut self, core: &mut Core, width: usize, rng: &mut R) {
+        let open: Vec<usize> = (0..self.slots.len())
+            .filter(|&slot| self.slots[slot].is_open())
+            .collect();
+        for slot in open {
+            self.slots[slot].status = Status::Expanded;
+            let Some(node) = self.slots[slot].node else {
+                continue;
+            };
+            if core.tree.node(node).kind == NodeKind::Open {
+                self.expanded.insert(node);
+                self.follow_all(core, slot, node, rng);
+            }
+        }
+        if width > 0 {
+            self.prune(core, width);
+            return;
+        }
+        for place in 0..self.slots.len() {
+            if self.slots[place].status == Status::Taken {
+                // Other orders of its steps may have been found.
+                self.keep(core, place, Status::Taken);
+            }
+        }
+    }
+
+    /// Adds what follows a prefix, merged with what is there.
+    fn follow_all<R: Rng>(&mut self, core: &Core, slot: usize, node: NodeId, rng: &mut R) {
+        let parent = self.slots[slot];
+        let noise = core.options.gumbel.noise;
+        let state = core.tree.state(node);
+        let edges = core.tree.edges(node);
+        let priors: Vec<f32> = edges
+            .iter()
+            .map(|edge| edge.prior().max(LEAST_PRIOR))
+            .collect();
+        let mut tempered = priors.clone();
+        if noise > 0.0 {
+            temper(&mut tempered, noise);
+        }
+        let log_tempered: Vec<f64> = tempered
+            .iter()
+            .map(|&prior| parent.log_tempered + f64::from(prior.max(LEAST_PRIOR)).ln())
+            .collect();
+        let perturbed = if noise > 0.0 {
+            gumbels_below(parent.perturbed, &log_tempered, rng)
+        } else {
+            Vec::new()
+        };
+        for (edge, prior) in priors.into_iter().enumerate() {
+            let after = state_after(&state, edges[edge].action(state.side()));
+            let log_prior = parent.log_prior + f64::from(prior).ln();
+            let origin = self.origins.len();
+            self.origins.push(Origin {
+                from: node,
+                edge,
+                next: None,
+            });
+            let new = Slot {
+                node: None,
+                log_prior,
+                log_tempered: log_tempered[edge],
+                perturbed: perturbed.get(edge).copied().unwrap_or(log_prior),
+                is_whole: ends_turn(&core.tree, node, edge),
+                status: Status::Pruned,
+                origin: Some(origin),
+            };
+            match self.by_key.get(&after.key()) {
+                Some(known) => {
+                    let known = &mut self.slots[known.0];
+                    self.origins[origin].next = known.origin;
+                    known.merge(new, noise > 0.0);
+                }
+                None => {
+                    let id = SlotId(self.slots.len());
+                    self.by_key.insert(after.key(), id);
+                    self.slots.push(new);
+                }
+            }
+        }
+    }
+
+    /// Keeps the best of all that is not replaced: `width` prefixes and whole turns.
+    fn prune(&mut self, core: &mut Core, width: usize) {
+        let level = self
+            .slots
+            .iter()
+            .filter(|slot| slot.status != Status::Expanded);
+        let deepest = level
+            .clone()
+            .map(|slot| slot.depth(&core.tree, &self.origins))
+            .max();
+        let mut contenders: Vec<usize> = (0..self.slots.len())
+            .filter(|&place| {
+                let slot = &self.slots[place];
+                slot.status != Status::Expanded
+                    && (slot.is_whole || Some(slot.depth(&core.tree, &self.origins)) == deepest)
+            })
+            .collect();
+        contenders.sort_by(|&one, &other| {
+            self.slots[other]
+                .perturbed
+                .total_cmp(&self.slots[one].perturbed)
+        });
+        for (rank, &place) in contenders.iter().enumerate() {
+            if rank < width {
+                self.keep(core, place, Status::Kept);
+            } else {
+                self.slots[place].status = Status::Pruned;
+            }
+        }
+    }
+
+    /// Gives a slot its node and the tree all edges that lead there.
+    fn keep(&mut self, core: &mut Core, place: usize, status: Status) {
+        let slot = &mut self.slots[place];
+        slot.status = status;
+        let mut next = slot.origin;
+        while let Some(origin) = next {
+            let origin = self.origins[origin];
+            slot.node = core.tree.follow(origin.from, origin.edge).or(slot.node);
+            next = origin.next;
+        }
+        if slot.node.is_none() {
+            // No memory is left for it.
+            slot.status = Status::Expanded;
+        }
+    }
+
+    /// Makes candidates of the best whole turns in the beam; the others are pruned.
+    pub(super) fn take_best(&mut self, count: usize) -> Vec<SlotId> {
+        let mut whole: Vec<usize> = (0..self.slots.len())
+            .filter(|&place| self.slots[place].status == Status::Kept)
+            .collect();
+        whole.sort_by(|&one, &other| {
+            self.slots[other]
+                .perturbed
+                .total_cmp(&self.slots[one].perturbed)
+        });
+        for (rank, &place) in whole.iter().enumerate() {
+            self.slots[place].status = if rank < count {
+                Status::Taken
+            } else {
+                Status::Pruned
+            };
+        }
+        whole.truncate(count);
+        whole.into_iter().map(SlotId).collect()
+    }
+
+    /// The best of what is pruned.
+    pub(super) fn best_pruned(&self, core: &Core) -> Option<SlotId> {
+        if !core.tree.has_room() {
+            return None;
+        }
+        let pruned =
+            (0..self.slots.len()).filter(|&slot| self.slots[slot].status == Status::Pruned);
+        pruned
+            .reduce(|best, slot| {
+                if self.slots[slot].perturbed > self.slots[best].perturbed {
+                    slot
+                } else {
+                    best
+                }
+            })
+            .map(SlotId)
+    }
+
+    pub(super) fn is_whole(&self, slot: SlotId) -> bool {
+        self.slots[slot.0].is_whole
+    }
+
+    /// Makes a pruned turn a candidate.
+    pub(super) fn take(&mut self, slot: SlotId, core: &mut Core) {
+        self.keep(core, slot.0, Status::Taken);
+    }
+
+    /// Puts a pruned prefix back into the beam.
+    pub(super) fn bring_back(&mut self, slot: SlotId, core: &mut Core) {
+        self.keep(core, slot.0, Status::Kept);
+    }
+
+    /// A candidate's node, the logarithm of its probability, and what it is ranked by beside its value.
+    pub(super) fn ranked(&self, slot: SlotId, core: &Core) -> (NodeId, f64, f64) {
+        let slot = &self.slots[slot.0];
+        let rank = match core.options.gumbel.noise {
+            noise if noise > 0.0 => slot.perturbed * f64::from(noise),
+            _ => slot.log_prior,
+        };
+        (slot.node.unwrap_or_default(), slot.log_prior, rank)
+    }
+
+    /// Whether a node's edges were followed by the beam.
+    pub(super) fn has_expanded(&self, node: NodeId) -> bool {
+        self.expanded.contains(&node)
+    }
+
+    /// The node of the likeliest prefix that has one; the root where there is none.
+    pub(super) fn best_prefix(&self, core: &Core) -> NodeId {
+        let known = self.slots.iter().filter(|slot| slot.node.is_some());
+        let unfinished = known.filter(|slot| slot.status != Status::Expanded);
+        unfinished
+            .reduce(|best, slot| {
+                if slot.perturbed > best.perturbed {
+                    slot
+                } else {
+                    best
+                }
+            })
+            .and_then(|slot| slot.node)
+            .unwrap_or(core.root)
+    }
+
+    /// The edges from the root to a state that the beam reached, drawn in proportion to the priors where several orders lead
+    /// there.
+    pub(super) fn way_to<R: Rng>(
+        &self,
+        core: &Core,
+        to: NodeId,
+        rng: &mut R,
+    ) -> Vec<(NodeId, usize)> {
+        let weight = |tree: &Tree, id: NodeId, edge: usize| {
+            let child = tree.child(id, edge);
+            let leads = child.is_some_and(|child| child == to || self.has_expanded(child));
+            if leads && self.has_expanded(id) && id != to {
+                f64::from(tree.edges(id)[edge].prior().max(LEAST_PRIOR))
+            } else {
+                0.0
+            }
+        };
+        Flow::of_weights(&core.tree, core.root, weight).way_to(to, rng)
+    }
+}
+
+/// Priors are kept to 2^-31; what is legal is possible.
+pub(super) const LEAST_PRIOR: f32 = 1e-10;
+
+impl Slot {
+    /// Whether it is to be replaced by what follows it.
+    fn is_open(&self) -> bool {
+        self.status == Status::Kept && !self.is_whole
+    }
+
+    /// The steps before it.
+    fn depth(&self, tree: &Tree, origins: &[Origin]) -> u8 {
+        self.origin.map_or(0, |origin| {
+            tree.node(origins[origin].from).state.steps_used() + 1
+        })
+    }
+
+    /// Takes up another order of the same steps.
+    fn merge(&mut self, other: Self, is_noisy: bool) {
+        self.log_prior = log_sum_exp(self.log_prior, other.log_prior);
+        self.log_tempered = log_sum_exp(self.log_tempered, other.log_tempered);
+        self.perturbed = if is_noisy {
+            self.perturbed.max(other.perturbed)
+        } else {
+            self.log_prior
+        };
+        self.origin = other.origin;
+    }
+}
+
+/// `ln(e^a + e^b)`.
+pub(super) fn log_sum_exp(a: f64, b: f64) -> f64 {
+    let greater = a.max(b);
+    if greater == f64::NEG_INFINITY {
+        return greater;
+    }
+    greater + (-(a - b).abs()).exp().ln_1p()
+}
+
+/// Gumbel variates with these locations, given that the greatest of them is `greatest` (Kool, van Hoof and Welling 2019, section
+/// 4.2 and appendix B.3).
+pub(super) fn gumbels_below<R: Rng>(greatest: f64, locations: &[f64], rng: &mut R) -> Vec<f64> {
+    let free: Vec<f64> = locations
+        .iter()
+        .map(|location| location - (-(1.0 - rng.random::<f64>()).ln()).ln())
+        .collect();
+    let free_greatest = free.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    free.into_iter()
+        .map(|variate| {
+            let v = greatest - variate + log_one_minus_exp(variate - free_greatest);
+            greatest - v.max(0.0) - (-v.abs()).exp().ln_1p()
+        })
+        .collect()
+}
+
+/// `ln(1 - e^a)` for a of at most 0.
+fn log_one_minus_exp(a: f64) -> f64 {
+    if a > -std::f64::consts::LN_2 {
+        (-a.exp_m1()).ln()
+    } else {
+        (-a.exp()).ln_1p()
+    }
+}

@@ -1,0 +1,231 @@
+//! The improved policy of whole turns, and what it means for each step of them.
+
+use super::super::decision::StateTarget;
+use super::super::improved::in_index_order;
+use super::super::tree::{NodeId, win_probability};
+use super::super::turn_search::Core;
+use super::Candidate;
+use super::beam::{Beam, LEAST_PRIOR, log_sum_exp};
+use rustc_hash::FxHashMap;
+
+/// What candidates are worth, and what everything else is taken to be worth.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Improved {
+    /// σ's factor.
+    scale: f64,
+    /// The value of what was not looked at, for the mover: the root's own, mixed with the candidates' by their priors (Danihelka,
+    /// Guez, Schrittwieser and Silver 2022, equation 33).
+    mixed_value: f64,
+}
+
+impl Improved {
+    pub(super) fn new(core: &Core, candidates: &[Candidate]) -> Self {
+        let options = &core.options.gumbel;
+        let most = candidates.iter().map(|one| one.visits).max().unwrap_or(0);
+        let own = win_probability(core.side(), core.tree.node(core.root).own_value);
+        let greatest = candidates
+            .iter()
+            .map(|one| one.log_prior)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let (mut mass, mut sum, mut visits) = (0.0, 0.0, 0);
+        for candidate in candidates.iter().filter(|one| one.visits > 0) {
+            let prior = (candidate.log_prior - greatest).exp();
+            mass += prior;
+            sum += prior * f64::from(core.movers_value(candidate.end));
+            visits += candidate.visits;
+        }
+        let mean = if mass > 0.0 { sum / mass } else { 0.0 };
+        let visits = f64::from(visits);
+        Self {
+            scale: f64::from(options.value_scale)
+                * (f64::from(options.visit_constant) + f64::from(most)),
+            mixed_value: (f64::from(own) + visits * mean) / (1.0 + visits),
+        }
+    }
+
+    /// `σ(q)`: what a value weighs in the exponent.
+    pub(super) fn sigma(&self, value: f64) -> f64 {
+        self.scale * value
+    }
+
+    /// A candidate's value for the mover.
+    pub(super) fn value_of(&self, core: &Core, candidate: &Candidate) -> f64 {
+        if candidate.visits > 0 || core.tree.node(candidate.end).proof.is_some() {
+            f64::from(core.movers_value(candidate.end))
+        } else {
+            self.mixed_value
+        }
+    }
+
+    /// The mover's value of the turn's start under the improved policy.
+    pub(super) fn expected_value(&self, core: &Core, candidates: &[Candidate]) -> f32 {
+        let living = candidates.iter().filter(|one| !one.is_lost);
+        let terms: Vec<(f64, f64)> = living
+            .map(|one| {
+                let value = self.value_of(core, one);
+                (one.log_prior + self.sigma(value), value)
+            })
+            .collect();
+        let known: f64 = candidates.iter().map(|one| one.log_prior.exp()).sum();
+        let rest = (1.0 - known).max(0.0).ln() + self.sigma(self.mixed_value);
+        let greatest = terms.iter().map(|term| term.0).fold(rest, f64::max);
+        let (mut weight, mut sum) = ((rest - greatest).exp(), 0.0);
+        sum += weight * self.mixed_value;
+        for (exponent, value) in terms {
+            let share = (exponent - greatest).exp();
+            weight += share;
+            sum += share * value;
+        }
+        (sum / weight.max(f64::MIN_POSITIVE)) as f32
+    }
+
+    /// The recursion for the step targets.
+    pub(super) fn recursion<'a>(
+        &'a self,
+        core: &'a Core,
+        candidates: &'a [Candidate],
+        beam: &'a Beam,
+    ) -> Recursion<'a> {
+        let side = core.side();
+        let ends = candidates
+            .iter()
+            .enumerate()
+            .map(|(place, one)| (one.end, place));
+        let is_won = candidates
+            .iter()
+            .any(|one| core.tree.node(one.end).proof.wins(side));
+        Recursion {
+            improved: self,
+            core,
+            candidates,
+            beam,
+            ends: ends.collect(),
+            known: FxHashMap::default(),
+            is_won,
+        }
+    }
+}
+
+/// `ln B` of the states of a turn. At a candidate's end `B = exp σ(q)`; at all that was not looked at `exp σ(v)`, with the mixed
+/// value; at a state whose steps were followed the mean of what follows, by the priors. The step target is then
+/// `p(a|s) · B(s·a) / B(s)`: it sums to 1 at every prefix, gives back the prior where all values are equal, and shares a merged turn's
+/// weight out over its orders by their priors. What is proven lost weighs nothing unless all is; where something is proven won,
+/// nothing else weighs anything.
+#[derive(Debug)]
+pub(super) struct Recursion<'a> {
+    improved: &'a Improved,
+    core: &'a Core,
+    candidates: &'a [Candidate],
+    beam: &'a Beam,
+    ends: FxHashMap<NodeId, usize>,
+    /// `ln B` and the visits below it.
+    known: FxHashMap<NodeId, (f64, u32)>,
+    is_won: bool,
+}
+
+impl Recursion<'_> {
+    /// The targets of states that follow one another, as far as their steps were followed.
+    pub(super) fn targets(&mut self, nodes: &[NodeId]) -> Vec<StateTarget> {
+        let expanded = |(_, node): &(usize, &NodeId)| self.beam.has_expanded(**node);
+        let nodes: Vec<(usize, NodeId)> = nodes
+            .iter()
+            .enumerate()
+            .take_while(expanded)
+            .map(|(step, &node)| (step, node))
+            .collect();
+        nodes
+            .into_iter()
+            .map(|(step, node)| StateTarget {
+                step: step as u8,
+                visits: self.log_weight(node).1,
+                proven: false,
+                policy: in_index_order(&self.core.tree, node, &self.policy(node)),
+            })
+            .collect()
+    }
+
+    /// The step target at a state, in the order of its edges.
+    pub(super) fn policy(&mut self, node: NodeId) -> Vec<f32> {
+        let exponents = self.exponents(node);
+        let greatest = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let priors = self
+            .core
+            .tree
+            .edges(node)
+            .iter()
+            .map(|edge| f64::from(edge.prior()));
+        let weights: Vec<f64> = if greatest == f64::NEG_INFINITY {
+            priors.collect()
+        } else {
+            exponents.iter().map(|one| (one - greatest).exp()).collect()
+        };
+        let total: f64 = weights.iter().sum();
+        weights
+            .iter()
+            .map(|weight| (weight / total) as f32)
+            .collect()
+    }
+
+    /// `ln(p(a|s) · B(s·a))` of each edge.
+    fn exponents(&mut self, node: NodeId) -> Vec<f64> {
+        let core = self.core;
+        (0..core.tree.edges(node).len())
+            .map(|edge| {
+                let prior = core.tree.edges(node)[edge].prior().max(LEAST_PRIOR);
+                let below = match core.tree.child(node, edge) {
+                    Some(child) => self.log_weight(child).0,
+                    None => self.elsewhere(),
+                };
+                f64::from(prior).ln() + below
+            })
+            .collect()
+    }
+
+    /// `ln B` where nothing was looked at.
+    fn elsewhere(&self) -> f64 {
+        if self.is_won {
+            f64::NEG_INFINITY
+        } else {
+            self.improved.sigma(self.improved.mixed_value)
+        }
+    }
+
+    /// `ln B` of a state, and the candidates' visits below it.
+    fn log_weight(&mut self, node: NodeId) -> (f64, u32) {
+        if let Some(&known) = self.known.get(&node) {
+            return known;
+        }
+        let core = self.core;
+        let side = core.side();
+        let proof = core.tree.node(node).proof;
+        let weight = if proof.loses(side) {
+            let place = self.ends.get(&node);
+            let visits = place.map_or(0, |&place| self.candidates[place].visits);
+            (f64::NEG_INFINITY, visits)
+        } else if let Some(&place) = self.ends.get(&node) {
+            let candidate = &self.candidates[place];
+            let value = self.improved.value_of(core, candidate);
+            let lost_beside_a_win = self.is_won && !proof.wins(side);
+            let exponent = if lost_beside_a_win {
+                f64::NEG_INFINITY
+            } else {
+                self.improved.sigma(value)
+            };
+            (exponent, candidate.visits)
+        } else if self.beam.has_expanded(node) {
+            let visits = (0..core.tree.edges(node).len())
+                .filter_map(|edge| core.tree.child(node, edge))
+                .map(|child| self.log_weight(child).1)
+                .sum();
+            let total = self
+                .exponents(node)
+                .into_iter()
+                .fold(f64::NEG_INFINITY, log_sum_exp);
+            (total, visits)
+        } else {
+            (self.elsewhere(), 0)
+        };
+        self.known.insert(node, weight);
+        weight
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of the sampling, the halving and the targets.

@@ -1,0 +1,132 @@
+//! Another turn in place of one that lets the enemy win.
+//!
+//! The search sees few of a position's turns. Where all that it saw are lost, all others are tried with the solvers of goals and
+//! eliminations before a lost one is accepted.
+
+use super::decision::actions_of;
+use super::flow::Flow;
+use super::tree::{advantage_of, decided};
+use super::turn_search::Core;
+use crate::rules::{Action, History, StepState, TURN_STEPS, Turn, TurnEnumerator};
+use arrayvec::ArrayVec;
+use rand::Rng;
+
+/// What the look at all other turns has found.
+#[derive(Debug, Clone)]
+pub(super) enum Another {
+    /// A turn that is not known to be lost.
+    Turn(ArrayVec<Action, 9>),
+    /// Every legal turn is lost.
+    NoneIsLeft,
+    /// No such turn, within the turns that were to be tried.
+    NoneWasFound,
+}
+
+/// A turn that is not known to be lost.
+#[derive(Debug, Clone)]
+pub(super) struct OtherTurn {
+    pub(super) actions: ArrayVec<Action, 9>,
+    pub(super) end: StepState,
+    /// The logarithm of its prior along these actions, as far as the tree knows; see [`UNKNOWN_STEP`].
+    pub(super) log_prior: f64,
+}
+
+/// What a step counts whose prior is not known: about 1 in 25, the usual number of legal steps.
+const UNKNOWN_STEP: f64 = -3.2;
+
+/// The likeliest turn that is not known to be lost.
+pub(super) fn another_turn(core: &mut Core, history: &History) -> Another {
+    let (turns, tried_all) = other_turns(core, history);
+    let best = turns.into_iter().reduce(|best, turn| {
+        if turn.log_prior > best.log_prior {
+            turn
+        } else {
+            best
+        }
+    });
+    match best {
+        Some(turn) => Another::Turn(turn.actions),
+        None if tried_all => {
+            core.tree.prove_lost(core.root);
+            Another::NoneIsLeft
+        }
+        None => Another::NoneWasFound,
+    }
+}
+
+/// All turns that are not known to be lost, within the number that is to be tried; and whether that was all of them.
+pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bool) {
+    let most = core
+        .options
+        .lost_turn_checks
+        .map_or(usize::MAX, |most| most as usize);
+    let mut found = Vec::new();
+    // A setup has no lost turns.
+    if most == 0 || core.position.phase() == crate::rules::Phase::Setup {
+        return (found, false);
+    }
+    let enemy = core.side().opponent();
+    let mut enumerator = TurnEnumerator::new();
+    let turns = enumerator.enumerate(&core.position, history);
+    let tried_all = turns.len() <= most;
+    for (position, turn) in turns.iter().take(most) {
+        let end = StepState::new(&position);
+        let known = core.tree.find(&end).map(|node| core.tree.node(node).proof);
+        let winner = known
+            .and_then(|proof| proof.winner())
+            .or_else(|| decided(&end).map(|(winner, _)| winner));
+        if winner == Some(enemy) {
+            continue;
+        }
+        let mut actions = steps_of(&turn);
+        if actions.len() < usize::from(TURN_STEPS) {
+            actions.push(Action::End);
+        }
+        found.push(OtherTurn {
+            log_prior: log_prior(core, &actions),
+            actions,
+            end,
+        });
+    }
+    (found, tried_all)
+}
+
+fn steps_of(turn: &Turn) -> ArrayVec<Action, 9> {
+    match turn {
+        Turn::Steps(steps) => steps.iter().map(|&step| Action::Step(step)).collect(),
+        Turn::Setup(_) => ArrayVec::new(),
+    }
+}
+
+fn log_prior(core: &Core, actions: &[Action]) -> f64 {
+    let known = core.nodes_along(actions);
+    let of_step = |(place, action): (usize, &Action)| {
+        let index = action.index(core.side());
+        let edges = known.get(place).map(|&node| core.tree.edges(node));
+        let edge = edges.and_then(|edges| edges.iter().find(|edge| edge.index() == index));
+        edge.map_or(UNKNOWN_STEP, |edge| f64::from(edge.prior().max(1e-9)).ln())
+    };
+    actions.iter().enumerate().map(of_step).sum()
+}
+
+/// Of the turns that the tree holds, all of them lost, the one after which the game lasts the longest.
+pub(super) fn longest_resistance<R: Rng>(core: &Core, rng: &mut R) -> Option<ArrayVec<Action, 9>> {
+    let flow = Flow::of_priors(&core.tree, core.root);
+    let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
+    let end = complete.reduce(|best, arrival| {
+        let turns = |node| core.tree.node(node).turns_to_end;
+        let longer = turns(arrival.node).cmp(&turns(best.node));
+        if longer.then(arrival.mass.total_cmp(&best.mass)).is_gt() {
+            arrival
+        } else {
+            best
+        }
+    })?;
+    let way = flow.way_to(end.node, rng);
+    (!way.is_empty()).then(|| actions_of(&core.tree, &way))
+}
+
+/// The value of a root whose turns are all lost, as Gold's advantage.
+pub(super) fn lost_advantage(core: &Core) -> f32 {
+    advantage_of(core.side().opponent())
+}

@@ -1,0 +1,384 @@
+//! Mode `puct`: simulations go down step by step; steps of the turn are made final on the way, and its end is drawn from the flow.
+
+use super::batch::Batch;
+use super::decision::{Choice, actions_of, proven_targets};
+use super::flow::{Arrival, Flow, draw, visit_weight};
+use super::improved::state_target;
+use super::lost_turns::{Another, another_turn, longest_resistance};
+use super::puct::{Arrived, Descent, ends_turn};
+use super::tree::{NodeId, NodeKind, state_after};
+use super::turn_search::Core;
+use crate::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
+use arrayvec::ArrayVec;
+use rand::Rng;
+use rand::seq::IteratorRandom;
+
+/// At temperature 0 a turn is chosen among those with at least this share of the visits of the most visited one ...
+const VISIT_FLOOR: f64 = 0.25;
+
+/// ... and is the one whose value is the greatest after these many standard errors are taken off it.
+const DEVIATIONS: f64 = 2.0;
+
+/// How often another turn is drawn from the tree in place of one that turned out to be lost, before all others are looked at.
+const REDRAWS: usize = 3;
+
+/// How many visits lie between two looks at whether the decision can still change.
+const DECIDED_INTERVAL: u32 = 16;
+
+/// The turn in the making.
+#[derive(Debug, Default)]
+pub(super) struct StepwiseTurn {
+    descent: Descent,
+    /// Whether the descent waits for its leaf's evaluation.
+    is_descending: bool,
+    /// The edges made final so far, from the turn's start on.
+    drawn: Vec<(NodeId, usize)>,
+    /// Where simulations start: below those edges.
+    source: NodeId,
+    /// Whether those edges make a whole turn.
+    is_complete: bool,
+    /// The state below them where the tree has no room for it.
+    beyond: Option<StepState>,
+    /// The part of the budget that is being spent.
+    part: u32,
+}
+
+impl StepwiseTurn {
+    pub(super) fn new(root: NodeId) -> Self {
+        Self {
+            source: root,
+            ..Self::default()
+        }
+    }
+
+    /// Goes on to the next leaf, or to the turn's end.
+    pub(super) fn go_on<R: Rng>(
+        &mut self,
+        core: &mut Core,
+        batch: &mut Batch,
+        history: &History,
+        rng: &mut R,
+    ) -> Option<Choice> {
+        loop {
+            if self.is_descending {
+                self.finish_simulation(core);
+            }
+            if core.is_proven() || self.is_decided(core) {
+                return Some(self.finish(core, history, rng));
+            }
+            if core.tree.node(self.source).proof.loses(core.side()) {
+                // The steps made final were wrong: the rest of the budget goes to others.
+                self.take_back(core);
+                continue;
+            }
+            let parts = parts_of(core);
+            let share = core.spent.share(&core.options.budget);
+            while share * f64::from(parts) >= f64::from(self.part + 1) {
+                self.part += 1;
+                if self.part < parts && self.goes_on_below(core) {
+                    self.draw_step(core, rng);
+                }
+                if self.part >= parts || self.is_complete || self.beyond.is_some() {
+                    return Some(self.finish(core, history, rng));
+                }
+            }
+            self.is_descending = true;
+            let arrived = core.descend(&mut self.descent, self.source, history, rng);
+            if let Arrived::Fresh(node) = arrived {
+                core.ask(batch, node, history);
+                if batch.is_waiting() {
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn finish_simulation(&mut self, core: &mut Core) {
+        self.is_descending = false;
+        self.descent.back_up(&mut core.tree);
+        self.update_drawn(core);
+        core.spent.visits += 1;
+    }
+
+    /// What has been learnt below the steps made final holds above them too; their visits stay.
+    fn update_drawn(&self, core: &mut Core) {
+        for &(node, _) in self.drawn.iter().rev() {
+            core.tree.update(node);
+        }
+    }
+
+    fn take_back(&mut self, core: &mut Core) {
+        self.update_drawn(core);
+        self.drawn.clear();
+        self.source = core.root;
+        self.is_complete = false;
+        self.beyond = None;
+    }
+
+    /// Whether a step is to be made final before the search goes on: where it has seen too few complete turns.
+    fn goes_on_below(&self, core: &Core) -> bool {
+        core.tree.node(self.source).kind == NodeKind::Open
+            && self.complete_visits(core) < f64::from(core.options.min_turn_visits)
+    }
+
+    /// Whether what is left of the budget can't change the choice: a visit adds at most 1 to what flows into a turn, and takes at
+    /// most 1 from another. So no other turn comes near enough to the most visited one to be compared with it.
+    fn is_decided(&self, core: &Core) -> bool {
+        let options = &core.options;
+        if !options.budget.stops_when_decided
+            || options.temperature > 0.0
+            || !core.spent.visits.is_multiple_of(DECIDED_INTERVAL)
+        {
+            return false;
+        }
+        let Some(left) = core.spent.visits_left(&options.budget) else {
+            return false;
+        };
+        let visits = f64::from(core.tree.edge_visits(self.source));
+        let flow = Flow::of_visits(&core.tree, self.source);
+        let (mut first, mut second) = (0.0, 0.0);
+        for arrival in flow.arrivals() {
+            let visits = arrival.mass * visits;
+            if !arrival.complete {
+                second = f64::max(second, visits);
+            } else if visits > first {
+                (first, second) = (visits, f64::max(first, second));
+            } else {
+                second = f64::max(second, visits);
+            }
+        }
+        let left = f64::from(left);
+        first - left >= f64::from(options.min_turn_visits)
+            && second + left < VISIT_FLOOR * (first - left)
+    }
+
+    /// The visits that have flown from the source into complete turns.
+    fn complete_visits(&self, core: &Core) -> f64 {
+        let visits = core.tree.edge_visits(self.source);
+        Flow::of_visits(&core.tree, self.source).complete_mass() * f64::from(visits)
+    }
+
+    /// The turn: drawn from what the search found, and another one where that lets the enemy win and there is one that doesn't.
+    fn finish<R: Rng>(&mut self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
+        if core.is_proven() {
+            self.take_back(core);
+            let actions = self.draw_rest(core, history, rng);
+            return choice(core, actions, history);
+        }
+        let drawn = self.draw_rest(core, history, rng);
+        let mut actions = drawn.clone();
+        for _ in 0..REDRAWS {
+            if !core.turn_is_lost(&actions) {
+                return choice(core, actions, history);
+            }
+            self.take_back(core);
+            if core.is_proven() {
+                break;
+            }
+            actions = self.draw_rest(core, history, rng);
+        }
+        let actions = match another_turn(core, history) {
+            Another::Turn(actions) => actions,
+            Another::NoneIsLeft => longest_resistance(core, rng).unwrap_or(drawn),
+            Another::NoneWasFound => drawn,
+        };
+        choice(core, actions, history)
+    }
+
+    /// Draws among all that the flow arrives at: distinct whole turns, and states that the search has not gone beyond. Where
+    /// nothing is left to chance, that is done only once complete turns hold enough visits, and step by step until then: the
+    /// visits of a step that leads to many turns are spread thin over them, and a short turn would win by that alone.
+    fn draw_rest<R: Rng>(
+        &mut self,
+        core: &mut Core,
+        history: &History,
+        rng: &mut R,
+    ) -> ArrayVec<Action, 9> {
+        while !self.is_complete {
+            let state = match self.beyond {
+                Some(state) => Some(state),
+                None if core.tree.node(self.source).kind != NodeKind::Open => {
+                    Some(core.tree.state(self.source))
+                }
+                None => None,
+            };
+            if let Some(state) = state {
+                let mut actions = actions_of(&core.tree, &self.drawn);
+                finish_by_the_rules(&state, history, &mut actions, rng);
+                return actions;
+            }
+            let by_steps =
+                !core.is_proven() && core.options.temperature == 0.0 && self.goes_on_below(core);
+            let way = if by_steps {
+                Vec::new()
+            } else {
+                self.draw_way(core, rng)
+            };
+            for &(_, edge) in &way {
+                self.take(core, edge);
+            }
+            if way.is_empty() {
+                self.draw_step(core, rng);
+            }
+        }
+        actions_of(&core.tree, &self.drawn)
+    }
+
+    /// The way to one of the places where the flow arrives; no step where it goes nowhere.
+    fn draw_way<R: Rng>(&self, core: &Core, rng: &mut R) -> Vec<(NodeId, usize)> {
+        let flow = Flow::of_visits(&core.tree, self.source);
+        let arrivals = flow.arrivals();
+        let temperature = core.options.temperature;
+        let drawn = if temperature == 0.0 {
+            let visits = f64::from(core.tree.edge_visits(self.source));
+            best_bound(core, arrivals, visits)
+        } else {
+            let masses: Vec<f64> = arrivals.iter().map(|arrival| arrival.mass).collect();
+            draw(&masses, temperature, rng)
+        };
+        drawn.map_or_else(Vec::new, |place| flow.way_to(arrivals[place].node, rng))
+    }
+
+    /// Draws the next step by the visits, or by the priors where there are none, and makes it final.
+    fn draw_step<R: Rng>(&mut self, core: &mut Core, rng: &mut R) {
+        let Core { tree, options, .. } = &*core;
+        let source = self.source;
+        let mover = core.side();
+        let count = tree.edges(source).len();
+        let by_visits: Vec<f64> = (0..count)
+            .map(|edge| visit_weight(tree, source, edge))
+            .collect();
+        let value = |edge: usize| {
+            let child = tree.child(source, edge);
+            child.map_or(0.0, |child| core.movers_value(child))
+        };
+        let by_priors = || -> Vec<f64> {
+            let weight = |edge: usize| {
+                let lost = tree
+                    .child(source, edge)
+                    .is_some_and(|child| tree.node(child).proof.loses(mover));
+                if lost {
+                    0.0
+                } else {
+                    f64::from(tree.edges(source)[edge].prior()).max(1e-12)
+                }
+            };
+            (0..count).map(weight).collect()
+        };
+        let drawn = if options.temperature == 0.0 {
+            heaviest(&by_visits, value)
+        } else {
+            draw(&by_visits, options.temperature, rng)
+        };
+        let drawn = drawn.or_else(|| draw(&by_priors(), options.temperature, rng));
+        self.take(core, drawn.unwrap_or(0));
+    }
+
+    /// Makes a step of the turn final.
+    fn take(&mut self, core: &mut Core, edge: usize) {
+        let node = self.source;
+        self.drawn.push((node, edge));
+        self.is_complete = ends_turn(&core.tree, node, edge);
+        match core.tree.follow(node, edge) {
+            Some(child) => self.source = child,
+            None => {
+                let state = core.tree.state(node);
+                let action = core.tree.edges(node)[edge].action(state.side());
+                self.beyond = Some(state_after(&state, action));
+            }
+        }
+    }
+}
+
+/// How many parts the budget is spent in: as many as the turn has steps.
+fn parts_of(core: &Core) -> u32 {
+    match core.position.phase() {
+        Phase::Setup => SETUP_ORDER.len() as u32,
+        Phase::Play => u32::from(TURN_STEPS),
+    }
+}
+
+/// The greatest of the weights; among equal ones that of the greatest value, among these the first. None where all weights are 0.
+fn heaviest(weights: &[f64], value: impl Fn(usize) -> f32) -> Option<usize> {
+    let greatest = weights.iter().copied().fold(0.0, f64::max);
+    let best = (0..weights.len()).filter(|&place| weights[place] == greatest && greatest > 0.0);
+    best.reduce(|best, place| {
+        if value(place) > value(best) {
+            place
+        } else {
+            best
+        }
+    })
+}
+
+/// The arrival of the greatest lower confidence bound among those with enough visits.
+fn best_bound(core: &Core, arrivals: &[Arrival], visits: f64) -> Option<usize> {
+    let most = arrivals
+        .iter()
+        .map(|arrival| arrival.mass)
+        .fold(0.0, f64::max);
+    let bound = |arrival: &Arrival| {
+        let count = arrival.mass * visits;
+        // One more value at each end: few equal ones prove little.
+        let variance = f64::from(core.tree.node(arrival.node).variance());
+        let error = ((variance + 0.25 / (count + 1.0)) / (count + 1.0)).sqrt();
+        f64::from(core.movers_value(arrival.node)) - DEVIATIONS * error
+    };
+    let enough = (0..arrivals.len()).filter(|&place| {
+        let mass = arrivals[place].mass;
+        mass > 0.0 && mass >= VISIT_FLOOR * most
+    });
+    enough.reduce(|best, place| {
+        if bound(&arrivals[place]) > bound(&arrivals[best]) {
+            place
+        } else {
+            best
+        }
+    })
+}
+
+/// Ends a turn that the search has not gone beyond: at once if that is legal, else by any legal steps.
+pub(super) fn finish_by_the_rules<R: Rng>(
+    state: &StepState,
+    history: &History,
+    actions: &mut ArrayVec<Action, 9>,
+    rng: &mut R,
+) {
+    let mut state = *state;
+    while !state.is_complete() {
+        let legal = state.legal_actions(history);
+        let action = if legal.end {
+            Some(Action::End)
+        } else {
+            legal.in_index_order(state.side()).choose(rng)
+        };
+        let Some(action) = action else { return };
+        actions.push(action);
+        if action == Action::End {
+            return;
+        }
+        state = state.after(action);
+    }
+}
+
+/// A turn with what is to be learned from it.
+fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
+    let tree = &core.tree;
+    let root = tree.node(core.root);
+    let start = StepState::new(&core.position);
+    let targets = if root.proof.wins(core.side()) {
+        proven_targets(&start, &actions, core.spent.visits, history)
+    } else {
+        core.nodes_along(&actions)
+            .into_iter()
+            .enumerate()
+            .filter(|&(_, node)| tree.node(node).kind == NodeKind::Open)
+            .filter_map(|(step, node)| state_target(tree, node, step, core.options.policy_target))
+            .collect()
+    };
+    Choice {
+        actions,
+        advantage: root.value,
+        targets,
+    }
+}

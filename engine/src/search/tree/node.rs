@@ -1,0 +1,181 @@
+//! A step state with what the search knows of it.
+
+use super::advantage_of;
+use super::links::Block;
+use crate::rules::{Side, StateInTurn};
+
+/// A node's place in the tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::search) struct NodeId(pub(super) u32);
+
+impl NodeId {
+    #[inline]
+    pub(super) fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a node stands in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::search) enum NodeKind {
+    /// Not opened yet: no evaluation, no edges.
+    Fresh,
+    /// Evaluated, with an edge for each legal action.
+    Open,
+    /// The game is over here, or won within this turn: neither evaluation nor edges.
+    Over,
+}
+
+/// Who wins from a node, whatever the other side does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::search) enum Proof {
+    /// Nobody knows.
+    Open,
+    /// Gold.
+    Gold,
+    /// Silver.
+    Silver,
+}
+
+impl Proof {
+    #[inline]
+    pub(in crate::search) fn winner(self) -> Option<Side> {
+        match self {
+            Self::Open => None,
+            Self::Gold => Some(Side::Gold),
+            Self::Silver => Some(Side::Silver),
+        }
+    }
+
+    #[inline]
+    pub(in crate::search) fn is_some(self) -> bool {
+        self != Self::Open
+    }
+
+    /// Whether it is a loss for a side.
+    #[inline]
+    pub(in crate::search) fn loses(self, side: Side) -> bool {
+        self.winner() == Some(side.opponent())
+    }
+
+    /// Whether it is a win for a side.
+    #[inline]
+    pub(in crate::search) fn wins(self, side: Side) -> bool {
+        self.winner() == Some(side)
+    }
+}
+
+/// A node's edges in the tree's array.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct EdgeRange {
+    pub(super) first: u32,
+    pub(super) count: u16,
+}
+
+/// A step state with what the search knows of it.
+#[derive(Debug, Clone)]
+pub(in crate::search) struct Node {
+    pub(in crate::search) state: StateInTurn,
+    /// The node of the turn's start.
+    pub(super) start: NodeId,
+    /// The evaluator's value, or the result of a game that is over: Gold's advantage, -1 to 1.
+    pub(in crate::search) own_value: f32,
+    /// The value by all simulations so far: Gold's advantage, -1 to 1.
+    pub(in crate::search) value: f32,
+    /// The mean square of the evaluations that make up the value.
+    pub(in crate::search) square: f32,
+    /// Turns until the game ends by all simulations; NaN where no evaluator said.
+    turns_left: f32,
+    /// Turns until the game ends by the evaluator alone; NaN where it didn't say.
+    own_turns_left: f32,
+    /// Simulations that stopped here or went through one of its edges.
+    pub(in crate::search) visits: u32,
+    pub(super) edges: EdgeRange,
+    pub(super) links: Block,
+    /// Of a proven node: the turns that are still played, the present one counted, if the winner hurries and the loser does not.
+    pub(in crate::search) turns_to_end: u16,
+    pub(in crate::search) kind: NodeKind,
+    pub(in crate::search) proof: Proof,
+    /// How often the turn's start had stood in the game when the node was evaluated.
+    pub(super) repetitions: u8,
+}
+
+// Beside it a node has 4 bytes an edge, 8 bytes a link and 5 to 10 bytes in the table.
+const _: () = assert!(size_of::<Node>() <= 120);
+
+impl Node {
+    pub(super) fn fresh(state: StateInTurn, start: NodeId) -> Self {
+        Self {
+            state,
+            start,
+            own_value: 0.0,
+            value: 0.0,
+            square: 0.0,
+            turns_left: f32::NAN,
+            own_turns_left: f32::NAN,
+            visits: 0,
+            edges: EdgeRange::default(),
+            links: Block::default(),
+            turns_to_end: 0,
+            kind: NodeKind::Fresh,
+            proof: Proof::Open,
+            repetitions: 0,
+        }
+    }
+
+    /// The node of the turn's start.
+    #[inline]
+    pub(in crate::search) fn start(&self) -> NodeId {
+        self.start
+    }
+
+    pub(super) fn open(&mut self, value: f32, turns_left: Option<f32>, edges: EdgeRange) {
+        self.kind = NodeKind::Open;
+        self.own_value = value;
+        self.value = value;
+        self.square = value * value;
+        self.own_turns_left = turns_left.unwrap_or(f32::NAN);
+        self.turns_left = self.own_turns_left;
+        self.edges = edges;
+        self.visits = 1;
+    }
+
+    /// The game is over here, or will be in this turn.
+    pub(super) fn close(&mut self, winner: Side, turns: u16) {
+        self.kind = NodeKind::Over;
+        self.prove(winner, turns);
+        self.own_value = self.value;
+        self.visits = 1;
+    }
+
+    pub(super) fn prove(&mut self, winner: Side, turns: u16) {
+        self.proof = match winner {
+            Side::Gold => Proof::Gold,
+            Side::Silver => Proof::Silver,
+        };
+        self.value = advantage_of(winner);
+        self.square = 1.0;
+        self.turns_to_end = turns;
+        self.turns_left = turns.into();
+    }
+
+    /// Turns until the game ends, if an evaluator said or a proof does.
+    #[inline]
+    pub(in crate::search) fn turns_left(&self) -> Option<f32> {
+        (!self.turns_left.is_nan()).then_some(self.turns_left)
+    }
+
+    #[inline]
+    pub(super) fn own_turns_left(&self) -> Option<f32> {
+        (!self.own_turns_left.is_nan()).then_some(self.own_turns_left)
+    }
+
+    pub(super) fn set_turns_left(&mut self, turns: f32) {
+        self.turns_left = turns;
+    }
+
+    /// The variance of the evaluations that make up the value, as win probabilities.
+    pub(in crate::search) fn variance(&self) -> f32 {
+        (self.square - self.value * self.value).max(0.0) / 4.0
+    }
+}
