@@ -2,14 +2,14 @@
 
 mod boards;
 
-use boards::{position, random_game, random_position, state_after};
+use boards::{from_game, near_elimination, near_goal, position, random_position, state_after};
 use engine::perft::PositionLine;
 use engine::rules::{
-    Bitboard, Board, History, Kind, Pending, Phase, Piece, Position, Side, Square, StepState,
-    Steps, Turn, distinct_turns, elimination_in, goal_in, goal_threat,
+    Bitboard, History, Kind, Pending, Position, Side, StepState, Steps, Turn, distinct_turns,
+    elimination_in, goal_in, goal_threat,
 };
 use rand::rngs::ChaCha8Rng;
-use rand::seq::{IndexedRandom, IteratorRandom, SliceRandom};
+use rand::seq::IteratorRandom;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -130,105 +130,6 @@ impl AddAssign for Met {
         for (sum, count) in self.found.iter_mut().zip(other.found) {
             *sum += count;
         }
-    }
-}
-
-/// A random position whose pieces huddle at the mover's goal, a rabbit of the mover within two ranks of it.
-fn near_goal(rng: &mut ChaCha8Rng) -> Position {
-    let side = *Side::ALL.choose(rng).unwrap();
-    let (width, height) = (rng.random_range(3..=8), rng.random_range(3..=5));
-    let file = rng.random_range(0..=8 - width);
-    let mut squares: Vec<Square> = Square::all()
-        .filter(|square| {
-            (file..file + width).contains(&square.file()) && square.rank() >= 8 - height
-        })
-        .collect();
-    squares.shuffle(rng);
-    let mut bag: Vec<Piece> = all_pieces()
-        .filter(|piece| piece.kind != Kind::Rabbit)
-        .collect();
-    bag.extend([Piece::new(side, Kind::Rabbit); 2]);
-    bag.extend([Piece::new(side.opponent(), Kind::Rabbit); 3]);
-    bag.shuffle(rng);
-    let runner = squares
-        .iter()
-        .position(|square| matches!(square.rank(), 5 | 6))
-        .unwrap();
-    let mut board: Board = [(
-        squares.swap_remove(runner).seen_by(side),
-        Piece::new(side, Kind::Rabbit),
-    )]
-    .into_iter()
-    .collect();
-    let count = rng.random_range(1..=squares.len().min(bag.len()));
-    for (square, piece) in squares.into_iter().zip(bag).take(count) {
-        let arrived = piece == Piece::new(side, Kind::Rabbit) && square.rank() == 7;
-        if !arrived {
-            board.put(square.seen_by(side), piece);
-        }
-    }
-    playable(board, side).unwrap_or_else(|| near_goal(rng))
-}
-
-/// A random position in which the enemy of the mover has one to three rabbits, close to traps.
-fn near_elimination(rng: &mut ChaCha8Rng) -> Position {
-    let side = *Side::ALL.choose(rng).unwrap();
-    let around = Bitboard::TRAPS | Bitboard::TRAPS.neighbours();
-    let place = |rng: &mut ChaCha8Rng| {
-        let wide = if rng.random_bool(0.7) {
-            around
-        } else {
-            around.neighbours()
-        };
-        wide.into_iter().choose(rng).unwrap()
-    };
-    let mut board = Board::EMPTY;
-    for _ in 0..*[1, 1, 2, 2, 3].choose(rng).unwrap() {
-        let square = place(rng);
-        board.take(square);
-        board.put(square, Piece::new(side.opponent(), Kind::Rabbit));
-    }
-    let mut bag: Vec<Piece> = all_pieces()
-        .filter(|piece| piece.kind != Kind::Rabbit)
-        .collect();
-    bag.extend([Piece::new(side, Kind::Rabbit); 3]);
-    bag.shuffle(rng);
-    bag.truncate(rng.random_range(1..=12));
-    for piece in bag {
-        let square = place(rng);
-        if board.empty().contains(square) {
-            board.put(square, piece);
-        }
-    }
-    playable(board, side).unwrap_or_else(|| near_elimination(rng))
-}
-
-fn all_pieces() -> impl Iterator<Item = Piece> {
-    Side::ALL.into_iter().flat_map(|side| {
-        Kind::ALL.into_iter().flat_map(move |kind| {
-            std::iter::repeat_n(Piece::new(side, kind), kind.full_count() as usize)
-        })
-    })
-}
-
-/// The position without the pieces that no trap would have left, unless the game is over in it.
-fn playable(mut board: Board, side: Side) -> Option<Position> {
-    for of in Side::ALL {
-        for trap in board.unsupported(of) {
-            board.take(trap);
-        }
-    }
-    Position::new(board, side)
-        .ok()
-        .filter(|position| position.phase() == Phase::Play && position.outcome_on_board().is_none())
-}
-
-/// A position of a random game that is still going on.
-fn from_game(rng: &mut ChaCha8Rng) -> Position {
-    let game = random_game(rng.random_range(4..120), rng);
-    match game.outcome() {
-        None => *game.position(),
-        Some(_) => from_game(rng),
     }
 }
 

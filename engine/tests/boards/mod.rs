@@ -3,12 +3,12 @@
 
 use engine::notation::parse_turn;
 use engine::rules::{
-    Action, Board, Game, History, Kind, Phase, Piece, Position, Setup, Side, Square, StepState,
-    Steps, Turn, TurnError,
+    Action, Bitboard, Board, Game, History, Kind, Phase, Piece, Position, Setup, Side, Square,
+    StepState, Steps, Turn, TurnError,
 };
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
-use rand::seq::{IndexedRandom, SliceRandom};
+use rand::seq::{IndexedRandom, IteratorRandom, SliceRandom};
 
 /// The square of a name.
 pub(crate) fn square(name: &str) -> Square {
@@ -52,14 +52,7 @@ pub(crate) fn state_after(position: &Position, steps: &str) -> StepState {
 
 /// A random position of play, of any density; half of them huddle on a part of the board. Nothing stands unsupported on a trap.
 pub(crate) fn random_position(rng: &mut ChaCha8Rng) -> Position {
-    let mut bag: Vec<Piece> = Side::ALL
-        .into_iter()
-        .flat_map(|side| {
-            Kind::ALL.into_iter().flat_map(move |kind| {
-                std::iter::repeat_n(Piece::new(side, kind), kind.full_count() as usize)
-            })
-        })
-        .collect();
+    let mut bag: Vec<Piece> = all_pieces().collect();
     bag.shuffle(rng);
     let huddled = rng.random_bool(0.5);
     let (width, height) = if huddled {
@@ -136,4 +129,103 @@ pub(crate) fn random_game(turns: usize, rng: &mut ChaCha8Rng) -> Game {
         game.play(&turn).unwrap();
     }
     game
+}
+
+/// A random position whose pieces huddle at the mover's goal, a rabbit of the mover within two ranks of it.
+pub(crate) fn near_goal(rng: &mut ChaCha8Rng) -> Position {
+    let side = *Side::ALL.choose(rng).unwrap();
+    let (width, height) = (rng.random_range(3..=8), rng.random_range(3..=5));
+    let file = rng.random_range(0..=8 - width);
+    let mut squares: Vec<Square> = Square::all()
+        .filter(|square| {
+            (file..file + width).contains(&square.file()) && square.rank() >= 8 - height
+        })
+        .collect();
+    squares.shuffle(rng);
+    let mut bag: Vec<Piece> = all_pieces()
+        .filter(|piece| piece.kind != Kind::Rabbit)
+        .collect();
+    bag.extend([Piece::new(side, Kind::Rabbit); 2]);
+    bag.extend([Piece::new(side.opponent(), Kind::Rabbit); 3]);
+    bag.shuffle(rng);
+    let runner = squares
+        .iter()
+        .position(|square| matches!(square.rank(), 5 | 6))
+        .unwrap();
+    let mut board: Board = [(
+        squares.swap_remove(runner).seen_by(side),
+        Piece::new(side, Kind::Rabbit),
+    )]
+    .into_iter()
+    .collect();
+    let count = rng.random_range(1..=squares.len().min(bag.len()));
+    for (square, piece) in squares.into_iter().zip(bag).take(count) {
+        let arrived = piece == Piece::new(side, Kind::Rabbit) && square.rank() == 7;
+        if !arrived {
+            board.put(square.seen_by(side), piece);
+        }
+    }
+    playable(board, side).unwrap_or_else(|| near_goal(rng))
+}
+
+/// A random position in which the enemy of the mover has one to three rabbits, close to traps.
+pub(crate) fn near_elimination(rng: &mut ChaCha8Rng) -> Position {
+    let side = *Side::ALL.choose(rng).unwrap();
+    let around = Bitboard::TRAPS | Bitboard::TRAPS.neighbours();
+    let place = |rng: &mut ChaCha8Rng| {
+        let wide = if rng.random_bool(0.7) {
+            around
+        } else {
+            around.neighbours()
+        };
+        wide.into_iter().choose(rng).unwrap()
+    };
+    let mut board = Board::EMPTY;
+    for _ in 0..*[1, 1, 2, 2, 3].choose(rng).unwrap() {
+        let square = place(rng);
+        board.take(square);
+        board.put(square, Piece::new(side.opponent(), Kind::Rabbit));
+    }
+    let mut bag: Vec<Piece> = all_pieces()
+        .filter(|piece| piece.kind != Kind::Rabbit)
+        .collect();
+    bag.extend([Piece::new(side, Kind::Rabbit); 3]);
+    bag.shuffle(rng);
+    bag.truncate(rng.random_range(1..=12));
+    for piece in bag {
+        let square = place(rng);
+        if board.empty().contains(square) {
+            board.put(square, piece);
+        }
+    }
+    playable(board, side).unwrap_or_else(|| near_elimination(rng))
+}
+
+fn all_pieces() -> impl Iterator<Item = Piece> {
+    Side::ALL.into_iter().flat_map(|side| {
+        Kind::ALL.into_iter().flat_map(move |kind| {
+            std::iter::repeat_n(Piece::new(side, kind), kind.full_count() as usize)
+        })
+    })
+}
+
+/// The position without the pieces that no trap would have left, unless the game is over in it.
+pub(crate) fn playable(mut board: Board, side: Side) -> Option<Position> {
+    for of in Side::ALL {
+        for trap in board.unsupported(of) {
+            board.take(trap);
+        }
+    }
+    Position::new(board, side)
+        .ok()
+        .filter(|position| position.phase() == Phase::Play && position.outcome_on_board().is_none())
+}
+
+/// A position of a random game that is still going on.
+pub(crate) fn from_game(rng: &mut ChaCha8Rng) -> Position {
+    let game = random_game(rng.random_range(4..120), rng);
+    match game.outcome() {
+        None => *game.position(),
+        Some(_) => from_game(rng),
+    }
 }
