@@ -1,0 +1,236 @@
+//! What the search decides is held against trying every turn and every reply.
+
+mod boards;
+mod exact;
+
+use boards::playable;
+use engine::rules::{Bitboard, Board, History, Kind, Piece, Position, Reason, Side, Square};
+use exact::{Judge, Judged, Mode, Purpose, Worth, decide_unaided, history_of, options};
+use rand::rngs::ChaCha8Rng;
+use rand::seq::{IndexedRandom, IteratorRandom};
+use rand::{RngExt, SeedableRng};
+use rayon::prelude::*;
+use std::ops::RangeInclusive;
+
+/// What a position asks of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// To go to the goal.
+    Goal,
+    /// To win without a goal: to take the enemy's last rabbit, to leave it without a turn, or without a turn that doesn't lose.
+    OtherWin,
+    /// To avoid a loss, which most turns are, mostly by a goal.
+    AvoidGoal,
+    /// To avoid a loss, which most turns are, mostly without a goal.
+    AvoidOtherLoss,
+    /// To find the one turn that doesn't lose; the game so far forbids all others.
+    OneWayOut,
+    /// Nothing: every turn loses.
+    Lost,
+    /// Nothing: hardly any turn loses.
+    Quiet,
+}
+
+/// How many positions of each class are compared.
+const SHARES: [(Class, usize); 7] = [
+    (Class::Goal, 35),
+    (Class::OtherWin, 35),
+    (Class::AvoidGoal, 40),
+    (Class::AvoidOtherLoss, 25),
+    (Class::OneWayOut, 30),
+    (Class::Lost, 30),
+    (Class::Quiet, 10),
+];
+
+/// A position with the game so far and the worth of all its turns.
+#[derive(Debug, Clone)]
+struct Case {
+    class: Class,
+    position: Position,
+    history: History,
+    turns: Vec<Judged>,
+}
+
+/// The most pairs of a turn and a turn of the enemy that a case may have: every pair is tried.
+const MAX_PAIRS: usize = 20_000;
+
+/// A random position with three to six pieces, a rabbit of each side among them, which stand close to what decides games: the
+/// rabbit of the enemy to its goal, that of the mover anywhere; or both to traps. Officers stand close to the rabbits.
+fn few_pieces(rng: &mut ChaCha8Rng) -> Position {
+    let side = *Side::ALL.choose(rng).unwrap();
+    let near_traps = rng.random_bool(0.3);
+    let mut board = Board::EMPTY;
+    for (of, ranks) in [(side, 0..=6), (side.opponent(), 4..=6)] {
+        let place = match near_traps {
+            true => Bitboard::TRAPS | Bitboard::TRAPS.neighbours(),
+            false => on_ranks(of, ranks),
+        };
+        put_on(&mut board, place, Piece::new(of, Kind::Rabbit), rng);
+    }
+    let mut near = board.occupied();
+    for _ in 0..rng.random_range(1..=2) {
+        near |= near.neighbours();
+    }
+    // The fewer pieces the enemy has, the more often the mover wins; with more of them, the mover seldom has a way out.
+    let movers_share = *[0.3, 0.7, 0.9].choose(rng).unwrap();
+    for _ in 0..rng.random_range(1..=4) {
+        let of = match rng.random_bool(movers_share) {
+            true => side,
+            false => side.opponent(),
+        };
+        let piece = Piece::new(of, *Kind::ALL.choose(rng).unwrap());
+        put_on(&mut board, near & !Bitboard::goal(of), piece, rng);
+    }
+    playable(board, side).unwrap_or_else(|| few_pieces(rng))
+}
+
+/// These ranks, 0 to 7, as a side sees the board.
+fn on_ranks(side: Side, ranks: RangeInclusive<u8>) -> Bitboard {
+    Square::all()
+        .filter(|square| ranks.contains(&square.seen_by(side).rank()))
+        .map(Bitboard::of)
+        .fold(Bitboard::EMPTY, |all, square| all | square)
+}
+
+/// Puts a piece on a random empty square of a set, if there is one.
+fn put_on(board: &mut Board, place: Bitboard, piece: Piece, rng: &mut ChaCha8Rng) {
+    if let Some(square) = (place & board.empty()).into_iter().choose(rng) {
+        board.put(square, piece);
+    }
+}
+
+/// The class of a position with such turns, unless it is between the classes.
+fn classify(turns: &[Judged]) -> Option<Class> {
+    let best = turns.iter().map(|turn| turn.worth).max()?;
+    let of_best = |turn: &&Judged| turn.worth == best;
+    let losing: Vec<&Judged> = turns
+        .iter()
+        .filter(|turn| turn.worth == Worth::Loss)
+        .collect();
+    let share = losing.len() as f32 / turns.len() as f32;
+    match best {
+        Worth::Loss => Some(Class::Lost),
+        Worth::Win => {
+            let goal = |turn: &Judged| turn.by == Some(Reason::Goal);
+            let by_goal = turns.iter().filter(of_best).any(goal);
+            Some(if by_goal {
+                Class::Goal
+            } else {
+                Class::OtherWin
+            })
+        }
+        Worth::Undecided if share < 0.05 => Some(Class::Quiet),
+        Worth::Undecided if share < 0.5 => None,
+        Worth::Undecided => {
+            let goal = |turn: &&&Judged| turn.by == Some(Reason::Goal);
+            let by_goal = losing.iter().filter(goal).count();
+            Some(if 2 * by_goal > losing.len() {
+                Class::AvoidGoal
+            } else {
+                Class::AvoidOtherLoss
+            })
+        }
+    }
+}
+
+/// A random case, of a position with few enough turns that is of a class.
+fn random_case(seed: u64) -> Option<Case> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut judge = Judge::default();
+    let position = few_pieces(&mut rng);
+    let mut history = history_of(&position);
+    if position.outcome(&history).is_some() {
+        return None;
+    }
+    let (turns, replies) = judge.count_turns(&position);
+    if turns * replies > MAX_PAIRS {
+        return None;
+    }
+    let mut turns = judge.judge(&position, &history);
+    let mut class = classify(&turns)?;
+    let avoids = matches!(class, Class::AvoidGoal | Class::AvoidOtherLoss);
+    if avoids && rng.random_bool(0.35) {
+        let ways_out = turns.iter().filter(|turn| turn.worth == Worth::Undecided);
+        for closed in ways_out.skip(1) {
+            history.push(&closed.end);
+            history.push(&closed.end);
+        }
+        turns = judge.judge(&position, &history);
+        class = Class::OneWayOut;
+    }
+    Some(Case {
+        class,
+        position,
+        history,
+        turns,
+    })
+}
+
+/// As many random cases of each class as there are to be.
+fn cases() -> Vec<Case> {
+    let mut left = SHARES;
+    let mut cases = Vec::new();
+    for batch in 0..40 {
+        let seeds = batch * 256..(batch + 1) * 256;
+        let found: Vec<Option<Case>> = seeds.into_par_iter().map(random_case).collect();
+        for case in found.into_iter().flatten() {
+            let share = left.iter_mut().find(|(class, _)| *class == case.class);
+            if let Some((_, left)) = share.filter(|(_, left)| *left > 0) {
+                *left -= 1;
+                cases.push(case);
+            }
+        }
+        if left.iter().all(|&(_, left)| left == 0) {
+            return cases;
+        }
+    }
+    panic!("too few positions of a class: {left:?} are missing");
+}
+
+/// The visits that suffice to see all that happens in two turns.
+const LARGE_BUDGET: u32 = 20_000;
+
+/// Why a decision is wrong, if it is.
+fn fault(case: &Case, mode: Mode) -> Option<String> {
+    let purpose = Purpose::StrongestOf(case.turns.len());
+    let options = options(mode, purpose, LARGE_BUDGET);
+    let (decision, end) = decide_unaided(&case.position, &case.history, options);
+    let best = case.turns.iter().map(|turn| turn.worth).max();
+    let chosen = case.turns.iter().find(|turn| turn.end == end)?;
+    (Some(chosen.worth) != best).then(|| {
+        format!(
+            "{mode:?}, {:?}: {:?} after {} of {} turns, value {}: {} in {}",
+            case.class,
+            chosen.worth,
+            case.turns
+                .iter()
+                .filter(|turn| Some(turn.worth) == best)
+                .count(),
+            case.turns.len(),
+            decision.value,
+            decision.turn,
+            case.position,
+        )
+    })
+}
+
+#[test]
+fn with_few_pieces_the_turn_is_as_good_as_the_best_of_all() {
+    let cases = cases();
+    assert!(cases.len() >= 200);
+    let few = |case: &Case| case.position.board().occupied().count() <= 6;
+    assert!(cases.iter().all(few));
+    for mode in Mode::ALL {
+        let faults: Vec<String> = cases
+            .par_iter()
+            .filter_map(|case| fault(case, mode))
+            .collect();
+        assert!(
+            faults.is_empty(),
+            "{} of {}:\n{}",
+            faults.len(),
+            cases.len(),
+            faults.join("\n")
+        );
+    }
+}
