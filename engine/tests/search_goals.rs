@@ -1,0 +1,186 @@
+//! Goals within one turn decide at any budget: the mover's own is taken, the enemy's is avoided wherever that is possible.
+
+mod boards;
+mod exact;
+
+use boards::{from_game, near_goal};
+use engine::perft::PositionLine;
+use engine::rules::{
+    Bitboard, History, Kind, Position, Side, StepState, TURN_STEPS, TurnEnumerator, goal_in,
+    goal_threat,
+};
+use exact::{Mode, Purpose, decide_unaided, history_of, options};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rayon::prelude::*;
+
+/// Whether the side to move can reach its goal in this turn.
+fn has_goal(position: &Position) -> bool {
+    goal_in(&StepState::new(position), TURN_STEPS).is_some()
+}
+
+/// Whether a turn of `side` that ends here wins by goal.
+fn is_goal_of(side: Side, end: &Position) -> bool {
+    !(end.board().pieces(side, Kind::Rabbit) & Bitboard::goal(side)).is_empty()
+}
+
+/// Whether a turn that ends here loses: at once, or by the enemy's goal in its next turn.
+fn loses(end: &Position) -> bool {
+    match end.outcome_on_board() {
+        Some(outcome) => outcome.winner == end.side(),
+        None => has_goal(end),
+    }
+}
+
+/// How many of the positions have a goal, each of which is answered with one after a single visit.
+fn count_answered(positions: &[Position], mode: Mode) -> usize {
+    let answered = positions.par_iter().filter(|position| {
+        if !has_goal(position) {
+            return false;
+        }
+        let options = options(mode, Purpose::Strongest, 1);
+        let (decision, end) = decide_unaided(position, &history_of(position), options);
+        assert!(
+            is_goal_of(position.side(), &end),
+            "{mode:?}: {decision:?} in {position}"
+        );
+        true
+    });
+    answered.count()
+}
+
+#[test]
+fn one_visit_finds_every_goal_of_the_oracles_positions() {
+    let positions: Vec<Position> = include_str!("data/oracle/positions_public.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<PositionLine>(line).unwrap())
+        .map(|line| line.position().unwrap())
+        // Where the game is over there is nothing to decide.
+        .filter(|position| position.outcome(&history_of(position)).is_none())
+        .collect();
+    for mode in Mode::ALL {
+        assert_eq!(count_answered(&positions, mode), 66);
+    }
+}
+
+#[test]
+fn one_visit_finds_every_goal_of_random_positions() {
+    let mut rng = ChaCha8Rng::seed_from_u64(21);
+    let near: Vec<Position> = (0..2_000).map(|_| near_goal(&mut rng)).collect();
+    let games: Vec<Position> = (0..1_000).map(|_| from_game(&mut rng)).collect();
+    for mode in Mode::ALL {
+        assert!(count_answered(&near, mode) > 1_000);
+        assert!(count_answered(&games, mode) > 100);
+    }
+}
+
+/// A position whose mover has no goal but can avoid the enemy's, by fewer than half of its turns.
+#[derive(Debug, Clone)]
+struct Threat {
+    position: Position,
+    /// The distinct turns.
+    turns: usize,
+    /// Those after which the enemy has no goal in its next turn.
+    avoiding: usize,
+}
+
+impl Threat {
+    /// The threat in a position, if the game goes on there and it has one of such a kind.
+    fn of(position: &Position, enumerator: &mut TurnEnumerator) -> Option<Self> {
+        let over = position.outcome(&history_of(position)).is_some();
+        if over || has_goal(position) || goal_threat(position).is_none() {
+            return None;
+        }
+        let turns = enumerator.enumerate(position, &History::default());
+        if turns.len() > 40_000 {
+            return None;
+        }
+        let avoiding = turns.iter().filter(|(end, _)| !loses(end)).count();
+        (avoiding > 0 && 2 * avoiding < turns.len()).then_some(Self {
+            position: *position,
+            turns: turns.len(),
+            avoiding,
+        })
+    }
+
+    /// Whether the enemy's goal is avoided by less than a 50th of the turns.
+    fn is_narrow(&self) -> bool {
+        50 * self.avoiding < self.turns
+    }
+}
+
+/// How many threats are compared, and how many of them are narrow.
+const THREATS: usize = 120;
+const NARROW_THREATS: usize = 90;
+
+/// Random threats: half of the positions near a goal, half from random games.
+fn threats() -> Vec<Threat> {
+    let mut threats: Vec<Threat> = Vec::new();
+    let mut wide = 0;
+    for batch in 0_u64.. {
+        let seeds = batch * 64..(batch + 1) * 64;
+        let found: Vec<Option<Threat>> = seeds
+            .into_par_iter()
+            .map_init(TurnEnumerator::new, |enumerator, seed| {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                let position = match seed % 2 {
+                    0 => near_goal(&mut rng),
+                    _ => from_game(&mut rng),
+                };
+                let enemys = Position::in_play(*position.board(), position.side().opponent());
+                Threat::of(&enemys, enumerator)
+            })
+            .collect();
+        for threat in found.into_iter().flatten() {
+            if threat.is_narrow() || wide < THREATS - NARROW_THREATS {
+                wide += usize::from(!threat.is_narrow());
+                threats.push(threat);
+            }
+            if threats.len() == THREATS {
+                return threats;
+            }
+        }
+    }
+    threats
+}
+
+/// Where the search, in either colour, lets the enemy reach its goal.
+fn faults(threats: &[Threat], mode: Mode, visits: u32) -> Vec<String> {
+    let of_threat = |threat: &Threat| {
+        let colours = [threat.position, threat.position.swap_colours()];
+        let fault = |position: Position| {
+            let options = options(mode, Purpose::Strongest, visits);
+            let (decision, end) = decide_unaided(&position, &history_of(&position), options);
+            loses(&end).then(|| {
+                let Threat {
+                    turns, avoiding, ..
+                } = threat;
+                format!(
+                    "{:?}, one of {avoiding} in {turns}: {} in {position}",
+                    mode, decision.turn
+                )
+            })
+        };
+        colours.into_iter().filter_map(fault).collect::<Vec<_>>()
+    };
+    threats.par_iter().flat_map(of_threat).collect()
+}
+
+#[test]
+fn avoidable_goals_are_avoided() {
+    let threats = threats();
+    let of_games = |threat: &&Threat| threat.position.board().occupied().count() > 16;
+    assert!(threats.iter().filter(of_games).count() > 20);
+    for mode in Mode::ALL {
+        for visits in [64, 1_000] {
+            let faults = faults(&threats, mode, visits);
+            assert!(
+                faults.is_empty(),
+                "{} of {} at {visits} visits:\n{}",
+                faults.len(),
+                2 * THREATS,
+                faults.join("\n")
+            );
+        }
+    }
+}
