@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses what it needs")]
 
 use engine::config::SearchConfig;
-use engine::rules::{History, Outcome, Position, Reason, TurnEnumerator};
+use engine::rules::{History, Outcome, Position, Reason, TurnEnumerator, distinct_turns};
 use engine::search::{Decision, Evaluator, SearchOptions, Uniform, search_turn};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -92,7 +92,7 @@ pub(crate) struct Judged {
     pub(crate) end: Position,
     /// Its worth.
     pub(crate) worth: Worth,
-    /// How the game ends where it is decided; by goal where that is one of several ways.
+    /// How the game ends where it is decided; of several ways by goal, or else by elimination.
     pub(crate) by: Option<Reason>,
 }
 
@@ -126,6 +126,34 @@ impl Judge {
         }
         judged
     }
+
+    /// Whether an undecided turn that ends here still leaves its mover a turn that doesn't lose after every reply: whether the
+    /// mover holds out for four turns. The history holds the position before the turn.
+    pub(crate) fn holds_out(&mut self, end: &Position, history: &History) -> bool {
+        let mut history = history.clone();
+        history.push(end);
+        let replies = distinct_turns(end, &history);
+        replies.into_iter().all(|(reply_end, _)| {
+            history.push(&reply_end);
+            let has_way_out = match reply_end.outcome(&history) {
+                Some(outcome) => outcome.winner == reply_end.side(),
+                None => self.has_way_out(&reply_end, &mut history),
+            };
+            history.pop(&reply_end);
+            has_way_out
+        })
+    }
+
+    /// Whether some turn doesn't lose.
+    fn has_way_out(&mut self, position: &Position, history: &mut History) -> bool {
+        let mut turns = self.turns.enumerate(position, history).into_iter();
+        turns.any(|(end, _)| {
+            history.push(&end);
+            let judged = judge_end(&mut self.replies, end, history);
+            history.pop(&end);
+            judged.worth > Worth::Loss
+        })
+    }
 }
 
 /// Judges the turn that ends here; the history holds this position, and is left as it was.
@@ -148,7 +176,7 @@ fn judge_end(replies: &mut TurnEnumerator, end: Position, history: &mut History)
             history.pop(&reply_end);
             decided_by(outcome)
         });
-        judged.min_by_key(|&(worth, by)| (worth, by != Some(Reason::Goal)))
+        judged.min_by_key(|&(worth, by)| (worth, by.map(|reason| reason as u8)))
     });
     let (worth, by) = worst_reply.unwrap_or_else(|| decided_by(at_once));
     Judged { end, worth, by }
