@@ -56,7 +56,7 @@ struct Case {
 }
 
 /// The most pairs of a turn and a turn of the enemy that a case may have: every pair is tried.
-const MAX_PAIRS: usize = 20_000;
+const MAX_PAIRS: usize = 10_000;
 
 /// A random position with three to six pieces, a rabbit of each side among them, which stand close to what decides games: the
 /// rabbit of the enemy to its goal, that of the mover anywhere; or both to traps. Officers stand close to the rabbits.
@@ -138,9 +138,8 @@ fn classify(turns: &[Judged]) -> Option<Class> {
 }
 
 /// A random case, of a position with few enough turns that is of a class.
-fn random_case(seed: u64) -> Option<Case> {
+fn random_case(seed: u64, judge: &mut Judge) -> Option<Case> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut judge = Judge::default();
     let position = few_pieces(&mut rng);
     let mut history = history_of(&position);
     let (turns, replies) = judge.count_turns(&position);
@@ -157,7 +156,7 @@ fn random_case(seed: u64) -> Option<Case> {
     let mut class = classify(&turns)?;
     let holding = match class {
         Class::Goal | Class::OtherWin | Class::Lost => None,
-        _ => Some(holding_turn(&turns, &history, &mut judge)?),
+        _ => Some(holding_turn(&turns, &history, judge)?),
     };
     let avoids = matches!(class, Class::AvoidGoal | Class::AvoidOtherLoss);
     if let Some(holding) = holding.filter(|_| avoids && rng.random_bool(0.35)) {
@@ -181,7 +180,7 @@ fn random_case(seed: u64) -> Option<Case> {
 /// a search that sees that far has no reason to prefer one of them.
 fn holding_turn(turns: &[Judged], history: &History, judge: &mut Judge) -> Option<Position> {
     let undecided = turns.iter().filter(|turn| turn.worth == Worth::Undecided);
-    let mut ends = undecided.map(|turn| turn.end).take(8);
+    let mut ends = undecided.map(|turn| turn.end).take(4);
     ends.find(|end| judge.holds_out(end, history))
 }
 
@@ -193,7 +192,10 @@ fn random_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for batch in 0..100 {
         let seeds = batch * 256..(batch + 1) * 256;
-        let found: Vec<Option<Case>> = seeds.into_par_iter().map(random_case).collect();
+        let found: Vec<Option<Case>> = seeds
+            .into_par_iter()
+            .map_init(Judge::default, |judge, seed| random_case(seed, judge))
+            .collect();
         for case in found.into_iter().flatten() {
             let share = left.iter_mut().find(|(class, _)| *class == case.class);
             if let Some((_, left)) = share.filter(|(_, left)| *left > 0) {
@@ -216,17 +218,14 @@ fn fault(case: &Case, mode: Mode) -> Option<String> {
     let purpose = Purpose::StrongestOf(case.turns.len());
     let options = options(mode, purpose, LARGE_BUDGET);
     let (decision, end) = decide_unaided(&case.position, &case.history, options);
-    let best = case.turns.iter().map(|turn| turn.worth).max();
-    let chosen = case.turns.iter().find(|turn| turn.end == end)?;
-    (Some(chosen.worth) != best).then(|| {
+    let best = case.turns.iter().map(|turn| turn.worth).max().unwrap();
+    let chosen = case.turns.iter().find(|turn| turn.end == end).unwrap();
+    let as_good = case.turns.iter().filter(|turn| turn.worth == best).count();
+    (chosen.worth < best).then(|| {
         format!(
-            "{mode:?}, {:?}: {:?} after {} of {} turns, value {}: {} in {}",
+            "{mode:?}, {:?}, {:?} instead of one of {as_good} in {}, value {}: {} in {}",
             case.class,
             chosen.worth,
-            case.turns
-                .iter()
-                .filter(|turn| Some(turn.worth) == best)
-                .count(),
             case.turns.len(),
             decision.value,
             decision.turn,
@@ -238,10 +237,8 @@ fn fault(case: &Case, mode: Mode) -> Option<String> {
 #[test]
 fn the_exact_worth_agrees_with_the_solvers() {
     let mut compared = [0; 3];
-    for (case, turn) in CASES
-        .iter()
-        .flat_map(|case| case.turns.iter().map(move |turn| (case, turn)))
-    {
+    let of_case = |case: &'static Case| case.turns.iter().map(move |turn| (case, turn));
+    for (case, turn) in CASES.iter().flat_map(of_case) {
         if turn.end.outcome(&case.history).is_some() {
             continue;
         }
@@ -257,14 +254,12 @@ fn the_exact_worth_agrees_with_the_solvers() {
         }
         compared[usize::from(is_goal) + 2 * usize::from(is_elimination && !is_goal)] += 1;
     }
-    assert!(compared.iter().all(|&count| count > 500), "{compared:?}");
+    assert!(compared.iter().all(|&count| count > 100), "{compared:?}");
 }
 
 #[test]
 fn with_few_pieces_the_turn_is_as_good_as_the_best_of_all() {
-    let t = std::time::Instant::now();
     let cases = &CASES;
-    eprintln!("{:?}", t.elapsed());
     assert!(cases.len() >= 200);
     let few = |case: &Case| case.position.board().occupied().count() <= 6;
     assert!(cases.iter().all(few));

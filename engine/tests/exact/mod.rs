@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses what it needs")]
 
 use engine::config::SearchConfig;
-use engine::rules::{History, Outcome, Position, Reason, TurnEnumerator, distinct_turns};
+use engine::rules::{Game, History, Outcome, Position, Reason, TurnEnumerator, distinct_turns};
 use engine::search::{Decision, Evaluator, SearchOptions, Uniform, search_turn};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -45,9 +45,7 @@ pub(crate) fn options(mode: Mode, purpose: Purpose, visits: u32) -> SearchOption
 
 /// The history of a game that starts in a position.
 pub(crate) fn history_of(position: &Position) -> History {
-    let mut history = History::default();
-    history.push(position);
-    history
+    Game::from_position(*position).history().clone()
 }
 
 /// Decides a turn of a game that starts in the position.
