@@ -34,6 +34,6 @@ mod tree;
 mod turn_search;
 
 pub use decision::{Decision, StateTarget};
-pub use evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query, Uniform};
+pub use evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Query, Uniform};
 pub use options::{Budget, Gumbel, Mode, Noise, PolicyTarget, Puct, SearchOptions};
 pub use turn_search::{Search, SearchError, run_search, search_turn};

@@ -1,7 +1,9 @@
 //! The one door between search and networks: step states go in by batches, values and priors come out.
 
+mod material;
 mod uniform;
 
+pub use material::Material;
 pub use uniform::Uniform;
 
 use crate::rules::{ActionSet, Side, StepState};
@@ -170,7 +172,7 @@ pub enum EvaluatorError {
 
 /// Judges step states, by batches.
 pub trait Evaluator: Send {
-    /// What to call it in messages and records: a network's file name, `uniform`.
+    /// What to call it in messages and records: a network's file name, `material`, `uniform`.
     fn name(&self) -> &str;
 
     /// Evaluates all queries; `out` is cleared first and holds one answer a query afterwards.
