@@ -149,6 +149,11 @@ fn a_score_that_a_person_can_check() {
         gold_score("Ee5 Ra5 me6 df7 rh8 rb7"),
         gold - (silver + dog + 10 + 45 - 20 - 220)
     );
+    // With a cat on the trap the camel is in no danger, but the cat, whose only friend it is. The cat's worth is the dog's.
+    assert_eq!(
+        gold_score("Ee5 Ra5 me6 cf6 rh8 rb7"),
+        gold - (silver + dog - 300)
+    );
 }
 
 #[test]
