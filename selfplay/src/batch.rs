@@ -5,41 +5,40 @@ use engine::search::{Evaluation, Evaluations, Evaluator, Query};
 
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {
-    /// Plays on until an evaluation is needed, and says by which evaluator and of what. None once the game is over. While an
-    /// evaluation is awaited, it is asked for again.
-    fn next_query(&mut self) -> Result<Option<(usize, Query)>>;
+    /// Plays on until evaluations are needed, and says by which evaluator and of what. None once the game is over. While some are
+    /// awaited, all are asked for again.
+    fn next_queries(&mut self) -> Result<Option<(usize, &[Query])>>;
 
-    /// Takes the evaluation that was asked for.
-    fn answer(&mut self, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()>;
+    /// Takes the evaluation of query `index` of those that were asked for.
+    fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()>;
+}
+
+/// Who asked for an evaluation.
+#[derive(Debug, Clone, Copy)]
+struct Asker {
+    game: usize,
+    /// Which of the game's queries it is.
+    index: usize,
 }
 
 /// The buffers of one thread's batches.
 #[derive(Debug, Default)]
 pub(crate) struct Batcher {
-    /// By evaluator: what it is asked, and by which game.
+    /// By evaluator: what it is asked, and by whom.
     queries: Vec<Vec<Query>>,
-    askers: Vec<Vec<usize>>,
+    askers: Vec<Vec<Asker>>,
     answers: Evaluations,
 }
 
 impl Batcher {
-    /// Plays every game on to its next evaluation, then evaluates them all, one batch an evaluator. Returns how many
-    /// evaluations that made: 0 once every game is over.
+    /// Plays every game on to its next evaluations, then makes them all, one batch an evaluator. Returns how many evaluations that
+    /// made: 0 once every game is over.
     pub(crate) fn round<G: InPlay>(
         &mut self,
         games: &mut [G],
         evaluators: &mut [Box<dyn Evaluator>],
     ) -> Result<usize> {
-        self.queries.resize_with(evaluators.len(), Vec::new);
-        self.askers.resize_with(evaluators.len(), Vec::new);
-        self.queries.iter_mut().for_each(Vec::clear);
-        self.askers.iter_mut().for_each(Vec::clear);
-        for (index, game) in games.iter_mut().enumerate() {
-            if let Some((evaluator, query)) = game.next_query()? {
-                self.queries[evaluator].push(query);
-                self.askers[evaluator].push(index);
-            }
-        }
+        self.collect(games, evaluators.len())?;
         let mut count = 0;
         for (place, evaluator) in evaluators.iter_mut().enumerate() {
             if self.queries[place].is_empty() {
@@ -54,12 +53,27 @@ impl Batcher {
                 self.queries[place].len()
             );
             count += self.answers.len();
-            for (answer, &asker) in self.askers[place].iter().enumerate() {
+            for (answer, asker) in self.askers[place].iter().enumerate() {
                 if let Some(evaluation) = self.answers.get(answer) {
-                    games[asker].answer(evaluator.name(), evaluation)?;
+                    games[asker.game].answer(asker.index, evaluator.name(), evaluation)?;
                 }
             }
         }
         Ok(count)
+    }
+
+    fn collect<G: InPlay>(&mut self, games: &mut [G], evaluators: usize) -> Result<()> {
+        self.queries.resize_with(evaluators, Vec::new);
+        self.askers.resize_with(evaluators, Vec::new);
+        self.queries.iter_mut().for_each(Vec::clear);
+        self.askers.iter_mut().for_each(Vec::clear);
+        for (game, in_play) in games.iter_mut().enumerate() {
+            if let Some((evaluator, queries)) = in_play.next_queries()? {
+                self.queries[evaluator].extend_from_slice(queries);
+                let askers = (0..queries.len()).map(|index| Asker { game, index });
+                self.askers[evaluator].extend(askers);
+            }
+        }
+        Ok(())
     }
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Small games: few visits, few turns.
+/// Small games: few evaluations, few turns.
 const SMALL: [&str; 8] = [
     "--set",
-    "search.visits=8",
+    "search.evaluations=8",
     "--set",
     "selfplay.min_target_visits=2",
     "--set",
@@ -181,9 +181,9 @@ fn faulty_orders_are_refused_by_name() {
     let missing = folder.path().join("missing.safetensors");
     for (more, code, parts) in [
         (
-            vec!["--set", "search.visits=0"],
+            vec!["--set", "search.evaluations=0"],
             1,
-            vec!["search.visits = 0", "1 to"],
+            vec!["search.evaluations = 0", "1 to"],
         ),
         (
             vec!["--config", config],
@@ -237,6 +237,6 @@ fn the_configuration_is_printed_as_it_would_be_used() {
         .unwrap();
     let printed: engine::config::Config =
         toml::from_str(&String::from_utf8(output.stdout).unwrap()).unwrap();
-    assert_eq!(printed.search.visits, 8);
+    assert_eq!(printed.search.evaluations, 8);
     assert!(!folder.path().join("out").exists());
 }

@@ -29,7 +29,7 @@ fn a_match_is_reported_and_its_games_are_records() {
     let options = [
         "--games",
         "6",
-        "--visits",
+        "--evaluations",
         "4",
         "--seed",
         "2",
@@ -73,7 +73,7 @@ fn the_same_seed_plays_the_same_games_whatever_the_threads() {
         let options = [
             "--games",
             "4",
-            "--visits",
+            "--evaluations",
             "8",
             "--seed",
             seed,
@@ -102,7 +102,15 @@ fn the_same_seed_plays_the_same_games_whatever_the_threads() {
 #[test]
 fn a_search_that_knows_nothing_still_beats_random_steps() {
     let folder = tempfile::tempdir().unwrap();
-    let options = ["--games", "20", "--visits", "200", "--seed", "1", "--json"];
+    let options = [
+        "--games",
+        "20",
+        "--evaluations",
+        "200",
+        "--seed",
+        "1",
+        "--json",
+    ];
     let report = json(&mut pit(folder.path(), "uniform", "random", &options));
     assert!(
         report["wins_a"].as_u64().unwrap() > report["losses_a"].as_u64().unwrap(),
@@ -117,15 +125,25 @@ fn faulty_orders_are_refused_by_name() {
     for (a, more, code, part) in [
         (
             "uniform",
-            ["--games", "3", "--visits", "4"],
+            ["--games", "3", "--evaluations", "4"],
             2,
             "an even number",
         ),
-        ("uniform", ["--games", "0", "--visits", "4"], 2, "--games"),
-        ("uniform", ["--games", "2", "--visits", "0"], 2, "--visits"),
+        (
+            "uniform",
+            ["--games", "0", "--evaluations", "4"],
+            2,
+            "--games",
+        ),
+        (
+            "uniform",
+            ["--games", "2", "--evaluations", "0"],
+            2,
+            "--evaluations",
+        ),
         (
             "missing.safetensors",
-            ["--games", "2", "--visits", "4"],
+            ["--games", "2", "--evaluations", "4"],
             1,
             "missing.safetensors",
         ),

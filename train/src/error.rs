@@ -124,8 +124,8 @@ pub(crate) enum TrainError {
     },
     /// A batch needs more rows than there are.
     #[error(
-        "{} has {rows} rows to train on in {games} games (validation games left out), but a batch needs train.batch_size = {batch_size}: more games are needed, or searches of more visits \
-         (a state gives a row from selfplay.min_target_visits on)",
+        "{} has {rows} rows to train on in {games} games (validation games left out), but a batch needs train.batch_size = {batch_size}: more games are needed, or searches of more evaluations \
+         (a state gives a row from selfplay.min_target_visits visits on)",
         folder.display()
     )]
     TooFewRows {

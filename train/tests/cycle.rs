@@ -17,7 +17,7 @@ const GAMES: usize = 30 + 24;
 /// Two generations of a few short games.
 const SHORT: [&str; 22] = [
     "--set",
-    "search.visits=12",
+    "search.evaluations=12",
     "--set",
     "selfplay.min_target_visits=1",
     "--set",
@@ -37,7 +37,7 @@ const SHORT: [&str; 22] = [
     "--set",
     "loop.final_pit_games=4",
     "--set",
-    "loop.pit_visits=2",
+    "loop.pit_evaluations=2",
 ];
 
 /// Makes sure that `selfplay` lies beside `train`: cargo builds only this package's programs for this package's tests.

@@ -297,8 +297,8 @@ pub struct LoopConfig {
     pub pit_games: u32,
     /// Games of each of the last network's matches instead.
     pub final_pit_games: u32,
-    /// Simulations a turn in those matches.
-    pub pit_visits: u32,
+    /// Evaluations a turn in those matches.
+    pub pit_evaluations: u32,
 }
 
 impl Default for LoopConfig {
@@ -309,7 +309,7 @@ impl Default for LoopConfig {
             games_per_generation: 2_000,
             pit_games: 200,
             final_pit_games: 400,
-            pit_visits: 64,
+            pit_evaluations: 64,
         }
     }
 }
@@ -452,7 +452,11 @@ impl Config {
             check(key, games, 0..=1_000_000)?;
             check_even(key, games)?;
         }
-        check("loop.pit_visits", cycle.pit_visits, 1..=10_000_000)
+        check(
+            "loop.pit_evaluations",
+            cycle.pit_evaluations,
+            1..=10_000_000,
+        )
     }
 }
 

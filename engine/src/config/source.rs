@@ -169,9 +169,9 @@ mod tests {
     fn faulty_settings_are_named() {
         for (setting, part) in [
             ("search.evaluations", "KEY=VALUE"),
-            ("visits=3", "search.evaluations"),
-            ("search.vists=3", "no key `search.vists`"),
-            ("serch.visits=3", "no key `serch.visits`"),
+            ("evaluations=3", "search.evaluations"),
+            ("search.evalutions=3", "no key `search.evalutions`"),
+            ("serch.mode=3", "no key `serch.mode`"),
             ("search.evaluations=many", "expected u32"),
             ("search.evaluations=-3", "u32"),
         ] {
@@ -189,7 +189,7 @@ mod tests {
         let path = folder.path().join("c.toml");
         for (text, parts) in [
             (
-                "[search]\nvisits = 0",
+                "[search]\nevaluations = 0",
                 ["c.toml", "search.evaluations = 0", "1 to 10000000"],
             ),
             (
@@ -197,8 +197,11 @@ mod tests {
                 ["c.toml", "search.exploration = NaN", "0 to 100"],
             ),
             ("[search]\nvisit = 3", ["c.toml", "line 2", "visit"]),
-            ("[serch]\nvisits = 3", ["c.toml", "line 1", "serch"]),
-            ("[search]\nvisits = \"x\"", ["c.toml", "line 2", "visits"]),
+            ("[serch]\nmode = 3", ["c.toml", "line 1", "serch"]),
+            (
+                "[search]\nevaluations = \"x\"",
+                ["c.toml", "line 2", "evaluations"],
+            ),
         ] {
             std::fs::write(&path, text).unwrap();
             let message = Config::load(&path).unwrap_err().to_string();

@@ -60,43 +60,45 @@ impl SelfplayGame {
         }
     }
 
-    fn play(&mut self, decision: Decision) -> Result<()> {
-        let record = turn_record(
-            &self.game,
-            &decision,
-            self.config.selfplay.min_target_visits,
-        )
-        .with_context(|| format!("game {}", self.id))?;
+    /// Plays the turn that the search has decided on, and starts it on the next one.
+    fn play(&mut self) -> Result<()> {
+        let decision = self
+            .search
+            .decision()
+            .context("the search ended without a decision")?;
+        let record = turn_record(&self.game, decision, self.config.selfplay.min_target_visits)
+            .with_context(|| format!("game {}", self.id))?;
         self.game.play(&decision.turn).with_context(|| {
             format!("the search decided on an illegal turn in game {}", self.id)
         })?;
         self.turns.push(record);
         if !self.is_over() {
             let options = options(&self.config, self.turns.len());
-            self.search
-                .restart(self.game.position(), self.game.history(), options)?;
+            let (position, history) = (self.game.position(), self.game.history());
+            if self.config.search.reuse_tree {
+                self.search.go_on(position, history, options)?;
+            } else {
+                self.search.restart(position, history, options)?;
+            }
         }
         Ok(())
     }
 }
 
 impl InPlay for SelfplayGame {
-    fn next_query(&mut self) -> Result<Option<(usize, Query)>> {
+    fn next_queries(&mut self) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            if let Some(query) = self.search.advance(self.game.history(), &mut self.rng) {
-                return Ok(Some((0, query)));
+            let history = self.game.history();
+            if !self.search.leaves(history, &mut self.rng).is_empty() {
+                return Ok(Some((0, self.search.leaves(history, &mut self.rng))));
             }
-            let decision = self
-                .search
-                .decision()
-                .context("the search ended without a decision")?;
-            self.play(decision)?;
+            self.play()?;
         }
         Ok(None)
     }
 
-    fn answer(&mut self, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        Ok(self.search.answer(evaluator, evaluation, &mut self.rng)?)
+    fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
+        Ok(self.search.answer(index, evaluator, evaluation)?)
     }
 }
 
@@ -144,7 +146,7 @@ mod tests {
 
     fn config() -> Config {
         let mut config = Config::default();
-        config.search.visits = 16;
+        config.search.evaluations = 16;
         config.selfplay.min_target_visits = 2;
         config.selfplay.max_turns = 40;
         config

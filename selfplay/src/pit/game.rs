@@ -17,6 +17,8 @@ pub(super) enum Chooser {
         evaluator: usize,
         /// The search's options.
         options: SearchOptions,
+        /// Whether its searches keep what they found below the turns played.
+        reuse_tree: bool,
     },
     /// Any legal step is as likely as any other, the end of the turn among them.
     Random,
@@ -31,8 +33,10 @@ pub(super) struct PitGame {
     max_turns: usize,
     rng: ChaCha8Rng,
     game: Game,
-    search: Option<Search>,
-    searching: bool,
+    /// Gold's search and Silver's: what one player found by its evaluator is never shown to the other.
+    searches: [Option<Search>; 2],
+    /// Whether the search of the side to move is at the present turn.
+    is_searching: bool,
 }
 
 impl PitGame {
@@ -57,8 +61,8 @@ impl PitGame {
             max_turns,
             rng,
             game,
-            search: None,
-            searching: false,
+            searches: [None, None],
+            is_searching: false,
         }
     }
 
@@ -77,37 +81,56 @@ impl PitGame {
         &self.game
     }
 
-    /// Starts the search for the present turn, or goes on with it.
-    fn search(&mut self, options: SearchOptions) -> Result<&mut Search> {
-        let (position, history) = (self.game.position(), self.game.history());
-        match &mut self.search {
-            Some(search) if !self.searching => search.restart(position, history, options)?,
-            Some(_) => {}
-            None => self.search = Some(Search::new(position, history, options)?),
+    /// Starts the search of the side to move for the present turn, unless that is done.
+    fn begin_search(&mut self, options: SearchOptions, reuse_tree: bool) -> Result<()> {
+        if self.is_searching {
+            return Ok(());
         }
-        self.searching = true;
-        self.search.as_mut().context("the search is there")
+        let (position, history) = (self.game.position(), self.game.history());
+        match &mut self.searches[position.side().index()] {
+            Some(search) if reuse_tree => search.go_on(position, history, options)?,
+            Some(search) => search.restart(position, history, options)?,
+            none => *none = Some(Search::new(position, history, options)?),
+        }
+        self.is_searching = true;
+        Ok(())
+    }
+
+    /// What the search of the side to move asks for; nothing once its turn is decided.
+    fn leaves(&mut self) -> &[Query] {
+        match &mut self.searches[self.game.position().side().index()] {
+            Some(search) => search.leaves(self.game.history(), &mut self.rng),
+            None => &[],
+        }
+    }
+
+    /// The turn that the search of the side to move has decided on.
+    fn decided_turn(&mut self) -> Result<Turn> {
+        self.is_searching = false;
+        let search = self.searches[self.game.position().side().index()].as_ref();
+        let decision = search.and_then(Search::decision);
+        let decision = decision.context("the search ended without a decision")?;
+        Ok(decision.turn.clone())
     }
 }
 
 impl InPlay for PitGame {
-    fn next_query(&mut self) -> Result<Option<(usize, Query)>> {
+    fn next_queries(&mut self) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
             let turn = match self.choosers[self.game.position().side().index()] {
                 Chooser::Random => {
                     random_turn(self.game.position(), self.game.history(), &mut self.rng)
                 }
-                Chooser::Search { evaluator, options } => {
-                    self.search(options)?;
-                    let search = self.search.as_mut().context("no search was begun")?;
-                    if let Some(query) = search.advance(self.game.history(), &mut self.rng) {
-                        return Ok(Some((evaluator, query)));
+                Chooser::Search {
+                    evaluator,
+                    options,
+                    reuse_tree,
+                } => {
+                    self.begin_search(options, reuse_tree)?;
+                    if !self.leaves().is_empty() {
+                        return Ok(Some((evaluator, self.leaves())));
                     }
-                    self.searching = false;
-                    search
-                        .decision()
-                        .context("the search ended without a decision")?
-                        .turn
+                    self.decided_turn()?
                 }
             };
             self.game
@@ -117,9 +140,9 @@ impl InPlay for PitGame {
         Ok(None)
     }
 
-    fn answer(&mut self, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        match &mut self.search {
-            Some(search) => Ok(search.answer(evaluator, evaluation, &mut self.rng)?),
+    fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
+        match &mut self.searches[self.game.position().side().index()] {
+            Some(search) => Ok(search.answer(index, evaluator, evaluation)?),
             None => Ok(()),
         }
     }
@@ -182,12 +205,12 @@ mod tests {
     fn random_games_end_or_stop_at_the_limit() {
         for number in 0..10 {
             let mut game = PitGame::new(number, [Chooser::Random, Chooser::Random], 1, 400);
-            assert_eq!(game.next_query().unwrap(), None);
+            assert_eq!(game.next_queries().unwrap(), None);
             assert!(game.is_over());
             assert!(game.game().turns().len() <= 400);
         }
         let mut game = PitGame::new(0, [Chooser::Random, Chooser::Random], 1, 10);
-        assert_eq!(game.next_query().unwrap(), None);
+        assert_eq!(game.next_queries().unwrap(), None);
         assert_eq!(game.game().turns().len(), 10);
         assert_eq!(game.game().outcome(), None);
     }

@@ -35,9 +35,9 @@ pub(crate) struct PitArguments {
     /// How many games to play, an even number
     #[arg(long, value_name = "N", value_parser = even)]
     games: u64,
-    /// Simulations a turn, for players that search
-    #[arg(long, value_name = "V", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    visits: u32,
+    /// Evaluations a turn, for players that search
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    evaluations: u32,
     /// The setups and all else that is random follow from it
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -70,7 +70,7 @@ fn even(text: &str) -> Result<u64, String> {
 struct Report {
     a: String,
     b: String,
-    visits: u32,
+    evaluations: u32,
     seed: u64,
     #[serde(flatten)]
     score: Score,
@@ -81,7 +81,7 @@ struct Report {
 struct Match {
     players: [Player; 2],
     config: Config,
-    visits: u32,
+    evaluations: u32,
     seed: u64,
     games: u64,
     games_in_flight: usize,
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let players = [open(&arguments.a)?, open(&arguments.b)?];
     let pit = Match {
         players,
-        visits: arguments.visits,
+        evaluations: arguments.evaluations,
         seed: arguments.seed,
         games: arguments.games,
         games_in_flight: arguments
@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let report = Report {
         a: arguments.a.to_string(),
         b: arguments.b.to_string(),
-        visits: pit.visits,
+        evaluations: pit.evaluations,
         seed: pit.seed,
         score: Score::of_pairs(&pairs),
         records: folder,
@@ -173,10 +173,11 @@ impl Match {
         let mut choosers = [Chooser::Random; 2];
         for (player, chooser) in self.players.iter().zip(&mut choosers) {
             if let Some(evaluator) = player.evaluator()? {
-                let options = SearchOptions::strongest(&self.config.search, self.visits);
+                let options = SearchOptions::strongest(&self.config.search, self.evaluations);
                 *chooser = Chooser::Search {
                     evaluator: evaluators.len(),
                     options,
+                    reuse_tree: self.config.search.reuse_tree,
                 };
                 evaluators.push(evaluator);
             }
@@ -235,7 +236,7 @@ fn whole_pairs(results: &[Option<GameResult>]) -> Vec<[GameResult; 2]> {
 fn claim_folder(out: &Path, pit: &Match) -> Result<PathBuf> {
     make_folder(out)?;
     let [a, b] = pit.players.each_ref().map(Player::short_name);
-    let name = format!("{a}-{b}-{}-{}", pit.visits, pit.seed);
+    let name = format!("{a}-{b}-{}-{}", pit.evaluations, pit.seed);
     for attempt in 1.. {
         let folder = match attempt {
             1 => out.join(&name),
@@ -277,8 +278,8 @@ impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(
             f,
-            "{} against {}, {} visits a turn",
-            self.a, self.b, self.visits
+            "{} against {}, {} evaluations a turn",
+            self.a, self.b, self.evaluations
         )?;
         writeln!(f, "{}", self.score)?;
         if self.score.unfinished > 0 {

@@ -15,8 +15,8 @@ const TURNS: f64 = 60.0;
 /// Rows of a turn.
 const ROWS: f64 = 3.5;
 
-/// What a visit costs, in evaluations of the network: search and small batches come on top of the evaluation.
-const VISIT: f64 = 1.6;
+/// What an evaluation costs in a game, in bare evaluations of the network: search and small batches come on top.
+const IN_A_GAME: f64 = 1.6;
 
 /// What training on a row costs, in evaluations of the network.
 const TRAINED_ROW: f64 = 6.0;
@@ -46,9 +46,9 @@ pub(super) fn of_generations(
     let rows = (turns + without_network * TURNS) * ROWS * f64::from(config.train.uses_per_row);
     // Two matches; in that against `random` only one side searches, and its games are short.
     let pit_games = (left - 1.0) * f64::from(cycle.pit_games) + f64::from(cycle.final_pit_games);
-    let pit_visits = pit_games * 1.5 * TURNS * f64::from(cycle.pit_visits);
-    let visits = turns * f64::from(config.search.visits) + pit_visits;
-    let evaluations = visits * VISIT + rows * TRAINED_ROW;
+    let in_matches = pit_games * 1.5 * TURNS * f64::from(cycle.pit_evaluations);
+    let in_games = turns * f64::from(config.search.evaluations) + in_matches;
+    let evaluations = in_games * IN_A_GAME + rows * TRAINED_ROW;
     let speed = evaluations_per_second(&Network::load(&run.network(newest))?.network, workplace)?;
     Ok(Duration::from_secs_f64((evaluations / speed).min(1e12)))
 }

@@ -225,14 +225,14 @@ impl Cycle {
         };
         let time = estimate::of_generations(&self.run, &self.config, newest, self.workplace)?;
         say(&format!(
-            "run {}: {} of {} generations to go, {} games of self-play at {} visits a turn each{}, then training, then {} \
+            "run {}: {} of {} generations to go, {} games of self-play at {} evaluations a turn each{}, then training, then {} \
              games against the first network and as many against `random` (the last network: {}).\n\
              Very roughly {} on {} threads ({}); measured after the first generation.",
             self.run.root().display(),
             cycle.generations - newest,
             cycle.generations,
             grouped(cycle.games_per_generation.into()),
-            self.config.search.visits,
+            self.config.search.evaluations,
             first,
             cycle.pit_games,
             cycle.final_pit_games,

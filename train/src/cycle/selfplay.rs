@@ -155,7 +155,11 @@ impl Selfplay {
             "--seed",
             &pit.seed.to_string(),
         ]);
-        command.args(["--visits", &config.cycle.pit_visits.to_string(), "--json"]);
+        command.args([
+            "--evaluations",
+            &config.cycle.pit_evaluations.to_string(),
+            "--json",
+        ]);
         let Some(output) = child::run(&mut command, "selfplay pit", &self.stop)? else {
             return Ok(None);
         };
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_result_is_read_as_selfplay_prints_it() {
-        let text = r#"{"a":"x","b":"random","visits":32,"seed":1,"games":200,"wins_a":189,"losses_a":8,"unfinished":3,
+        let text = r#"{"a":"x","b":"random","evaluations":32,"seed":1,"games":200,"wins_a":189,"losses_a":8,"unfinished":3,
             "score":0.955,"elo":530.5,"elo_low":440.0,"elo_high":621.0,"records":"pit/x"}"#;
         let result = MatchResult::parse(text, String::new).unwrap();
         assert_eq!(
