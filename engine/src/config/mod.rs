@@ -3,8 +3,10 @@
 //! A key that is not named in the file has the value of [`Config::default`]; a key that is not known is an error, and so is a
 //! value out of its range. `configs/tiny.toml` explains every key where it stands.
 
+mod auto;
 mod source;
 
+pub use auto::AutoOr;
 pub use source::{ConfigArguments, ConfigError};
 
 use serde::{Deserialize, Serialize};
@@ -107,37 +109,6 @@ pub enum SearchMode {
     Gumbel,
 }
 
-/// A number, or the word `auto` for the one that fits the budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum AutoOr {
-    /// The number.
-    Number(u32),
-    /// The word.
-    Auto(Auto),
-}
-
-/// The word `auto`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Auto {
-    /// Whatever fits the budget.
-    Auto,
-}
-
-impl AutoOr {
-    /// Whatever fits.
-    pub const AUTO: Self = Self::Auto(Auto::Auto);
-
-    /// The number, if it is one.
-    pub fn number(self) -> Option<u32> {
-        match self {
-            Self::Number(number) => Some(number),
-            Self::Auto(Auto::Auto) => None,
-        }
-    }
-}
-
 /// What a policy learns from a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -166,8 +137,8 @@ impl Default for SearchConfig {
             min_turn_visits: 32,
             policy_target: PolicyTargetKind::Improved,
             target_value_scale: 10.0,
-            gumbel_candidates: AutoOr::AUTO,
-            gumbel_beam_width: AutoOr::AUTO,
+            gumbel_candidates: AutoOr::Auto,
+            gumbel_beam_width: AutoOr::Auto,
             gumbel_visit_constant: 50.0,
             gumbel_value_scale: 1.0,
             gumbel_noise: 1.0,

@@ -174,6 +174,7 @@ mod tests {
             ("serch.mode=3", "no key `serch.mode`"),
             ("search.evaluations=many", "expected u32"),
             ("search.evaluations=-3", "u32"),
+            ("search.mode=best", "`auto`, `puct`, `gumbel`"),
         ] {
             let message = Config::default().with(setting).unwrap_err().to_string();
             assert!(
@@ -195,6 +196,18 @@ mod tests {
             (
                 "[search]\nexploration = nan",
                 ["c.toml", "search.exploration = NaN", "0 to 100"],
+            ),
+            (
+                "[search]\ngumbel_candidates = 0",
+                ["c.toml", "search.gumbel_candidates = 0", "1 to 4096"],
+            ),
+            (
+                "[search]\ngumbel_beam_width = \"wide\"",
+                ["line 2", "gumbel_beam_width", "a whole number or \"auto\""],
+            ),
+            (
+                "[search]\nmode = \"best\"",
+                ["line 2", "mode", "`auto`, `puct`, `gumbel`"],
             ),
             ("[search]\nvisit = 3", ["c.toml", "line 2", "visit"]),
             ("[serch]\nmode = 3", ["c.toml", "line 1", "serch"]),
