@@ -153,9 +153,13 @@ mod tests {
     }
 
     fn play(counters: std::ops::Range<u64>) -> Vec<GameRecord> {
+        play_by(&config(), counters)
+    }
+
+    fn play_by(config: &Config, counters: std::ops::Range<u64>) -> Vec<GameRecord> {
         let games = counters.map(|counter| {
             SelfplayGame::new(
-                &config(),
+                config,
                 5,
                 GameId {
                     generator: 1,
@@ -175,12 +179,7 @@ mod tests {
         for record in play(0..6) {
             let turns = engine::shard::replay(&record).unwrap();
             assert_eq!(turns.len(), record.turns.len());
-            assert!(
-                record
-                    .turns
-                    .iter()
-                    .all(|turn| (1..=16 + 8).contains(&turn.visits))
-            );
+            assert!(record.turns.iter().all(|turn| turn.visits <= 16));
             assert!(
                 record
                     .turns
@@ -199,6 +198,32 @@ mod tests {
             .collect();
         assert_eq!(together, alone);
         assert_ne!(together[0].turns, together[1].turns);
+    }
+
+    #[test]
+    fn trees_are_kept_where_the_configuration_says_so() {
+        let fresh = |mut config: Config| {
+            config.search.reuse_tree = false;
+            config
+        };
+        let [kept, fresh] = [config(), fresh(config())].map(|config| play_by(&config, 0..2));
+        for record in kept.iter().chain(&fresh) {
+            engine::shard::replay(record).unwrap();
+        }
+        for (kept, fresh) in kept.iter().zip(&fresh) {
+            assert_eq!(kept.turns[0], fresh.turns[0], "there was nothing to keep");
+        }
+        assert_ne!(kept, fresh);
+    }
+
+    #[test]
+    fn whole_turns_are_sampled_in_mode_gumbel() {
+        let mut config = config();
+        config.search.mode = engine::config::SearchMode::Gumbel;
+        for record in play_by(&config, 0..3) {
+            engine::shard::replay(&record).unwrap();
+            assert!(record.turns.iter().any(|turn| !turn.rows.is_empty()));
+        }
     }
 
     #[test]
