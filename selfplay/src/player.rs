@@ -2,18 +2,20 @@
 
 use anyhow::Result;
 use engine::network::{Device, Network, NetworkEvaluator, Precision};
-use engine::search::{Evaluator, Uniform};
+use engine::search::{Evaluator, Material, Uniform};
 use engine::shard;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A player as named on the command line: `uniform`, `random`, or else a network's file.
+/// A player as named on the command line: `uniform`, `material`, `random`, or else a network's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PlayerName {
     /// Searches without knowing anything: all steps equally likely, every position even.
     Uniform,
+    /// Searches by what is counted by hand: pieces, traps, rabbits on their way.
+    Material,
     /// Takes any legal step, without a search.
     Random,
     /// Searches with a network.
@@ -26,6 +28,7 @@ impl FromStr for PlayerName {
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
             "uniform" => Self::Uniform,
+            "material" => Self::Material,
             "random" => Self::Random,
             path => Self::Network(path.into()),
         })
@@ -36,6 +39,7 @@ impl fmt::Display for PlayerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uniform => f.write_str("uniform"),
+            Self::Material => f.write_str("material"),
             Self::Random => f.write_str("random"),
             Self::Network(path) => write!(f, "{}", path.display()),
         }
@@ -91,6 +95,7 @@ impl Player {
         Ok(match &self.name {
             PlayerName::Random => None,
             PlayerName::Uniform => Some(Box::new(Uniform)),
+            PlayerName::Material => Some(Box::new(Material::default())),
             PlayerName::Network(path) => {
                 let network = Network::load(path)?.network;
                 let name = self.short_name();

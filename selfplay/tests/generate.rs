@@ -97,6 +97,27 @@ fn the_same_seed_gives_the_same_games_whatever_the_threads() {
 }
 
 #[test]
+fn games_are_played_by_an_evaluator_by_hand_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = selfplay();
+    command.arg("generate").arg("--out").arg(folder.path());
+    command.args(["--games", "2", "--network", "material"]);
+    command.args(SMALL).assert().success();
+    for path in list_shards(folder.path()).unwrap().values() {
+        let evaluator = &ShardReader::open(path).unwrap().header().evaluator.clone();
+        assert_eq!(
+            (evaluator.name.as_str(), evaluator.identity.as_str()),
+            ("material", "material")
+        );
+    }
+    assert!(
+        records(folder.path())
+            .iter()
+            .all(|record| replay(record).is_ok())
+    );
+}
+
+#[test]
 fn a_second_generator_adds_games_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {

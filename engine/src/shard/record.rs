@@ -89,9 +89,9 @@ pub struct Header {
 /// Who judged the step states of a shard's games.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evaluator {
-    /// Its name: a network's file name, or `uniform`.
+    /// Its name: a network's file name, or a player without one: `uniform`, `material`.
     pub name: String,
-    /// [`digest`] of the network's file, or `uniform`.
+    /// [`digest`] of the network's file, or the name again.
     pub identity: String,
 }
 

@@ -31,8 +31,9 @@ use worker::{Counts, Work};
 pub(crate) struct GenerateArguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// The network that plays: its file, or `uniform` for play without one [default: a run's newest network, else `uniform`]
-    #[arg(long, value_name = "FILE|uniform", value_parser = searcher)]
+    /// The network that plays: its file; without one `uniform`, which knows nothing, or `material`, which counts by hand [default: a
+    /// run's newest network, else `uniform`]
+    #[arg(long, value_name = "FILE|uniform|material", value_parser = searcher)]
     network: Option<PlayerName>,
     #[command(flatten)]
     target: Target,
@@ -61,7 +62,7 @@ struct Target {
 fn searcher(text: &str) -> Result<PlayerName, String> {
     match text.parse() {
         Ok(PlayerName::Random) => {
-            Err("a random player has no search to learn from; `uniform` has".into())
+            Err("a random player has no search to learn from; `uniform` and `material` have".into())
         }
         Ok(player) => Ok(player),
         Err(never) => match never {},

@@ -26,7 +26,8 @@ use std::sync::mpsc::Sender;
 /// Let two players play a match: pairs of games from the same setups with colours swapped
 #[derive(Debug, Args)]
 pub(crate) struct PitArguments {
-    /// The first player: a network's file, `uniform` (a search that knows nothing) or `random` (any legal step)
+    /// The first player: a network's file, `uniform` (a search that knows nothing), `material` (a search that counts by hand) or
+    /// `random` (any legal step)
     #[arg(long, value_name = "PLAYER")]
     a: PlayerName,
     /// The second player
