@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use engine::search::{Evaluation, Evaluations, Evaluator, Query};
+use std::time::{Duration, Instant};
 
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {
@@ -27,6 +28,8 @@ pub(crate) struct Batcher {
     /// By evaluator: what it is asked, and by whom.
     queries: Vec<Vec<Query>>,
     askers: Vec<Vec<Asker>>,
+    /// By evaluator: the time that its batches have taken.
+    times: Vec<Duration>,
     answers: Evaluations,
 }
 
@@ -44,6 +47,7 @@ impl Batcher {
             if self.queries[place].is_empty() {
                 continue;
             }
+            let begun = Instant::now();
             evaluator.evaluate(&self.queries[place], &mut self.answers)?;
             anyhow::ensure!(
                 self.answers.len() == self.queries[place].len(),
@@ -58,13 +62,20 @@ impl Batcher {
                     games[asker.game].answer(asker.index, evaluator.name(), evaluation)?;
                 }
             }
+            self.times[place] += begun.elapsed();
         }
         Ok(count)
+    }
+
+    /// The time that an evaluator's batches have taken so far.
+    pub(crate) fn time_of(&self, evaluator: usize) -> Duration {
+        self.times.get(evaluator).copied().unwrap_or_default()
     }
 
     fn collect<G: InPlay>(&mut self, games: &mut [G], evaluators: usize) -> Result<()> {
         self.queries.resize_with(evaluators, Vec::new);
         self.askers.resize_with(evaluators, Vec::new);
+        self.times.resize_with(evaluators, Duration::default);
         self.queries.iter_mut().for_each(Vec::clear);
         self.askers.iter_mut().for_each(Vec::clear);
         for (game, in_play) in games.iter_mut().enumerate() {

@@ -41,6 +41,8 @@ fn a_match_is_reported_and_its_games_are_records() {
     assert_eq!(report["games"], 6);
     let count = |key: &str| report[key].as_u64().unwrap();
     assert_eq!(count("wins_a") + count("losses_a") + count("unfinished"), 6);
+    let pairs: Vec<u64> = serde_json::from_value(report["pairs"].clone()).unwrap();
+    assert_eq!((pairs.len(), pairs.iter().sum()), (5, 3));
     let elo = |key: &str| report[key].as_f64().unwrap();
     assert!(elo("elo_low") < elo("elo") && elo("elo") < elo("elo_high"));
     let records = Path::new(report["records"].as_str().unwrap());
@@ -66,6 +68,129 @@ fn a_match_is_reported_and_its_games_are_records() {
     );
 }
 
+/// A match of `material` against itself, whose games end soon.
+fn mirror_match(out: &Path, more: &[&str]) -> serde_json::Value {
+    let short = ["--games", "4", "--set", "pit.max_turns=16", "--json"];
+    json(pit(out, "material", "material", &short).args(more))
+}
+
+fn records(report: &serde_json::Value) -> Vec<String> {
+    let folder = Path::new(report["records"].as_str().unwrap());
+    let game = |number| std::fs::read_to_string(folder.join(format!("{number:06}.txt"))).unwrap();
+    (0..report["games"].as_u64().unwrap()).map(game).collect()
+}
+
+#[test]
+fn each_player_has_its_own_settings_and_the_report_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = [
+        "--evaluations",
+        "8",
+        "--b-evaluations",
+        "48",
+        "--a-set",
+        "search.exploration=3",
+        "--a-set",
+        "search.reuse_tree=false",
+        "--b-set",
+        "search.mode=gumbel",
+    ];
+    let report = mirror_match(folder.path(), &own);
+    let (a, b) = (&report["a"], &report["b"]);
+    assert_eq!(
+        (&a["player"], &b["player"]),
+        (&"material".into(), &"material".into())
+    );
+    assert_eq!(
+        (&a["evaluations"], &b["evaluations"]),
+        (&8.into(), &48.into())
+    );
+    assert_eq!(
+        a["settings"],
+        serde_json::json!(["search.exploration=3", "search.reuse_tree=false"])
+    );
+    assert_eq!(b["settings"], serde_json::json!(["search.mode=gumbel"]));
+    assert_eq!(
+        (&a["search"]["exploration"], &b["search"]["exploration"]),
+        (&3.0.into(), &1.5.into())
+    );
+    for (player, least, most) in [(a, 4.0, 8.0), (b, 24.0, 48.0)] {
+        let used = player["evaluations_per_turn"].as_f64().unwrap();
+        assert!((least..=most).contains(&used), "{player}");
+        assert!(player["milliseconds_per_turn"].as_f64().unwrap() > 0.0);
+    }
+    let said = pit(
+        folder.path(),
+        "material",
+        "random",
+        &["--games", "2", "--evaluations", "8"],
+    )
+    .args(["--a-set", "search.mode=gumbel", "--set", "pit.max_turns=16"])
+    .output()
+    .unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    for part in [
+        "a: material, 8 evaluations a turn, search.mode=gumbel: used ",
+        "b: random\n",
+        "Elo ",
+        "pairs with 0, ½, 1, 1½, 2 points for a: ",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}
+
+#[test]
+fn settings_of_both_players_play_like_those_of_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let play = |more: &[&str]| records(&mirror_match(folder.path(), more));
+    let gumbel = "search.mode=gumbel";
+    let common = play(&["--evaluations", "24", "--set", gumbel]);
+    let own = [
+        "--a-evaluations",
+        "24",
+        "--b-evaluations",
+        "24",
+        "--a-set",
+        gumbel,
+        "--b-set",
+        gumbel,
+    ];
+    assert_eq!(play(&own), common);
+    let one = play(&["--evaluations", "24", "--a-set", gumbel]);
+    assert_ne!(one, common);
+    assert_ne!(one, play(&["--evaluations", "24", "--b-set", gumbel]));
+}
+
+#[test]
+fn with_too_few_evaluations_to_compare_turns_mode_gumbel_is_mode_puct() {
+    let folder = tempfile::tempdir().unwrap();
+    let play = |evaluations: &str, mode: &str| {
+        let set = format!("search.mode={mode}");
+        records(&mirror_match(
+            folder.path(),
+            &["--evaluations", evaluations, "--set", &set],
+        ))
+    };
+    assert_eq!(play("7", "gumbel"), play("7", "puct"));
+    assert_ne!(play("16", "gumbel"), play("16", "puct"));
+}
+
+#[test]
+fn what_is_counted_by_hand_beats_knowing_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = [
+        "--games",
+        "12",
+        "--evaluations",
+        "16",
+        "--seed",
+        "1",
+        "--json",
+    ];
+    let report = json(&mut pit(folder.path(), "material", "uniform", &options));
+    assert!(report["score"].as_f64().unwrap() > 0.8, "{report}");
+}
+
 #[test]
 fn the_same_seed_plays_the_same_games_whatever_the_threads() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,14 +206,8 @@ fn the_same_seed_plays_the_same_games_whatever_the_threads() {
             threads,
             "--json",
         ];
-        let report = json(
-            pit(folder.path(), "uniform", "uniform", &options).args(["--set", "pit.max_turns=20"]),
-        );
-        let records = report["records"].as_str().unwrap().to_owned();
-        let game = |number| {
-            std::fs::read_to_string(Path::new(&records).join(format!("{number:06}.txt"))).unwrap()
-        };
-        [game(0), game(1), game(2), game(3)]
+        let mut command = pit(folder.path(), "uniform", "uniform", &options);
+        records(&json(command.args(["--set", "pit.max_turns=20"])))
     };
     let one = play("1", "1");
     assert_eq!(
@@ -122,33 +241,54 @@ fn a_search_that_knows_nothing_still_beats_random_steps() {
 fn faulty_orders_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    for (a, more, code, part) in [
+    let few = ["--games", "2", "--evaluations", "4"];
+    let with = |more: [&'static str; 2]| [&few[..], &more].concat();
+    for (a, options, code, part) in [
         (
             "uniform",
-            ["--games", "3", "--evaluations", "4"],
+            vec!["--games", "3", "--evaluations", "4"],
             2,
             "an even number",
         ),
         (
             "uniform",
-            ["--games", "0", "--evaluations", "4"],
+            vec!["--games", "0", "--evaluations", "4"],
             2,
             "--games",
         ),
         (
             "uniform",
-            ["--games", "2", "--evaluations", "0"],
+            vec!["--games", "2", "--evaluations", "0"],
+            2,
+            "--evaluations",
+        ),
+        ("uniform", vec!["--games", "2"], 2, "--evaluations"),
+        (
+            "uniform",
+            vec!["--games", "2", "--a-evaluations", "4"],
             2,
             "--evaluations",
         ),
         (
+            "uniform",
+            with(["--a-set", "pit.max_turns=9"]),
+            1,
+            "--a-set pit.max_turns=9: a player has only keys of section `search`",
+        ),
+        (
+            "uniform",
+            with(["--b-set", "search.mode=puct"]),
+            1,
+            "`random` doesn't",
+        ),
+        (
             "missing.safetensors",
-            ["--games", "2", "--evaluations", "4"],
+            few.to_vec(),
             1,
             "missing.safetensors",
         ),
     ] {
-        let output = pit(&out, a, "random", &more).output().unwrap();
+        let output = pit(&out, a, "random", &options).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(said.contains(part), "{said}");

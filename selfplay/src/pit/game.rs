@@ -1,5 +1,6 @@
 //! One game of a match.
 
+use super::report::Usage;
 use crate::batch::InPlay;
 use anyhow::{Context, Result};
 use engine::rules::{Action, Game, History, Kind, Position, Setup, Side, StepState, Steps, Turn};
@@ -7,6 +8,7 @@ use engine::search::{Evaluation, Query, Search, SearchOptions};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
+use std::time::Instant;
 
 /// How a player comes to its turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +39,8 @@ pub(super) struct PitGame {
     searches: [Option<Search>; 2],
     /// Whether the search of the side to move is at the present turn.
     is_searching: bool,
+    /// What the searches of Gold and of Silver took, evaluators' time not counted.
+    usage: [Usage; 2],
 }
 
 impl PitGame {
@@ -63,6 +67,7 @@ impl PitGame {
             game,
             searches: [None, None],
             is_searching: false,
+            usage: [Usage::default(); 2],
         }
     }
 
@@ -74,6 +79,16 @@ impl PitGame {
     /// Whether the game has ended, by the rules or by the turn limit.
     pub(super) fn is_over(&self) -> bool {
         self.game.outcome().is_some() || self.game.turns().len() >= self.max_turns
+    }
+
+    /// What the searches of a and of b took so far, evaluators' time not counted.
+    pub(super) fn usage(&self) -> [Usage; 2] {
+        let [gold, silver] = self.usage;
+        if Self::a_has_gold(self.number) {
+            [gold, silver]
+        } else {
+            [silver, gold]
+        }
     }
 
     /// The game as played.
@@ -107,9 +122,11 @@ impl PitGame {
     /// The turn that the search of the side to move has decided on.
     fn decided_turn(&mut self) -> Result<Turn> {
         self.is_searching = false;
-        let search = self.searches[self.game.position().side().index()].as_ref();
-        let decision = search.and_then(Search::decision);
+        let side = self.game.position().side().index();
+        let decision = self.searches[side].as_ref().and_then(Search::decision);
         let decision = decision.context("the search ended without a decision")?;
+        self.usage[side].turns += 1;
+        self.usage[side].evaluations += u64::from(decision.evaluations);
         Ok(decision.turn.clone())
     }
 }
@@ -117,7 +134,8 @@ impl PitGame {
 impl InPlay for PitGame {
     fn next_queries(&mut self) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            let turn = match self.choosers[self.game.position().side().index()] {
+            let side = self.game.position().side().index();
+            let turn = match self.choosers[side] {
                 Chooser::Random => {
                     random_turn(self.game.position(), self.game.history(), &mut self.rng)
                 }
@@ -126,8 +144,11 @@ impl InPlay for PitGame {
                     options,
                     reuse_tree,
                 } => {
+                    let begun = Instant::now();
                     self.begin_search(options, reuse_tree)?;
-                    if !self.leaves().is_empty() {
+                    let is_waiting = !self.leaves().is_empty();
+                    self.usage[side].time += begun.elapsed();
+                    if is_waiting {
                         return Ok(Some((evaluator, self.leaves())));
                     }
                     self.decided_turn()?
@@ -190,6 +211,8 @@ fn random_turn<R: Rng>(position: &Position, history: &History, rng: &mut R) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::config::SearchConfig;
+    use engine::search::{Evaluations, Evaluator, Uniform};
 
     #[test]
     fn a_pair_shares_its_setups_and_swaps_its_colours() {
@@ -199,6 +222,35 @@ mod tests {
         assert_eq!(start(6), start(7));
         assert_ne!(start(0), start(2));
         assert!(PitGame::a_has_gold(0) && !PitGame::a_has_gold(1));
+    }
+
+    #[test]
+    fn a_player_never_sees_what_the_other_s_search_found() {
+        let config = SearchConfig::default();
+        let player = |evaluator| Chooser::Search {
+            evaluator,
+            options: SearchOptions::strongest(&config, 32),
+            reuse_tree: true,
+        };
+        let mut game = PitGame::new(0, [player(0), player(1)], 4, 30);
+        let mut answers = Evaluations::default();
+        let first_of_silver = loop {
+            let (evaluator, queries) = game.next_queries().unwrap().unwrap();
+            if evaluator == 1 {
+                break queries[0].state;
+            }
+            let queries = queries.to_vec();
+            Uniform.evaluate(&queries, &mut answers).unwrap();
+            for index in 0..queries.len() {
+                let evaluation = answers.get(index).unwrap();
+                game.answer(index, "uniform", evaluation).unwrap();
+            }
+        };
+        // In the tree that Gold's search has grown, it might have an evaluation already.
+        assert_eq!(first_of_silver, StepState::new(game.game().position()));
+        assert_eq!(game.game().position().side(), Side::Silver);
+        assert_eq!(game.usage()[0].turns, 1);
+        assert!((1..=32).contains(&game.usage()[0].evaluations));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `selfplay pit`: two players against each other, in pairs of games with colours swapped.
 
+mod contender;
 mod game;
+mod report;
 mod statistics;
 
 use crate::batch::Batcher;
@@ -9,14 +11,15 @@ use crate::output;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result};
 use clap::Args;
+use contender::{Contender, Order};
 use engine::config::{Config, ConfigArguments};
 use engine::notation::format_record;
 use engine::progress::Progress;
 use engine::rules::{Game, Side};
 use engine::run::{make_folder, write_file};
-use engine::search::{Evaluator, SearchOptions};
+use engine::search::Evaluator;
 use game::{Chooser, PitGame};
-use serde::Serialize;
+use report::{PlayerReport, Report, Usage};
 use statistics::{GameResult, Score};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,8 +40,21 @@ pub(crate) struct PitArguments {
     #[arg(long, value_name = "N", value_parser = even)]
     games: u64,
     /// Evaluations a turn, for players that search
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    evaluations: u32,
+    #[arg(long, value_name = "N", value_parser = evaluations())]
+    #[arg(required_unless_present_all = ["a_evaluations", "b_evaluations"])]
+    evaluations: Option<u32>,
+    /// Evaluations a turn for a alone
+    #[arg(long, value_name = "N", value_parser = evaluations())]
+    a_evaluations: Option<u32>,
+    /// Evaluations a turn for b alone
+    #[arg(long, value_name = "N", value_parser = evaluations())]
+    b_evaluations: Option<u32>,
+    /// Replace a value of the configuration's section `search` for a alone, e.g. `search.mode=gumbel`; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    a_set: Vec<String>,
+    /// The same for b
+    #[arg(long, value_name = "KEY=VALUE")]
+    b_set: Vec<String>,
     /// The setups and all else that is random follow from it
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -66,23 +82,15 @@ fn even(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The result as printed with `--json`.
-#[derive(Debug, Serialize)]
-struct Report {
-    a: String,
-    b: String,
-    evaluations: u32,
-    seed: u64,
-    #[serde(flatten)]
-    score: Score,
-    records: PathBuf,
+fn evaluations() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=10_000_000)
 }
 
 /// What all workers share.
 struct Match {
-    players: [Player; 2],
-    config: Config,
-    evaluations: u32,
+    /// a and b.
+    contenders: [Contender; 2],
+    max_turns: usize,
     seed: u64,
     games: u64,
     games_in_flight: usize,
@@ -103,11 +111,9 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let open = |name: &PlayerName| Player::open(name, arguments.crew.device);
-    let players = [open(&arguments.a)?, open(&arguments.b)?];
     let pit = Match {
-        players,
-        evaluations: arguments.evaluations,
+        contenders: arguments.contenders(&config)?,
+        max_turns: config.pit.max_turns as usize,
         seed: arguments.seed,
         games: arguments.games,
         games_in_flight: arguments
@@ -115,15 +121,14 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
             .games_in_flight(arguments.games, config.selfplay.games_in_flight),
         next_game: AtomicU64::new(0),
         stop: AtomicBool::new(false),
-        config,
     };
     let folder = claim_folder(&arguments.out, &pit)?;
-    let results = pit.play(arguments.crew.threads(), &folder)?;
+    let (results, [usage_a, usage_b]) = pit.play(arguments.crew.threads(), &folder)?;
     let pairs = whole_pairs(&results);
+    let [a, b] = &pit.contenders;
     let report = Report {
-        a: arguments.a.to_string(),
-        b: arguments.b.to_string(),
-        evaluations: pit.evaluations,
+        a: PlayerReport::new(a, usage_a),
+        b: PlayerReport::new(b, usage_b),
         seed: pit.seed,
         score: Score::of_pairs(&pairs),
         records: folder,
@@ -142,14 +147,42 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     })
 }
 
+impl PitArguments {
+    fn contenders(&self, config: &Config) -> Result<[Contender; 2]> {
+        let orders = [
+            Order {
+                letter: 'a',
+                name: &self.a,
+                evaluations: self.a_evaluations,
+                settings: &self.a_set,
+            },
+            Order {
+                letter: 'b',
+                name: &self.b,
+                evaluations: self.b_evaluations,
+                settings: &self.b_set,
+            },
+        ];
+        // Where it is left out, both have their own.
+        let evaluations = self.evaluations.unwrap_or_default();
+        let [a, b] = orders.map(|order| {
+            Contender::new(order, config, evaluations, |name| {
+                Player::open(name, self.crew.device)
+            })
+        });
+        Ok([a?, b?])
+    }
+}
+
 impl Match {
-    /// Plays all games, or as many as are over when the user asks to stop. Returns a's results by game number.
-    fn play(&self, threads: usize, folder: &Path) -> Result<Vec<Option<GameResult>>> {
-        let [a, b] = self.players.each_ref().map(Player::short_name);
+    /// Plays all games, or as many as are over when the user asks to stop. Returns a's results by game number, and what the turns
+    /// of a and b took.
+    fn play(&self, threads: usize, folder: &Path) -> Result<(Vec<Option<GameResult>>, [Usage; 2])> {
+        let [a, b] = self.contenders.each_ref().map(Contender::label);
         let mut progress = Progress::new(&format!("{a} against {b}"), self.games);
         let mut results = vec![None; self.games as usize];
         let mut done = 0;
-        crew::run(
+        let of_workers = crew::run(
             threads,
             &self.stop,
             |finished| self.work(finished),
@@ -165,50 +198,69 @@ impl Match {
             },
         )?;
         progress.finish(&format!("{done} games"));
-        Ok(results)
+        let mut usage = [Usage::default(); 2];
+        for of_worker in of_workers {
+            add_all(&mut usage, of_worker);
+        }
+        Ok((results, usage))
     }
 
-    /// One worker: plays games until there are none left to begin.
-    fn work(&self, finished: &Sender<Finished>) -> Result<()> {
+    /// One worker: plays games until there are none left to begin. Returns what the turns of a and b took, those of games that were
+    /// given up too.
+    fn work(&self, finished: &Sender<Finished>) -> Result<[Usage; 2]> {
         let mut evaluators: Vec<Box<dyn Evaluator>> = Vec::new();
         let mut choosers = [Chooser::Random; 2];
-        for (player, chooser) in self.players.iter().zip(&mut choosers) {
-            if let Some(evaluator) = player.evaluator()? {
-                let options = SearchOptions::strongest(&self.config.search, self.evaluations);
+        for (contender, chooser) in self.contenders.iter().zip(&mut choosers) {
+            if let Some((evaluator, options)) = contender.searcher()? {
                 *chooser = Chooser::Search {
                     evaluator: evaluators.len(),
                     options,
-                    reuse_tree: self.config.search.reuse_tree,
+                    reuse_tree: contender.reuses_tree(),
                 };
                 evaluators.push(evaluator);
             }
         }
         let mut batcher = Batcher::default();
         let mut games: Vec<PitGame> = Vec::new();
-        let max_turns = self.config.pit.max_turns as usize;
+        let mut usage = [Usage::default(); 2];
         while !self.stop.load(Relaxed) {
             while games.len() < self.games_in_flight {
                 let number = self.next_game.fetch_add(1, Relaxed);
                 if number >= self.games {
                     break;
                 }
-                games.push(PitGame::new(number, choosers, self.seed, max_turns));
+                games.push(PitGame::new(number, choosers, self.seed, self.max_turns));
             }
             if games.is_empty() {
                 break;
             }
             batcher.round(&mut games, &mut evaluators)?;
             for over in games.extract_if(.., |game| game.is_over()) {
+                add_all(&mut usage, over.usage());
                 let over = Finished {
                     number: over.number,
                     game: over.game().clone(),
                 };
                 if finished.send(over).is_err() {
-                    return Ok(());
+                    return Ok(usage);
                 }
             }
         }
-        Ok(())
+        for given_up in &games {
+            add_all(&mut usage, given_up.usage());
+        }
+        for (chooser, usage) in choosers.iter().zip(&mut usage) {
+            if let Chooser::Search { evaluator, .. } = chooser {
+                usage.time += batcher.time_of(*evaluator);
+            }
+        }
+        Ok(usage)
+    }
+}
+
+fn add_all(sums: &mut [Usage; 2], others: [Usage; 2]) {
+    for (sum, other) in sums.iter_mut().zip(others) {
+        sum.add(other);
     }
 }
 
@@ -236,8 +288,20 @@ fn whole_pairs(results: &[Option<GameResult>]) -> Vec<[GameResult; 2]> {
 /// Makes a folder for this match's games that no other match has.
 fn claim_folder(out: &Path, pit: &Match) -> Result<PathBuf> {
     make_folder(out)?;
-    let [a, b] = pit.players.each_ref().map(Player::short_name);
-    let name = format!("{a}-{b}-{}-{}", pit.evaluations, pit.seed);
+    let [a, b] = pit
+        .contenders
+        .each_ref()
+        .map(|contender| contender.player.short_name());
+    let mut evaluations: Vec<String> = pit
+        .contenders
+        .iter()
+        .filter_map(|contender| contender.search.as_ref())
+        .map(|search| search.config.evaluations.to_string())
+        .collect();
+    evaluations.dedup();
+    let seed = pit.seed.to_string();
+    let parts = [a, b].into_iter().chain(evaluations).chain([seed]);
+    let name = parts.collect::<Vec<_>>().join("-");
     for attempt in 1.. {
         let folder = match attempt {
             1 => out.join(&name),
@@ -253,43 +317,4 @@ fn claim_folder(out: &Path, pit: &Match) -> Result<PathBuf> {
         }
     }
     unreachable!("the attempts never end")
-}
-
-impl std::fmt::Display for Score {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            games,
-            wins_a,
-            losses_a,
-            score,
-            elo,
-            elo_low,
-            elo_high,
-            ..
-        } = self;
-        write!(
-            f,
-            "{wins_a} won, {losses_a} lost of {games}: {:.1}%, Elo {elo:+.0} [{elo_low:+.0}, {elo_high:+.0}]",
-            100.0 * score
-        )
-    }
-}
-
-impl std::fmt::Display for Report {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(
-            f,
-            "{} against {}, {} evaluations a turn",
-            self.a, self.b, self.evaluations
-        )?;
-        writeln!(f, "{}", self.score)?;
-        if self.score.unfinished > 0 {
-            writeln!(
-                f,
-                "{} games stopped at the turn limit, half a point each",
-                self.score.unfinished
-            )?;
-        }
-        writeln!(f, "games: {}", self.records.display())
-    }
 }

@@ -32,6 +32,8 @@ pub(super) struct Score {
     pub(super) losses_a: u64,
     /// Games stopped at the turn limit.
     pub(super) unfinished: u64,
+    /// Pairs by a's points in them: 0, ½, 1, 1½ and 2.
+    pub(super) pairs: [u64; 5],
     /// a's points a game, 0 to 1.
     pub(super) score: f64,
     /// How much stronger a is than b.
@@ -64,6 +66,10 @@ impl Score {
             .iter()
             .map(|[first, second]| (first.points() + second.points()) / 2.0)
             .collect();
+        let mut by_points = [0; 5];
+        for [first, second] in pairs {
+            by_points[(2.0 * (first.points() + second.points())) as usize] += 1;
+        }
         let sum: f64 = scores.iter().sum();
         let n = scores.len() as f64 + 1.0;
         let mean = (sum + 0.5) / n;
@@ -82,6 +88,7 @@ impl Score {
             wins_a: count(GameResult::Win),
             losses_a: count(GameResult::Loss),
             unfinished: count(GameResult::Unfinished),
+            pairs: by_points,
             score: if scores.is_empty() {
                 0.5
             } else {
@@ -119,6 +126,27 @@ mod tests {
         assert!((sweep.elo + lost.elo).abs() < 1e-9);
         let single = Score::of_pairs(&[[Win, Win]]);
         assert!(single.elo_low < 0.0, "one pair proves nothing: {single:?}");
+    }
+
+    #[test]
+    fn pairs_are_counted_by_their_points() {
+        let pairs = [
+            [Loss, Loss],
+            [Loss, Unfinished],
+            [Unfinished, Loss],
+            [Loss, Win],
+            [Unfinished, Unfinished],
+            [Win, Loss],
+            [Unfinished, Win],
+            [Win, Win],
+        ];
+        let score = Score::of_pairs(&pairs);
+        assert_eq!(score.pairs, [1, 2, 3, 1, 1]);
+        let points: f64 = (0..)
+            .zip(score.pairs)
+            .map(|(halves, pairs)| 0.5 * f64::from(halves) * pairs as f64)
+            .sum();
+        assert_eq!(points / score.games as f64, score.score);
     }
 
     #[test]

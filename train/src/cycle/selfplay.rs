@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_result_is_read_as_selfplay_prints_it() {
-        let text = r#"{"a":"x","b":"random","evaluations":32,"seed":1,"games":200,"wins_a":189,"losses_a":8,"unfinished":3,
-            "score":0.955,"elo":530.5,"elo_low":440.0,"elo_high":621.0,"records":"pit/x"}"#;
+        let text = r#"{"a":{"player":"x","evaluations":32},"b":{"player":"random"},"seed":1,"games":200,"wins_a":189,"losses_a":8,
+            "unfinished":3,"pairs":[0,0,4,10,86],"score":0.955,"elo":530.5,"elo_low":440.0,"elo_high":621.0,"records":"pit/x"}"#;
         let result = MatchResult::parse(text, String::new).unwrap();
         assert_eq!(
             (
