@@ -348,12 +348,11 @@ mod tests {
             let here = evaluate(&mut evaluator, &queries);
             let there = evaluate(&mut evaluator, &swapped);
             for (index, query) in queries.iter().enumerate() {
-                let ((value, priors), (other, others)) =
-                    (here.get(index).unwrap(), there.get(index).unwrap());
-                assert_eq!(priors, others);
+                let (one, other) = (here.get(index).unwrap(), there.get(index).unwrap());
+                assert_eq!(one.priors, other.priors);
                 match query.side() {
-                    Side::Gold => assert_eq!(1.0 - value, other),
-                    Side::Silver => assert_eq!(value, 1.0 - other),
+                    Side::Gold => assert_eq!(1.0 - one.value, other.value),
+                    Side::Silver => assert_eq!(one.value, 1.0 - other.value),
                 }
             }
         }
