@@ -15,6 +15,8 @@ struct Stream {
     edge: usize,
     to: NodeId,
     mass: f64,
+    /// How many steps lie between the source and this one: streams are held in this order.
+    step: u8,
 }
 
 /// Where flow arrives.
@@ -74,7 +76,10 @@ impl Flow {
         let mut level = vec![(source, 1.0)];
         let mut weights = Vec::new();
         // Every step leads to the next level, so that a level's masses are final when it is split.
-        while !level.is_empty() {
+        for step in 0.. {
+            if level.is_empty() {
+                break;
+            }
             let mut next: Vec<(NodeId, f64)> = Vec::new();
             let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
             for (from, mass) in level {
@@ -104,6 +109,7 @@ impl Flow {
                         edge,
                         to,
                         mass: share,
+                        step,
                     });
                     if ends_turn(tree, from, edge) {
                         let place = *complete.entry(to).or_insert_with(|| {
@@ -164,6 +170,28 @@ impl Flow {
         way.reverse();
         way
     }
+
+    /// The shortest way from the source to a node, of several the one whose last streams are the heaviest; empty where the flow does
+    /// not reach the node.
+    pub(super) fn shortest_way_to(&self, node: NodeId) -> Vec<(NodeId, usize)> {
+        let mut way = Vec::new();
+        let mut node = node;
+        while node != self.source {
+            let into = self.streams.iter().filter(|stream| stream.to == node);
+            let shortest = into.reduce(|best, stream| {
+                if stream.step == best.step && stream.mass > best.mass {
+                    stream
+                } else {
+                    best
+                }
+            });
+            let Some(stream) = shortest else { break };
+            way.push((stream.from, stream.edge));
+            node = stream.from;
+        }
+        way.reverse();
+        way
+    }
 }
 
 /// What an edge that has been followed weighs in the flow of visits: its visits, and nothing where it is proven lost for the
@@ -175,8 +203,8 @@ pub(super) fn visit_weight(tree: &Tree, id: NodeId, edge: usize) -> f64 {
     let Some(child) = link.child() else {
         return 0.0;
     };
-    match tree.node(id).proof.winner() {
-        None if tree.node(child).proof.loses(mover) => 0.0,
+    match tree.worth(id).proof.winner() {
+        None if tree.worth(child).proof.loses(mover) => 0.0,
         None => link.visits.into(),
         Some(_) if is_best_of_proven(tree, id, child) => f64::from(link.visits).max(1.0),
         Some(_) => 0.0,
@@ -185,9 +213,8 @@ pub(super) fn visit_weight(tree: &Tree, id: NodeId, edge: usize) -> f64 {
 
 /// Whether a child of a proven node lies on a shortest win or a longest resistance.
 fn is_best_of_proven(tree: &Tree, id: NodeId, child: NodeId) -> bool {
-    let (node, child) = (tree.node(id), tree.node(child));
-    let passes = u16::from(child.state.steps_used() == 0);
-    child.proof == node.proof && child.turns_to_end + passes == node.turns_to_end
+    let (node, child) = (tree.worth(id), tree.worth(child));
+    child.proof == node.proof && child.turns_from_before() == node.turns_to_end
 }
 
 /// Draws an index in proportion to `weight^(1/temperature)`; at temperature 0 the greatest weight, among equal ones the first. None

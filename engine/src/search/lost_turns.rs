@@ -71,7 +71,7 @@ pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bo
     let tried_all = turns.len() <= most;
     for (position, turn) in turns.iter().take(most) {
         let end = StepState::new(&position);
-        let known = core.tree.find(&end).map(|node| core.tree.node(node).proof);
+        let known = core.tree.find(&end).map(|node| core.tree.worth(node).proof);
         let winner = known
             .and_then(|proof| proof.winner())
             .or_else(|| decided(&end).map(|(winner, _)| winner));
@@ -114,7 +114,7 @@ pub(super) fn longest_resistance<R: Rng>(core: &Core, rng: &mut R) -> Option<Arr
     let flow = Flow::of_priors(&core.tree, core.root);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
     let end = complete.reduce(|best, arrival| {
-        let turns = |node| core.tree.node(node).turns_to_end;
+        let turns = |node| core.tree.worth(node).turns_to_end;
         let longer = turns(arrival.node).cmp(&turns(best.node));
         if longer.then(arrival.mass.total_cmp(&best.mass)).is_gt() {
             arrival

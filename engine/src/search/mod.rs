@@ -16,6 +16,8 @@
 //!   of completed values, or the shares of the visits; and where a win is proven, the step towards it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
 //!
+//! [`Search::report`] says at any time what a search has found so far, for people and as JSON.
+//!
 //! Values are win probabilities from Gold's view everywhere.
 
 mod batch;
@@ -28,6 +30,7 @@ mod improved;
 mod lost_turns;
 mod options;
 mod puct;
+mod report;
 mod root_priors;
 mod stepwise;
 mod tree;
@@ -36,4 +39,5 @@ mod turn_search;
 pub use decision::{Decision, StateTarget};
 pub use evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Query, Uniform};
 pub use options::{Budget, Gumbel, Mode, Noise, PolicyTarget, Puct, SearchOptions};
+pub use report::{Depth, LineTurn, Proven, ReportedTurn, SearchReport};
 pub use turn_search::{Search, SearchError, run_search, search_turn};

@@ -66,7 +66,7 @@ impl Descent {
             match tree.node(node).kind {
                 NodeKind::Fresh => return Arrived::Fresh(node),
                 NodeKind::Over => return Arrived::Known,
-                NodeKind::Open if tree.node(node).proof.is_some() => return Arrived::Known,
+                NodeKind::Open if tree.worth(node).proof.is_some() => return Arrived::Known,
                 NodeKind::Open => {}
             }
             let priors = guide.root_priors.of(tree, node, guide.options, guide.rng);
@@ -135,6 +135,7 @@ fn select(
     root_priors: Option<&[f32]>,
 ) -> Option<usize> {
     let node = tree.node(id);
+    let worth = tree.worth(id);
     let mover = node.state.side();
     let edges = tree.edges(id);
     let links = tree.links(id);
@@ -145,42 +146,56 @@ fn select(
     let visits = node.visits as f32;
     let base = options.exploration_base;
     let factor = (options.exploration + ((visits + base + 1.0) / base).ln()) * visits.sqrt();
-    let value = win_probability(mover, node.value);
-    let mut first_play = value;
-    if options.first_play_reduction > 0.0 {
-        let visited = links.iter().enumerate().filter(|(_, link)| link.visits > 0);
-        let mass: f32 = visited.map(|(edge, _)| prior(edge)).sum();
-        first_play -= options.first_play_reduction * mass.sqrt();
-    }
+    let value = win_probability(mover, worth.value);
     let mut best = None;
     let mut best_bound = f32::NEG_INFINITY;
+    let mut visited_prior = 0.0;
     let mut longest = None;
-    for (edge, link) in links.iter().enumerate() {
-        if !avoided.is_empty() && avoided.contains(&edge) {
+    let mut untried_links = 0;
+    for (edge, (link, shown)) in links.iter().zip(edges).enumerate() {
+        let Some(child) = link.child() else {
+            untried_links += 1;
+            continue;
+        };
+        let child = tree.worth(child);
+        let is_out = child.proof.is_some() || !avoided.is_empty();
+        if is_out && (child.proof.loses(mover) || avoided.contains(&edge)) {
+            if !avoided.contains(&edge)
+                && longest.is_none_or(|(turns, _)| child.turns_to_end > turns)
+            {
+                longest = Some((child.turns_to_end, edge));
+            }
             continue;
         }
-        let mut quality = first_play;
-        if let Some(child) = link.child() {
-            let child = tree.node(child);
-            if child.proof.loses(mover) {
-                if longest.is_none_or(|(turns, _)| child.turns_to_end > turns) {
-                    longest = Some((child.turns_to_end, edge));
-                }
-                continue;
-            }
-            if link.visits > 0 {
-                quality = win_probability(mover, child.value)
-                    + options.turns_left_bonus(value, node.turns_left(), child.turns_left());
-            }
+        if link.visits == 0 {
+            untried_links += 1;
+            continue;
         }
-        let bound = quality + factor * prior(edge) / (1 + link.visits) as f32;
+        let prior = match root_priors {
+            Some(priors) => priors[edge],
+            None => shown.prior(),
+        };
+        visited_prior += prior;
+        let mut quality = win_probability(mover, child.value);
+        if options.turns_left_weight != 0.0 {
+            quality += options.turns_left_bonus(value, worth.turns_left(), child.turns_left());
+        }
+        let bound = quality + factor * prior / (1 + link.visits) as f32;
         if bound > best_bound {
             best_bound = bound;
             best = Some(edge);
         }
     }
-    // Of those never followed the likeliest is the best: the first, unless the root's priors say otherwise.
-    let untried = (links.len()..edges.len()).filter(|edge| !avoided.contains(edge));
+    // Of the edges without visits the likeliest is the best.
+    let is_option = |edge: &usize| {
+        let link = tree.link(id, *edge);
+        let is_lost = link
+            .child()
+            .is_some_and(|child| tree.worth(child).proof.loses(mover));
+        link.visits == 0 && !is_lost && !avoided.contains(edge)
+    };
+    let first = if untried_links > 0 { 0 } else { links.len() };
+    let mut untried = (first..edges.len()).filter(is_option);
     let next = match root_priors {
         Some(priors) => untried.reduce(|best, edge| {
             if priors[edge] > priors[best] {
@@ -189,12 +204,13 @@ fn select(
                 best
             }
         }),
-        None => untried.into_iter().next(),
+        None => untried.next(),
     };
-    if let Some(edge) = next
-        && first_play + factor * prior(edge) > best_bound
-    {
-        best = Some(edge);
+    if let Some(edge) = next {
+        let first_play = value - options.first_play_reduction * visited_prior.sqrt();
+        if first_play + factor * prior(edge) > best_bound {
+            best = Some(edge);
+        }
     }
     best.or(longest.map(|(_, edge)| edge))
 }

@@ -41,6 +41,8 @@ pub(super) struct StepwiseTurn {
     beyond: Option<StepState>,
     /// The part of the budget that is being spent.
     part: u32,
+    /// How many simulations started right below each of those edges.
+    started: Vec<u32>,
 }
 
 impl StepwiseTurn {
@@ -66,7 +68,7 @@ impl StepwiseTurn {
             if core.is_proven() || self.is_decided(core) {
                 return Some(self.finish(core, history, rng));
             }
-            if core.tree.node(self.source).proof.loses(core.side()) {
+            if core.tree.worth(self.source).proof.loses(core.side()) {
                 // The steps made final were wrong: the rest of the budget goes to others.
                 self.take_back(core);
                 continue;
@@ -97,7 +99,18 @@ impl StepwiseTurn {
         self.is_descending = false;
         self.descent.back_up(&mut core.tree);
         self.update_drawn(core);
+        if let Some(started) = self.started.last_mut() {
+            *started += 1;
+        }
         core.spent.visits += 1;
+    }
+
+    /// The edges made final, each with the simulations that started below it.
+    pub(super) fn started_below(&self) -> impl Iterator<Item = ((NodeId, usize), u32)> {
+        let below = |place: usize| self.started.iter().skip(place).sum();
+        (0..)
+            .zip(&self.drawn)
+            .map(move |(place, &edge)| (edge, below(place)))
     }
 
     /// What has been learnt below the steps made final holds above them too; their visits stay.
@@ -110,6 +123,7 @@ impl StepwiseTurn {
     fn take_back(&mut self, core: &mut Core) {
         self.update_drawn(core);
         self.drawn.clear();
+        self.started.clear();
         self.source = core.root;
         self.is_complete = false;
         self.beyond = None;
@@ -256,7 +270,7 @@ impl StepwiseTurn {
             let weight = |edge: usize| {
                 let lost = tree
                     .child(source, edge)
-                    .is_some_and(|child| tree.node(child).proof.loses(mover));
+                    .is_some_and(|child| tree.worth(child).proof.loses(mover));
                 if lost {
                     0.0
                 } else {
@@ -278,6 +292,7 @@ impl StepwiseTurn {
     fn take(&mut self, core: &mut Core, edge: usize) {
         let node = self.source;
         self.drawn.push((node, edge));
+        self.started.push(0);
         self.is_complete = ends_turn(&core.tree, node, edge);
         match core.tree.follow(node, edge) {
             Some(child) => self.source = child,
@@ -320,7 +335,7 @@ fn best_bound(core: &Core, arrivals: &[Arrival], visits: f64) -> Option<usize> {
     let bound = |arrival: &Arrival| {
         let count = arrival.mass * visits;
         // One more value at each end: few equal ones prove little.
-        let variance = f64::from(core.tree.node(arrival.node).variance());
+        let variance = f64::from(core.tree.worth(arrival.node).variance());
         let error = ((variance + 0.25 / (count + 1.0)) / (count + 1.0)).sqrt();
         f64::from(core.movers_value(arrival.node)) - DEVIATIONS * error
     };
@@ -364,7 +379,7 @@ pub(super) fn finish_by_the_rules<R: Rng>(
 /// A turn with what is to be learned from it.
 fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
     let tree = &core.tree;
-    let root = tree.node(core.root);
+    let root = tree.worth(core.root);
     let start = StepState::new(&core.position);
     let targets = if root.proof.wins(core.side()) {
         proven_targets(&start, &actions, core.spent.visits, history)

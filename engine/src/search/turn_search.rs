@@ -55,8 +55,8 @@ pub(super) struct Core {
 
 /// How turns are found, in the course of finding one.
 #[derive(Debug)]
-enum Strategy {
-    Stepwise(StepwiseTurn),
+pub(super) enum Strategy {
+    Stepwise(Box<StepwiseTurn>),
     Gumbel(Box<GumbelTurn>),
 }
 
@@ -68,6 +68,8 @@ pub struct Search {
     batch: Batch,
     strategy: Strategy,
     decision: Option<Decision>,
+    /// How long the decision took.
+    decided_after: Option<Duration>,
 }
 
 impl Search {
@@ -93,8 +95,9 @@ impl Search {
                 forbidden: 0,
             },
             batch: Batch::default(),
-            strategy: Strategy::Stepwise(StepwiseTurn::default()),
+            strategy: Strategy::Stepwise(Box::default()),
             decision: None,
+            decided_after: None,
         };
         search.restart(position, history, options)?;
         Ok(search)
@@ -154,11 +157,12 @@ impl Search {
         core.forbidden = history.forbidden_count();
         self.batch.clear();
         self.decision = None;
+        self.decided_after = None;
         self.strategy = match options.mode {
             Mode::Gumbel if GumbelTurn::fits(position, &options) => {
                 Strategy::Gumbel(Box::new(GumbelTurn::new(position, &options)))
             }
-            _ => Strategy::Stepwise(StepwiseTurn::new(core.root)),
+            _ => Strategy::Stepwise(Box::new(StepwiseTurn::new(core.root))),
         };
     }
 
@@ -175,6 +179,7 @@ impl Search {
             self.core.apply(&mut self.batch);
             if let Some(choice) = self.choose(history, rng) {
                 self.decision = Some(self.core.decide(choice));
+                self.decided_after = Some(self.core.spent.time());
             }
         }
         self.batch.waiting()
@@ -191,7 +196,7 @@ impl Search {
             && core.is_proven()
         {
             // The search for the turn before has proven it: the tree holds the turns that do it.
-            self.strategy = Strategy::Stepwise(StepwiseTurn::new(core.root));
+            self.strategy = Strategy::Stepwise(Box::new(StepwiseTurn::new(core.root)));
         }
         match &mut self.strategy {
             Strategy::Stepwise(turn) => turn.go_on(core, batch, history, rng),
@@ -234,8 +239,17 @@ impl Search {
         self.core.spent.time()
     }
 
+    /// The time from the first leaf that was asked for to the decision, or to now.
+    pub(super) fn time_to_decision(&self) -> Duration {
+        self.decided_after.unwrap_or_else(|| self.time())
+    }
+
     pub(super) fn core(&self) -> &Core {
         &self.core
+    }
+
+    pub(super) fn strategy(&self) -> &Strategy {
+        &self.strategy
     }
 }
 
@@ -308,7 +322,7 @@ impl Core {
 
     /// A node's value as the win probability of the side whose turn is searched.
     pub(super) fn movers_value(&self, node: NodeId) -> f32 {
-        win_probability(self.side(), self.tree.node(node).value)
+        win_probability(self.side(), self.tree.worth(node).value)
     }
 
     /// Whether a turn lets the enemy win, as far as that is known without evaluations: by the tree, or within the enemy's next
@@ -325,7 +339,7 @@ impl Core {
         for node in self.nodes_along(actions).into_iter().rev() {
             self.tree.update(node);
         }
-        self.tree.node(end).proof.loses(self.side())
+        self.tree.worth(end).proof.loses(self.side())
     }
 
     /// The nodes of the root's turn that some actions lead through, the root first, as far as there are nodes: those from which an
@@ -349,7 +363,7 @@ impl Core {
 
     /// Whether the root is proven, either way.
     pub(super) fn is_proven(&self) -> bool {
-        self.tree.node(self.root).proof.is_some()
+        self.tree.worth(self.root).proof.is_some()
     }
 
     /// The turn that wins at once, if there is one.
@@ -383,7 +397,7 @@ impl Core {
             actions: actions.into_iter().collect(),
             value: win_probability(Side::Gold, choice.advantage),
             own_value: win_probability(Side::Gold, root.own_value),
-            proven_winner: root.proof.winner(),
+            proven_winner: self.tree.worth(self.root).proof.winner(),
             visits: self.spent.visits,
             evaluations: self.spent.evaluations,
             targets: choice.targets,

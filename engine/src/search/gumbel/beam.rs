@@ -138,17 +138,14 @@ impl Beam {
         let noise = core.options.gumbel.noise;
         let state = core.tree.state(node);
         let edges = core.tree.edges(node);
-        let priors: Vec<f32> = edges
-            .iter()
-            .map(|edge| edge.prior().max(LEAST_PRIOR))
-            .collect();
+        let priors: Vec<f32> = edges.iter().map(|edge| edge.prior()).collect();
         let mut tempered = priors.clone();
         if noise > 0.0 {
             temper(&mut tempered, noise);
         }
         let log_tempered: Vec<f64> = tempered
             .iter()
-            .map(|&prior| parent.log_tempered + f64::from(prior.max(LEAST_PRIOR)).ln())
+            .map(|&prior| parent.log_tempered + f64::from(prior.max(f32::MIN_POSITIVE)).ln())
             .collect();
         let perturbed = if noise > 0.0 {
             gumbels_below(parent.perturbed, &log_tempered, rng)
@@ -331,7 +328,7 @@ impl Beam {
             let child = tree.child(id, edge);
             let leads = child.is_some_and(|child| child == to || self.has_expanded(child));
             if leads && self.has_expanded(id) && id != to {
-                f64::from(tree.edges(id)[edge].prior().max(LEAST_PRIOR))
+                f64::from(tree.edges(id)[edge].prior())
             } else {
                 0.0
             }
@@ -339,9 +336,6 @@ impl Beam {
         Flow::of_weights(&core.tree, core.root, weight).way_to(to, rng)
     }
 }
-
-/// Priors are kept to 2^-31; what is legal is possible.
-pub(super) const LEAST_PRIOR: f32 = 1e-10;
 
 impl Slot {
     /// Whether it is to be replaced by what follows it.

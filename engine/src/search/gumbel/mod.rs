@@ -6,6 +6,7 @@
 //! "Policy improvement by planning with Gumbel".)
 
 mod beam;
+mod compared;
 mod target;
 
 #[cfg(test)]
@@ -227,7 +228,7 @@ impl GumbelTurn {
         let mut is_won = false;
         for candidate in &mut self.candidates {
             core.tree.judge(candidate.end);
-            let proof = core.tree.node(candidate.end).proof;
+            let proof = core.tree.worth(candidate.end).proof;
             is_won |= proof.wins(side);
             if proof.loses(side) {
                 candidate.is_lost = true;
@@ -402,8 +403,13 @@ impl GumbelTurn {
     /// Chooses among the candidates that are left.
     fn finish<R: Rng>(&mut self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
         let side = core.side();
-        let turns = |place: &usize| core.tree.node(self.candidates[*place].end).turns_to_end;
-        let is_won = |place: &usize| core.tree.node(self.candidates[*place].end).proof.wins(side);
+        let turns = |place: &usize| core.tree.worth(self.candidates[*place].end).turns_to_end;
+        let is_won = |place: &usize| {
+            core.tree
+                .worth(self.candidates[*place].end)
+                .proof
+                .wins(side)
+        };
         let all = 0..self.candidates.len();
         let won = all.clone().filter(is_won).min_by_key(turns);
         if let Some(place) = won {
@@ -429,10 +435,11 @@ impl GumbelTurn {
                 best
             }
         });
-        // With nothing left alive every candidate is lost: the longest resistance.
+        // With nothing left alive every candidate is lost: the longest resistance, and of equal ones what took the longest to see.
+        let resistance = |place: &usize| (turns(place), self.candidates[*place].visits);
         let resisting = || {
             all.filter(|&place| self.candidates[place].is_lost)
-                .max_by_key(turns)
+                .max_by_key(resistance)
         };
         match best.or_else(resisting) {
             Some(place) => {

@@ -5,7 +5,7 @@ use super::super::improved::in_index_order;
 use super::super::tree::{NodeId, win_probability};
 use super::super::turn_search::Core;
 use super::Candidate;
-use super::beam::{Beam, LEAST_PRIOR, log_sum_exp};
+use super::beam::{Beam, log_sum_exp};
 use rustc_hash::FxHashMap;
 
 /// What candidates are worth, and what everything else is taken to be worth.
@@ -50,7 +50,7 @@ impl Improved {
 
     /// A candidate's value for the mover.
     pub(super) fn value_of(&self, core: &Core, candidate: &Candidate) -> f64 {
-        if candidate.visits > 0 || core.tree.node(candidate.end).proof.is_some() {
+        if candidate.visits > 0 || core.tree.worth(candidate.end).proof.is_some() {
             f64::from(core.movers_value(candidate.end))
         } else {
             self.mixed_value
@@ -93,7 +93,7 @@ impl Improved {
             .map(|(place, one)| (one.end, place));
         let is_won = candidates
             .iter()
-            .any(|one| core.tree.node(one.end).proof.wins(side));
+            .any(|one| core.tree.worth(one.end).proof.wins(side));
         Recursion {
             improved: self,
             core,
@@ -171,7 +171,7 @@ impl Recursion<'_> {
         let core = self.core;
         (0..core.tree.edges(node).len())
             .map(|edge| {
-                let prior = core.tree.edges(node)[edge].prior().max(LEAST_PRIOR);
+                let prior = core.tree.edges(node)[edge].prior();
                 let below = match core.tree.child(node, edge) {
                     Some(child) => self.log_weight(child).0,
                     None => self.elsewhere(),
@@ -197,7 +197,7 @@ impl Recursion<'_> {
         }
         let core = self.core;
         let side = core.side();
-        let proof = core.tree.node(node).proof;
+        let proof = core.tree.worth(node).proof;
         let weight = if proof.loses(side) {
             let place = self.ends.get(&node);
             let visits = place.map_or(0, |&place| self.candidates[place].visits);

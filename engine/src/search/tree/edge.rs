@@ -12,7 +12,7 @@ pub(in crate::search) struct Edge(u32);
 const _: () = assert!(size_of::<Edge>() == 4);
 
 /// Priors lose the sign, the exponents below 2^-31, and the last 12 bits of the mantissa of a 32-bit float: 1 part in 4,096 is left
-/// (as in Leela Chess Zero).
+/// (as in Leela Chess Zero). None is below 2^-31: what is legal is possible.
 const DROPPED_BITS: u32 = 12;
 const EXPONENT_BASE: u32 = 96 << 23;
 
@@ -24,13 +24,10 @@ impl Edge {
         Self((!code & 0xffff) << 16 | index as u32)
     }
 
-    /// The evaluator's probability.
+    /// The evaluator's probability, at least 2^-31.
     #[inline]
     pub(in crate::search) fn prior(self) -> f32 {
-        match !self.0 >> 16 {
-            0 => 0.0,
-            code => f32::from_bits((code << DROPPED_BITS) + EXPONENT_BASE),
-        }
+        f32::from_bits(((!self.0 >> 16) << DROPPED_BITS) + EXPONENT_BASE)
     }
 
     /// The action's index, as the side to move numbers it.
@@ -75,7 +72,7 @@ mod tests {
 
     #[test]
     fn priors_keep_eleven_bits_and_the_ends_are_exact() {
-        for prior in [0.0, 0.25, 0.5, 1.0] {
+        for prior in [0.25, 0.5, 1.0] {
             assert_eq!(Edge::new(7, prior).prior(), prior);
         }
         for step in 3..2_000 {
@@ -89,7 +86,9 @@ mod tests {
         }
         // What 16-bit networks may say, and what is too small to matter.
         assert!((Edge::new(0, 1.02).prior() - 1.02).abs() < 1e-3);
-        assert_eq!(Edge::new(0, 1e-12).prior(), 0.0);
+        for tiny in [0.0, 1e-12] {
+            assert_eq!(Edge::new(0, tiny).prior(), 2f32.powi(-31));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::links::Block;
 use super::node::{EdgeRange, NodeKind};
-use super::{NodeId, Tree, key_of, repetitions};
+use super::{NodeId, Tree, Worth, key_of, repetitions};
 use crate::rules::{History, Position, StepState};
 
 const GONE: u32 = u32::MAX;
@@ -57,15 +57,15 @@ impl Tree {
             // Its links are given up with their block: the arrays are rebuilt anyway.
             (fresh.edges, fresh.links) = (EdgeRange::default(), Block::default());
             *node = fresh;
+            *self.worth_mut(id) = Worth::unknown(id == start);
         }
     }
 
     fn move_down(&mut self, places: &[u32]) {
-        let mut place = 0;
-        self.nodes.retain(|_| {
-            place += 1;
-            places[place - 1] != GONE
-        });
+        let mut kept = places.iter().map(|&place| place != GONE);
+        self.nodes.retain(|_| kept.next().unwrap_or(false));
+        let mut kept = places.iter().map(|&place| place != GONE);
+        self.worths.retain(|_| kept.next().unwrap_or(false));
         let mut ranges: Vec<&mut EdgeRange> = Vec::with_capacity(self.nodes.len());
         let mut blocks: Vec<&mut Block> = Vec::with_capacity(self.nodes.len());
         for node in &mut self.nodes {

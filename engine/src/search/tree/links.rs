@@ -2,7 +2,6 @@
 //! of all its edges. A block that a node outgrows is used again.
 
 use super::edge::{Link, NO_CHILD};
-use super::growth;
 
 /// Blocks hold up to 2^9 links; a step state has fewer actions.
 const CLASSES: usize = 10;
@@ -116,13 +115,12 @@ impl Links {
         self.free = [NO_CHILD; CLASSES];
     }
 
-    pub(super) fn storage(&mut self) -> &mut Vec<Link> {
-        &mut self.links
+    pub(super) fn storage(&self) -> &Vec<Link> {
+        &self.links
     }
 
-    /// By how much the capacity grows so that `needed` more fit in.
-    pub(super) fn growth(&self, needed: usize, least: usize) -> usize {
-        growth(self.links.len(), self.links.capacity(), needed, least)
+    pub(super) fn storage_mut(&mut self) -> &mut Vec<Link> {
+        &mut self.links
     }
 
     pub(super) fn bytes(&self) -> usize {

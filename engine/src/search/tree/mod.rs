@@ -11,7 +11,7 @@ mod links;
 mod node;
 
 pub(super) use edge::{Edge, Link};
-pub(super) use node::{Node, NodeId, NodeKind, Proof};
+pub(super) use node::{Node, NodeId, NodeKind, Worth};
 
 use super::{Evaluation, Query};
 use crate::rules::{
@@ -26,6 +26,8 @@ use node::EdgeRange;
 #[derive(Debug)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
+    /// What each of the nodes is worth.
+    worths: Vec<Worth>,
     edges: Vec<Edge>,
     links: Links,
     table: HashTable<NodeId>,
@@ -42,6 +44,7 @@ impl Default for Tree {
     fn default() -> Self {
         Self {
             nodes: Vec::new(),
+            worths: Vec::new(),
             edges: Vec::new(),
             links: Links::default(),
             table: HashTable::new(),
@@ -53,16 +56,11 @@ impl Default for Tree {
     }
 }
 
-/// The room that is made at once at least, in nodes, edges, links.
-const LEAST_GROWTH: [usize; 3] = [64, 2_048, 256];
-
-/// What one more node can need, in nodes, edges, links: its edges, and a larger block of links for the node before it.
-const MOST_OF_ONE: [usize; 3] = [1, 512, 512];
-
 impl Tree {
     /// Forgets everything and keeps the memory.
     pub(super) fn clear(&mut self, merges: bool, most_bytes: usize) {
         self.nodes.clear();
+        self.worths.clear();
         self.edges.clear();
         self.links.clear();
         self.table.clear();
@@ -76,8 +74,9 @@ impl Tree {
         self.most_bytes = most_bytes;
         if self.bytes() > most_bytes {
             self.nodes.shrink_to_fit();
+            self.worths.shrink_to_fit();
             self.edges.shrink_to_fit();
-            self.links.storage().shrink_to_fit();
+            self.links.storage_mut().shrink_to_fit();
             self.shrink_table();
         }
     }
@@ -95,6 +94,17 @@ impl Tree {
     #[inline]
     pub(super) fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.place()]
+    }
+
+    /// What a node is worth.
+    #[inline]
+    pub(super) fn worth(&self, id: NodeId) -> &Worth {
+        &self.worths[id.place()]
+    }
+
+    #[inline]
+    pub(super) fn worth_mut(&mut self, id: NodeId) -> &mut Worth {
+        &mut self.worths[id.place()]
     }
 
     /// A node's step state.
@@ -168,6 +178,7 @@ impl Tree {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes
             .push(Node::fresh(state.in_turn(), start.unwrap_or(id)));
+        self.worths.push(Worth::unknown(state.steps_used() == 0));
         if self.merges {
             let Self { nodes, table, .. } = self;
             table.insert_unique(state.key(), id, |&id| key_of(nodes, &nodes[id.place()]));
@@ -227,7 +238,7 @@ impl Tree {
         let state = self.state(id);
         let legal = state.legal_actions(history);
         if legal.is_empty() {
-            self.node_mut(id).close(state.side().opponent(), 0);
+            self.close(id, state.side().opponent(), 0);
             return None;
         }
         let repetitions = repetitions(&state.start_position(), history, is_root_turn);
@@ -239,12 +250,21 @@ impl Tree {
         })
     }
 
+    /// The game is over at a node, or will be in this turn.
+    fn close(&mut self, id: NodeId, winner: Side, turns: u16) {
+        self.worth_mut(id).prove(winner, turns);
+        let node = self.node_mut(id);
+        node.kind = NodeKind::Over;
+        node.own_value = advantage_of(winner);
+        node.visits = 1;
+    }
+
     /// Looks for wins at a fresh node that starts a turn: it asks for no evaluation where there is one.
     pub(super) fn judge(&mut self, id: NodeId) {
         if self.node(id).kind == NodeKind::Fresh
             && let Some((winner, turns)) = decided(&self.state(id))
         {
-            self.node_mut(id).close(winner, turns);
+            self.close(id, winner, turns);
         }
     }
 
@@ -267,8 +287,13 @@ impl Tree {
             count: added.len() as u16,
         };
         let advantage = 2.0 * evaluation.value - 1.0;
-        self.node_mut(id)
-            .open(advantage, evaluation.turns_left, range);
+        let node = self.node_mut(id);
+        node.kind = NodeKind::Open;
+        node.own_value = advantage;
+        node.edges = range;
+        node.visits = 1;
+        self.worth_mut(id)
+            .evaluated(advantage, evaluation.turns_left);
     }
 
     /// Recomputes a node from its edges. Its own evaluation counts as one visit, each edge's visits carry its child's present value
@@ -277,64 +302,57 @@ impl Tree {
     /// all are lost: the former as soon, the latter as late as possible.
     pub(super) fn update(&mut self, id: NodeId) {
         let node = self.node(id);
-        if node.kind != NodeKind::Open || node.proof.is_some() {
+        let worth = self.worth(id);
+        if node.kind != NodeKind::Open || worth.proof.is_some() {
             let visits = 1 + self.edge_visits(id);
             self.node_mut(id).visits = visits;
             return;
         }
         let mover = node.state.side();
-        let edges = usize::from(node.edges.count);
-        let links = self.links(id);
         let mut visits = 1;
         let mut weight = 1.0;
         let mut sum = f64::from(node.own_value);
         let mut squares = sum * sum;
-        let (mut turns_weight, mut turns) = match node.own_turns_left() {
-            Some(turns) => (1.0, f64::from(turns)),
-            None => (0.0, 0.0),
-        };
+        let (mut turns_weight, mut turns) = (0.0, 0.0);
         let mut won_in = None;
         let (mut lost_edges, mut lost_in) = (0, 0);
-        for link in links {
-            let Some(child) = link.child().map(|child| self.node(child)) else {
+        for link in self.links(id) {
+            let Some(child) = link.child().map(|child| self.worth(child)) else {
                 continue;
             };
             visits += link.visits;
-            let passes = u16::from(child.state.steps_used() == 0);
-            match child.proof {
-                Proof::Open => {}
-                proof if proof.winner() == Some(mover) => {
-                    let turns = child.turns_to_end + passes;
-                    won_in = Some(won_in.map_or(turns, |least: u16| least.min(turns)));
-                }
-                _ => {
-                    lost_edges += 1;
-                    lost_in = lost_in.max(child.turns_to_end + passes);
-                    continue;
-                }
+            if child.proof.loses(mover) {
+                lost_edges += 1;
+                lost_in = lost_in.max(child.turns_from_before());
+                continue;
+            }
+            if child.proof.wins(mover) {
+                let turns = child.turns_from_before();
+                won_in = Some(won_in.map_or(turns, |least: u16| least.min(turns)));
             }
             let count = f64::from(link.visits);
             weight += count;
             sum += count * f64::from(child.value);
             squares += count * f64::from(child.square);
-            if let Some(left) = child.turns_left() {
+            if let Some(left) = child.turns_left_from_before() {
                 turns_weight += count;
-                turns += count * f64::from(left + f32::from(passes));
+                turns += count * f64::from(left);
             }
         }
+        let all_lost = lost_edges == usize::from(node.edges.count);
         let proven = match won_in {
             Some(turns) => Some((mover, turns)),
-            None => (lost_edges == edges).then_some((mover.opponent(), lost_in)),
+            None => all_lost.then_some((mover.opponent(), lost_in)),
         };
-        let node = self.node_mut(id);
-        node.visits = visits;
+        self.node_mut(id).visits = visits;
+        let worth = self.worth_mut(id);
         match proven {
-            Some((winner, turns)) => node.prove(winner, turns),
+            Some((winner, turns)) => worth.prove(winner, turns),
             None => {
-                node.value = (sum / weight) as f32;
-                node.square = (squares / weight) as f32;
+                worth.value = (sum / weight) as f32;
+                worth.square = (squares / weight) as f32;
                 if turns_weight > 0.0 {
-                    node.set_turns_left((turns / turns_weight) as f32);
+                    worth.set_turns_left((turns / turns_weight) as f32);
                 }
             }
         }
@@ -346,15 +364,15 @@ impl Tree {
         let mover = self.side(id);
         let ends = self.links(id).iter().filter_map(|link| link.child());
         let lost = ends
-            .map(|child| self.node(child))
-            .filter(|node| node.proof.loses(mover));
+            .map(|child| self.worth(child))
+            .filter(|child| child.proof.loses(mover));
         let turns = lost.map(|node| node.turns_to_end).max().unwrap_or(0).max(2);
-        self.node_mut(id).prove(mover.opponent(), turns);
+        self.worth_mut(id).prove(mover.opponent(), turns);
     }
 
     /// Makes a node proven from elsewhere.
     pub(super) fn prove(&mut self, id: NodeId, winner: Side, turns: u16) {
-        self.node_mut(id).prove(winner, turns);
+        self.worth_mut(id).prove(winner, turns);
     }
 
     /// The node of a step state, made where it is not there yet; none where the tree's memory is used up.
@@ -371,6 +389,7 @@ impl Tree {
     /// The bytes that the arrays take, in use or not.
     pub(super) fn bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
+            + self.worths.capacity() * size_of::<Worth>()
             + self.edges.capacity() * size_of::<Edge>()
             + self.links.bytes()
             + self.table.allocation_size()
@@ -386,20 +405,10 @@ impl Tree {
         if self.most_bytes == usize::MAX {
             return true;
         }
-        let [nodes, edges, links] = MOST_OF_ONE;
-        let more = growth(
-            self.nodes.len(),
-            self.nodes.capacity(),
-            nodes,
-            LEAST_GROWTH[0],
-        ) * size_of::<Node>()
-            + growth(
-                self.edges.len(),
-                self.edges.capacity(),
-                edges,
-                LEAST_GROWTH[1],
-            ) * size_of::<Edge>()
-            + self.links.growth(links, LEAST_GROWTH[2]) * size_of::<Link>()
+        let more = NODES.more(&self.nodes)
+            + NODES.more(&self.worths)
+            + EDGES.more(&self.edges)
+            + LINKS.more(self.links.storage())
             + self.table_growth();
         self.bytes() + more <= self.most_bytes
     }
@@ -414,34 +423,12 @@ impl Tree {
         }
     }
 
-    /// Makes room for one more node: arrays grow by a quarter, and take less memory for it than doubling does.
+    /// Makes room for one more node.
     fn grow(&mut self) {
-        let [nodes, edges, links] = MOST_OF_ONE;
-        let more = growth(
-            self.nodes.len(),
-            self.nodes.capacity(),
-            nodes,
-            LEAST_GROWTH[0],
-        );
-        if more > 0 {
-            self.nodes
-                .reserve_exact(self.nodes.capacity() - self.nodes.len() + more);
-        }
-        let more = growth(
-            self.edges.len(),
-            self.edges.capacity(),
-            edges,
-            LEAST_GROWTH[1],
-        );
-        if more > 0 {
-            self.edges
-                .reserve_exact(self.edges.capacity() - self.edges.len() + more);
-        }
-        let more = self.links.growth(links, LEAST_GROWTH[2]);
-        if more > 0 {
-            let storage = self.links.storage();
-            storage.reserve_exact(storage.capacity() - storage.len() + more);
-        }
+        NODES.make(&mut self.nodes);
+        NODES.make(&mut self.worths);
+        EDGES.make(&mut self.edges);
+        LINKS.make(self.links.storage_mut());
     }
 
     /// All nodes.
@@ -451,12 +438,51 @@ impl Tree {
     }
 }
 
-/// By how much an array's capacity grows so that `needed` more fit in: not at all, or by a quarter.
-fn growth(len: usize, capacity: usize, needed: usize, least: usize) -> usize {
-    if len + needed <= capacity {
-        0
-    } else {
-        (capacity / 4).max(least).max(needed)
+/// How an array grows: by a quarter, which takes less memory than doubling.
+struct Growth {
+    /// What one more node can need.
+    needed: usize,
+    /// What is made room for at least.
+    least: usize,
+}
+
+const NODES: Growth = Growth {
+    needed: 1,
+    least: 64,
+};
+
+/// More edges than all but the strangest states have.
+const EDGES: Growth = Growth {
+    needed: 128,
+    least: 2_048,
+};
+
+/// The larger block that the node before a new one may need.
+const LINKS: Growth = Growth {
+    needed: 128,
+    least: 256,
+};
+
+impl Growth {
+    /// By how many elements an array is to grow now.
+    fn elements<T>(&self, array: &Vec<T>) -> usize {
+        if array.len() + self.needed <= array.capacity() {
+            0
+        } else {
+            (array.capacity() / 4).max(self.least)
+        }
+    }
+
+    /// The same in bytes.
+    fn more<T>(&self, array: &Vec<T>) -> usize {
+        self.elements(array) * size_of::<T>()
+    }
+
+    fn make<T>(&self, array: &mut Vec<T>) {
+        let more = self.elements(array);
+        if more > 0 {
+            array.reserve_exact(array.capacity() - array.len() + more);
+        }
     }
 }
 

@@ -80,28 +80,17 @@ pub(in crate::search) struct Node {
     pub(super) start: NodeId,
     /// The evaluator's value, or the result of a game that is over: Gold's advantage, -1 to 1.
     pub(in crate::search) own_value: f32,
-    /// The value by all simulations so far: Gold's advantage, -1 to 1.
-    pub(in crate::search) value: f32,
-    /// The mean square of the evaluations that make up the value.
-    pub(in crate::search) square: f32,
-    /// Turns until the game ends by all simulations; NaN where no evaluator said.
-    turns_left: f32,
-    /// Turns until the game ends by the evaluator alone; NaN where it didn't say.
-    own_turns_left: f32,
     /// Simulations that stopped here or went through one of its edges.
     pub(in crate::search) visits: u32,
     pub(super) edges: EdgeRange,
     pub(super) links: Block,
-    /// Of a proven node: the turns that are still played, the present one counted, if the winner hurries and the loser does not.
-    pub(in crate::search) turns_to_end: u16,
     pub(in crate::search) kind: NodeKind,
-    pub(in crate::search) proof: Proof,
     /// How often the turn's start had stood in the game when the node was evaluated.
     pub(super) repetitions: u8,
 }
 
-// Beside it a node has 4 bytes an edge, 8 bytes a link and 5 to 10 bytes in the table.
-const _: () = assert!(size_of::<Node>() <= 120);
+// Beside it a node has its worth in 16 bytes, 4 bytes an edge, 8 bytes a link, and 5 to 10 bytes in the table.
+const _: () = assert!(size_of::<Node>() == 96);
 
 impl Node {
     pub(super) fn fresh(state: StateInTurn, start: NodeId) -> Self {
@@ -109,16 +98,10 @@ impl Node {
             state,
             start,
             own_value: 0.0,
-            value: 0.0,
-            square: 0.0,
-            turns_left: f32::NAN,
-            own_turns_left: f32::NAN,
             visits: 0,
             edges: EdgeRange::default(),
             links: Block::default(),
-            turns_to_end: 0,
             kind: NodeKind::Fresh,
-            proof: Proof::Open,
             repetitions: 0,
         }
     }
@@ -128,24 +111,45 @@ impl Node {
     pub(in crate::search) fn start(&self) -> NodeId {
         self.start
     }
+}
 
-    pub(super) fn open(&mut self, value: f32, turns_left: Option<f32>, edges: EdgeRange) {
-        self.kind = NodeKind::Open;
-        self.own_value = value;
-        self.value = value;
-        self.square = value * value;
-        self.own_turns_left = turns_left.unwrap_or(f32::NAN);
-        self.turns_left = self.own_turns_left;
-        self.edges = edges;
-        self.visits = 1;
+/// What the nodes before a node read of it. These lie by themselves, close together: at every state on its way a simulation looks
+/// at those of all children.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::search) struct Worth {
+    /// The value by all simulations so far: Gold's advantage, -1 to 1.
+    pub(in crate::search) value: f32,
+    /// The mean square of the evaluations that make up the value.
+    pub(in crate::search) square: f32,
+    /// Turns until the game ends: what the evaluator said until there are simulations below, and then what these say. NaN where
+    /// nobody said.
+    turns_left: f32,
+    /// Of a proven node: the turns that are still played, the present one counted, if the winner hurries and the loser does not.
+    pub(in crate::search) turns_to_end: u16,
+    pub(in crate::search) proof: Proof,
+    /// Whether a turn starts here.
+    starts_turn: bool,
+}
+
+const _: () = assert!(size_of::<Worth>() == 16);
+
+impl Worth {
+    pub(super) fn unknown(starts_turn: bool) -> Self {
+        Self {
+            value: 0.0,
+            square: 0.0,
+            turns_left: f32::NAN,
+            turns_to_end: 0,
+            proof: Proof::Open,
+            starts_turn,
+        }
     }
 
-    /// The game is over here, or will be in this turn.
-    pub(super) fn close(&mut self, winner: Side, turns: u16) {
-        self.kind = NodeKind::Over;
-        self.prove(winner, turns);
-        self.own_value = self.value;
-        self.visits = 1;
+    /// Takes over an evaluation.
+    pub(super) fn evaluated(&mut self, value: f32, turns_left: Option<f32>) {
+        self.value = value;
+        self.square = value * value;
+        self.turns_left = turns_left.unwrap_or(f32::NAN);
     }
 
     pub(super) fn prove(&mut self, winner: Side, turns: u16) {
@@ -159,15 +163,23 @@ impl Node {
         self.turns_left = turns.into();
     }
 
+    /// Of a proven node: the turns that are still played, counted from the state before it.
+    #[inline]
+    pub(in crate::search) fn turns_from_before(&self) -> u16 {
+        self.turns_to_end + u16::from(self.starts_turn)
+    }
+
     /// Turns until the game ends, if an evaluator said or a proof does.
     #[inline]
     pub(in crate::search) fn turns_left(&self) -> Option<f32> {
         (!self.turns_left.is_nan()).then_some(self.turns_left)
     }
 
+    /// The same, counted from the state before.
     #[inline]
-    pub(super) fn own_turns_left(&self) -> Option<f32> {
-        (!self.own_turns_left.is_nan()).then_some(self.own_turns_left)
+    pub(super) fn turns_left_from_before(&self) -> Option<f32> {
+        let turns = self.turns_left()?;
+        Some(turns + f32::from(u8::from(self.starts_turn)))
     }
 
     pub(super) fn set_turns_left(&mut self, turns: f32) {

@@ -1,0 +1,240 @@
+//! What a search has found, for people and programs: the best turns, the line that it expects, what it cost.
+//!
+//! A report is made at any time and changes nothing. [`Display`](std::fmt::Display) writes it as a table of about 100 columns;
+//! serialised, it has the fields of [`SearchReport`].
+
+mod line;
+mod text;
+mod turns;
+
+#[cfg(test)]
+mod tests;
+
+use super::tree::{NodeKind, win_probability};
+use super::turn_search::{Core, Search, Strategy};
+use super::{Decision, Mode};
+use crate::rules::{Position, Side};
+use line::expected_line;
+use serde::Serialize;
+use turns::{KnownTurn, KnownTurns};
+
+/// What a search has found so far. All numbers are finite; what is not known is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchReport {
+    /// The position whose turn is searched.
+    pub position: Position,
+    /// Whose turn it is.
+    pub side: Side,
+    /// How turns are found: `gumbel` goes on as `puct` where its budget is too small to compare turns.
+    pub mode: Mode,
+    /// Whether the turn is decided.
+    pub is_decided: bool,
+    /// The position's value by all simulations, or by proof: win probability of the side to move, 0 to 1.
+    pub value: Option<f32>,
+    /// The same as the win probability of Gold.
+    pub gold_value: Option<f32>,
+    /// The evaluator's own value: win probability of the side to move, 0 to 1. None where it was not asked.
+    pub own_value: Option<f32>,
+    /// Who wins, where that is proven.
+    pub proven: Option<Proven>,
+    /// The best turns in their order, and the chosen one behind them where it is none of them. Turns that are proven to win come
+    /// first, the shortest win first; turns that are proven to lose come last, the longest resistance first. In between the most
+    /// visited come first; among equally visited ones the likeliest in mode `puct`, in mode `gumbel` those of the highest rank.
+    pub turns: Vec<ReportedTurn>,
+    /// How many distinct turns the search knows. In mode `gumbel` these are the turns that are compared.
+    pub known_turns: usize,
+    /// The visits that the turns share. In mode `puct` the simulations that went on from the position, among them those kept from the
+    /// turn before; one that started behind steps which had been made final counts as having taken them, as long as the search
+    /// abides by them. In mode `gumbel` the simulations below the turns.
+    pub shared_visits: f64,
+    /// Those of the shared visits that have arrived at no whole turn.
+    pub unfinished_visits: f64,
+    /// The turns that both sides are expected to play, as far as the search has been: the chosen turn, or the first of the list
+    /// until there is one; then the most visited turn each time, or by proof the shortest win and the longest resistance. It is
+    /// cut before a repetition, and after 20 turns.
+    pub line: Vec<LineTurn>,
+    /// Simulations.
+    pub visits: u32,
+    /// Evaluations.
+    pub evaluations: u32,
+    /// Step states that the tree holds.
+    pub nodes: usize,
+    /// Bytes that the tree takes.
+    pub bytes: usize,
+    /// Of the steps that were followed for the first time, the share that led to a step state which was there already, 0 to 1.
+    pub merged_share: f64,
+    /// How deep simulations went.
+    pub depth: Depth,
+    /// Seconds from the first leaf that was asked for to the decision, or to now.
+    pub seconds: f64,
+    /// Evaluations a second; 0 where no time has passed.
+    pub evaluations_per_second: f64,
+}
+
+/// A result that is certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Proven {
+    /// Who wins.
+    pub winner: Side,
+    /// In how many turns, of both sides together and the present one counted, if the winner hurries and the loser does not.
+    pub turns: u16,
+}
+
+/// A turn that a search knows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportedTurn {
+    /// Its place in the order of all known turns, from 1 on.
+    pub rank: usize,
+    /// The turn in standard notation, captures included.
+    pub turn: String,
+    /// Whether it is the turn that the search has chosen.
+    pub is_chosen: bool,
+    /// Simulations. In mode `puct` the turn's share of the flow of visits over distinct turns, times
+    /// [`SearchReport::shared_visits`]: no whole number where several turns have a step in common. The choice goes by that flow, so
+    /// turns that are proven to lose have none unless all are, nor has any other turn than the shortest wins where there is one.
+    pub visits: f64,
+    /// Win probability of the side to move, 0 to 1. None where nothing has been seen of the turn.
+    pub value: Option<f32>,
+    /// The evaluator's probability of the whole turn, all orders of its steps that were followed together, 0 to 1. None where the
+    /// tree does not know the turn; an estimate where mode `gumbel` found it by the rules, all that it sampled being lost.
+    pub prior: Option<f64>,
+    /// Who wins by it, where that is proven; the turn itself is counted.
+    pub proven: Option<Proven>,
+}
+
+/// A turn of the expected line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LineTurn {
+    /// Who plays it.
+    pub side: Side,
+    /// The turn in standard notation, captures included.
+    pub turn: String,
+}
+
+/// How deep simulations went, in turns that they completed; the turn that is searched is one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Depth {
+    /// The mean of all simulations.
+    pub mean: f64,
+    /// The most of one.
+    pub deepest: u32,
+}
+
+impl Search {
+    /// What the search has found so far, with the best `top` turns. The turn that has been chosen is always among them.
+    ///
+    /// ```
+    /// use engine::config::SearchConfig;
+    /// use engine::rules::History;
+    /// use engine::search::{Search, SearchOptions, Uniform, run_search};
+    /// use rand::SeedableRng;
+    /// let position = "g [r                                  Er                          R]".parse()?;
+    /// let history = History::default();
+    /// let options = SearchOptions::strongest(&SearchConfig::default(), 64);
+    /// let mut search = Search::new(&position, &history, options)?;
+    /// run_search(&mut search, &mut Uniform, &history, &mut rand::rngs::ChaCha8Rng::seed_from_u64(1))?;
+    /// let report = search.report(5);
+    /// assert!(report.turns.iter().any(|turn| turn.is_chosen));
+    /// assert_eq!(serde_json::to_value(&report)?["evaluations"], report.evaluations);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report(&self, top: usize) -> SearchReport {
+        let core = self.core();
+        let root = core.tree.node(core.root);
+        let worth = core.tree.worth(core.root);
+        let decision = self.decision();
+        let turns = KnownTurns::new(core, self.strategy(), decision);
+        let gold_value = self.gold_value();
+        let side = core.side();
+        let seconds = self.time_to_decision().as_secs_f64();
+        let spent = &core.spent;
+        SearchReport {
+            position: core.position,
+            side,
+            mode: match self.strategy() {
+                Strategy::Gumbel(_) => Mode::Gumbel,
+                Strategy::Stepwise(_) => Mode::Puct,
+            },
+            is_decided: decision.is_some(),
+            value: gold_value.map(|value| match side {
+                Side::Gold => value,
+                Side::Silver => 1.0 - value,
+            }),
+            gold_value,
+            own_value: (root.kind == NodeKind::Open).then(|| win_probability(side, root.own_value)),
+            proven: worth.proof.winner().map(|winner| Proven {
+                winner,
+                turns: worth.turns_to_end,
+            }),
+            turns: reported(core, &turns, decision, top),
+            known_turns: turns.len(),
+            shared_visits: turns.shared_visits,
+            unfinished_visits: turns.unfinished_visits,
+            line: expected_line(core, &turns, decision),
+            visits: spent.visits,
+            evaluations: spent.evaluations,
+            nodes: core.tree.len(),
+            bytes: core.tree.bytes(),
+            merged_share: core.tree.merged_share(),
+            depth: self.depth(),
+            seconds,
+            evaluations_per_second: match seconds > 0.0 {
+                true => f64::from(spent.evaluations) / seconds,
+                false => 0.0,
+            },
+        }
+    }
+
+    /// The position's value: win probability of Gold.
+    fn gold_value(&self) -> Option<f32> {
+        if let Some(decision) = self.decision() {
+            return Some(decision.value);
+        }
+        let core = self.core();
+        let root = core.tree.node(core.root);
+        let worth = core.tree.worth(core.root);
+        let movers = match self.strategy() {
+            Strategy::Gumbel(turn) if !worth.proof.is_some() => turn.expected_value(core),
+            _ => None,
+        };
+        match (movers, core.side()) {
+            (Some(value), Side::Gold) => Some(value),
+            (Some(value), Side::Silver) => Some(1.0 - value),
+            (None, _) => {
+                (root.kind != NodeKind::Fresh).then(|| win_probability(Side::Gold, worth.value))
+            }
+        }
+    }
+
+    fn depth(&self) -> Depth {
+        let core = self.core();
+        // The simulations of mode `gumbel` start behind the turn that is searched.
+        let is_compared = matches!(self.strategy(), Strategy::Gumbel(_));
+        let before = u32::from(is_compared && core.spent.visits > 0);
+        Depth {
+            mean: core.turns_deep as f64 / f64::from(core.spent.visits.max(1)) + f64::from(before),
+            deepest: core.deepest + before,
+        }
+    }
+}
+
+/// The best turns, and the chosen one.
+fn reported(
+    core: &Core,
+    turns: &KnownTurns,
+    decision: Option<&Decision>,
+    top: usize,
+) -> Vec<ReportedTurn> {
+    let ranked = turns.iter().zip(1..);
+    let listed = ranked.filter(|(turn, rank)| *rank <= top || turn.is_chosen);
+    let report = |(turn, rank): (&KnownTurn, usize)| ReportedTurn {
+        rank,
+        turn: turns.text(core, turn, decision),
+        is_chosen: turn.is_chosen,
+        visits: turn.visits,
+        value: turn.value(core),
+        prior: turn.prior,
+        proven: turn.proven,
+    };
+    listed.map(report).collect()
+}

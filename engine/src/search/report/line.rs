@@ -1,0 +1,96 @@
+//! The line of turns that a search expects.
+
+use super::super::decision::{actions_of, turn_of};
+use super::super::flow::Flow;
+use super::super::tree::{NodeId, NodeKind, winning_turn};
+use super::super::turn_search::Core;
+use super::turns::KnownTurns;
+use super::{Decision, LineTurn};
+use crate::notation::format_turn;
+use crate::rules::{Position, StepState, Turn};
+
+/// The most turns of a line.
+const LONGEST: usize = 20;
+
+/// A turn and where it leads.
+#[derive(Debug)]
+struct Onward {
+    text: String,
+    end: Position,
+    /// The node of its end, if it has one.
+    node: Option<NodeId>,
+}
+
+/// The line from the position whose turn is searched.
+pub(super) fn expected_line(
+    core: &Core,
+    turns: &KnownTurns,
+    decision: Option<&Decision>,
+) -> Vec<LineTurn> {
+    let chosen = turns.iter().find(|turn| turn.is_chosen);
+    let first = chosen.or_else(|| turns.iter().next());
+    let mut next = first.map(|turn| Onward {
+        text: turns.text(core, turn, decision),
+        end: turn.end,
+        node: turn.node,
+    });
+    let mut passed = vec![core.position];
+    let mut line = Vec::new();
+    while let Some(Onward { text, end, node }) = next
+        && line.len() < LONGEST
+        && !passed.contains(&end)
+    {
+        line.push(LineTurn {
+            side: end.side().opponent(),
+            turn: text,
+        });
+        passed.push(end);
+        next = onward(core, &end, node);
+    }
+    line
+}
+
+/// The turn that is expected in a position behind the first turn.
+fn onward(core: &Core, position: &Position, node: Option<NodeId>) -> Option<Onward> {
+    if position.outcome_on_board().is_some() {
+        return None;
+    }
+    match node.filter(|&node| core.tree.node(node).kind == NodeKind::Open) {
+        Some(node) => most_visited(core, position, node),
+        None => winning(position),
+    }
+}
+
+/// The most visited turn from a node that starts one; of a proven node, of those that win the soonest or resist the longest.
+fn most_visited(core: &Core, position: &Position, node: NodeId) -> Option<Onward> {
+    let flow = Flow::of_visits(&core.tree, node);
+    let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
+    let heaviest = complete.reduce(|best, arrival| {
+        if arrival.mass > best.mass {
+            arrival
+        } else {
+            best
+        }
+    })?;
+    let actions = actions_of(&core.tree, &flow.shortest_way_to(heaviest.node));
+    let turn = turn_of(&actions, position.phase(), position.side())?;
+    Some(Onward {
+        text: format_turn(&turn, position),
+        end: core.tree.state(heaviest.node).start_position(),
+        node: Some(heaviest.node),
+    })
+}
+
+/// The turn that wins at once, if there is one: nothing had to be searched for it.
+fn winning(position: &Position) -> Option<Onward> {
+    let start = StepState::new(position);
+    let (steps, _) = winning_turn(&start)?;
+    let after = steps
+        .iter()
+        .fold(start, |state, &step| state.after_step(step));
+    Some(Onward {
+        text: format_turn(&Turn::Steps(steps), position),
+        end: after.end(),
+        node: None,
+    })
+}

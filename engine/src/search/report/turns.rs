@@ -1,0 +1,256 @@
+//! The distinct turns that a search knows, in the order of its mode.
+
+use super::super::decision::{actions_of, turn_of};
+use super::super::flow::{Flow, visit_weight};
+use super::super::gumbel::GumbelTurn;
+use super::super::stepwise::StepwiseTurn;
+use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, decided, win_probability};
+use super::super::turn_search::{Core, Strategy};
+use super::{Decision, Proven};
+use crate::notation::format_turn;
+use crate::rules::{Action, Position, Side, StepState};
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+
+/// A turn, named by the position that it ends in: without merging, several nodes stand for that.
+#[derive(Debug)]
+pub(super) struct KnownTurn {
+    pub(super) end: Position,
+    /// The node of its end, of several the most visited one's.
+    pub(super) node: Option<NodeId>,
+    pub(super) is_chosen: bool,
+    pub(super) visits: f64,
+    pub(super) prior: Option<f64>,
+    pub(super) proven: Option<Proven>,
+    /// What it is ordered by among equally visited ones.
+    order: f64,
+    /// The most visits of one node.
+    most: f64,
+    /// Its actions, where the tree may hold no way to it.
+    actions: Option<Vec<Action>>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct KnownTurns {
+    turns: Vec<KnownTurn>,
+    places: FxHashMap<Position, usize>,
+    /// Where the steps of turns are looked for: in the first flow that reaches them.
+    flows: Vec<Flow>,
+    pub(super) shared_visits: f64,
+    pub(super) unfinished_visits: f64,
+}
+
+impl KnownTurns {
+    pub(super) fn new(core: &Core, strategy: &Strategy, decision: Option<&Decision>) -> Self {
+        let mut turns = Self {
+            turns: Vec::new(),
+            places: FxHashMap::default(),
+            flows: Vec::new(),
+            shared_visits: 0.0,
+            unfinished_visits: 0.0,
+        };
+        match strategy {
+            Strategy::Gumbel(turn) => turns.add_compared(core, turn),
+            Strategy::Stepwise(turn) => turns.add_arrivals(core, turn),
+        }
+        if let Some(decision) = decision {
+            turns.mark(core, decision);
+        }
+        let side = core.side();
+        turns.turns.sort_by(|one, other| one.cmp(other, side));
+        turns
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// The turns, the best first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &KnownTurn> {
+        self.turns.iter()
+    }
+
+    /// The turns that step by step simulations have completed.
+    fn add_arrivals(&mut self, core: &Core, stepwise: &StepwiseTurn) {
+        let (tree, root) = (&core.tree, core.root);
+        let started: FxHashMap<(NodeId, usize), u32> = stepwise.started_below().collect();
+        let started = |id, edge| f64::from(started.get(&(id, edge)).copied().unwrap_or(0));
+        let counted = |tree: &Tree, id, edge| match visit_weight(tree, id, edge) {
+            weight if weight > 0.0 => weight + started(id, edge),
+            _ => 0.0,
+        };
+        let taken =
+            |tree: &Tree, id, edge| f64::from(tree.link(id, edge).visits) + started(id, edge);
+        let mut by_visits = [
+            Flow::of_weights(tree, root, counted),
+            Flow::of_weights(tree, root, taken),
+        ];
+        if tree.worth(root).proof.loses(core.side()) {
+            // Nothing weighs anything but the longest resistance.
+            by_visits.reverse();
+        }
+        let later: f64 = (0..tree.links(root).len())
+            .map(|edge| started(root, edge))
+            .sum();
+        self.shared_visits = f64::from(tree.edge_visits(root)) + later;
+        let [counted, beside] = by_visits;
+        for arrival in counted.arrivals() {
+            let visits = arrival.mass * self.shared_visits;
+            if arrival.complete {
+                self.add(core, arrival.node, visits);
+            } else {
+                self.unfinished_visits += visits;
+            }
+        }
+        let priors = Flow::of_priors(tree, root);
+        for flow in [&beside, &priors] {
+            for arrival in flow.arrivals().iter().filter(|arrival| arrival.complete) {
+                self.add(core, arrival.node, 0.0);
+            }
+        }
+        for turn in &mut self.turns {
+            turn.prior = Some(0.0);
+        }
+        for arrival in priors.arrivals().iter().filter(|arrival| arrival.complete) {
+            let place = self.add(core, arrival.node, 0.0);
+            let turn = &mut self.turns[place];
+            turn.order += arrival.mass;
+            turn.prior = Some(turn.order);
+        }
+        self.flows = vec![counted, beside, priors];
+    }
+
+    /// The turns that mode `gumbel` compares.
+    fn add_compared(&mut self, core: &Core, gumbel: &GumbelTurn) {
+        for compared in gumbel.compared() {
+            let visits = f64::from(compared.visits());
+            let place = self.add(core, compared.end(), visits);
+            let turn = &mut self.turns[place];
+            turn.prior = Some(turn.prior.unwrap_or(0.0) + compared.prior());
+            turn.order = compared.rank();
+            turn.actions = compared.actions().map(<[Action]>::to_vec);
+            self.shared_visits += visits;
+        }
+        // Priors are kept to 2^-31; what is legal is possible.
+        let possible =
+            |tree: &Tree, id, edge: usize| f64::from(tree.edges(id)[edge].prior()) + 1e-10;
+        self.flows = vec![
+            Flow::of_priors(&core.tree, core.root),
+            Flow::of_weights(&core.tree, core.root, possible),
+        ];
+    }
+
+    /// Adds visits to a turn that ends at a node; returns its place.
+    fn add(&mut self, core: &Core, node: NodeId, visits: f64) -> usize {
+        let end = core.tree.state(node).start_position();
+        let place = self.place_of(core, end, Some(node));
+        let turn = &mut self.turns[place];
+        turn.visits += visits;
+        if visits > turn.most {
+            (turn.most, turn.node) = (visits, Some(node));
+            turn.proven = turn.proven.or(proven(core, &end, Some(node)));
+        }
+        place
+    }
+
+    fn place_of(&mut self, core: &Core, end: Position, node: Option<NodeId>) -> usize {
+        let Self { turns, places, .. } = self;
+        *places.entry(end).or_insert_with(|| {
+            turns.push(KnownTurn {
+                end,
+                node,
+                is_chosen: false,
+                visits: 0.0,
+                prior: None,
+                proven: proven(core, &end, node),
+                order: 0.0,
+                most: 0.0,
+                actions: None,
+            });
+            turns.len() - 1
+        })
+    }
+
+    /// Marks the chosen turn.
+    fn mark(&mut self, core: &Core, decision: &Decision) {
+        let start = StepState::new(&core.position);
+        let after = decision
+            .actions
+            .iter()
+            .fold(start, |state, &action| state.after(action));
+        let end = after.end();
+        let place = self.place_of(core, end, core.tree.find(&StepState::new(&end)));
+        self.turns[place].is_chosen = true;
+    }
+
+    /// A turn in standard notation.
+    pub(super) fn text(
+        &self,
+        core: &Core,
+        turn: &KnownTurn,
+        decision: Option<&Decision>,
+    ) -> String {
+        let decided = decision.filter(|_| turn.is_chosen);
+        let written = match decided {
+            Some(decision) => Some(decision.turn.clone()),
+            None => turn_of(
+                &self.actions(core, turn),
+                core.position.phase(),
+                core.side(),
+            ),
+        };
+        written.map_or_else(String::new, |turn| format_turn(&turn, &core.position))
+    }
+
+    fn actions(&self, core: &Core, turn: &KnownTurn) -> Vec<Action> {
+        if let Some(actions) = &turn.actions {
+            return actions.clone();
+        }
+        let ways = self.flows.iter().filter_map(|flow| {
+            let way = flow.shortest_way_to(turn.node?);
+            (!way.is_empty()).then_some(way)
+        });
+        let way = ways.into_iter().next().unwrap_or_default();
+        actions_of(&core.tree, &way).to_vec()
+    }
+}
+
+impl KnownTurn {
+    /// The value for the side whose turn is searched.
+    pub(super) fn value(&self, core: &Core) -> Option<f32> {
+        if let Some(Proven { winner, .. }) = self.proven {
+            return Some(win_probability(core.side(), advantage_of(winner)));
+        }
+        let node = self
+            .node
+            .filter(|&node| core.tree.node(node).kind != NodeKind::Fresh);
+        node.map(|node| core.movers_value(node))
+    }
+
+    /// Wins before what is open before losses, as `side` sees it; then as [`SearchReport::turns`](super::SearchReport::turns) says.
+    fn cmp(&self, other: &Self, side: Side) -> Ordering {
+        let class = |turn: &Self| match turn.proven {
+            Some(Proven { winner, turns }) if winner == side => (0, i32::from(turns)),
+            None => (1, 0),
+            Some(Proven { turns, .. }) => (2, -i32::from(turns)),
+        };
+        class(self)
+            .cmp(&class(other))
+            .then(other.visits.total_cmp(&self.visits))
+            .then(other.order.total_cmp(&self.order))
+    }
+}
+
+/// Who wins by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
+fn proven(core: &Core, end: &Position, node: Option<NodeId>) -> Option<Proven> {
+    let known = node.filter(|&node| core.tree.node(node).kind != NodeKind::Fresh);
+    let (winner, turns) = match known.map(|node| core.tree.worth(node)) {
+        Some(worth) => (worth.proof.winner()?, worth.turns_to_end),
+        None => decided(&StepState::new(end))?,
+    };
+    Some(Proven {
+        winner,
+        turns: turns + 1,
+    })
+}
