@@ -8,7 +8,8 @@ use engine::rules::{
     Bitboard, Board, History, Kind, Piece, Position, Reason, Side, Square, StepState, TURN_STEPS,
     elimination_in, goal_in,
 };
-use exact::{Judge, Judged, Mode, Purpose, Worth, decide_unaided, history_of, options};
+use engine::search::Mode;
+use exact::{Judge, Judged, MODES, Purpose, Worth, decide_unaided, history_of, options};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand::{RngExt, SeedableRng};
@@ -263,7 +264,7 @@ fn with_few_pieces_the_turn_is_as_good_as_the_best_of_all() {
     assert!(cases.len() >= 200);
     let few = |case: &Case| case.position.board().occupied().count() <= 6;
     assert!(cases.iter().all(few));
-    for mode in Mode::ALL {
+    for mode in MODES {
         let faults: Vec<String> = cases
             .par_iter()
             .filter_map(|case| fault(case, mode))

@@ -5,8 +5,8 @@ mod exact;
 
 use boards::from_game;
 use engine::rules::{Game, Position, Reason};
-use engine::search::{Decision, Uniform, search_turn};
-use exact::{Mode, Purpose, decide, options};
+use engine::search::{Decision, Mode, Uniform, search_turn};
+use exact::{MODES, Purpose, decide, options};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
@@ -35,7 +35,7 @@ fn play(mode: Mode, seed: u64) -> Game {
 
 /// Plays so many games in each mode; all of them end, by more than one of the rules.
 fn play_all(games: u64) {
-    for mode in Mode::ALL {
+    for mode in MODES {
         let games: Vec<Game> = (0..games)
             .into_par_iter()
             .map(|seed| play(mode, seed))
@@ -72,7 +72,7 @@ fn the_seed_alone_decides() {
     let mut rng = ChaCha8Rng::seed_from_u64(41);
     let mut positions: Vec<Position> = (0..15).map(|_| from_game(&mut rng)).collect();
     positions.push(Position::INITIAL);
-    for mode in Mode::ALL {
+    for mode in MODES {
         let of = |seed: u64, position: &Position| -> Decision {
             decide(
                 &mut Uniform,

@@ -6,10 +6,11 @@ mod exact;
 use boards::{from_game, near_goal};
 use engine::perft::PositionLine;
 use engine::rules::{
-    Bitboard, History, Kind, Position, Side, StepState, TURN_STEPS, TurnEnumerator, goal_in,
-    goal_threat,
+    Bitboard, History, Kind, Position, Side, StepState, TURN_STEPS, TurnEnumerator, elimination_in,
+    goal_in, goal_threat,
 };
-use exact::{Mode, Purpose, decide_unaided, history_of, options};
+use engine::search::Mode;
+use exact::{MODES, Purpose, decide_unaided, history_of, options};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
@@ -24,11 +25,11 @@ fn is_goal_of(side: Side, end: &Position) -> bool {
     !(end.board().pieces(side, Kind::Rabbit) & Bitboard::goal(side)).is_empty()
 }
 
-/// Whether a turn that ends here loses: at once, or by the enemy's goal in its next turn.
+/// Whether a turn that ends here loses: at once, or by the enemy's goal, or the capture of the last rabbits, in its next turn.
 fn loses(end: &Position) -> bool {
     match end.outcome_on_board() {
         Some(outcome) => outcome.winner == end.side(),
-        None => has_goal(end),
+        None => has_goal(end) || elimination_in(&StepState::new(end), TURN_STEPS).is_some(),
     }
 }
 
@@ -58,7 +59,7 @@ fn one_visit_finds_every_goal_of_the_oracles_positions() {
         // Where the game is over there is nothing to decide.
         .filter(|position| position.outcome(&history_of(position)).is_none())
         .collect();
-    for mode in Mode::ALL {
+    for mode in MODES {
         assert_eq!(count_answered(&positions, mode), 66);
     }
 }
@@ -68,7 +69,7 @@ fn one_visit_finds_every_goal_of_random_positions() {
     let mut rng = ChaCha8Rng::seed_from_u64(21);
     let near: Vec<Position> = (0..2_000).map(|_| near_goal(&mut rng)).collect();
     let games: Vec<Position> = (0..1_000).map(|_| from_game(&mut rng)).collect();
-    for mode in Mode::ALL {
+    for mode in MODES {
         assert!(count_answered(&near, mode) > 1_000);
         assert!(count_answered(&games, mode) > 100);
     }
@@ -80,7 +81,7 @@ struct Threat {
     position: Position,
     /// The distinct turns.
     turns: usize,
-    /// Those after which the enemy has no goal in its next turn.
+    /// Those after which the enemy doesn't win in its next turn.
     avoiding: usize,
 }
 
@@ -171,7 +172,7 @@ fn avoidable_goals_are_avoided() {
     let threats = threats();
     let of_games = |threat: &&Threat| threat.position.board().occupied().count() > 16;
     assert!(threats.iter().filter(of_games).count() > 20);
-    for mode in Mode::ALL {
+    for mode in MODES {
         for visits in [64, 1_000] {
             let faults = faults(&threats, mode, visits);
             assert!(

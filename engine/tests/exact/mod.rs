@@ -3,21 +3,12 @@
 
 use engine::config::SearchConfig;
 use engine::rules::{Game, History, Outcome, Position, Reason, TurnEnumerator, distinct_turns};
-use engine::search::{Decision, Evaluator, SearchOptions, Uniform, search_turn};
+use engine::search::{Decision, Evaluator, Mode, SearchOptions, Uniform, search_turn};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-/// How a search goes about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Step by step.
-    Puct,
-}
-
-impl Mode {
-    /// All of them.
-    pub(crate) const ALL: [Self; 1] = [Self::Puct];
-}
+/// Both modes.
+pub(crate) const MODES: [Mode; 2] = [Mode::Puct, Mode::Gumbel];
 
 /// What a search is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +22,22 @@ pub(crate) enum Purpose {
 }
 
 /// The options that all these tests search with.
-pub(crate) fn options(mode: Mode, purpose: Purpose, visits: u32) -> SearchOptions {
-    let config = SearchConfig::default();
-    let Mode::Puct = mode;
-    match purpose {
-        Purpose::Strongest | Purpose::StrongestOf(_) => SearchOptions::strongest(&config, visits),
-        Purpose::Learning => SearchOptions {
-            visits,
-            ..SearchOptions::exploring(&config, 1.0)
-        },
+pub(crate) fn options(mode: Mode, purpose: Purpose, evaluations: u32) -> SearchOptions {
+    let config = SearchConfig {
+        evaluations,
+        ..SearchConfig::default()
+    };
+    let options = match purpose {
+        Purpose::Strongest | Purpose::StrongestOf(_) => {
+            SearchOptions::strongest(&config, evaluations)
+        }
+        Purpose::Learning => SearchOptions::exploring(&config, 1.0),
+    };
+    let mut options = SearchOptions { mode, ..options };
+    if let Purpose::StrongestOf(turns) = purpose {
+        options.gumbel.candidates = Some(turns as u32);
     }
+    options
 }
 
 /// The history of a game that starts in a position.
