@@ -6,7 +6,7 @@ use super::super::tree::{NodeId, win_probability};
 use super::super::turn_search::Core;
 use super::Candidate;
 use super::beam::{Beam, log_sum_exp};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What candidates are worth, and what everything else is taken to be worth.
 #[derive(Debug, Clone, Copy)]
@@ -118,8 +118,8 @@ pub(super) struct Recursion<'a> {
     candidates: &'a [Candidate],
     beam: &'a Beam,
     ends: FxHashMap<NodeId, usize>,
-    /// `ln B` and the visits below it.
-    known: FxHashMap<NodeId, (f64, u32)>,
+    /// `ln B` of the states that it is known of.
+    known: FxHashMap<NodeId, f64>,
     is_won: bool,
 }
 
@@ -137,7 +137,7 @@ impl Recursion<'_> {
             .into_iter()
             .map(|(step, node)| StateTarget {
                 step: step as u8,
-                visits: self.log_weight(node).1,
+                visits: self.visits_below(node),
                 proven: false,
                 policy: in_index_order(&self.core.tree, node, &self.policy(node)),
             })
@@ -173,7 +173,7 @@ impl Recursion<'_> {
             .map(|edge| {
                 let prior = core.tree.edges(node)[edge].prior();
                 let below = match core.tree.child(node, edge) {
-                    Some(child) => self.log_weight(child).0,
+                    Some(child) => self.log_weight(child),
                     None => self.elsewhere(),
                 };
                 f64::from(prior).ln() + below
@@ -190,8 +190,8 @@ impl Recursion<'_> {
         }
     }
 
-    /// `ln B` of a state, and the candidates' visits below it.
-    fn log_weight(&mut self, node: NodeId) -> (f64, u32) {
+    /// `ln B` of a state.
+    fn log_weight(&mut self, node: NodeId) -> f64 {
         if let Some(&known) = self.known.get(&node) {
             return known;
         }
@@ -199,33 +199,40 @@ impl Recursion<'_> {
         let side = core.side();
         let proof = core.tree.worth(node).proof;
         let weight = if proof.loses(side) {
-            let place = self.ends.get(&node);
-            let visits = place.map_or(0, |&place| self.candidates[place].visits);
-            (f64::NEG_INFINITY, visits)
+            f64::NEG_INFINITY
         } else if let Some(&place) = self.ends.get(&node) {
-            let candidate = &self.candidates[place];
-            let value = self.improved.value_of(core, candidate);
             let lost_beside_a_win = self.is_won && !proof.wins(side);
-            let exponent = if lost_beside_a_win {
+            if lost_beside_a_win {
                 f64::NEG_INFINITY
             } else {
+                let value = self.improved.value_of(core, &self.candidates[place]);
                 self.improved.sigma(value)
-            };
-            (exponent, candidate.visits)
+            }
         } else if self.beam.has_expanded(node) {
-            let visits = (0..core.tree.edges(node).len())
-                .filter_map(|edge| core.tree.child(node, edge))
-                .map(|child| self.log_weight(child).1)
-                .sum();
-            let total = self
-                .exponents(node)
+            self.exponents(node)
                 .into_iter()
-                .fold(f64::NEG_INFINITY, log_sum_exp);
-            (total, visits)
+                .fold(f64::NEG_INFINITY, log_sum_exp)
         } else {
-            (self.elsewhere(), 0)
+            self.elsewhere()
         };
         self.known.insert(node, weight);
         weight
+    }
+
+    /// The visits of the candidates below a state, each counted once however many orders of steps lead to it.
+    fn visits_below(&self, node: NodeId) -> u32 {
+        let mut visits = 0;
+        let mut met = FxHashSet::default();
+        let mut waiting = vec![node];
+        while let Some(node) = waiting.pop() {
+            if let Some(&place) = self.ends.get(&node) {
+                visits += self.candidates[place].visits;
+            } else if self.beam.has_expanded(node) {
+                let links = self.core.tree.links(node).iter();
+                let children = links.filter_map(|link| link.child());
+                waiting.extend(children.filter(|&child| met.insert(child)));
+            }
+        }
+        visits
     }
 }
