@@ -34,6 +34,8 @@ mod report;
 mod root_priors;
 mod stepwise;
 mod tree;
+#[cfg(test)]
+mod trial;
 mod turn_search;
 
 pub use decision::{Decision, StateTarget};

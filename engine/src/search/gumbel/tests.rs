@@ -1,1 +1,63 @@
 //! Tests of the sampling, the halving and the targets.
+
+mod sampling;
+
+use super::super::trial::{Hashed, answer, history_of};
+use super::super::turn_search::{Core, Strategy};
+use super::super::{Budget, Mode, Search, SearchOptions};
+use super::GumbelTurn;
+use crate::config::SearchConfig;
+use crate::rules::{Action, History, Position, StepState};
+use rand::rngs::ChaCha8Rng;
+
+/// Mode `gumbel` with so many candidates and a beam of that width, as far as the budget lets it.
+fn options(budget: Budget, candidates: u32, beam_width: u32) -> SearchOptions {
+    let mut options = SearchOptions::strongest(&SearchConfig::default(), 1);
+    options.mode = Mode::Gumbel;
+    options.budget = budget;
+    options.gumbel.candidates = Some(candidates);
+    options.gumbel.beam_width = Some(beam_width);
+    options
+}
+
+/// The strategy of a search in mode `gumbel`.
+fn of(search: &Search) -> (&Core, &GumbelTurn) {
+    match search.strategy() {
+        Strategy::Gumbel(turn) => (search.core(), turn),
+        Strategy::Stepwise(_) => panic!("a search step by step"),
+    }
+}
+
+/// The search of a position, run to its end.
+fn decided(
+    position: &Position,
+    evaluator: Hashed,
+    options: SearchOptions,
+    rng: &mut ChaCha8Rng,
+) -> Search {
+    let history = history_of(position);
+    let mut search = Search::new(position, &history, options).unwrap();
+    while answer(&mut search, evaluator, &history, rng) {}
+    search
+}
+
+/// The orders of the steps from a state on, each with its end; `visit` is given what `fold` makes of the actions.
+fn each_order(
+    state: &StepState,
+    history: &History,
+    orders: &mut Vec<(Vec<Action>, StepState)>,
+    so_far: &mut Vec<Action>,
+    goes_on: &impl Fn(&StepState) -> bool,
+) {
+    let is_start = state.steps_used() == 0 && !so_far.is_empty();
+    if is_start || !goes_on(state) {
+        orders.push((so_far.clone(), *state));
+        return;
+    }
+    for action in state.legal_actions(history).in_index_order(state.side()) {
+        so_far.push(action);
+        let after = super::super::tree::state_after(state, action);
+        each_order(&after, history, orders, so_far, goes_on);
+        so_far.pop();
+    }
+}
