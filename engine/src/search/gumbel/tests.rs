@@ -1,6 +1,7 @@
 //! Tests of the sampling, the halving and the targets.
 
 mod sampling;
+mod targets;
 
 use super::super::trial::{Hashed, answer, history_of};
 use super::super::turn_search::{Core, Strategy};

@@ -1,0 +1,434 @@
+//! The targets are those of the improved policy over whole turns, written out turn by turn.
+
+use super::super::super::tree::{NodeId, state_after, win_probability};
+use super::super::super::trial::{Hashed, few_turns, history_of, position, random_game};
+use super::super::super::turn_search::Core;
+use super::super::super::{Budget, Search};
+use super::super::{Candidate, GumbelTurn, Improved};
+use super::{decided, each_order, of, options};
+use crate::rules::{Action, Position, Side, StepState};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use rustc_hash::FxHashMap;
+
+/// An order of a turn's steps, as far as the beam has followed them.
+#[derive(Debug)]
+struct Order {
+    actions: Vec<Action>,
+    prior: f64,
+    /// The candidate that it leads to.
+    candidate: Option<usize>,
+}
+
+/// The improved policy by its definition: all orders of all turns, each with its prior and the value of its end.
+#[derive(Debug)]
+struct WrittenOut {
+    orders: Vec<Order>,
+    /// The value of what is no candidate.
+    mixed_value: f64,
+    scale: f64,
+}
+
+impl WrittenOut {
+    fn new(core: &Core, turn: &GumbelTurn) -> Self {
+        let history = history_of(&core.position);
+        let start = StepState::new(&core.position);
+        let is_followed = |state: &StepState| {
+            let node = core.tree.find(state);
+            node.is_some_and(|node| turn.beam.has_expanded(node))
+        };
+        let mut found = Vec::new();
+        each_order(&start, &history, &mut found, &mut Vec::new(), &is_followed);
+        let orders: Vec<Order> = found
+            .into_iter()
+            .map(|(actions, end)| Order {
+                prior: prior_of(core, &actions),
+                candidate: core
+                    .tree
+                    .find(&end)
+                    .and_then(|end| turn.candidates.iter().position(|one| one.end == end)),
+                actions,
+            })
+            .collect();
+        let (mut mass, mut sum, mut visits) = (0.0, 0.0, 0.0);
+        for (place, candidate) in turn.candidates.iter().enumerate() {
+            let to_it = orders.iter().filter(|one| one.candidate == Some(place));
+            let prior: f64 = to_it.map(|one| one.prior).sum();
+            assert!(
+                (prior.ln() - candidate.log_prior).abs() < 1e-6,
+                "the merged prior of a candidate is that of its orders"
+            );
+            if candidate.visits > 0 {
+                mass += prior;
+                sum += prior * f64::from(core.movers_value(candidate.end));
+                visits += f64::from(candidate.visits);
+            }
+        }
+        let own = own_value(core);
+        let mean = if mass > 0.0 { sum / mass } else { 0.0 };
+        let most = turn.candidates.iter().map(|one| one.visits).max();
+        let gumbel = &core.options.gumbel;
+        Self {
+            orders,
+            mixed_value: (own + visits * mean) / (1.0 + visits),
+            scale: f64::from(gumbel.value_scale)
+                * (f64::from(gumbel.visit_constant) + f64::from(most.unwrap_or(0))),
+        }
+    }
+
+    /// The completed value of where an order leads, for the mover.
+    fn value(&self, core: &Core, candidates: &[Candidate], order: &Order) -> f64 {
+        let known = order.candidate.map(|place| &candidates[place]);
+        match known {
+            Some(one) if one.visits > 0 || core.tree.worth(one.end).proof.is_some() => {
+                f64::from(core.movers_value(one.end))
+            }
+            _ => self.mixed_value,
+        }
+    }
+
+    /// What an order weighs: its prior times `exp σ(q)`; nothing where it is lost.
+    fn weight(&self, core: &Core, candidates: &[Candidate], order: &Order) -> f64 {
+        let is_lost = order.candidate.is_some_and(|place| {
+            let proof = core.tree.worth(candidates[place].end).proof;
+            proof.loses(core.side())
+        });
+        if is_lost {
+            return 0.0;
+        }
+        let value = self.value(core, candidates, order);
+        order.prior * (self.scale * (value - 1.0)).exp()
+    }
+
+    /// How much of what goes through some actions goes on with another; none where nothing goes through them.
+    fn target(
+        &self,
+        core: &Core,
+        candidates: &[Candidate],
+        before: &[Action],
+        action: Action,
+    ) -> Option<f64> {
+        let through = |prefix: &[Action]| -> f64 {
+            let orders = self.orders.iter();
+            orders
+                .filter(|order| order.actions.starts_with(prefix))
+                .map(|order| self.weight(core, candidates, order))
+                .sum()
+        };
+        let all = through(before);
+        let with: Vec<Action> = before.iter().copied().chain([action]).collect();
+        (all > 0.0).then(|| through(&with) / all)
+    }
+}
+
+/// The evaluator's value of the turn's start, for the mover.
+fn own_value(core: &Core) -> f64 {
+    let own = win_probability(core.side(), core.tree.node(core.root).own_value);
+    own.into()
+}
+
+/// The value of what is no candidate, by the candidates' own priors.
+fn mixed_value(core: &Core, turn: &GumbelTurn) -> f64 {
+    let visited = turn.candidates.iter().filter(|one| one.visits > 0);
+    let (mut mass, mut sum, mut visits) = (0.0, 0.0, 0.0);
+    for one in visited {
+        mass += one.log_prior.exp();
+        sum += one.log_prior.exp() * f64::from(core.movers_value(one.end));
+        visits += f64::from(one.visits);
+    }
+    let mean = if mass > 0.0 { sum / mass } else { 0.0 };
+    (own_value(core) + visits * mean) / (1.0 + visits)
+}
+
+/// The product of the priors of an order of steps.
+fn prior_of(core: &Core, actions: &[Action]) -> f64 {
+    let mut state = StepState::new(&core.position);
+    let mut prior = 1.0;
+    for &action in actions {
+        let node = core.tree.find(&state).unwrap();
+        let mut edges = core.tree.edges(node).iter();
+        let edge = edges.find(|edge| edge.action(core.side()) == action);
+        prior *= f64::from(edge.unwrap().prior());
+        state = state_after(&state, action);
+    }
+    prior
+}
+
+/// The states that the beam has followed, each with one order that leads there.
+fn followed(written: &WrittenOut, core: &Core) -> Vec<(NodeId, Vec<Action>)> {
+    let mut states = FxHashMap::default();
+    for order in &written.orders {
+        let mut state = StepState::new(&core.position);
+        for (count, &action) in order.actions.iter().enumerate() {
+            let node = core.tree.find(&state).unwrap();
+            states.insert(node, order.actions[..count].to_vec());
+            state = state_after(&state, action);
+        }
+    }
+    states.into_iter().collect()
+}
+
+/// The step targets at a state, by action.
+fn targets(core: &Core, turn: &GumbelTurn, node: NodeId) -> Vec<(Action, f64)> {
+    let improved = Improved::new(core, &turn.candidates);
+    let policy = improved
+        .recursion(core, &turn.candidates, &turn.beam)
+        .policy(node);
+    let edges = core.tree.edges(node).iter();
+    edges
+        .map(|edge| edge.action(core.side()))
+        .zip(policy.into_iter().map(f64::from))
+        .collect()
+}
+
+/// Random searches of small positions without a proof: with all turns as candidates or few of them, and beams that hold all prefixes
+/// or few. All candidates were sampled; some may be lost.
+fn searches(
+    count: usize,
+    evaluator: Hashed,
+    is_wanted: impl Fn(&Core, &GumbelTurn) -> bool,
+    rng: &mut ChaCha8Rng,
+) -> Vec<(Position, Search)> {
+    let mut found = Vec::new();
+    while found.len() < count {
+        let index = found.len();
+        let position = few_turns(60, rng);
+        let (candidates, beam_width) = [(100, 300), (4, 300), (3, 5), (8, 8)][index % 4];
+        let budget = Budget::evaluations([300, 900][index / 4 % 2]);
+        let mut options = options(budget, candidates, beam_width);
+        options.gumbel.value_scale = [0.02, 0.1, 1.0][index % 3];
+        options.gumbel.noise = [0.0, 1.0][index % 2];
+        let search = decided(&position, evaluator, options, rng);
+        let (core, turn) = of(&search);
+        let is_sampled = turn.candidates.iter().all(|one| one.slot.is_some());
+        if is_sampled && !core.is_proven() && is_wanted(core, turn) {
+            found.push((position, search));
+        }
+    }
+    found
+}
+
+/// Whether nothing that is compared is proven.
+fn is_open(core: &Core, turn: &GumbelTurn) -> bool {
+    let mut candidates = turn.candidates.iter();
+    candidates.all(|one| !core.tree.worth(one.end).proof.is_some())
+}
+
+#[test]
+fn the_recursion_is_the_policy_of_whole_turns_written_out() {
+    let mut rng = ChaCha8Rng::seed_from_u64(81);
+    let (mut compared, mut lost) = (0, 0);
+    for (start, search) in searches(48, Hashed::default(), |_, _| true, &mut rng) {
+        let (core, turn) = of(&search);
+        let written = WrittenOut::new(core, turn);
+        for (node, before) in followed(&written, core) {
+            let targets = targets(core, turn, node);
+            let sum: f64 = targets.iter().map(|target| target.1).sum();
+            assert!((sum - 1.0).abs() < 1e-5, "{sum} in {start}");
+            for (action, found) in targets {
+                match written.target(core, &turn.candidates, &before, action) {
+                    Some(expected) => {
+                        assert!(
+                            (found - expected).abs() < 1e-4,
+                            "{found} for {expected} in {start}"
+                        );
+                        lost += u32::from(expected == 0.0);
+                    }
+                    // All is lost: the prior.
+                    None => assert!(found > 0.0),
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 2_000 && lost > 100, "{compared}, {lost}");
+}
+
+/// The value that the policy is expected to reach is the one that it reaches turn by turn, and no less than with the priors.
+#[test]
+fn the_improved_policy_is_not_expected_to_be_worse() {
+    let mut rng = ChaCha8Rng::seed_from_u64(82);
+    let mut improvements = 0;
+    for (start, search) in searches(48, Hashed::default(), is_open, &mut rng) {
+        let (core, turn) = of(&search);
+        let written = WrittenOut::new(core, turn);
+        let mut weights = (0.0, 0.0);
+        let mut sums = (0.0, 0.0);
+        for order in &written.orders {
+            let value = written.value(core, &turn.candidates, order);
+            let weight = written.weight(core, &turn.candidates, order);
+            weights = (weights.0 + order.prior, weights.1 + weight);
+            sums = (sums.0 + order.prior * value, sums.1 + weight * value);
+        }
+        let improved = Improved::new(core, &turn.candidates);
+        let before = sums.0 / weights.0;
+        let after = f64::from(improved.expected_value(core, &turn.candidates));
+        assert!(
+            (after - sums.1 / weights.1).abs() < 1e-3,
+            "{after} in {start}"
+        );
+        assert!(after >= before - 1e-6, "{after} after {before} in {start}");
+        improvements += u32::from(after > before + 0.01);
+    }
+    assert!(improvements > 8, "{improvements}");
+}
+
+/// The same over positions of games, whose turns are too many to be written out: the mean over the candidates and the rest.
+#[test]
+fn targets_over_positions_of_games_sum_to_one_and_promise_no_less() {
+    let mut rng = ChaCha8Rng::seed_from_u64(83);
+    for turns in 0..24 {
+        let game = random_game(3 * turns, &mut rng);
+        if game.outcome().is_some() {
+            continue;
+        }
+        let mut options = options(Budget::evaluations(160), 12, 16);
+        options.gumbel.value_scale = rng.random_range(0.01..0.5);
+        options.gumbel.noise = rng.random_range(0.0..2.0);
+        let search = decided(game.position(), Hashed::default(), options, &mut rng);
+        let (core, turn) = of(&search);
+        if core.is_proven() {
+            continue;
+        }
+        for id in core.tree.node_ids() {
+            if turn.beam.has_expanded(id) {
+                let sum: f64 = targets(core, turn, id).iter().map(|target| target.1).sum();
+                assert!((sum - 1.0).abs() < 1e-5, "{sum}");
+            }
+        }
+        if turn.candidates.iter().any(|one| one.is_lost) {
+            continue;
+        }
+        let improved = Improved::new(core, &turn.candidates);
+        let known: f64 = turn.candidates.iter().map(|one| one.log_prior.exp()).sum();
+        let of_candidates = turn
+            .candidates
+            .iter()
+            .map(|one| one.log_prior.exp() * improved.value_of(core, one));
+        let before = of_candidates.sum::<f64>() + (1.0 - known) * mixed_value(core, turn);
+        let after = f64::from(improved.expected_value(core, &turn.candidates));
+        assert!(after >= before - 1e-5, "{after} after {before}");
+    }
+}
+
+#[test]
+fn equal_values_give_back_the_priors() {
+    let mut rng = ChaCha8Rng::seed_from_u64(84);
+    let evaluator = Hashed { value: Some(0.5) };
+    let mut compared = 0;
+    // Simulations that see an end of the game bring other values.
+    let is_even = |core: &Core, turn: &GumbelTurn| {
+        let mut candidates = turn.candidates.iter();
+        candidates.all(|one| core.tree.worth(one.end).value == 0.0)
+    };
+    for (start, search) in searches(16, evaluator, is_even, &mut rng) {
+        let (core, turn) = of(&search);
+        for id in core.tree.node_ids() {
+            if !turn.beam.has_expanded(id) {
+                continue;
+            }
+            for ((_, found), edge) in targets(core, turn, id).iter().zip(core.tree.edges(id)) {
+                let expected = f64::from(edge.prior());
+                assert!((found - expected).abs() < 1e-3, "{found} in {start}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
+}
+
+/// However the improved policy plays a turn that several orders make, each of them is as likely beside the others as it was.
+#[test]
+fn orders_of_one_turn_share_its_weight_by_their_priors() {
+    let mut rng = ChaCha8Rng::seed_from_u64(85);
+    let mut compared = 0;
+    for (start, search) in searches(16, Hashed::default(), |_, _| true, &mut rng) {
+        let (core, turn) = of(&search);
+        let written = WrittenOut::new(core, turn);
+        let mut of_candidate: FxHashMap<usize, Vec<f64>> = FxHashMap::default();
+        for order in &written.orders {
+            let Some(place) = order
+                .candidate
+                .filter(|&place| !turn.candidates[place].is_lost)
+            else {
+                continue;
+            };
+            let mut state = StepState::new(&start);
+            let mut likely = 1.0;
+            for &action in &order.actions {
+                let targets = targets(core, turn, core.tree.find(&state).unwrap());
+                likely *= targets.iter().find(|one| one.0 == action).unwrap().1;
+                state = state_after(&state, action);
+            }
+            if likely > 1e-5 {
+                let quotients = of_candidate.entry(place).or_default();
+                quotients.push(likely / order.prior);
+            }
+        }
+        for quotients in of_candidate.values().filter(|one| one.len() > 1) {
+            for quotient in quotients {
+                assert!(
+                    (quotient / quotients[0] - 1.0).abs() < 1e-2,
+                    "{quotients:?}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 200, "{compared}");
+}
+
+/// The cat can freeze the last rabbit, which leaves the enemy without a turn.
+#[test]
+fn beside_a_win_nothing_else_weighs_anything() {
+    let start = position(Side::Gold, "Cd4 Rg1 rd7");
+    let mut rng = ChaCha8Rng::seed_from_u64(86);
+    let options = options(Budget::evaluations(4_000), 300, 300);
+    let search = decided(&start, Hashed::default(), options, &mut rng);
+    let decision = search.decision().unwrap();
+    assert_eq!(decision.proven_winner, Some(Side::Gold));
+    let (core, turn) = of(&search);
+    let (mut winning, mut others) = (0, 0);
+    for (node, _) in followed(&WrittenOut::new(core, turn), core) {
+        let targets = targets(core, turn, node);
+        for (edge, (_, share)) in targets.iter().enumerate() {
+            let Some(child) = core.tree.child(node, edge) else {
+                continue;
+            };
+            if core.tree.node(child).state.steps_used() > 0 {
+                continue;
+            }
+            // At a state that no win goes through, the priors stay.
+            let wins = |place| {
+                let child = core.tree.child(node, place);
+                child.is_some_and(|child| core.tree.worth(child).proof.wins(Side::Gold))
+            };
+            if wins(edge) {
+                winning += 1;
+            } else if (0..targets.len()).any(wins) {
+                assert_eq!(*share, 0.0);
+                others += 1;
+            }
+        }
+    }
+    assert!(winning > 2 && others > 2, "{winning}, {others}");
+}
+
+/// A turn of several orders was simulated as often as it was, whatever the number of ways to it.
+#[test]
+fn the_visits_of_a_target_are_those_below_it() {
+    let mut rng = ChaCha8Rng::seed_from_u64(87);
+    for (start, search) in searches(24, Hashed::default(), |_, _| true, &mut rng) {
+        let turn = of(&search).1;
+        let decision = search.decision().unwrap();
+        let all: u32 = turn.candidates.iter().map(|one| one.visits).sum();
+        assert_eq!(all, decision.visits, "{start}");
+        for target in &decision.targets {
+            assert!(target.visits <= all, "{target:?} of {all} in {start}");
+            assert!(
+                target.step > 0 || target.visits == all,
+                "{target:?} of {all}"
+            );
+        }
+    }
+}
