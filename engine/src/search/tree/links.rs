@@ -123,6 +123,14 @@ impl Links {
         &mut self.links
     }
 
+    /// The first link of a block and the one behind its last, those that are not in use counted.
+    #[cfg(test)]
+    pub(super) fn place(&self, block: Block) -> (usize, usize) {
+        let first = block.first as usize;
+        assert!(first + block.capacity() <= self.links.len());
+        (first, first + block.capacity())
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.links.capacity() * size_of::<Link>()
     }

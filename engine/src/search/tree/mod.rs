@@ -540,3 +540,6 @@ pub(super) fn advantage_of(winner: Side) -> f32 {
 pub(super) fn win_probability(side: Side, advantage: f32) -> f32 {
     0.5 + 0.5 * advantage_of(side) * advantage
 }
+
+#[cfg(test)]
+mod tests;

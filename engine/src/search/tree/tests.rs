@@ -1,0 +1,297 @@
+//! The tree holds together, and what is kept of it from turn to turn is what was there.
+
+use super::super::decision::Decision;
+use super::super::flow::Flow;
+use super::super::trial::{Hashed, answer, few_turns, history_of, random_game, random_turn};
+use super::super::turn_search::Strategy;
+use super::super::{Budget, Mode, Search, SearchOptions};
+use super::*;
+use crate::config::SearchConfig;
+use crate::rules::Game;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rustc_hash::FxHashMap;
+
+fn options(mode: Mode, evaluations: u32) -> SearchOptions {
+    let config = SearchConfig {
+        evaluations,
+        ..SearchConfig::default()
+    };
+    SearchOptions {
+        mode,
+        ..SearchOptions::exploring(&config, 1.0)
+    }
+}
+
+/// Answers all that a search asks; what it decides.
+fn decide(search: &mut Search, history: &History, rng: &mut ChaCha8Rng) -> Decision {
+    while answer(search, Hashed::default(), history, rng) {}
+    search.decision().unwrap().clone()
+}
+
+/// No two of these ranges share an element.
+fn are_apart(mut ranges: Vec<(usize, usize)>) -> bool {
+    ranges.retain(|(first, end)| first < end);
+    ranges.sort_unstable();
+    ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+}
+
+/// Holds every node to its state: starts, edges, links, children and the table.
+fn check_consistency(tree: &Tree, history: &History) {
+    assert_eq!(tree.nodes.len(), tree.worths.len());
+    assert_eq!(tree.table.len(), tree.nodes.len());
+    let mut edges = Vec::new();
+    let mut links = Vec::new();
+    for id in tree.node_ids() {
+        let node = tree.node(id);
+        let state = tree.state(id);
+        assert_eq!(tree.find(&state), Some(id), "the table finds the node");
+        let start = tree.node(node.start);
+        assert_eq!(start.state.steps_used(), 0);
+        assert_eq!(start.start, node.start, "a turn's start is its own");
+        assert_eq!(tree.state(node.start).board(), state.start());
+        assert_eq!(node.start == id, state.steps_used() == 0);
+        let range = node.edges;
+        edges.push((
+            range.first as usize,
+            range.first as usize + tree.edges(id).len(),
+        ));
+        links.push(tree.links.place(node.links));
+        assert!(tree.links(id).len() <= tree.edges(id).len());
+        match node.kind {
+            NodeKind::Open => {
+                let legal = state.legal_actions(history);
+                assert_eq!(tree.edges(id).len(), legal.count());
+                assert!(tree.edges(id).is_sorted());
+            }
+            NodeKind::Fresh | NodeKind::Over => assert_eq!(tree.edges(id).len(), 0),
+        }
+        for (edge, link) in tree.links(id).iter().enumerate() {
+            let Some(child) = link.child() else {
+                assert_eq!(link.visits, 0);
+                continue;
+            };
+            let action = tree.edges(id)[edge].action(state.side());
+            let after = state_after(&state, action);
+            assert!(tree.state(child) == after, "the edge leads to its child");
+        }
+        let value = tree.worth(id).value;
+        assert!((-1.0..=1.0).contains(&value), "{value}");
+    }
+    assert!(are_apart(edges), "edges overlap");
+    assert!(are_apart(links), "links overlap");
+}
+
+/// What a node says, without the places that change when a tree is kept.
+#[derive(Debug, Clone, PartialEq)]
+struct Said {
+    kind: NodeKind,
+    visits: u32,
+    repetitions: u8,
+    numbers: [u32; 3],
+    edges: Vec<(usize, u32)>,
+    /// The visits and the child's key of every link.
+    links: Vec<(u32, Option<u64>)>,
+}
+
+/// All nodes that can be reached from one, by the keys of their states.
+fn below(tree: &Tree, root: NodeId) -> FxHashMap<u64, Said> {
+    let mut said = FxHashMap::default();
+    let mut waiting = vec![root];
+    while let Some(id) = waiting.pop() {
+        let (node, worth) = (tree.node(id), tree.worth(id));
+        let key = |id: NodeId| tree.state(id).key();
+        let links = tree.links(id).iter();
+        let new = Said {
+            kind: node.kind,
+            visits: node.visits,
+            repetitions: node.repetitions,
+            numbers: [node.own_value, worth.value, worth.square].map(f32::to_bits),
+            edges: tree
+                .edges(id)
+                .iter()
+                .map(|edge| (edge.index(), edge.prior().to_bits()))
+                .collect(),
+            links: links
+                .clone()
+                .map(|link| (link.visits, link.child().map(key)))
+                .collect(),
+        };
+        if said.insert(key(id), new).is_none() {
+            waiting.extend(links.filter_map(|link| link.child()));
+        }
+    }
+    said
+}
+
+#[test]
+fn what_lies_below_the_turns_that_were_played_is_kept() {
+    let mut rng = ChaCha8Rng::seed_from_u64(61);
+    let (mut compared, mut forgotten) = (0, 0);
+    for index in 0..40 {
+        let game = random_game(4 + 2 * index, &mut rng);
+        let (game, budget) = match index % 2 {
+            0 => (Game::from_position(few_turns(300, &mut rng)), 3_000),
+            _ => (game, 400),
+        };
+        if game.outcome().is_some() {
+            continue;
+        }
+        let mode = [Mode::Puct, Mode::Gumbel][index / 2 % 2];
+        let mut game = game;
+        let mut search =
+            Search::new(game.position(), game.history(), options(mode, budget)).unwrap();
+        for _ in 0..4 {
+            let history = game.history().clone();
+            let decision = decide(&mut search, &history, &mut rng);
+            check_consistency(&search.core().tree, &history);
+            // One side searches after its own and the enemy's turn, the other after each turn.
+            game.play(&decision.turn).unwrap();
+            if game.outcome().is_none() && index % 3 == 0 {
+                let reply = random_turn(game.position(), game.history(), &mut rng);
+                game.play(&reply).unwrap();
+            }
+            if game.outcome().is_some()
+                || game.history().forbidden_count() != history.forbidden_count()
+            {
+                break;
+            }
+            let tree = &search.core().tree;
+            let root = tree.find(&StepState::new(game.position()));
+            let before = root.map(|root| below(tree, root));
+            search
+                .go_on(game.position(), game.history(), options(mode, budget))
+                .unwrap();
+            let core = search.core();
+            check_consistency(&core.tree, game.history());
+            let after = below(&core.tree, core.root);
+            assert_eq!(after.len(), core.tree.len(), "nothing else is kept");
+            let Some(before) = before else {
+                assert_eq!(core.tree.len(), 1);
+                continue;
+            };
+            for (key, said) in &after {
+                let was = &before[key];
+                if said == was {
+                    compared += 1;
+                } else {
+                    assert_eq!(
+                        (said.kind, said.visits, said.links.len()),
+                        (NodeKind::Fresh, 0, 0)
+                    );
+                    forgotten += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 2_000, "{compared}, {forgotten}");
+}
+
+/// A position that has stood in the game once more than when it was evaluated is evaluated anew, and nothing else.
+#[test]
+fn positions_that_have_stood_again_are_fresh() {
+    let mut rng = ChaCha8Rng::seed_from_u64(62);
+    let start = few_turns(60, &mut rng);
+    let mut history = history_of(&start);
+    let mut search = Search::new(&start, &history, options(Mode::Puct, 2_000)).unwrap();
+    decide(&mut search, &history, &mut rng);
+    let tree = &search.core().tree;
+    let stood = tree.node_ids().find(|&id| {
+        let node = tree.node(id);
+        let is_later = node.start == id && id != search.core().root;
+        is_later && node.kind == NodeKind::Open && node.visits > 1
+    });
+    let stood = tree.state(stood.unwrap()).start_position();
+    let before = below(tree, search.core().root);
+    history.push(&stood);
+    search
+        .go_on(&start, &history, options(Mode::Puct, 2_000))
+        .unwrap();
+    let tree = &search.core().tree;
+    check_consistency(tree, &history);
+    let fresh = tree.find(&StepState::new(&stood)).unwrap();
+    assert_eq!(
+        (tree.node(fresh).kind, tree.node(fresh).visits),
+        (NodeKind::Fresh, 0)
+    );
+    let after = below(tree, search.core().root);
+    assert!(after.len() < before.len() && after.len() > 1);
+    let changed = after.iter().filter(|(key, said)| before[*key] != **said);
+    assert_eq!(changed.count(), 1);
+    // Twice: it is forbidden now, and the edges that lead there must go.
+    history.push(&stood);
+    search
+        .go_on(&start, &history, options(Mode::Puct, 2_000))
+        .unwrap();
+    assert_eq!(search.core().tree.len(), 1, "the tree begins anew");
+    decide(&mut search, &history, &mut rng);
+    let tree = &search.core().tree;
+    check_consistency(tree, &history);
+    assert_eq!(tree.find(&StepState::new(&stood)), None);
+}
+
+#[test]
+fn whole_games_keep_a_consistent_tree() {
+    for seed in 0..8 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mode = [Mode::Puct, Mode::Gumbel][seed as usize % 2];
+        let mut game = Game::new();
+        let mut search = Search::new(game.position(), game.history(), options(mode, 48)).unwrap();
+        while game.outcome().is_none() && game.turns().len() < 120 {
+            let history = game.history().clone();
+            search
+                .go_on(game.position(), &history, options(mode, 48))
+                .unwrap();
+            check_consistency(&search.core().tree, &history);
+            let decision = decide(&mut search, &history, &mut rng);
+            check_consistency(&search.core().tree, &history);
+            game.play(&decision.turn).unwrap();
+        }
+        assert!(game.turns().len() > 4);
+    }
+}
+
+/// Every simulation is counted where it went: at the root those that started there, and below the steps made final the others.
+#[test]
+fn visits_add_up() {
+    let mut rng = ChaCha8Rng::seed_from_u64(63);
+    for index in 0..24 {
+        let game = random_game(index, &mut rng);
+        if game.outcome().is_some() {
+            continue;
+        }
+        for mode in [Mode::Puct, Mode::Gumbel] {
+            let mut options = options(mode, 1);
+            options.budget = Budget::visits([3, 64, 500][index % 3]);
+            let mut search = Search::new(game.position(), game.history(), options).unwrap();
+            let decision = decide(&mut search, game.history(), &mut rng);
+            let core = search.core();
+            if core.is_proven() {
+                continue;
+            }
+            let tree = &core.tree;
+            for id in tree.node_ids() {
+                let node = tree.node(id);
+                match node.kind {
+                    NodeKind::Fresh => assert_eq!(node.visits, 0),
+                    NodeKind::Over => assert_eq!(node.visits, 1),
+                    NodeKind::Open => assert_eq!(node.visits, 1 + tree.edge_visits(id)),
+                }
+            }
+            match search.strategy() {
+                Strategy::Stepwise(turn) => {
+                    let below: u32 = turn.started_below().map(|one| one.1).next().unwrap_or(0);
+                    let at_root = 1 + tree.edge_visits(core.root);
+                    assert_eq!(at_root + below, decision.visits);
+                }
+                Strategy::Gumbel(turn) => {
+                    let visits: u32 = turn.compared().map(|one| one.visits()).sum();
+                    assert_eq!(visits, decision.visits);
+                }
+            }
+            let flow = Flow::of_visits(tree, core.root);
+            let masses: f64 = flow.arrivals().iter().map(|one| one.mass).sum();
+            assert!((masses - 1.0).abs() < 1e-9, "{masses}");
+        }
+    }
+}
