@@ -21,6 +21,8 @@ impl Tree {
         let root = self.find(&StepState::new(position))?;
         let places = self.mark_below(root, history);
         self.move_down(&places);
+        let kinds = self.nodes.iter().map(|node| node.kind);
+        self.fresh = kinds.filter(|&kind| kind == NodeKind::Fresh).count();
         (self.followed, self.merged) = (0, 0);
         Some(NodeId(places[root.place()]))
     }

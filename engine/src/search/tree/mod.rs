@@ -31,6 +31,8 @@ pub(super) struct Tree {
     edges: Vec<Edge>,
     links: Links,
     table: HashTable<NodeId>,
+    /// How many nodes are fresh: all of them may still get edges.
+    fresh: usize,
     /// Whether equal states share a node. Off, every way to a state has its own.
     merges: bool,
     /// The most bytes that the arrays may take.
@@ -48,6 +50,7 @@ impl Default for Tree {
             edges: Vec::new(),
             links: Links::default(),
             table: HashTable::new(),
+            fresh: 0,
             merges: true,
             most_bytes: usize::MAX,
             followed: 0,
@@ -64,6 +67,7 @@ impl Tree {
         self.edges.clear();
         self.links.clear();
         self.table.clear();
+        self.fresh = 0;
         self.merges = merges;
         self.set_bound(most_bytes);
         (self.followed, self.merged) = (0, 0);
@@ -179,6 +183,7 @@ impl Tree {
         self.nodes
             .push(Node::fresh(state.in_turn(), start.unwrap_or(id)));
         self.worths.push(Worth::unknown(state.steps_used() == 0));
+        self.fresh += 1;
         if self.merges {
             let Self { nodes, table, .. } = self;
             table.insert_unique(state.key(), id, |&id| key_of(nodes, &nodes[id.place()]));
@@ -252,6 +257,7 @@ impl Tree {
 
     /// The game is over at a node, or will be in this turn.
     fn close(&mut self, id: NodeId, winner: Side, turns: u16) {
+        self.fresh -= 1;
         self.worth_mut(id).prove(winner, turns);
         let node = self.node_mut(id);
         node.kind = NodeKind::Over;
@@ -270,7 +276,8 @@ impl Tree {
 
     /// Gives a fresh node its evaluation and its edges.
     pub(super) fn expand(&mut self, id: NodeId, query: &Query, evaluation: &Evaluation<'_>) {
-        self.grow();
+        self.fresh -= 1;
+        EDGES.make(&mut self.edges);
         let side = query.side();
         let first = self.edges.len();
         let actions = query.legal.in_index_order(side);
@@ -407,7 +414,7 @@ impl Tree {
         }
         let more = NODES.more(&self.nodes)
             + NODES.more(&self.worths)
-            + EDGES.more(&self.edges)
+            + self.edges_to_come()
             + LINKS.more(self.links.storage())
             + self.table_growth();
         self.bytes() + more <= self.most_bytes
@@ -421,6 +428,17 @@ impl Tree {
         } else {
             0
         }
+    }
+
+    /// The most bytes that the edges of all fresh nodes and of one more can take beyond those that there are: their evaluations may
+    /// all come before anybody asks for room again.
+    fn edges_to_come(&self) -> usize {
+        let needed = self.edges.len() + EDGES.needed * (self.fresh + 1);
+        if needed <= self.edges.capacity() {
+            return 0;
+        }
+        let most = needed + needed / 4 + EDGES.least;
+        (most - self.edges.capacity()) * size_of::<Edge>()
     }
 
     /// Makes room for one more node.

@@ -78,6 +78,11 @@ fn check_consistency(tree: &Tree, history: &History) {
         let value = tree.worth(id).value;
         assert!((-1.0..=1.0).contains(&value), "{value}");
     }
+    let fresh = tree
+        .nodes
+        .iter()
+        .filter(|node| node.kind == NodeKind::Fresh);
+    assert_eq!(fresh.count(), tree.fresh);
     assert!(are_apart(edges), "edges overlap");
     assert!(are_apart(links), "links overlap");
 }
