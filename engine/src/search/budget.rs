@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// What a search may use up. It ends with the first limit that is reached; without any it goes on until it is told to stop.
+/// What a search may use up. It ends with the first limit that is reached; without any it goes on until it is told to stop, or until
+/// it finds nothing more to evaluate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Evaluations. They cap the simulations too: a simulation that ends where the game is decided costs no evaluation.
@@ -11,8 +12,9 @@ pub struct Budget {
     pub visits: Option<u32>,
     /// Time from the first call of [`leaves`](super::Search::leaves) on, as far as the evaluator lets the search look at the clock.
     pub time: Option<Duration>,
-    /// Whether to stop as soon as what is left of the budget can't change the decision. Meant for play: what training learns
-    /// from a search, its value above all, still changes.
+    /// Whether to stop as soon as what is left of the budget can't change the decision, unless something is proven meanwhile or much
+    /// flows another way below states that several orders reach. Meant for play: what training learns from a search, its value
+    /// above all, still changes.
     pub stops_when_decided: bool,
     /// MiB that the tree may take. Once they are used up it grows no more, and simulations go on with the nodes that there are.
     pub memory_mib: u32,
@@ -54,6 +56,11 @@ impl Budget {
             || self.memory_mib == 0
     }
 
+    /// Whether nothing but being told to stop ends it.
+    fn has_no_end(&self) -> bool {
+        self.most_visits().is_none() && self.time.is_none()
+    }
+
     /// Bytes that the tree may take.
     pub(super) fn memory_bytes(&self) -> usize {
         self.memory_mib as usize * (1 << 20)
@@ -71,11 +78,17 @@ impl Budget {
 /// MiB that a tree may take where nobody says otherwise: some 4 million visits.
 pub(super) const DEFAULT_MEMORY_MIB: u32 = 1_024;
 
+/// A search without an end gives up after this many simulations in a row that needed no evaluation: it has seen all that it can, and
+/// nobody could tell it to stop.
+const MOST_IDLE_VISITS: u32 = 100_000;
+
 /// What has been used of a budget.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spent {
     pub(super) visits: u32,
     pub(super) evaluations: u32,
+    /// The simulations before the last evaluation came.
+    pub(super) visits_at_evaluation: u32,
     pub(super) begun: Option<Instant>,
     /// Set to end the search.
     pub(super) is_stopped: bool,
@@ -86,6 +99,7 @@ impl Spent {
         Self {
             visits: 0,
             evaluations: 0,
+            visits_at_evaluation: 0,
             begun: None,
             is_stopped: false,
         }
@@ -106,6 +120,10 @@ impl Spent {
             return 0.0;
         }
         if self.is_stopped {
+            return 1.0;
+        }
+        let idle = self.visits - self.visits_at_evaluation;
+        if budget.has_no_end() && idle >= MOST_IDLE_VISITS {
             return 1.0;
         }
         let part = |used: u32, of: Option<u32>| {
