@@ -24,6 +24,8 @@ pub(super) struct RootPriors {
     root: NodeId,
     priors: Vec<f32>,
     places: FxHashMap<NodeId, Range<usize>>,
+    /// Draws of one node.
+    draws: Vec<f64>,
 }
 
 impl RootPriors {
@@ -46,14 +48,19 @@ impl RootPriors {
         if as_evaluated || tree.node(id).start() != self.root {
             return None;
         }
-        let Self { priors, places, .. } = self;
+        let Self {
+            priors,
+            places,
+            draws,
+            ..
+        } = self;
         let place = places.entry(id).or_insert_with(|| {
             let first = priors.len();
             priors.extend(tree.edges(id).iter().map(|edge| edge.prior()));
             let added = &mut priors[first..];
             temper(added, options.prior_temperature);
             if let Some(noise) = options.noise {
-                noise.mix(added, rng);
+                noise.mix(added, draws, rng);
             }
             first..priors.len()
         });
@@ -77,17 +84,19 @@ pub(super) fn temper(priors: &mut [f32], temperature: f32) {
 impl Noise {
     /// `(1 - share) · prior + share · noise`, the noise drawn from a symmetric Dirichlet distribution: normalised gamma variates
     /// (Devroye 1986, chapter XI.4).
-    fn mix<R: Rng>(&self, priors: &mut [f32], rng: &mut R) {
+    /// `draws` is where they are held meanwhile.
+    fn mix<R: Rng>(&self, priors: &mut [f32], draws: &mut Vec<f64>, rng: &mut R) {
         let shape = f64::from(self.concentration) / priors.len().max(1) as f64;
         let Ok(gamma) = Gamma::new(shape, 1.0) else {
             return;
         };
-        let draws: Vec<f64> = priors.iter().map(|_| gamma.sample(rng)).collect();
+        draws.clear();
+        draws.extend(priors.iter().map(|_| gamma.sample(rng)));
         let sum: f64 = draws.iter().sum();
         if sum <= 0.0 {
             return;
         }
-        for (prior, draw) in priors.iter_mut().zip(draws) {
+        for (prior, draw) in priors.iter_mut().zip(draws.iter()) {
             let noise = (draw / sum) as f32;
             *prior += self.share * (noise - *prior);
         }
@@ -107,7 +116,11 @@ mod tests {
             concentration: 10.0,
         };
         let mut mixed = [0.1; 10];
-        noise.mix(&mut mixed, &mut ChaCha8Rng::seed_from_u64(5));
+        noise.mix(
+            &mut mixed,
+            &mut Vec::new(),
+            &mut ChaCha8Rng::seed_from_u64(5),
+        );
         assert!((mixed.iter().sum::<f32>() - 1.0).abs() < 1e-5);
         assert!(mixed.iter().all(|&prior| prior >= 0.075 - 1e-6));
         assert!(mixed.iter().any(|&prior| prior > 0.11), "{mixed:?}");

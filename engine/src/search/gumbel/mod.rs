@@ -367,13 +367,17 @@ impl GumbelTurn {
             .alive()
             .map(|place| self.candidates[place].visits)
             .min();
-        let next: Vec<usize> = self
-            .alive()
-            .filter(|&place| Some(self.candidates[place].visits) == fewest)
-            .collect();
         let budget = core.options.budget;
-        let visits_left = core.spent.visits_left(&budget).unwrap_or(u32::MAX);
-        for candidate in next.into_iter().take(visits_left as usize) {
+        let mut visits_left = core.spent.visits_left(&budget).unwrap_or(u32::MAX);
+        for candidate in 0..self.candidates.len() {
+            let one = &self.candidates[candidate];
+            if !one.is_alive || Some(one.visits) != fewest {
+                continue;
+            }
+            if visits_left == 0 {
+                break;
+            }
+            visits_left -= 1;
             let evaluations_left = core.spent.evaluations_left(&budget);
             if evaluations_left.is_some_and(|left| batch.len() as u32 >= left) {
                 break;
