@@ -6,6 +6,7 @@ mod uniform;
 pub use material::Material;
 pub use uniform::Uniform;
 
+use crate::notation::format_board;
 use crate::rules::{ActionSet, Side, StepState};
 
 /// A step state to evaluate, with what the rules say of it in this game.
@@ -151,7 +152,7 @@ impl Evaluations {
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluatorError {
     /// The evaluator returned a number that is no probability, or priors that don't sum to 1.
-    #[error("{evaluator}: {what} in {state:?}")]
+    #[error("{evaluator}: {what} in {}", place(state))]
     BadOutput {
         /// The evaluator's name.
         evaluator: String,
@@ -168,6 +169,18 @@ pub enum EvaluatorError {
         /// The device library's message.
         message: String,
     },
+}
+
+/// A step state in notation: the turn's start, and inside a turn the board as it stands.
+fn place(state: &StepState) -> String {
+    let start = state.start_position();
+    match state.steps_used() {
+        0 => start.to_string(),
+        used => format!(
+            "{start} after {used} steps: {}",
+            format_board(state.board())
+        ),
+    }
 }
 
 /// Judges step states, by batches.
