@@ -208,6 +208,18 @@ impl GumbelTurn {
         });
     }
 
+    /// Whether a turn that the beam brings is a candidate already, found among all turns: it is ranked by the beam then.
+    fn is_compared(&mut self, slot: SlotId, core: &Core) -> bool {
+        let (end, log_prior, rank) = self.beam.ranked(slot, core);
+        let known = self.candidates.iter_mut().find(|one| one.end == end);
+        if let Some(candidate) = known {
+            candidate.slot = Some(slot);
+            (candidate.log_prior, candidate.rank) = (log_prior, rank);
+            return true;
+        }
+        false
+    }
+
     /// Takes over what the beam has learnt of the candidates since.
     fn rank_again(&mut self, core: &Core) {
         for candidate in &mut self.candidates {
@@ -253,6 +265,10 @@ impl GumbelTurn {
             if wanted == 0 {
                 return false;
             }
+            if self.alive().next().is_none() && self.bring_back_given_up() {
+                self.replaced = lost;
+                continue;
+            }
             if self.alive().next().is_none() && !self.looked_at_all {
                 self.looked_at_all = true;
                 self.replaced = lost;
@@ -269,6 +285,9 @@ impl GumbelTurn {
                 None => self.replaced = lost,
                 Some(slot) if self.beam.is_whole(slot) => {
                     self.beam.take(slot, core);
+                    if self.is_compared(slot, core) {
+                        continue;
+                    }
                     self.add(slot, core);
                     self.replaced += 1;
                     self.weed(core);
@@ -283,6 +302,24 @@ impl GumbelTurn {
                 }
             }
         }
+    }
+
+    /// Compares those again that were given up for others which have turned out to be lost; says whether there are any.
+    fn bring_back_given_up(&mut self) -> bool {
+        for candidate in &mut self.candidates {
+            candidate.is_alive = !candidate.is_lost;
+        }
+        let count = self.alive().count();
+        self.compare_again();
+        count > 0
+    }
+
+    /// Halvings begin anew with those that are alive now.
+    fn compare_again(&mut self) {
+        self.rounds = self.halvings
+            + (self.alive().count().max(1) as u32)
+                .next_power_of_two()
+                .trailing_zeros();
     }
 
     /// Makes candidates of the likeliest turns that are not known to be lost.
@@ -312,10 +349,7 @@ impl GumbelTurn {
                 actions: Some(actions),
             });
         }
-        self.rounds = self.halvings
-            + (self.alive().count().max(1) as u32)
-                .next_power_of_two()
-                .trailing_zeros();
+        self.compare_again();
     }
 
     /// Gives up the worse half as often as the budget used says: after each of as many equal parts of it as there are halvings.

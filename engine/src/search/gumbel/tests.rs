@@ -1,5 +1,6 @@
 //! Tests of the sampling, the halving and the targets.
 
+mod comparison;
 mod sampling;
 mod targets;
 
@@ -42,7 +43,7 @@ fn decided(
     search
 }
 
-/// The orders of the steps from a state on, each with its end; `visit` is given what `fold` makes of the actions.
+/// The orders of the steps from a state on, each with its end: the turn's, or where it does not go on.
 fn each_order(
     state: &StepState,
     history: &History,

@@ -1,0 +1,65 @@
+//! What is compared, and what is chosen of it.
+
+use super::super::super::Budget;
+use super::super::super::trial::{Hashed, few_turns, random_game};
+use super::{decided, of, options};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rustc_hash::FxHashSet;
+
+/// Turns that stand in for lost ones are others: no turn is compared with itself, and none is counted twice.
+#[test]
+fn every_candidate_is_another_turn() {
+    let mut rng = ChaCha8Rng::seed_from_u64(75);
+    let mut replaced = 0;
+    for index in 0..300 {
+        let position = few_turns(100, &mut rng);
+        let candidates = [2, 4, 8][index % 3];
+        let options = options(Budget::evaluations(400), candidates, candidates);
+        let search = decided(&position, Hashed::default(), options, &mut rng);
+        let (core, turn) = of(&search);
+        let ends: FxHashSet<_> = turn.candidates.iter().map(|one| one.end).collect();
+        assert_eq!(ends.len(), turn.candidates.len(), "in {position}");
+        let known: f64 = turn.candidates.iter().map(|one| one.log_prior.exp()).sum();
+        assert!(known < 1.001, "{known} in {position}");
+        replaced += u32::from(turn.candidates.iter().any(|one| one.slot.is_none()));
+        let lives = turn.candidates.iter().any(|one| !one.is_lost);
+        let chosen_loses = core.tree.worth(core.root).proof.loses(core.side());
+        assert!(!(lives && chosen_loses));
+    }
+    assert!(replaced > 10, "{replaced}");
+}
+
+/// Half of the candidates go each time, so that the last ones have the most visits; in whatever number they come.
+#[test]
+fn halving_leaves_the_most_visits_to_the_last() {
+    let mut rng = ChaCha8Rng::seed_from_u64(76);
+    let mut halved = 0;
+    for index in 0..24 {
+        let game = random_game(4 + index, &mut rng);
+        if game.outcome().is_some() {
+            continue;
+        }
+        for candidates in [1, 2, 3, 5, 6, 7, 12, 16] {
+            let options = options(Budget::evaluations(200), candidates, 16);
+            let search = decided(game.position(), Hashed::default(), options, &mut rng);
+            let (core, turn) = of(&search);
+            if core.is_proven() || turn.candidates.iter().any(|one| one.is_lost) {
+                continue;
+            }
+            let visits = |is_alive| {
+                let all = turn.candidates.iter();
+                let those = all.filter(move |one| one.is_alive == is_alive);
+                those.map(|one| one.visits)
+            };
+            let alive = visits(true).count();
+            assert!((1..=2).contains(&alive), "{alive} are left of {candidates}");
+            let (least, most) = (visits(true).min(), visits(false).max());
+            assert!(most.is_none() || most <= least, "{most:?}, {least:?}");
+            let spread = visits(true).max().unwrap() - visits(true).min().unwrap();
+            assert!(spread <= 1, "{spread}");
+            halved += u32::from(most < least);
+        }
+    }
+    assert!(halved > 50, "{halved}");
+}
