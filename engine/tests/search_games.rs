@@ -5,7 +5,7 @@ mod exact;
 
 use boards::from_game;
 use engine::rules::{Game, Position, Reason};
-use engine::search::{Decision, Mode, Uniform, search_turn};
+use engine::search::{Decision, Mode, Search, Uniform, run_search, search_turn};
 use exact::{MODES, Purpose, decide, options};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -33,8 +33,33 @@ fn play(mode: Mode, seed: u64) -> Game {
     game
 }
 
+/// The most bytes that the tree of a game at 16 evaluations a turn may take: what is kept from turn to turn does not pile up.
+const MOST_BYTES: usize = 100_000;
+
+/// The same with one search a game, which keeps what it found below the turns that were played.
+fn play_on(mode: Mode, seed: u64) -> Game {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let options = options(mode, Purpose::Learning, 16);
+    let mut game = Game::new();
+    let mut search = Search::new(game.position(), game.history(), options).unwrap();
+    while game.outcome().is_none() && game.turns().len() < MAX_TURNS {
+        let history = game.history().clone();
+        search.go_on(game.position(), &history, options).unwrap();
+        let decision = run_search(&mut search, &mut Uniform, &history, &mut rng).unwrap();
+        assert!((0.0..=1.0).contains(&decision.value), "{decision:?}");
+        assert!(search.bytes() <= MOST_BYTES, "{} bytes", search.bytes());
+        if let Err(error) = game.play(&decision.turn) {
+            panic!(
+                "{mode:?}, game {seed}: {error}: {} in\n{game}",
+                decision.turn
+            );
+        }
+    }
+    game
+}
+
 /// Plays so many games in each mode; all of them end, by more than one of the rules.
-fn play_all(games: u64) {
+fn play_all(play: fn(Mode, u64) -> Game, games: u64) {
     for mode in MODES {
         let games: Vec<Game> = (0..games)
             .into_par_iter()
@@ -58,13 +83,24 @@ fn play_all(games: u64) {
 
 #[test]
 fn whole_games_are_legal() {
-    play_all(40);
+    play_all(play, 40);
 }
 
 #[test]
 #[ignore = "seven seconds on two cores, minutes with a search that does more a visit: 10,000 games"]
 fn ten_thousand_whole_games_are_legal() {
-    play_all(10_000);
+    play_all(play, 10_000);
+}
+
+#[test]
+fn whole_games_with_a_kept_tree_are_legal() {
+    play_all(play_on, 40);
+}
+
+#[test]
+#[ignore = "minutes on two cores: 10,000 games"]
+fn ten_thousand_whole_games_with_a_kept_tree_are_legal() {
+    play_all(play_on, 10_000);
 }
 
 #[test]
