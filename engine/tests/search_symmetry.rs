@@ -6,7 +6,7 @@ mod exact;
 use boards::{from_game, near_goal, random_game};
 use engine::rules::{Action, History, Phase, Position, Side, Step, StepState};
 use engine::search::{
-    Decision, Evaluations, Evaluator, EvaluatorError, Mode, Query, StateTarget, Uniform,
+    Decision, Evaluations, Evaluator, EvaluatorError, Query, StateTarget, Uniform,
 };
 use exact::{MODES, Purpose, decide, history_of, options};
 use rand::SeedableRng;
