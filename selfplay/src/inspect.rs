@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The shards that a path stands for: itself, or all in the folder, or in the `shards` folder of a run.
-fn shards_at(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn shards_at(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?;
     if !metadata.is_dir() {
@@ -133,7 +133,7 @@ impl Inspected {
 }
 
 /// A game's fault with its place.
-fn in_frame(path: &Path, at: FrameLocation, error: ReplayError) -> ShardError {
+pub(crate) fn in_frame(path: &Path, at: FrameLocation, error: ReplayError) -> ShardError {
     ShardError {
         path: path.to_owned(),
         frame: Some(at.frame),
@@ -291,24 +291,38 @@ impl fmt::Display for Totals {
     }
 }
 
-/// Prints one game; whether all that was read on the way to it is well.
-fn print_game(shards: &[PathBuf], number: u64) -> anyhow::Result<bool> {
-    let mut good = true;
+/// A game that was looked for in shards.
+pub(crate) struct FoundGame {
+    /// Its shard, and where in it.
+    pub(crate) path: PathBuf,
+    pub(crate) at: FrameLocation,
+    header: Header,
+    pub(crate) record: GameRecord,
+    /// Whether everything before it could be read.
+    all_readable: bool,
+}
+
+/// Finds a game by its number among the readable ones of all shards; what can't be read on the way is complained of.
+pub(crate) fn find_game(shards: &[PathBuf], number: u64) -> anyhow::Result<FoundGame> {
+    let mut all_readable = true;
     let mut before = 0;
     for path in shards {
         let mut reader = ShardReader::open(path)?;
         while let Some(game) = reader.next() {
             match game {
                 Ok(record) if before == number => {
-                    let at = reader.last_location();
-                    let turns = replay(&record).map_err(|error| in_frame(path, at, error))?;
-                    print(&describe(path, at, reader.header(), &record, &turns)?)?;
-                    return Ok(good);
+                    return Ok(FoundGame {
+                        path: path.clone(),
+                        at: reader.last_location(),
+                        header: reader.header().clone(),
+                        record,
+                        all_readable,
+                    });
                 }
                 Ok(_) => before += 1,
                 Err(fault) => {
                     complain(format_args!("{fault}"));
-                    good = false;
+                    all_readable = false;
                 }
             }
         }
@@ -316,14 +330,23 @@ fn print_game(shards: &[PathBuf], number: u64) -> anyhow::Result<bool> {
     bail!("there is no game {number}: the shards hold {before} readable games, counted from 0")
 }
 
+/// Prints one game; whether all that was read on the way to it is well.
+fn print_game(shards: &[PathBuf], number: u64) -> anyhow::Result<bool> {
+    let found = find_game(shards, number)?;
+    let turns = replay(&found.record).map_err(|error| in_frame(&found.path, found.at, error))?;
+    print(&describe(&found, &turns)?)?;
+    Ok(found.all_readable)
+}
+
 /// A game as text: where it is from, then board and turn by turn, then how it ended.
-fn describe(
-    path: &Path,
-    at: FrameLocation,
-    header: &Header,
-    record: &GameRecord,
-    turns: &[ReplayedTurn],
-) -> anyhow::Result<String> {
+fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String> {
+    let FoundGame {
+        path,
+        at,
+        header,
+        record,
+        ..
+    } = found;
     let mut text = String::new();
     writeln!(
         text,
