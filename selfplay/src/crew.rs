@@ -98,8 +98,8 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// A flag that is set when the user asks the program to stop.
-fn listen_for_signals() -> Result<Arc<AtomicBool>> {
+/// A flag that is set when the user asks the program to stop, as [`run`] says.
+pub(crate) fn listen_for_signals() -> Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // The order matters: only the second signal finds the flag set.

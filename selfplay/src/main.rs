@@ -1,5 +1,6 @@
 //! The program `selfplay`: games of Arimaa for training, and everything that is done with them.
 
+mod analyze;
 mod batch;
 mod crew;
 mod generate;
@@ -25,6 +26,11 @@ enum Command {
     Generate(generate::GenerateArguments),
     /// Let two players play a match: pairs of games from the same setups with colours swapped
     Pit(pit::PitArguments),
+    /// Search for the turn of one position, and print what was found
+    ///
+    /// The best turns, the line that both sides are expected to play, and what the search took. Ctrl-C ends the search at any time and
+    /// prints what was found until then.
+    Analyze(analyze::AnalyzeArguments),
     /// Verify shards by replaying every game, and print totals or one game
     Inspect(inspect::InspectArguments),
 }
@@ -35,6 +41,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Pit(arguments) => pit::run(&arguments),
+        Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
     };
     result.unwrap_or_else(|error| {

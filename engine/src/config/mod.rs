@@ -98,7 +98,7 @@ pub struct SearchConfig {
 }
 
 /// How turns are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchMode {
     /// The mode that plays better at the budget.

@@ -1,0 +1,321 @@
+//! `selfplay analyze`: one search for the turn of one position, and what it found.
+
+mod subject;
+
+use crate::crew;
+use crate::output;
+use crate::player::{Player, PlayerName};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use engine::config::{Config, ConfigArguments, SearchMode};
+use engine::network::Device;
+use engine::progress::{in_words, say};
+use engine::rules::{Game, Side};
+use engine::search::{Budget, Evaluations, Evaluator, Search, SearchOptions, SearchReport};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use subject::SubjectArguments;
+
+/// What to search, how long, and what to print.
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArguments {
+    #[command(flatten)]
+    subject: SubjectArguments,
+    /// Who judges positions: a network's file, `material` (counts by hand) or `uniform` (knows nothing: finds what is proven within
+    /// few turns, and is no judge of anything else)
+    #[arg(long, value_name = "PLAYER", default_value = "material")]
+    network: PlayerName,
+    #[command(flatten)]
+    limits: LimitArguments,
+    /// How turns are found, in place of the configuration's `search.mode`
+    #[arg(long, value_name = "MODE")]
+    mode: Option<SearchMode>,
+    /// MiB that the search may take, in place of the configuration's `search.memory_mib`; once they are used, a search with other
+    /// limits goes on with what it holds
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    memory: Option<u32>,
+    /// How many turns to list; the chosen one always is
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    top: u32,
+    /// Print what was found as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// All that is random follows from it
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Where networks are evaluated: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    device: Device,
+    #[command(flatten)]
+    config: ConfigArguments,
+}
+
+/// When the search ends.
+#[derive(Debug, Args)]
+struct LimitArguments {
+    /// End after so many evaluations [default: 1000, if nothing else limits the search]
+    #[arg(long, value_name = "N", value_parser = count())]
+    evaluations: Option<u32>,
+    /// End after so many simulations
+    #[arg(long, value_name = "N", value_parser = count())]
+    visits: Option<u32>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time: Option<Duration>,
+    /// Search until Ctrl-C, or until the memory is used
+    #[arg(long, conflicts_with_all = ["evaluations", "visits", "time"])]
+    until_stopped: bool,
+}
+
+fn count() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=1_000_000_000)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 0.001..=1e9) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("seconds are a number from 0.001 to 1000000000".into()),
+    }
+}
+
+/// Evaluations where nobody limits the search.
+const USUAL_EVALUATIONS: u32 = 1_000;
+
+impl LimitArguments {
+    fn budget(&self, memory_mib: u32) -> Budget {
+        let is_limited = self.visits.is_some() || self.time.is_some() || self.until_stopped;
+        let usual = (!is_limited).then_some(USUAL_EVALUATIONS);
+        Budget {
+            evaluations: self.evaluations.or(usual),
+            visits: self.visits,
+            time: self.time,
+            memory_mib,
+            ..Budget::unlimited()
+        }
+    }
+
+    /// The bytes of the tree at which a search without limits ends: close to all that it may take. With a full tree it would ask for
+    /// no more evaluations, and so never see that it is to stop.
+    fn most_bytes(&self, config: &Config) -> Option<usize> {
+        let bytes = config.search.memory_mib as usize * (1 << 20);
+        self.until_stopped.then_some(bytes / 8 * 7)
+    }
+}
+
+/// Runs `selfplay analyze`.
+pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
+    let config = arguments.config()?;
+    if arguments.config.print_config {
+        output::print(&config.to_toml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (game, name) = arguments.subject.game()?;
+    let mut search = Search::new(game.position(), game.history(), arguments.options(&config))
+        .with_context(|| name)?;
+    let mut evaluator = Player::open(&arguments.network, arguments.device)?
+        .evaluator()?
+        .context("--network random: this player doesn't search")?;
+    let end = End {
+        asked: crew::listen_for_signals()?,
+        most_bytes: arguments.limits.most_bytes(&config),
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);
+    search_on(&mut search, evaluator.as_mut(), &game, &mut rng, &end)?;
+    let report = search.report(arguments.top as usize);
+    let text = if arguments.json {
+        serde_json::to_string(&report)?
+    } else {
+        report.to_string()
+    };
+    output::print(&(text + "\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl AnalyzeArguments {
+    /// The configuration with the options that stand for keys of it.
+    fn config(&self) -> Result<Config> {
+        for setting in &self.config.set {
+            let key = setting.split('=').next().unwrap_or_default().trim();
+            ensure!(
+                key != "search.evaluations",
+                "--set {setting}: this key is for self-play; use --evaluations"
+            );
+        }
+        let mut config = self.config.resolve(None)?;
+        config.search.mode = self.mode.unwrap_or(config.search.mode);
+        config.search.memory_mib = self.memory.unwrap_or(config.search.memory_mib);
+        Ok(config)
+    }
+
+    fn options(&self, config: &Config) -> SearchOptions {
+        let budget = self.limits.budget(config.search.memory_mib);
+        // Mode `auto` goes by the evaluations, or what limits them.
+        let evaluations = budget.evaluations.or(budget.visits).unwrap_or(u32::MAX);
+        SearchOptions {
+            budget,
+            ..SearchOptions::strongest(&config.search, evaluations)
+        }
+    }
+}
+
+/// What ends a search before its budget is used.
+struct End {
+    /// Set when the user asks for it.
+    asked: Arc<AtomicBool>,
+    most_bytes: Option<usize>,
+}
+
+impl End {
+    fn is_due(&self, search: &Search) -> bool {
+        let is_full = self.most_bytes.is_some_and(|most| search.bytes() >= most);
+        is_full || self.asked.load(Relaxed)
+    }
+}
+
+/// Searches until the budget is used or the end is due. On a terminal it says meanwhile what it thinks.
+fn search_on(
+    search: &mut Search,
+    evaluator: &mut dyn Evaluator,
+    game: &Game,
+    rng: &mut ChaCha8Rng,
+    end: &End,
+) -> Result<()> {
+    let mut answers = Evaluations::default();
+    let mut spoken = Spoken::new();
+    loop {
+        if end.is_due(search) {
+            search.stop();
+        }
+        let queries = search.leaves(game.history(), rng);
+        let count = queries.len();
+        if count == 0 {
+            return Ok(());
+        }
+        evaluator.evaluate(queries, &mut answers)?;
+        ensure!(
+            answers.len() == count,
+            "{}: {} answers came for {count} step states",
+            evaluator.name(),
+            answers.len()
+        );
+        for (index, answer) in (0..count).filter_map(|index| Some((index, answers.get(index)?))) {
+            search.answer(index, evaluator.name(), answer)?;
+        }
+        spoken.speak(search);
+    }
+}
+
+/// What is said while a search goes on, to a person at a terminal: after a second, and each time after twice as long.
+struct Spoken {
+    begun: Instant,
+    next: Option<Duration>,
+}
+
+impl Spoken {
+    fn new() -> Self {
+        let listens = std::io::stderr().is_terminal();
+        Self {
+            begun: Instant::now(),
+            next: listens.then_some(Duration::from_secs(1)),
+        }
+    }
+
+    fn speak(&mut self, search: &Search) {
+        let passed = self.begun.elapsed();
+        if let Some(next) = self.next.filter(|&next| passed >= next) {
+            say(&progress_line(passed, &search.report(1)));
+            self.next = Some(2 * next);
+        }
+    }
+}
+
+/// How long, how much, and what is thought so far.
+fn progress_line(passed: Duration, report: &SearchReport) -> String {
+    let mut line = format!("{}, {} evaluations", in_words(passed), report.evaluations);
+    if let Some(value) = report.gold_value {
+        line += &format!(": {} wins {:.1}%", Side::Gold, 100.0 * value);
+    }
+    if let Some(best) = report.turns.first() {
+        line += &format!(", {}", best.turn);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_finite_positive_times_are_taken() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for text in ["0", "-1", "nan", "inf", "1e300", "", "2s"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_usual_evaluations_hold_only_where_nothing_else_does() {
+        let nothing = || LimitArguments {
+            evaluations: None,
+            visits: None,
+            time: None,
+            until_stopped: false,
+        };
+        let evaluations = |limits: LimitArguments| limits.budget(1).evaluations;
+        assert_eq!(evaluations(nothing()), Some(USUAL_EVALUATIONS));
+        let both = LimitArguments {
+            evaluations: Some(7),
+            visits: Some(9),
+            ..nothing()
+        };
+        assert_eq!(evaluations(both), Some(7));
+        for other in [
+            LimitArguments {
+                visits: Some(9),
+                ..nothing()
+            },
+            LimitArguments {
+                time: Some(Duration::from_secs(1)),
+                ..nothing()
+            },
+            LimitArguments {
+                until_stopped: true,
+                ..nothing()
+            },
+        ] {
+            assert_eq!(evaluations(other), None);
+        }
+    }
+
+    #[test]
+    fn progress_says_the_time_the_work_and_the_best_turn() {
+        let position = "g [r                                  Er                          R]";
+        let game = Game::from_position(position.parse().unwrap());
+        let options = SearchOptions::strongest(&Config::default().search, 64);
+        let mut search = Search::new(game.position(), game.history(), options).unwrap();
+        search_on(
+            &mut search,
+            &mut engine::search::Material::default(),
+            &game,
+            &mut ChaCha8Rng::seed_from_u64(0),
+            &End {
+                asked: Arc::default(),
+                most_bytes: None,
+            },
+        )
+        .unwrap();
+        let report = search.report(1);
+        let line = progress_line(Duration::from_secs(90), &report);
+        let begin = format!("1m30s, {} evaluations: Gold wins ", report.evaluations);
+        assert!(line.starts_with(&begin), "{line}");
+        assert!(
+            line.ends_with(&format!("%, {}", report.turns[0].turn)),
+            "{line}"
+        );
+    }
+}

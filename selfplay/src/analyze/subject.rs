@@ -1,0 +1,93 @@
+//! Which position to analyze, and the game that led to it.
+
+use crate::inspect;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{ArgGroup, Args};
+use engine::files;
+use engine::notation::{TurnLabel, parse_record};
+use engine::rules::{Game, Position};
+use std::path::{Path, PathBuf};
+
+/// Where the position comes from.
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(group = ArgGroup::new("subject").required(true).args(["position", "record", "shard"]))]
+pub(super) struct SubjectArguments {
+    /// The position: side to move and the squares from a8 to h1, as in "g [r …]"
+    #[arg(long, value_name = "POSITION")]
+    position: Option<Position>,
+    /// A game's record, one turn a line behind its number and side, as the pit writes them. The positions that have stood in the game
+    /// count: none may stand a third time
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// A shard, a folder of shards or a run, with a game that counts as one of a record does
+    #[arg(long, value_name = "PATH", requires = "game")]
+    shard: Option<PathBuf>,
+    /// Which game of the shards, counted as `selfplay inspect --game` does: readable games in order from 0
+    #[arg(long, value_name = "K", conflicts_with_all = ["position", "record"])]
+    game: Option<u64>,
+    /// The turn to search, by its number and side as it stands in the record, like `12s`: the position before that turn was played
+    /// [default: the one after the last turn]
+    #[arg(long, value_name = "TURN", conflicts_with = "position")]
+    turn: Option<TurnLabel>,
+}
+
+/// The bytes of a record; those that are there have a few thousand.
+const LARGEST: u64 = 1 << 24;
+
+impl SubjectArguments {
+    /// The game up to the position, and what to call it in messages.
+    pub(super) fn game(&self) -> Result<(Game, String)> {
+        let (game, name) = match (&self.position, &self.record, &self.shard, self.game) {
+            (Some(position), ..) => {
+                return Ok((Game::from_position(*position), "--position".into()));
+            }
+            (_, Some(path), ..) => (read_record(path)?, path.display().to_string()),
+            (_, _, Some(path), Some(number)) => (
+                read_shard(path, number)?,
+                format!("game {number} of {}", path.display()),
+            ),
+            _ => bail!("neither --position nor --record nor --shard says what to analyze"),
+        };
+        let game = match self.turn {
+            Some(turn) => before(turn, &game).with_context(|| name.clone())?,
+            None => game,
+        };
+        let due = TurnLabel::due(&game);
+        Ok((game, format!("{name}, turn {due}")))
+    }
+}
+
+fn read_record(path: &Path) -> Result<Game> {
+    let bytes = files::read_whole(path, LARGEST)
+        .with_context(|| format!("can't read the record {}", path.display()))?;
+    String::from_utf8(bytes)
+        .map_err(|_| anyhow!("this is no record: it is no text"))
+        .and_then(|text| Ok(parse_record(&text)?))
+        .with_context(|| path.display().to_string())
+}
+
+fn read_shard(path: &Path, number: u64) -> Result<Game> {
+    let found = inspect::find_game(&inspect::shards_at(path)?, number)?;
+    found
+        .record
+        .to_game()
+        .map_err(|error| inspect::in_frame(&found.path, found.at, error).into())
+}
+
+/// The game as it stood when a turn was due.
+fn before(turn: TurnLabel, record: &Game) -> Result<Game> {
+    let mut game = Game::from_position(*record.start());
+    let first = TurnLabel::due(&game);
+    let mut played = record.turns().iter();
+    while TurnLabel::due(&game) != turn {
+        let Some(next) = played.next() else {
+            let last = TurnLabel::due(&game);
+            bail!(
+                "there is no turn {turn}: turn {first} is the first, and at the end {last} is due"
+            );
+        };
+        game.play_unchecked(next.clone());
+    }
+    Ok(game)
+}
