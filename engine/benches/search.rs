@@ -1,63 +1,135 @@
 //! How fast the search is, on one core: `cargo bench -p engine --no-default-features --bench search`.
 //!
-//! Each bench asserts what it counts.
+//! Each bench asserts what it counts. One search object serves all positions, as it does in a game. Before the benches stand the
+//! bytes that a tree takes a visit, and the share of visits that needed no evaluation.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use engine::config::SearchConfig;
 use engine::perft::PositionLine;
 use engine::rules::{History, Position};
-use engine::search::{SearchOptions, Uniform, search_turn};
+use engine::search::{Decision, Evaluator};
+use engine::search::{Material, Mode, Search, SearchOptions, Uniform, run_search};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
 const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
 
-/// How many of the oracle's positions are used.
-const COUNT: usize = 20;
-
 /// The first positions of the oracle that have a turn.
-fn positions() -> Vec<Position> {
+fn positions(count: usize) -> Vec<Position> {
     let lines = POSITIONS.lines().map(|line| {
         let line: PositionLine = serde_json::from_str(line).unwrap();
         line.position().unwrap()
     });
     lines
         .filter(|position| position.outcome(&History::default()).is_none())
-        .take(COUNT)
+        .take(count)
         .collect()
 }
 
+fn options(mode: Mode, visits: u32) -> SearchOptions {
+    SearchOptions {
+        mode,
+        ..SearchOptions::strongest(&SearchConfig::default(), visits)
+    }
+}
+
+/// One turn by a search that keeps its memory.
+fn decide(
+    search: &mut Option<Search>,
+    evaluator: &mut dyn Evaluator,
+    position: &Position,
+    options: SearchOptions,
+) -> Decision {
+    let mut history = History::default();
+    history.push(position);
+    let search = match search {
+        Some(search) => {
+            search.restart(position, &history, options).unwrap();
+            search
+        }
+        None => search.insert(Search::new(position, &history, options).unwrap()),
+    };
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    run_search(search, evaluator, &history, &mut random).unwrap()
+}
+
 fn visits(criterion: &mut Criterion) {
-    let positions = positions();
     let mut group = criterion.benchmark_group("search");
+    group.sample_size(10);
+    // The same positions throughout, so that the costs of a visit compare.
+    let positions = positions(10);
     for visits in [32, 400, 10_000, 100_000] {
-        let options = SearchOptions::strongest(&SearchConfig::default(), visits);
-        let all = || {
+        let mut search = None;
+        let mut all = || -> u64 {
             positions
                 .iter()
-                .map(|position| search(position, options))
-                .sum::<u64>()
+                .map(|position| {
+                    let options = options(Mode::Puct, visits);
+                    let decision = decide(&mut search, &mut Uniform, position, options);
+                    u64::from(decision.visits)
+                })
+                .sum()
         };
-        // A goal in sight or an early end saves visits: what is counted is what was done.
+        // A goal in sight saves visits: what is counted is what was done.
         let total = all();
-        group
-            .throughput(Throughput::Elements(total))
-            .sample_size(10);
-        group.bench_function(format!("uniform, {visits} visits a turn"), |bencher| {
+        group.throughput(Throughput::Elements(total));
+        group.bench_function(format!("puct, uniform, {visits} visits"), |bencher| {
             bencher.iter(|| assert_eq!(all(), total));
         });
     }
     group.finish();
 }
 
-/// One turn with an evaluator that knows nothing; returns the visits that it took.
-fn search(position: &Position, options: SearchOptions) -> u64 {
-    let mut history = History::default();
-    history.push(position);
-    let mut random = ChaCha8Rng::seed_from_u64(1);
-    let decision = search_turn(&mut Uniform, position, &history, options, &mut random);
-    decision.unwrap().visits.into()
+fn evaluations(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("search by evaluations");
+    group.sample_size(10);
+    let positions = positions(10);
+    let mut evaluator = Material::default();
+    for (name, mode) in [("puct", Mode::Puct), ("gumbel", Mode::Gumbel)] {
+        for evaluations in [64, 1_024] {
+            let mut search = None;
+            let mut all = || -> u64 {
+                positions
+                    .iter()
+                    .map(|position| {
+                        let options = options(mode, evaluations);
+                        let decision = decide(&mut search, &mut evaluator, position, options);
+                        u64::from(decision.evaluations)
+                    })
+                    .sum()
+            };
+            let total = all();
+            group.throughput(Throughput::Elements(total));
+            group.bench_function(
+                format!("{name}, material, {evaluations} evaluations"),
+                |bencher| {
+                    bencher.iter(|| assert_eq!(all(), total));
+                },
+            );
+        }
+    }
+    group.finish();
 }
 
-criterion_group!(benches, visits);
+/// Prints what trees take.
+fn bytes(_: &mut Criterion) {
+    for visits in [400, 10_000, 100_000] {
+        let (mut bytes, mut total, mut evaluations) = (0, 0, 0);
+        for position in positions(10) {
+            let mut search = None;
+            let options = options(Mode::Puct, visits);
+            let decision = decide(&mut search, &mut Uniform, &position, options);
+            bytes += search.map_or(0, |search| search.bytes());
+            total += decision.visits as usize;
+            evaluations += decision.evaluations as usize;
+        }
+        println!(
+            "{visits} visits: {} bytes a visit, {:.1}% of visits without an evaluation",
+            bytes / total,
+            100.0 - 100.0 * evaluations as f64 / total as f64
+        );
+    }
+}
+
+criterion_group!(benches, bytes, visits, evaluations);
 criterion_main!(benches);

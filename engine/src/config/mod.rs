@@ -140,7 +140,7 @@ impl Default for SearchConfig {
             gumbel_candidates: AutoOr::Auto,
             gumbel_beam_width: AutoOr::Auto,
             gumbel_visit_constant: 50.0,
-            gumbel_value_scale: 1.0,
+            gumbel_value_scale: 10.0,
             gumbel_noise: 1.0,
         }
     }

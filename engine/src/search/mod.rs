@@ -1,24 +1,28 @@
 //! Search for whole turns, generic over the [`Evaluator`] that judges step states.
 //!
 //! A search decides one whole turn. Its graph's nodes are step states, its edges legal steps; what different step orders reach
-//! is one node. [`Search`] never calls an evaluator: it hands out the step state that it wants to know about and takes the
-//! answer, so that a caller can evaluate the leaves of many games in one batch. [`search_turn`] is the simple caller for a
-//! single game.
+//! is one node. [`Search`] never calls an evaluator: it hands out the step states that it wants to know about and takes the
+//! answers in any order, so that a caller can evaluate the leaves of many games in one batch. [`search_turn`] is the simple
+//! caller for a single game.
 //!
-//! - **Selection** is PUCT over steps; values are recomputed from children on the way back, so that a state that several step
-//!   orders reach counts once.
-//! - **The budget** is spent in four parts (in a setup, eight). After each part the next step is drawn from the visits, unless
-//!   complete turns hold enough of them already, and the search goes on below it with its tree: few visits would otherwise never
-//!   see the end of a turn. At the end the turn is drawn from the flow of visits over distinct turns.
-//! - **Goals** within the turn ([`goal_in`](crate::rules::goal_in)) are proven wins: they need no evaluation, and the turn is
-//!   ended by them.
+//! - **Mode `puct`** goes down step by step. The budget is spent in four parts (in a setup, eight). After each part the next step is
+//!   drawn from the visits, unless complete turns hold enough of them already, and the search goes on below it with its tree: few
+//!   visits would otherwise never see the end of a turn. At the end the turn is drawn from the flow of visits over distinct turns;
+//!   where nothing is left to chance it is the one of the best lower confidence bound.
+//! - **Mode `gumbel`** samples whole turns from the policy with a stochastic beam and compares them by sequential halving, with PUCT
+//!   below them.
+//! - **Values** are recomputed from children on the way back, so that a state that several step orders reach counts once.
+//! - **Proofs.** At the start of every turn goals and eliminations within it are looked for
+//!   ([`goal_in`](crate::rules::goal_in), [`elimination_in`](crate::rules::elimination_in)); they need no evaluation, and wins and
+//!   losses travel up. A position that is won or lost for certain is decided at once. A turn that lets the enemy win at once is
+//!   chosen only if every legal turn does: before it is, the others are enumerated.
 //! - **Targets** for training say at each state of the turn what the search found better than the priors did: the improved policy
-//!   of completed values, or the shares of the visits; and where a win is proven, the step towards it.
+//!   of completed values, or the shares of the visits; and where a win is proven, the steps to it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
+//! - **From turn to turn** the tree below the turn that was played is kept ([`Search::go_on`]).
 //!
-//! [`Search::report`] says at any time what a search has found so far, for people and as JSON.
-//!
-//! Values are win probabilities from Gold's view everywhere.
+//! Values that go in and out are win probabilities from Gold's view. Which mode plays better at which budget, and what else was
+//! measured, stands in `README.md` beside this file.
 
 mod batch;
 mod budget;

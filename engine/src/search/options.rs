@@ -83,12 +83,14 @@ pub struct Gumbel {
     /// The most candidates; by the budget where there is no number: its square root. Never more than half the budget can sample.
     /// In a setup half of them.
     pub candidates: Option<u32>,
-    /// The beam's width, at least the number of candidates; equal to it where there is no number.
+    /// The beam's width, at least the number of candidates; where there is no number, as wide as half the budget allows.
     pub beam_width: Option<u32>,
     /// Visits that are added to those of the most visited candidate in σ.
     pub visit_constant: f32,
     /// What σ is scaled with: `σ(q) = (visit_constant + most visits) · value_scale · q`.
     pub value_scale: f32,
+    /// σ of the policy targets: `σ(q) = target_value_scale · q`.
+    pub target_value_scale: f32,
     /// The scale of the Gumbel noise: 1 samples turns from the policy, 0 takes the likeliest ones.
     pub noise: f32,
 }
@@ -129,6 +131,7 @@ impl SearchOptions {
                 beam_width: config.gumbel_beam_width.number(),
                 visit_constant: config.gumbel_visit_constant,
                 value_scale: config.gumbel_value_scale,
+                target_value_scale: config.target_value_scale,
                 noise: 0.0,
             },
             min_turn_visits: config.min_turn_visits,
@@ -167,9 +170,16 @@ impl SearchOptions {
     }
 }
 
+/// From so many evaluations on, sampling and comparing whole turns plays better than going down step by step.
+const GUMBEL_PAYS: u32 = 256;
+
 impl Mode {
-    /// The mode that plays better at a budget; the measurements stand in `engine/src/search/README.md`.
-    pub fn best_for(_evaluations: u32) -> Self {
-        Self::Puct
+    /// The mode that plays better with so many evaluations a turn; the measurements stand in `engine/src/search/README.md`.
+    pub fn best_for(evaluations: u32) -> Self {
+        if evaluations < GUMBEL_PAYS {
+            Self::Puct
+        } else {
+            Self::Gumbel
+        }
     }
 }

@@ -81,7 +81,7 @@ impl Sizes {
         let most = halved(wanted.candidates.unwrap_or(budget.isqrt()));
         let candidates = most.min(half / (steps + 1)).max(1);
         let widest = (half.saturating_sub(candidates) / steps).max(1);
-        let beam_width = wanted.beam_width.map_or(candidates, halved);
+        let beam_width = wanted.beam_width.map_or(widest, halved);
         Some(Self {
             candidates,
             beam_width: beam_width.min(widest).max(candidates),

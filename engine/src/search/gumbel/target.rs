@@ -13,6 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) struct Improved {
     /// σ's factor.
     scale: f64,
+    /// Its factor in the policy targets.
+    target_scale: f64,
     /// The value of what was not looked at, for the mover: the root's own, mixed with the candidates' by their priors (Danihelka,
     /// Guez, Schrittwieser and Silver 2022, equation 33).
     mixed_value: f64,
@@ -39,6 +41,7 @@ impl Improved {
         Self {
             scale: f64::from(options.value_scale)
                 * (f64::from(options.visit_constant) + f64::from(most)),
+            target_scale: options.target_value_scale.into(),
             mixed_value: (f64::from(own) + visits * mean) / (1.0 + visits),
         }
     }
@@ -46,6 +49,11 @@ impl Improved {
     /// `σ(q)`: what a value weighs in the exponent.
     pub(super) fn sigma(&self, value: f64) -> f64 {
         self.scale * value
+    }
+
+    /// What a value weighs in the exponent of a policy target.
+    fn target_sigma(&self, value: f64) -> f64 {
+        self.target_scale * value
     }
 
     /// A candidate's value for the mover.
@@ -107,7 +115,8 @@ impl Improved {
 }
 
 /// `ln B` of the states of a turn. At a candidate's end `B = exp σ(q)`; at all that was not looked at `exp σ(v)`, with the mixed
-/// value; at a state whose steps were followed the mean of what follows, by the priors. The step target is then
+/// value; σ is flatter here than where turns are chosen, for a policy that learns from every position should not learn the noise of
+/// a few visits; at a state whose steps were followed the mean of what follows, by the priors. The step target is then
 /// `p(a|s) · B(s·a) / B(s)`: it sums to 1 at every prefix, gives back the prior where all values are equal, and shares a merged turn's
 /// weight out over its orders by their priors. What is proven lost weighs nothing unless all is; where something is proven won,
 /// nothing else weighs anything.
@@ -186,7 +195,7 @@ impl Recursion<'_> {
         if self.is_won {
             f64::NEG_INFINITY
         } else {
-            self.improved.sigma(self.improved.mixed_value)
+            self.improved.target_sigma(self.improved.mixed_value)
         }
     }
 
@@ -206,7 +215,7 @@ impl Recursion<'_> {
                 f64::NEG_INFINITY
             } else {
                 let value = self.improved.value_of(core, &self.candidates[place]);
-                self.improved.sigma(value)
+                self.improved.target_sigma(value)
             }
         } else if self.beam.has_expanded(node) {
             self.exponents(node)
