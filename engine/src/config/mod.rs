@@ -89,6 +89,8 @@ pub struct SearchConfig {
     pub gumbel_candidates: AutoOr,
     /// Mode `gumbel`: the width of the beam that samples them.
     pub gumbel_beam_width: AutoOr,
+    /// Mode `gumbel`: what a prefix's value weighs in the beam beside its probability.
+    pub gumbel_beam_value_scale: f32,
     /// Mode `gumbel`: what is added to the most visited candidate's visits in σ.
     pub gumbel_visit_constant: f32,
     /// Mode `gumbel`: what σ is scaled with.
@@ -127,7 +129,7 @@ impl Default for SearchConfig {
             reuse_tree: true,
             memory_mib: 1_024,
             lost_turn_checks: 20_000,
-            exploration: 1.5,
+            exploration: 0.5,
             exploration_base: 19_652.0,
             first_play_reduction: 0.2,
             turns_left_weight: 0.0,
@@ -139,6 +141,7 @@ impl Default for SearchConfig {
             target_value_scale: 10.0,
             gumbel_candidates: AutoOr::Auto,
             gumbel_beam_width: AutoOr::Auto,
+            gumbel_beam_value_scale: 40.0,
             gumbel_visit_constant: 50.0,
             gumbel_value_scale: 10.0,
             gumbel_noise: 1.0,
@@ -317,6 +320,11 @@ impl Config {
         ] {
             check(key, number.number().unwrap_or(1), 1..=4_096)?;
         }
+        check(
+            "search.gumbel_beam_value_scale",
+            search.gumbel_beam_value_scale,
+            0.0..=1e6,
+        )?;
         check(
             "search.gumbel_visit_constant",
             search.gumbel_visit_constant,

@@ -91,6 +91,9 @@ pub struct Gumbel {
     pub value_scale: f32,
     /// σ of the policy targets: `σ(q) = target_value_scale · q`.
     pub target_value_scale: f32,
+    /// What the value of a prefix weighs, for what follows it, beside the perturbed logarithm of the probability. 0 samples turns
+    /// from the policy exactly.
+    pub beam_value_scale: f32,
     /// The scale of the Gumbel noise: 1 samples turns from the policy, 0 takes the likeliest ones.
     pub noise: f32,
 }
@@ -132,6 +135,7 @@ impl SearchOptions {
                 visit_constant: config.gumbel_visit_constant,
                 value_scale: config.gumbel_value_scale,
                 target_value_scale: config.target_value_scale,
+                beam_value_scale: config.gumbel_beam_value_scale,
                 noise: 0.0,
             },
             min_turn_visits: config.min_turn_visits,

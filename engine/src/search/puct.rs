@@ -80,6 +80,7 @@ impl Descent {
                 avoided.push(frame.edge);
                 continue;
             };
+            // With the memory used up the tree has what it has: the way ends before what it doesn't hold.
             let Some(child) = tree.follow(node, edge) else {
                 return Arrived::Known;
             };

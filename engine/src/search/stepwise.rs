@@ -74,7 +74,7 @@ impl StepwiseTurn {
                 continue;
             }
             let parts = parts_of(core);
-            let share = core.spent.share(&core.options.budget);
+            let share = core.share();
             while share * f64::from(parts) >= f64::from(self.part + 1) {
                 self.part += 1;
                 if self.part < parts && self.goes_on_below(core) {

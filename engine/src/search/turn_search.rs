@@ -13,6 +13,8 @@ use super::tree::{
 use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Mode, Query, SearchOptions};
 use crate::rules::{Action, History, Position, Side, StepState};
 use rand::Rng;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Why a search can't be run.
@@ -51,6 +53,8 @@ pub(super) struct Core {
     pub(super) deepest: u32,
     /// How many positions the game so far forbids: the edges in the tree leave them out.
     forbidden: usize,
+    /// Set from outside to end the search.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// How turns are found, in the course of finding one.
@@ -93,6 +97,7 @@ impl Search {
                 turns_deep: 0,
                 deepest: 0,
                 forbidden: 0,
+                stop: None,
             },
             batch: Batch::default(),
             strategy: Strategy::Stepwise(Box::default()),
@@ -224,6 +229,12 @@ impl Search {
         self.core.spent.is_stopped = true;
     }
 
+    /// Gives the search a flag that ends it when it is set, from another thread too: this turn's search and those after it. It is
+    /// looked at before every simulation, also while none of them needs an evaluation.
+    pub fn stop_with(&mut self, flag: Arc<AtomicBool>) {
+        self.core.stop = Some(flag);
+    }
+
     /// The decided turn, once [`leaves`](Self::leaves) has said so.
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
@@ -274,6 +285,16 @@ fn check(
 }
 
 impl Core {
+    /// How much of the budget is used, 0 to 1.
+    pub(super) fn share(&mut self) -> f64 {
+        if let Some(flag) = &self.stop
+            && flag.load(Ordering::Relaxed)
+        {
+            self.spent.is_stopped = true;
+        }
+        self.spent.share(&self.options.budget)
+    }
+
     /// Gives the leaves of a complete batch their evaluations.
     fn apply(&mut self, batch: &mut Batch) {
         for (leaf, query, evaluation) in batch.answered() {

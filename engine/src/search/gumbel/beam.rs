@@ -10,7 +10,7 @@ use super::super::batch::Batch;
 use super::super::flow::Flow;
 use super::super::puct::ends_turn;
 use super::super::root_priors::temper;
-use super::super::tree::{NodeId, NodeKind, Tree, state_after};
+use super::super::tree::{NodeId, NodeKind, Tree, state_after, win_probability};
 use super::super::turn_search::Core;
 use crate::rules::History;
 use rand::{Rng, RngExt};
@@ -31,6 +31,8 @@ struct Slot {
     log_tempered: f64,
     /// The perturbed logarithm, by the tempered policy.
     perturbed: f64,
+    /// What the best state before it is worth to the mover, times the options' scale.
+    promise: f64,
     is_whole: bool,
     status: Status,
     /// The first of the edges that lead to it, as a place in the beam's list.
@@ -89,6 +91,7 @@ impl Beam {
                 log_prior: 0.0,
                 log_tempered: 0.0,
                 perturbed: 0.0,
+                promise: 0.0,
                 is_whole: false,
                 status: Status::Kept,
                 origin: None,
@@ -135,6 +138,8 @@ impl Beam {
     /// Adds what follows a prefix, merged with what is there.
     fn follow_all<R: Rng>(&mut self, core: &Core, slot: usize, node: NodeId, rng: &mut R) {
         let parent = self.slots[slot];
+        let own_value = win_probability(core.side(), core.tree.node(node).own_value);
+        let promise = f64::from(core.options.gumbel.beam_value_scale * own_value);
         let noise = core.options.gumbel.noise;
         let state = core.tree.state(node);
         let edges = core.tree.edges(node);
@@ -166,6 +171,7 @@ impl Beam {
                 log_prior,
                 log_tempered: log_tempered[edge],
                 perturbed: perturbed.get(edge).copied().unwrap_or(log_prior),
+                promise,
                 is_whole: ends_turn(&core.tree, node, edge),
                 status: Status::Pruned,
                 origin: Some(origin),
@@ -202,11 +208,8 @@ impl Beam {
                     && (slot.is_whole || Some(slot.depth(&core.tree, &self.origins)) == deepest)
             })
             .collect();
-        contenders.sort_by(|&one, &other| {
-            self.slots[other]
-                .perturbed
-                .total_cmp(&self.slots[one].perturbed)
-        });
+        contenders
+            .sort_by(|&one, &other| self.slots[other].rank().total_cmp(&self.slots[one].rank()));
         for (rank, &place) in contenders.iter().enumerate() {
             if rank < width {
                 self.keep(core, place, Status::Kept);
@@ -237,11 +240,7 @@ impl Beam {
         let mut whole: Vec<usize> = (0..self.slots.len())
             .filter(|&place| self.slots[place].status == Status::Kept)
             .collect();
-        whole.sort_by(|&one, &other| {
-            self.slots[other]
-                .perturbed
-                .total_cmp(&self.slots[one].perturbed)
-        });
+        whole.sort_by(|&one, &other| self.slots[other].rank().total_cmp(&self.slots[one].rank()));
         for (rank, &place) in whole.iter().enumerate() {
             self.slots[place].status = if rank < count {
                 Status::Taken
@@ -262,7 +261,7 @@ impl Beam {
             (0..self.slots.len()).filter(|&slot| self.slots[slot].status == Status::Pruned);
         pruned
             .reduce(|best, slot| {
-                if self.slots[slot].perturbed > self.slots[best].perturbed {
+                if self.slots[slot].rank() > self.slots[best].rank() {
                     slot
                 } else {
                     best
@@ -306,7 +305,7 @@ impl Beam {
         let unfinished = known.filter(|slot| slot.status != Status::Expanded);
         unfinished
             .reduce(|best, slot| {
-                if slot.perturbed > best.perturbed {
+                if slot.rank() > best.rank() {
                     slot
                 } else {
                     best
@@ -338,6 +337,11 @@ impl Beam {
 }
 
 impl Slot {
+    /// What the beam keeps the best of.
+    fn rank(&self) -> f64 {
+        self.perturbed + self.promise
+    }
+
     /// Whether it is to be replaced by what follows it.
     fn is_open(&self) -> bool {
         self.status == Status::Kept && !self.is_whole
@@ -359,6 +363,7 @@ impl Slot {
         } else {
             self.log_prior
         };
+        self.promise = self.promise.max(other.promise);
         self.origin = other.origin;
     }
 }

@@ -159,7 +159,7 @@ impl GumbelTurn {
     ) -> Option<Choice> {
         if self.sampled.is_none() {
             while !self.beam.is_done() {
-                if core.spent.share(&core.options.budget) >= 1.0 {
+                if core.share() >= 1.0 {
                     return Some(self.finish(core, history, rng));
                 }
                 if self.beam.ask(core, batch, history) {
@@ -170,7 +170,7 @@ impl GumbelTurn {
             for slot in self.beam.take_best(self.sizes.candidates as usize) {
                 self.add(slot, core);
             }
-            self.sampled = Some(core.spent.share(&core.options.budget));
+            self.sampled = Some(core.share());
             self.rounds = (self.candidates.len().max(1) as u32)
                 .next_power_of_two()
                 .trailing_zeros();
@@ -278,7 +278,7 @@ impl GumbelTurn {
             let left = core.spent.evaluations_left(&core.options.budget);
             let reserved = self.alive().count() as u32;
             let affordable = left.is_none_or(|left| left > reserved);
-            if !affordable || core.spent.share(&core.options.budget) >= 1.0 {
+            if !affordable || core.share() >= 1.0 {
                 return false;
             }
             match self.beam.best_pruned(core) {
@@ -353,9 +353,9 @@ impl GumbelTurn {
     }
 
     /// Gives up the worse half as often as the budget used says: after each of as many equal parts of it as there are halvings.
-    fn halve(&mut self, core: &Core) {
+    fn halve(&mut self, core: &mut Core) {
         let sampled = self.sampled.unwrap_or(0.0);
-        let share = core.spent.share(&core.options.budget);
+        let share = core.share();
         let used = (share - sampled) / (1.0 - sampled).max(1e-9);
         // The last halving is the choice itself.
         while self.halvings + 1 < self.rounds
@@ -371,12 +371,12 @@ impl GumbelTurn {
         }
     }
 
-    fn is_over(&self, core: &Core) -> bool {
-        let budget = &core.options.budget;
+    fn is_over(&self, core: &mut Core) -> bool {
+        let budget = &core.options.budget.clone();
         let alive = self.alive().count();
         alive == 0
             || alive == 1 && budget.stops_when_decided
-            || core.spent.share(budget) >= 1.0
+            || core.share() >= 1.0
             || core.spent.evaluations_left(budget) == Some(0)
     }
 

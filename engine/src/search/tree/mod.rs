@@ -199,6 +199,7 @@ impl Tree {
         if !self.has_room() {
             return None;
         }
+        self.grow();
         let state = self.state(id);
         let after = state_after(&state, self.edges(id)[edge].action(state.side()));
         let known = if self.merges { self.find(&after) } else { None };
@@ -447,12 +448,6 @@ impl Tree {
         NODES.make(&mut self.worths);
         EDGES.make(&mut self.edges);
         LINKS.make(self.links.storage_mut());
-    }
-
-    /// All nodes.
-    #[cfg(test)]
-    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (0..self.nodes.len() as u32).map(NodeId)
     }
 }
 
