@@ -60,9 +60,13 @@ fn skirmish() -> Position {
 }
 
 fn options(mode: Mode, evaluations: u32) -> SearchOptions {
+    let config = SearchConfig {
+        exploration: 1.5,
+        ..SearchConfig::default()
+    };
     SearchOptions {
         mode,
-        ..SearchOptions::strongest(&SearchConfig::default(), evaluations)
+        ..SearchOptions::strongest(&config, evaluations)
     }
 }
 

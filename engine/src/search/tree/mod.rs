@@ -449,6 +449,12 @@ impl Tree {
         EDGES.make(&mut self.edges);
         LINKS.make(self.links.storage_mut());
     }
+
+    /// All nodes.
+    #[cfg(test)]
+    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
+    }
 }
 
 /// How an array grows: by a quarter, which takes less memory than doubling.

@@ -68,6 +68,8 @@ fn sample(
     let history = history_of(start);
     let mut options = options(Budget::unlimited(), 3, 1_000);
     options.gumbel.noise = noise;
+    // Values would draw the beam away from the policy.
+    options.gumbel.beam_value_scale = 0.0;
     search.restart(start, &history, options).unwrap();
     while of(search).1.sampled.is_none() {
         assert!(answer(search, Hashed::default(), &history, rng));

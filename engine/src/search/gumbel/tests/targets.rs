@@ -18,6 +18,8 @@ struct Order {
     prior: f64,
     /// The candidate that it leads to.
     candidate: Option<usize>,
+    /// Whether the tree knows that it loses.
+    is_lost: bool,
 }
 
 /// The improved policy by its definition: all orders of all turns, each with its prior and the value of its end.
@@ -42,6 +44,10 @@ impl WrittenOut {
         let orders: Vec<Order> = found
             .into_iter()
             .map(|(actions, end)| Order {
+                is_lost: core
+                    .tree
+                    .find(&end)
+                    .is_some_and(|end| core.tree.worth(end).proof.loses(core.side())),
                 prior: prior_of(core, &actions),
                 candidate: core
                     .tree
@@ -66,13 +72,11 @@ impl WrittenOut {
         }
         let own = own_value(core);
         let mean = if mass > 0.0 { sum / mass } else { 0.0 };
-        let most = turn.candidates.iter().map(|one| one.visits).max();
         let gumbel = &core.options.gumbel;
         Self {
             orders,
             mixed_value: (own + visits * mean) / (1.0 + visits),
-            scale: f64::from(gumbel.value_scale)
-                * (f64::from(gumbel.visit_constant) + f64::from(most.unwrap_or(0))),
+            scale: gumbel.target_value_scale.into(),
         }
     }
 
@@ -89,11 +93,7 @@ impl WrittenOut {
 
     /// What an order weighs: its prior times `exp σ(q)`; nothing where it is lost.
     fn weight(&self, core: &Core, candidates: &[Candidate], order: &Order) -> f64 {
-        let is_lost = order.candidate.is_some_and(|place| {
-            let proof = core.tree.worth(candidates[place].end).proof;
-            proof.loses(core.side())
-        });
-        if is_lost {
+        if order.is_lost {
             return 0.0;
         }
         let value = self.value(core, candidates, order);
@@ -196,6 +196,7 @@ fn searches(
         let (candidates, beam_width) = [(100, 300), (4, 300), (3, 5), (8, 8)][index % 4];
         let budget = Budget::evaluations([300, 900][index / 4 % 2]);
         let mut options = options(budget, candidates, beam_width);
+        options.gumbel.target_value_scale = [1.0, 5.0, 50.0][index % 3];
         options.gumbel.value_scale = [0.02, 0.1, 1.0][index % 3];
         options.gumbel.noise = [0.0, 1.0][index % 2];
         let search = decided(&position, evaluator, options, rng);
@@ -252,11 +253,16 @@ fn the_improved_policy_is_not_expected_to_be_worse() {
     for (start, search) in searches(48, Hashed::default(), is_open, &mut rng) {
         let (core, turn) = of(&search);
         let written = WrittenOut::new(core, turn);
+        // The value is that of what is chosen, by the sharper of the two scales.
+        let most = turn.candidates.iter().map(|one| one.visits).max();
+        let gumbel = &core.options.gumbel;
+        let choosing = f64::from(gumbel.value_scale)
+            * f64::from(gumbel.visit_constant + most.unwrap_or(0) as f32);
         let mut weights = (0.0, 0.0);
         let mut sums = (0.0, 0.0);
         for order in &written.orders {
             let value = written.value(core, &turn.candidates, order);
-            let weight = written.weight(core, &turn.candidates, order);
+            let weight = order.prior * (choosing * (value - 1.0)).exp();
             weights = (weights.0 + order.prior, weights.1 + weight);
             sums = (sums.0 + order.prior * value, sums.1 + weight * value);
         }
@@ -283,7 +289,7 @@ fn targets_over_positions_of_games_sum_to_one_and_promise_no_less() {
             continue;
         }
         let mut options = options(Budget::evaluations(160), 12, 16);
-        options.gumbel.value_scale = rng.random_range(0.01..0.5);
+        options.gumbel.target_value_scale = rng.random_range(0.5..25.0);
         options.gumbel.noise = rng.random_range(0.0..2.0);
         let search = decided(game.position(), Hashed::default(), options, &mut rng);
         let (core, turn) = of(&search);
@@ -319,7 +325,10 @@ fn equal_values_give_back_the_priors() {
     // Simulations that see an end of the game bring other values.
     let is_even = |core: &Core, turn: &GumbelTurn| {
         let mut candidates = turn.candidates.iter();
+        let followed = core.tree.node_ids().filter(|&id| turn.beam.has_expanded(id));
+        let mut ends = followed.flat_map(|id| core.tree.links(id).iter().filter_map(|link| link.child()));
         candidates.all(|one| core.tree.worth(one.end).value == 0.0)
+            && !ends.any(|end| core.tree.worth(end).proof.is_some())
     };
     for (start, search) in searches(16, evaluator, is_even, &mut rng) {
         let (core, turn) = of(&search);
