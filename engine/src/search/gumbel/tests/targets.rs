@@ -341,8 +341,12 @@ fn equal_values_give_back_the_priors() {
     // Simulations that see an end of the game bring other values.
     let is_even = |core: &Core, turn: &GumbelTurn| {
         let mut candidates = turn.candidates.iter();
-        let followed = core.tree.node_ids().filter(|&id| turn.beam.has_expanded(id));
-        let mut ends = followed.flat_map(|id| core.tree.links(id).iter().filter_map(|link| link.child()));
+        let followed = core
+            .tree
+            .node_ids()
+            .filter(|&id| turn.beam.has_expanded(id));
+        let mut ends =
+            followed.flat_map(|id| core.tree.links(id).iter().filter_map(|link| link.child()));
         candidates.all(|one| core.tree.worth(one.end).value == 0.0)
             && !ends.any(|end| core.tree.worth(end).proof.is_some())
     };
