@@ -9,7 +9,7 @@ use engine::rules::{
     Bitboard, History, Kind, Position, Side, StepState, TURN_STEPS, TurnEnumerator, elimination_in,
     goal_in, goal_threat,
 };
-use engine::search::Mode;
+use engine::search::{Mode, SearchOptions};
 use exact::{MODES, Purpose, decide_unaided, history_of, options};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -146,11 +146,14 @@ fn threats() -> Vec<Threat> {
 }
 
 /// Where the search, in either colour, lets the enemy reach its goal.
-fn faults(threats: &[Threat], mode: Mode, visits: u32) -> Vec<String> {
+fn faults(threats: &[Threat], mode: Mode, visits: u32, checks: Option<u32>) -> Vec<String> {
     let of_threat = |threat: &Threat| {
         let colours = [threat.position, threat.position.swap_colours()];
         let fault = |position: Position| {
-            let options = options(mode, Purpose::Strongest, visits);
+            let options = SearchOptions {
+                lost_turn_checks: checks,
+                ..options(mode, Purpose::Strongest, visits)
+            };
             let (decision, end) = decide_unaided(&position, &history_of(&position), options);
             loses(&end).then(|| {
                 let Threat {
@@ -174,7 +177,7 @@ fn avoidable_goals_are_avoided() {
     assert!(threats.iter().filter(of_games).count() > 20);
     for mode in MODES {
         for visits in [64, 1_000] {
-            let faults = faults(&threats, mode, visits);
+            let faults = faults(&threats, mode, visits, None);
             assert!(
                 faults.is_empty(),
                 "{} of {} at {visits} visits:\n{}",
@@ -183,5 +186,24 @@ fn avoidable_goals_are_avoided() {
                 faults.join("\n")
             );
         }
+    }
+}
+
+/// What self-play's bound on the turns that are tried lets through: fewer where more are tried.
+#[test]
+fn a_bounded_check_lets_some_goals_through() {
+    let threats = threats();
+    for mode in MODES {
+        let share = |checks| {
+            let count = faults(&threats, mode, 64, Some(checks)).len();
+            println!(
+                "{mode:?}, 64 visits, at most {checks} turns tried: {count} of {} lost",
+                2 * THREATS
+            );
+            count
+        };
+        let shares = [0, 300, 3_000, 20_000].map(share);
+        assert!(shares.is_sorted_by(|less, more| less >= more), "{shares:?}");
+        assert!(shares[0] > 0, "{shares:?}");
     }
 }

@@ -174,16 +174,16 @@ impl SearchOptions {
     }
 }
 
-/// From so many evaluations on, sampling and comparing whole turns plays better than going down step by step.
-const GUMBEL_PAYS: u32 = 256;
+/// From so many evaluations on, going down step by step plays no worse than sampling and comparing whole turns.
+const PUCT_PAYS: u32 = 256;
 
 impl Mode {
     /// The mode that plays better with so many evaluations a turn; the measurements stand in `engine/src/search/README.md`.
     pub fn best_for(evaluations: u32) -> Self {
-        if evaluations < GUMBEL_PAYS {
-            Self::Puct
-        } else {
+        if evaluations < PUCT_PAYS {
             Self::Gumbel
+        } else {
+            Self::Puct
         }
     }
 }

@@ -13,6 +13,7 @@ use super::super::root_priors::temper;
 use super::super::tree::{NodeId, NodeKind, Tree, state_after, win_probability};
 use super::super::turn_search::Core;
 use crate::rules::History;
+use rand::distr::Open01;
 use rand::{Rng, RngExt};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -382,7 +383,7 @@ pub(super) fn log_sum_exp(a: f64, b: f64) -> f64 {
 pub(super) fn gumbels_below<R: Rng>(greatest: f64, locations: &[f64], rng: &mut R) -> Vec<f64> {
     let free: Vec<f64> = locations
         .iter()
-        .map(|location| location - (-(1.0 - rng.random::<f64>()).ln()).ln())
+        .map(|location| location - (-rng.sample::<f64, _>(Open01).ln()).ln())
         .collect();
     let free_greatest = free.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     free.into_iter()
