@@ -365,7 +365,12 @@ fn the_memory_is_bounded_and_the_search_decides_all_the_same() {
                     most = most.max(search.bytes());
                 }
                 assert!(most.max(search.bytes()) <= 1 << 20, "{mode:?}: {most}");
-                assert!(most > 1 << 19, "{mode:?}: {most} is far from the bound");
+                // A beam may hold half of the memory beside the tree.
+                let least = match mode {
+                    Mode::Puct => 1 << 19,
+                    Mode::Gumbel => 1 << 18,
+                };
+                assert!(most > least, "{mode:?}: {most} is far from the bound");
                 check_is_legal(&position, search.decision().unwrap());
             }
         }

@@ -9,11 +9,13 @@ use engine::rules::{
     Bitboard, History, Kind, Position, Side, StepState, TURN_STEPS, TurnEnumerator, elimination_in,
     goal_in, goal_threat,
 };
-use engine::search::{Mode, SearchOptions};
+use engine::search::{Evaluations, Evaluator, Mode, Search, SearchOptions, Uniform, run_search};
 use exact::{MODES, Purpose, decide_unaided, history_of, options};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Whether the side to move can reach its goal in this turn.
 fn has_goal(position: &Position) -> bool {
@@ -205,5 +207,34 @@ fn a_bounded_check_lets_some_goals_through() {
         let shares = [0, 300, 3_000, 20_000].map(share);
         assert!(shares.is_sorted_by(|less, more| less >= more), "{shares:?}");
         assert!(shares[0] > 0, "{shares:?}");
+    }
+}
+
+/// However early a search is stopped, in the middle of its sampling too.
+#[test]
+fn avoidable_goals_are_avoided_by_a_search_that_is_stopped() {
+    let threats = threats();
+    for mode in MODES {
+        threats.par_iter().enumerate().for_each(|(index, threat)| {
+            let position = threat.position;
+            let history = history_of(&position);
+            let options = options(mode, Purpose::Strongest, 100_000);
+            let mut search = Search::new(&position, &history, options).unwrap();
+            let mut rng = ChaCha8Rng::seed_from_u64(index as u64);
+            let mut answers = Evaluations::default();
+            for _ in 0..1 + index % 4 {
+                let queries = search.leaves(&history, &mut rng);
+                Uniform.evaluate(queries, &mut answers).unwrap();
+                for leaf in 0..queries.len() {
+                    let answer = answers.get(leaf).unwrap();
+                    search.answer(leaf, "uniform", answer).unwrap();
+                }
+            }
+            let flag = Arc::new(AtomicBool::new(true));
+            search.stop_with(flag);
+            let decision = run_search(&mut search, &mut Uniform, &history, &mut rng).unwrap();
+            let end = position.after_turn(&decision.turn, &history).unwrap();
+            assert!(!loses(&end), "{mode:?}: {} in {position}", decision.turn);
+        });
     }
 }

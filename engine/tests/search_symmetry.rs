@@ -194,6 +194,10 @@ fn the_mirror_mirrors_the_decision() {
         for purpose in [Purpose::Strongest, Purpose::Learning] {
             for visits in [16, 64, 400] {
                 positions.par_iter().for_each(|position| {
+                    if position.phase() == Phase::Setup && visits < 64 {
+                        // The evaluations don't reach the setup's end: what is left is placed at random.
+                        return;
+                    }
                     let options = options(mode, purpose, visits);
                     let of = |position: &Position| decide(&mut Hashed, position, options, 1);
                     compare_mirrored(position, &of(position), &of(&position.mirror()));

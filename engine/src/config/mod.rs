@@ -303,7 +303,7 @@ impl Config {
         check("network.channels", network.channels, 8..=2_048)?;
 
         check("search.evaluations", search.evaluations, 1..=10_000_000)?;
-        check("search.memory_mib", search.memory_mib, 1..=1_048_576)?;
+        check("search.memory_mib", search.memory_mib, 1..=16_384)?;
         check(
             "search.turns_left_weight",
             search.turns_left_weight,

@@ -7,7 +7,9 @@ use super::decision::actions_of;
 use super::flow::Flow;
 use super::tree::{advantage_of, decided};
 use super::turn_search::Core;
-use crate::rules::{Action, History, StepState, TURN_STEPS, Turn, TurnEnumerator};
+use crate::rules::{
+    Action, History, Position, Side, Step, StepState, TURN_STEPS, Turn, TurnEnumerator,
+};
 use arrayvec::ArrayVec;
 use rand::Rng;
 
@@ -65,11 +67,21 @@ pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bo
     if most == 0 || core.position.phase() == crate::rules::Phase::Setup {
         return (found, false);
     }
-    let enemy = core.side().opponent();
+    let side = core.side();
+    let enemy = side.opponent();
     let mut enumerator = TurnEnumerator::new();
-    let turns = enumerator.enumerate(&core.position, history);
+    // As the mover sees the board: with the colours exchanged the turns come in the same order.
+    let seen = |position: &Position| match side {
+        Side::Gold => *position,
+        Side::Silver => position.swap_colours(),
+    };
+    let turns = enumerator.enumerate(&seen(&core.position), &History::default());
     let tried_all = turns.len() <= most;
     for (position, turn) in turns.iter().take(most) {
+        let position = seen(&position);
+        if history.forbids(&position) {
+            continue;
+        }
         let end = StepState::new(&position);
         let known = core.tree.find(&end).map(|node| core.tree.worth(node).proof);
         let winner = known
@@ -78,7 +90,7 @@ pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bo
         if winner == Some(enemy) {
             continue;
         }
-        let mut actions = steps_of(&turn);
+        let mut actions = steps_of(&turn, side);
         if actions.len() < usize::from(TURN_STEPS) {
             actions.push(Action::End);
         }
@@ -91,9 +103,14 @@ pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bo
     (found, tried_all)
 }
 
-fn steps_of(turn: &Turn) -> ArrayVec<Action, 9> {
+/// The steps of a turn that is given as its mover sees it.
+fn steps_of(turn: &Turn, side: Side) -> ArrayVec<Action, 9> {
+    let as_it_is = |&step: &Step| match side {
+        Side::Gold => Action::Step(step),
+        Side::Silver => Action::Step(Step::new(step.from.flip(), step.direction.flip())),
+    };
     match turn {
-        Turn::Steps(steps) => steps.iter().map(|&step| Action::Step(step)).collect(),
+        Turn::Steps(steps) => steps.iter().map(as_it_is).collect(),
         Turn::Setup(_) => ArrayVec::new(),
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Descent {
     frames: Vec<Frame>,
     /// The turn starts entered below the root.
     starts: Vec<Position>,
+    /// How many of them stood before the way began.
+    before: usize,
 }
 
 /// How the way down ended.
@@ -60,6 +62,12 @@ impl Descent {
     ) -> Arrived {
         self.frames.clear();
         self.starts.clear();
+        // A way that begins below the root's turn begins with a turn start that has just been reached.
+        let begins_with_start = tree.node(from).state.steps_used() == 0;
+        self.starts
+            .extend(begins_with_start.then(|| tree.state(from).start_position()));
+        self.starts.retain(|start| start != root);
+        self.before = self.starts.len();
         let mut node = from;
         let mut avoided = Vec::new();
         loop {
@@ -120,7 +128,7 @@ impl Descent {
 
     /// How many turns were completed on the way.
     pub(super) fn turns(&self) -> usize {
-        self.starts.len()
+        self.starts.len() - self.before
     }
 }
 

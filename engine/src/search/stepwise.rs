@@ -102,7 +102,7 @@ impl StepwiseTurn {
         if let Some(started) = self.started.last_mut() {
             *started += 1;
         }
-        core.spent.visits += 1;
+        core.spent.visits = core.spent.visits.saturating_add(1);
     }
 
     /// The edges made final, each with the simulations that started below it.

@@ -165,7 +165,10 @@ impl Search {
         self.decided_after = None;
         self.strategy = match options.mode {
             Mode::Gumbel if GumbelTurn::fits(position, &options) => {
-                Strategy::Gumbel(Box::new(GumbelTurn::new(position, &options)))
+                let turn = Box::new(GumbelTurn::new(position, &options));
+                let bytes = options.budget.memory_bytes() - turn.beam_bytes();
+                core.tree.set_bound(bytes);
+                Strategy::Gumbel(turn)
             }
             _ => Strategy::Stepwise(Box::new(StepwiseTurn::new(core.root))),
         };

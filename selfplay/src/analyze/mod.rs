@@ -16,8 +16,6 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use subject::SubjectArguments;
 
@@ -67,7 +65,10 @@ struct LimitArguments {
     /// End after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<Duration>,
-    /// Search until Ctrl-C, or until the memory is used
+    /// End as soon as what is left of the limits can hardly change the turn that is chosen
+    #[arg(long)]
+    stop_when_decided: bool,
+    /// Search until Ctrl-C, or until nothing more is found to evaluate
     #[arg(long, conflicts_with_all = ["evaluations", "visits", "time"])]
     until_stopped: bool,
 }
@@ -95,15 +96,9 @@ impl LimitArguments {
             visits: self.visits,
             time: self.time,
             memory_mib,
+            stops_when_decided: self.stop_when_decided,
             ..Budget::unlimited()
         }
-    }
-
-    /// The bytes of the tree at which a search without limits ends: close to all that it may take. With a full tree it would ask for
-    /// no more evaluations, and so never see that it is to stop.
-    fn most_bytes(&self, config: &Config) -> Option<usize> {
-        let bytes = config.search.memory_mib as usize * (1 << 20);
-        self.until_stopped.then_some(bytes / 8 * 7)
     }
 }
 
@@ -120,12 +115,9 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     let mut evaluator = Player::open(&arguments.network, arguments.device)?
         .evaluator()?
         .context("--network random: this player doesn't search")?;
-    let end = End {
-        asked: crew::listen_for_signals()?,
-        most_bytes: arguments.limits.most_bytes(&config),
-    };
+    search.stop_with(crew::listen_for_signals()?);
     let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);
-    search_on(&mut search, evaluator.as_mut(), &game, &mut rng, &end)?;
+    search_on(&mut search, evaluator.as_mut(), &game, &mut rng)?;
     let report = search.report(arguments.top as usize);
     let text = if arguments.json {
         serde_json::to_string(&report)?
@@ -163,34 +155,16 @@ impl AnalyzeArguments {
     }
 }
 
-/// What ends a search before its budget is used.
-struct End {
-    /// Set when the user asks for it.
-    asked: Arc<AtomicBool>,
-    most_bytes: Option<usize>,
-}
-
-impl End {
-    fn is_due(&self, search: &Search) -> bool {
-        let is_full = self.most_bytes.is_some_and(|most| search.bytes() >= most);
-        is_full || self.asked.load(Relaxed)
-    }
-}
-
-/// Searches until the budget is used or the end is due. On a terminal it says meanwhile what it thinks.
+/// Searches until the budget is used or the search is stopped. On a terminal it says meanwhile what it thinks.
 fn search_on(
     search: &mut Search,
     evaluator: &mut dyn Evaluator,
     game: &Game,
     rng: &mut ChaCha8Rng,
-    end: &End,
 ) -> Result<()> {
     let mut answers = Evaluations::default();
     let mut spoken = Spoken::new();
     loop {
-        if end.is_due(search) {
-            search.stop();
-        }
         let queries = search.leaves(game.history(), rng);
         let count = queries.len();
         if count == 0 {
@@ -303,10 +277,6 @@ mod tests {
             &mut engine::search::Material::default(),
             &game,
             &mut ChaCha8Rng::seed_from_u64(0),
-            &End {
-                asked: Arc::default(),
-                most_bytes: None,
-            },
         )
         .unwrap();
         let report = search.report(1);

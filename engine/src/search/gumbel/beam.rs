@@ -139,9 +139,11 @@ impl Beam {
     /// Adds what follows a prefix, merged with what is there.
     fn follow_all<R: Rng>(&mut self, core: &Core, slot: usize, node: NodeId, rng: &mut R) {
         let parent = self.slots[slot];
-        let own_value = win_probability(core.side(), core.tree.node(node).own_value);
-        let promise = f64::from(core.options.gumbel.beam_value_scale * own_value);
         let noise = core.options.gumbel.noise;
+        let own_value = win_probability(core.side(), core.tree.node(node).own_value);
+        // In units of the noise, as the perturbed logarithm is.
+        let unit = if noise > 0.0 { noise } else { 1.0 };
+        let promise = f64::from(core.options.gumbel.beam_value_scale * own_value / unit);
         let state = core.tree.state(node);
         let edges = core.tree.edges(node);
         let priors: Vec<f32> = edges.iter().map(|edge| edge.prior()).collect();

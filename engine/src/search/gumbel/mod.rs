@@ -15,7 +15,7 @@ mod tests;
 use super::SearchOptions;
 use super::batch::Batch;
 use super::decision::{Choice, actions_of, proven_targets};
-use super::lost_turns::{OtherTurn, lost_advantage, other_turns};
+use super::lost_turns::{Another, OtherTurn, another_turn, lost_advantage, other_turns};
 use super::puct::{Arrived, Descent};
 use super::stepwise::finish_by_the_rules;
 use super::tree::{NodeId, NodeKind, advantage_of};
@@ -66,8 +66,10 @@ impl Sizes {
         let is_setup = position.phase() == Phase::Setup;
         let wanted = &options.gumbel;
         let Some(budget) = options.budget.most_visits() else {
-            let candidates = wanted.candidates.unwrap_or(USUAL_CANDIDATES);
-            let beam_width = wanted.beam_width.unwrap_or(candidates).max(candidates);
+            let widest = widest_within(options);
+            let candidates = wanted.candidates.unwrap_or(USUAL_CANDIDATES).min(widest);
+            let beam_width = wanted.beam_width.unwrap_or(candidates);
+            let beam_width = beam_width.min(widest).max(candidates);
             return Some(Self {
                 candidates,
                 beam_width,
@@ -79,8 +81,13 @@ impl Sizes {
         let half = budget / 2;
         let halved = |most: u32| if is_setup { most.div_ceil(2) } else { most };
         let most = halved(wanted.candidates.unwrap_or(budget.isqrt()));
-        let candidates = most.min(half / (steps + 1)).max(1);
-        let widest = (half.saturating_sub(candidates) / steps).max(1);
+        let candidates = most
+            .min(half / (steps + 1))
+            .min(widest_within(options))
+            .max(1);
+        let widest = (half.saturating_sub(candidates) / steps)
+            .min(widest_within(options))
+            .max(1);
         let beam_width = wanted.beam_width.map_or(widest, halved);
         Some(Self {
             candidates,
@@ -88,6 +95,21 @@ impl Sizes {
         })
     }
 }
+
+/// How wide a beam may be: what it holds beside the tree takes no more than half of the memory, and where time limits the search no
+/// more is sampled than a search without limits does, as nobody knows how many evaluations there will be.
+fn widest_within(options: &SearchOptions) -> u32 {
+    let of_memory = options.budget.memory_bytes() / 2 / BEAM_BYTES;
+    let of_time = match options.budget.time {
+        Some(_) => USUAL_CANDIDATES as usize,
+        None => usize::MAX,
+    };
+    of_memory.min(of_time).clamp(1, 1 << 20) as u32
+}
+
+/// Bytes that a beam holds for each prefix of its width: in eight levels of a setup, or four of a turn, what follows a prefix, with
+/// its place in a table.
+const BEAM_BYTES: usize = 16 << 10;
 
 /// How many steps, or placements, a turn has at most.
 fn steps_of(position: &Position) -> u32 {
@@ -119,6 +141,11 @@ pub(super) struct GumbelTurn {
 }
 
 impl GumbelTurn {
+    /// Bytes that the beam may hold beside the tree.
+    pub(super) fn beam_bytes(&self) -> usize {
+        self.sizes.beam_width as usize * BEAM_BYTES
+    }
+
     /// Whether nothing has been looked at yet.
     pub(super) fn is_new(&self) -> bool {
         !self.beam.has_begun()
@@ -335,7 +362,14 @@ impl GumbelTurn {
             log_prior,
         } in others.into_iter().take(self.sizes.candidates as usize)
         {
-            let Some(end) = core.tree.intern_if_room(&end) else {
+            // The first is a way out, whatever the memory.
+            let room = core.tree.intern_if_room(&end);
+            let Some(end) = room.or_else(|| {
+                self.alive()
+                    .next()
+                    .is_none()
+                    .then(|| core.tree.intern(&end))
+            }) else {
                 break;
             };
             self.candidates.push(Candidate {
@@ -433,7 +467,7 @@ impl GumbelTurn {
         for (candidate, descent) in &self.descents[..self.descending] {
             descent.back_up(&mut core.tree);
             self.candidates[*candidate].visits += 1;
-            core.spent.visits += 1;
+            core.spent.visits = core.spent.visits.saturating_add(1);
         }
         self.descending = 0;
     }
@@ -491,7 +525,7 @@ impl GumbelTurn {
     fn choice(&self, core: &Core, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
         let improved = Improved::new(core, &self.candidates);
         let mut recursion = improved.recursion(core, &self.candidates, &self.beam);
-        let is_lost = self.candidates[chosen].is_lost;
+        let is_lost = self.candidates[chosen].is_lost && core.is_proven();
         let advantage = if is_lost {
             lost_advantage(core)
         } else {
@@ -515,7 +549,8 @@ impl GumbelTurn {
     }
 
     /// The turn where the budget ended before there was a candidate: the likeliest prefix, and its end by the rules alone.
-    fn unsampled<R: Rng>(&self, core: &Core, history: &History, rng: &mut R) -> Choice {
+    /// If that lets the enemy win, another turn that doesn't.
+    fn unsampled<R: Rng>(&self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
         let prefix = self.beam.best_prefix(core);
         let way = self.beam.way_to(core, prefix, rng);
         let mut actions = actions_of(&core.tree, &way);
@@ -523,6 +558,11 @@ impl GumbelTurn {
         let is_whole = state.steps_used() == 0 && prefix != core.root;
         if !is_whole {
             finish_by_the_rules(&state, history, &mut actions, rng);
+        }
+        if core.turn_is_lost(&actions)
+            && let Another::Turn(other) = another_turn(core, history)
+        {
+            actions = other;
         }
         let root = core.tree.node(core.root);
         Choice {

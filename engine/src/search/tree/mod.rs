@@ -222,7 +222,7 @@ impl Tree {
     pub(super) fn count_visit(&mut self, id: NodeId, edge: usize) {
         let block = self.node(id).links;
         if let Some(link) = self.links.get_mut(block).get_mut(edge) {
-            link.visits += 1;
+            link.visits = link.visits.saturating_add(1);
         }
     }
 

@@ -2,17 +2,22 @@
 
 use super::super::{Noise, PolicyTarget, StateTarget, Uniform};
 use super::*;
-use crate::config::SearchConfig;
+use crate::config::{SearchConfig, SearchMode};
 use crate::rules::{Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
 fn options(evaluations: u32) -> SearchOptions {
-    SearchOptions::strongest(&SearchConfig::default(), evaluations)
+    let config = SearchConfig {
+        mode: SearchMode::Puct,
+        ..SearchConfig::default()
+    };
+    SearchOptions::strongest(&config, evaluations)
 }
 
 fn exploring(evaluations: u32) -> SearchOptions {
     let config = SearchConfig {
+        mode: SearchMode::Puct,
         evaluations,
         ..SearchConfig::default()
     };
