@@ -238,6 +238,7 @@ mod tests {
             evaluations: None,
             visits: None,
             time: None,
+            stop_when_decided: false,
             until_stopped: false,
         };
         let evaluations = |limits: LimitArguments| limits.budget(1).evaluations;
