@@ -97,7 +97,6 @@ impl LimitArguments {
             time: self.time,
             memory_mib,
             stops_when_decided: self.stop_when_decided,
-            ..Budget::unlimited()
         }
     }
 }
