@@ -1,7 +1,7 @@
 //! Tests of the evaluation by hand.
 
 use super::*;
-use crate::config::SearchConfig;
+use crate::config::{SearchConfig, SearchMode};
 use crate::encoding::samples::{random_states, state};
 use crate::rules::{
     ActionSet, Bitboard, Board, Game, History, Piece, Position, SETUP_ORDER, Setup, Turn,
@@ -282,7 +282,11 @@ fn random_setup(rng: &mut ChaCha8Rng) -> Turn {
 
 /// Plays from random setups, 64 visits a turn; who wins, if anybody has after 300 turns.
 fn winner(evaluators: [&mut dyn Evaluator; 2], rng: &mut ChaCha8Rng) -> Option<Side> {
-    let options = SearchOptions::strongest(&SearchConfig::default(), 64);
+    let config = SearchConfig {
+        mode: SearchMode::Puct,
+        ..SearchConfig::default()
+    };
+    let options = SearchOptions::strongest(&config, 64);
     let mut game = Game::new();
     for _ in Side::ALL {
         game.play(&random_setup(rng)).unwrap();
