@@ -158,12 +158,16 @@ mod tests {
             // What is learned changes no turn.
             SearchOptions {
                 policy_target: engine::search::PolicyTarget::Visits,
+                gumbel: engine::search::Gumbel {
+                    target_value_scale: 0.0,
+                    ..options.gumbel
+                },
                 ..options
             }
         };
         let usual = search_of(&[]).unwrap();
         for (key, other) in [
-            ("mode", "gumbel"),
+            ("mode", "puct"),
             ("memory_mib", "3"),
             ("lost_turn_checks", "3"),
             ("exploration", "3.0"),
@@ -178,6 +182,7 @@ mod tests {
             ("target_value_scale", "3.0"),
             ("gumbel_candidates", "3"),
             ("gumbel_beam_width", "3"),
+            ("gumbel_beam_value_scale", "3.0"),
             ("gumbel_visit_constant", "3.0"),
             ("gumbel_value_scale", "3.0"),
             ("gumbel_noise", "3.0"),
