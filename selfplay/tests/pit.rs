@@ -112,7 +112,7 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
     assert_eq!(b["settings"], serde_json::json!(["search.mode=gumbel"]));
     assert_eq!(
         (&a["search"]["exploration"], &b["search"]["exploration"]),
-        (&3.0.into(), &1.5.into())
+        (&3.0.into(), &0.5.into())
     );
     for (player, least, most) in [(a, 4.0, 8.0), (b, 24.0, 48.0)] {
         let used = player["evaluations_per_turn"].as_f64().unwrap();
@@ -143,22 +143,22 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
 fn settings_of_both_players_play_like_those_of_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let play = |more: &[&str]| records(&mirror_match(folder.path(), more));
-    let gumbel = "search.mode=gumbel";
-    let common = play(&["--evaluations", "24", "--set", gumbel]);
+    let puct = "search.mode=puct";
+    let common = play(&["--evaluations", "24", "--set", puct]);
     let own = [
         "--a-evaluations",
         "24",
         "--b-evaluations",
         "24",
         "--a-set",
-        gumbel,
+        puct,
         "--b-set",
-        gumbel,
+        puct,
     ];
     assert_eq!(play(&own), common);
-    let one = play(&["--evaluations", "24", "--a-set", gumbel]);
+    let one = play(&["--evaluations", "24", "--a-set", puct]);
     assert_ne!(one, common);
-    assert_ne!(one, play(&["--evaluations", "24", "--b-set", gumbel]));
+    assert_ne!(one, play(&["--evaluations", "24", "--b-set", puct]));
 }
 
 #[test]
