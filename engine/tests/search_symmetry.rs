@@ -6,7 +6,7 @@ mod exact;
 use boards::{from_game, near_goal, random_game};
 use engine::rules::{Action, History, Phase, Position, Side, Step, StepState};
 use engine::search::{
-    Decision, Evaluations, Evaluator, EvaluatorError, Query, StateTarget, Uniform,
+    Decision, Evaluations, Evaluator, EvaluatorError, Mode, Query, StateTarget, Uniform,
 };
 use exact::{MODES, Purpose, decide, history_of, options};
 use rand::SeedableRng;
@@ -147,15 +147,13 @@ fn exchanged_colours_exchange_the_decision_without_ties() {
     colours_are_alike(Hashed);
 }
 
-/// The beginnings of random games, in which nothing that the search sees is decided: all proven
-/// losses tie, and so do all goals. None is its own mirror, for each side has one elephant.
+/// Silver's setup and the beginnings of random games, in which nothing that the search sees is
+/// decided: all proven losses tie, and so do all goals. None is its own mirror, for each side has
+/// one elephant.
 fn quiet_positions() -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(52);
     let beginnings = (0..44).map(|index| *random_game(1 + index / 4, &mut rng).position());
-    // What the evaluations don't reach of a setup is placed at random, in no order that the mirror keeps.
-    beginnings
-        .filter(|position| position.phase() == Phase::Play)
-        .collect()
+    beginnings.collect()
 }
 
 /// Compares the decision with the one in the mirror. A turn is what it ends in: among orders of its steps, chance decides.
@@ -197,6 +195,13 @@ fn the_mirror_mirrors_the_decision() {
         for purpose in [Purpose::Strongest, Purpose::Learning] {
             for visits in [16, 64, 400] {
                 positions.par_iter().for_each(|position| {
+                    // Drawn step by step at a temperature, a setup may leave what was evaluated:
+                    // the rest of it is placed at random, square by square from the a-file on,
+                    // which no mirror keeps.
+                    let may_leave = mode == Mode::Puct && purpose == Purpose::Learning;
+                    if may_leave && position.phase() == Phase::Setup {
+                        return;
+                    }
                     let options = options(mode, purpose, visits);
                     let of = |position: &Position| decide(&mut Hashed, position, options, 1);
                     compare_mirrored(position, &of(position), &of(&position.mirror()));
