@@ -136,8 +136,8 @@ pub(super) struct GumbelTurn {
     rounds: u32,
     /// How many lost candidates have others in their place, or can't have any.
     replaced: usize,
-    /// Whether every legal turn has been looked at because all candidates were lost.
-    looked_at_all: bool,
+    /// Whether, with all candidates lost, no other turn is left to look at.
+    none_is_left: bool,
 }
 
 impl GumbelTurn {
@@ -172,7 +172,7 @@ impl GumbelTurn {
             halvings: 0,
             rounds: 0,
             replaced: 0,
-            looked_at_all: false,
+            none_is_left: false,
         }
     }
 
@@ -296,10 +296,10 @@ impl GumbelTurn {
                 self.replaced = lost;
                 continue;
             }
-            if self.alive().next().is_none() && !self.looked_at_all {
-                self.looked_at_all = true;
+            if self.alive().next().is_none() && !self.none_is_left {
                 self.replaced = lost;
                 self.add_others(core, history);
+                self.none_is_left = !self.candidates.iter().any(|one| one.is_alive);
                 continue;
             }
             let left = core.spent.evaluations_left(&core.options.budget);

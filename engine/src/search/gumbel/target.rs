@@ -65,7 +65,7 @@ impl Improved {
         }
     }
 
-    /// The mover's value of the turn's start under the improved policy.
+    /// The mover's value of the turn's start under the improved policy; 0 where the candidates are all turns and all lost.
     pub(super) fn expected_value(&self, core: &Core, candidates: &[Candidate]) -> f32 {
         let living = candidates.iter().filter(|one| !one.is_lost);
         let terms: Vec<(f64, f64)> = living
@@ -77,6 +77,9 @@ impl Improved {
         let known: f64 = candidates.iter().map(|one| one.log_prior.exp()).sum();
         let rest = (1.0 - known).max(0.0).ln() + self.sigma(self.mixed_value);
         let greatest = terms.iter().map(|term| term.0).fold(rest, f64::max);
+        if greatest == f64::NEG_INFINITY {
+            return 0.0;
+        }
         let (mut weight, mut sum) = ((rest - greatest).exp(), 0.0);
         sum += weight * self.mixed_value;
         for (exponent, value) in terms {
