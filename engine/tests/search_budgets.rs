@@ -169,6 +169,31 @@ fn a_turn_without_an_alternative_is_found() {
             let decision = decide(&mut Material::default(), &position, options, 1);
             check_is_legal(&position, &decision);
         }
+        let mut early = options(mode, Purpose::Strongest, 100);
+        early.budget.stops_when_decided = true;
+        let decision = decide(&mut Material::default(), &position, early, 1);
+        check_is_legal(&position, &decision);
+        assert_eq!(decision.evaluations, 1);
+    }
+}
+
+/// Turns that turn out to be lost one after the other are replaced by what is left, until nothing is.
+#[test]
+fn values_stay_probabilities_where_few_turns_are_left() {
+    let mut rng = ChaCha8Rng::seed_from_u64(100);
+    let mut positions: Vec<Position> = (0..200).map(|_| with_few_turns(&mut rng)).collect();
+    positions.push(position(Side::Gold, "Rd6 Rf5 He8 rd8 rg8 ce6 dg6 mf8"));
+    for mode in MODES {
+        positions.par_iter().for_each(|position| {
+            for budget in [16, 64] {
+                let options = options(mode, Purpose::Learning, budget);
+                let decision = decide(&mut Uniform, position, options, 1);
+                check_is_legal(position, &decision);
+                let values = [decision.value, decision.own_value];
+                let are_probabilities = values.iter().all(|value| (0.0..=1.0).contains(value));
+                assert!(are_probabilities, "{mode:?}: {decision:?} in {position}");
+            }
+        });
     }
 }
 
@@ -216,7 +241,7 @@ fn time_ends_a_search() {
             let begun = Instant::now();
             let decision = decide(&mut Uniform, &position, options, 1);
             let taken = begun.elapsed();
-            assert!(taken >= time && taken < 20 * time, "{mode:?}: {taken:?}");
+            assert!(taken >= time && taken < 500 * time, "{mode:?}: {taken:?}");
             check_is_legal(&position, &decision);
         }
     }
@@ -314,9 +339,9 @@ impl Evaluator for Sure {
     }
 }
 
-/// What is proven meanwhile, and flow that shifts where turns merge, may still change it.
+/// The turn that the whole budget would have been spent for, as long as nothing is proven by the rest.
 #[test]
-fn stopping_early_hardly_ever_changes_a_turn() {
+fn stopping_early_changes_no_turn() {
     let mut rng = ChaCha8Rng::seed_from_u64(94);
     let mut positions: Vec<Position> = (0..60).map(|_| from_game(&mut rng)).collect();
     positions.extend((0..60).map(|_| close_to_goal(&mut rng)));
@@ -332,20 +357,21 @@ fn stopping_early_hardly_ever_changes_a_turn() {
             let history = history_of(position);
             let end = |decision: &Decision| position.after_turn(&decision.turn, &history).unwrap();
             let what = format!(
-                "{} after {} visits, {} after {} in {position}",
-                early.turn, early.visits, whole.turn, whole.visits
+                "{} after {} visits, {} after {}, won by {:?}, in {position}",
+                early.turn, early.visits, whole.turn, whole.visits, whole.proven_winner
             );
             let saved = whole.visits.saturating_sub(early.visits);
             (saved, (end(&whole) != end(&early)).then_some(what))
         })
         .collect();
     let early = compared.iter().filter(|one| one.0 > 0).count();
-    let differing: Vec<&String> = compared.iter().filter_map(|one| one.1.as_ref()).collect();
-    assert!(
-        differing.len() * 20 <= early,
-        "{} of {early}: {differing:#?}",
-        differing.len()
+    let saved: u32 = compared.iter().map(|one| one.0).sum();
+    println!(
+        "{early} of {} stopped early; {saved} visits fewer",
+        compared.len()
     );
+    let differing: Vec<&String> = compared.iter().filter_map(|one| one.1.as_ref()).collect();
+    assert!(differing.is_empty(), "{differing:#?}");
     assert!(early > 20, "{early}");
 }
 

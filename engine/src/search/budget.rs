@@ -12,9 +12,10 @@ pub struct Budget {
     pub visits: Option<u32>,
     /// Time from the first call of [`leaves`](super::Search::leaves) on, as far as the evaluator lets the search look at the clock.
     pub time: Option<Duration>,
-    /// Whether to stop as soon as what is left of the budget can't change the decision, unless something is proven meanwhile or much
-    /// flows another way below states that several orders reach. Meant for play: what training learns from a search, its value
-    /// above all, still changes.
+    /// Whether to stop as soon as what is left of the budget can't change the turn, unless it proves a win or a loss: with one legal
+    /// turn; in mode `puct` without temperature, when the simulations left are too few for any other turn to be compared with the
+    /// most visited one; in mode `gumbel`, when one candidate is left. Time alone says nothing of how many are left. Meant for
+    /// play: what training learns from a search, its value above all, still changes.
     pub stops_when_decided: bool,
     /// MiB that the tree may take. Once they are used up it grows no more, and simulations go on with the nodes that there are.
     pub memory_mib: u32,

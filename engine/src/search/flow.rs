@@ -149,6 +149,19 @@ impl Flow {
             .sum()
     }
 
+    /// How many simulations arrived at each turn that is complete, as [`visit_weight`] counts them: flow comes from those as well
+    /// that ended on the way.
+    pub(super) fn visits_of_turns(&self, tree: &Tree) -> impl Iterator<Item = f64> {
+        let mut visits: FxHashMap<NodeId, f64> = FxHashMap::default();
+        for stream in &self.streams {
+            if ends_turn(tree, stream.from, stream.edge) {
+                *visits.entry(stream.to).or_default() +=
+                    visit_weight(tree, stream.from, stream.edge);
+            }
+        }
+        visits.into_values()
+    }
+
     /// A way from the source to a node that the flow reaches, as the edges to take: where turns merge, drawn in proportion to the
     /// flow.
     pub(super) fn way_to<R: Rng>(&self, node: NodeId, rng: &mut R) -> Vec<(NodeId, usize)> {

@@ -135,12 +135,19 @@ impl StepwiseTurn {
             && self.complete_visits(core) < f64::from(core.options.min_turn_visits)
     }
 
-    /// Whether what is left of the budget can't change the choice: a visit adds at most 1 to what flows into a turn, and takes at
-    /// most 1 from another. So no other turn comes near enough to the most visited one to be compared with it.
+    /// Whether what is left of the budget can't change the choice, unless it proves something: no other turn comes near enough to
+    /// the most visited one to be compared with it.
+    ///
+    /// Let a turn be arrived at by `n` of `N` simulations, and let `s` of these have ended inside the root's turn. Flow splits at
+    /// each state as its simulations did, so that the turn gets a share of at least `n / N`: its own, and part of those `s`, which
+    /// flow on. `left` more simulations take nothing from its `n`. They and the `s` go to one other turn at most, whose share is
+    /// then no more than `(n' + s + left) / (N + left)`. Below a step that was made final other orders' simulations flow in as
+    /// well: nothing is said there.
     fn is_decided(&self, core: &Core) -> bool {
         let options = &core.options;
         if !options.budget.stops_when_decided
             || options.temperature > 0.0
+            || !self.drawn.is_empty()
             || !core.spent.visits.is_multiple_of(DECIDED_INTERVAL)
         {
             return false;
@@ -148,22 +155,17 @@ impl StepwiseTurn {
         let Some(left) = core.spent.visits_left(&options.budget) else {
             return false;
         };
-        let visits = f64::from(core.tree.edge_visits(self.source));
-        let flow = Flow::of_visits(&core.tree, self.source);
-        let (mut first, mut second) = (0.0, 0.0);
-        for arrival in flow.arrivals() {
-            let visits = arrival.mass * visits;
-            if !arrival.complete {
-                second = f64::max(second, visits);
-            } else if visits > first {
-                (first, second) = (visits, f64::max(first, second));
-            } else {
-                second = f64::max(second, visits);
-            }
+        let (mut first, mut second, mut ended) = (0.0, 0.0, 0.0);
+        for edge in 0..core.tree.edges(self.source).len() {
+            ended += visit_weight(&core.tree, self.source, edge);
         }
-        let left = f64::from(left);
-        first - left >= f64::from(options.min_turn_visits)
-            && second + left < VISIT_FLOOR * (first - left)
+        for visits in Flow::of_visits(&core.tree, self.source).visits_of_turns(&core.tree) {
+            ended -= visits;
+            second = f64::max(second, f64::min(first, visits));
+            first = f64::max(first, visits);
+        }
+        first >= f64::from(options.min_turn_visits)
+            && second + ended + f64::from(left) < VISIT_FLOOR * first
     }
 
     /// The visits that have flown from the source into complete turns.

@@ -11,7 +11,7 @@ use super::tree::{
     NodeId, NodeKind, Tree, advantage_of, decided, state_after, win_probability, winning_turn,
 };
 use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Mode, Query, SearchOptions};
-use crate::rules::{Action, History, Position, Side, StepState};
+use crate::rules::{Action, History, Phase, Position, Side, StepState, TurnEnumerator};
 use rand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,13 +158,15 @@ impl Search {
         core.root = core.tree.intern(&StepState::new(position));
         core.root_priors.clear(core.root);
         core.spent = Spent::nothing();
+        core.spent.is_stopped =
+            options.budget.stops_when_decided && has_one_turn(position, history);
         (core.turns_deep, core.deepest) = (0, 0);
         core.forbidden = history.forbidden_count();
         self.batch.clear();
         self.decision = None;
         self.decided_after = None;
         self.strategy = match options.mode {
-            Mode::Gumbel if GumbelTurn::fits(position, &options) => {
+            Mode::Gumbel if GumbelTurn::fits(position, &options) && !core.spent.is_stopped => {
                 let turn = Box::new(GumbelTurn::new(position, &options));
                 let bytes = options.budget.memory_bytes() - turn.beam_bytes();
                 core.tree.set_bound(bytes);
@@ -265,6 +267,11 @@ impl Search {
     pub(super) fn strategy(&self) -> &Strategy {
         &self.strategy
     }
+}
+
+/// Whether there is nothing to choose from.
+fn has_one_turn(position: &Position, history: &History) -> bool {
+    position.phase() == Phase::Play && TurnEnumerator::new().enumerate(position, history).len() == 1
 }
 
 fn check(

@@ -65,7 +65,7 @@ struct LimitArguments {
     /// End after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<Duration>,
-    /// End as soon as what is left of the limits can hardly change the turn that is chosen
+    /// End as soon as what is left of the limits can't change the turn that is chosen, but by a proof
     #[arg(long)]
     stop_when_decided: bool,
     /// Search until Ctrl-C, or until nothing more is found to evaluate
