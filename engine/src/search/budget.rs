@@ -58,7 +58,7 @@ impl Budget {
     }
 
     /// Whether nothing but being told to stop ends it.
-    fn has_no_end(&self) -> bool {
+    pub(super) fn has_no_end(&self) -> bool {
         self.most_visits().is_none() && self.time.is_none()
     }
 

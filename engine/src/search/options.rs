@@ -111,18 +111,24 @@ pub enum PolicyTarget {
 }
 
 impl SearchOptions {
-    /// The strongest play: no noise, temperature 0, no turn that loses at once while there is another.
+    /// The strongest play with so many evaluations: no noise, temperature 0, no turn that loses at once while there is another.
     pub fn strongest(config: &SearchConfig, evaluations: u32) -> Self {
+        let budget = Budget {
+            memory_mib: config.memory_mib,
+            ..Budget::evaluations(evaluations)
+        };
+        Self::strongest_within(config, budget)
+    }
+
+    /// The strongest play within a budget, its memory included.
+    pub fn strongest_within(config: &SearchConfig, budget: Budget) -> Self {
         Self {
             mode: match config.mode {
                 SearchMode::Puct => Mode::Puct,
                 SearchMode::Gumbel => Mode::Gumbel,
-                SearchMode::Auto => Mode::best_for(evaluations),
+                SearchMode::Auto => Mode::best_within(&budget),
             },
-            budget: Budget {
-                memory_mib: config.memory_mib,
-                ..Budget::evaluations(evaluations)
-            },
+            budget,
             puct: Puct {
                 exploration: config.exploration,
                 exploration_base: config.exploration_base,
@@ -175,9 +181,13 @@ impl SearchOptions {
 }
 
 impl Mode {
-    /// The mode that plays better with so many evaluations a turn, as far as that was measured: `gumbel` at 64 and at 1,024, with no
-    /// difference to be seen at 256. The measurements stand in `engine/src/search/README.md`.
-    pub fn best_for(_evaluations: u32) -> Self {
-        Self::Gumbel
+    /// The mode that plays better within a budget, as far as that was measured: `gumbel` at 64 and at 1,024 evaluations, with no
+    /// difference to be seen at 256 (`engine/src/search/README.md`). Without an end there is nothing to halve by: `puct`.
+    pub fn best_within(budget: &Budget) -> Self {
+        if budget.has_no_end() {
+            Self::Puct
+        } else {
+            Self::Gumbel
+        }
     }
 }

@@ -145,12 +145,7 @@ impl AnalyzeArguments {
 
     fn options(&self, config: &Config) -> SearchOptions {
         let budget = self.limits.budget(config.search.memory_mib);
-        // Mode `auto` goes by the evaluations, or what limits them.
-        let evaluations = budget.evaluations.or(budget.visits).unwrap_or(u32::MAX);
-        SearchOptions {
-            budget,
-            ..SearchOptions::strongest(&config.search, evaluations)
-        }
+        SearchOptions::strongest_within(&config.search, budget)
     }
 }
 
