@@ -1,12 +1,15 @@
 //! Mode `gumbel`: whole turns are sampled from the policy without replacement, and compared by sequential halving.
 //!
 //! A beam over the step policy finds the candidates ([`beam`]); simulations by PUCT below them tell what they are worth; the worse
-//! half of them is given up time and again. The policy learns the improved policy of completed values ([`target`]).
+//! half of them is given up time and again; those that are lost are replaced ([`replacement`]). The policy learns the improved policy of completed values ([`target`]).
 //! (Kool, van Hoof and Welling 2019, "Stochastic beams and where to find them"; Danihelka, Guez, Schrittwieser and Silver 2022,
 //! "Policy improvement by planning with Gumbel".)
 
 mod beam;
+mod choice;
 mod compared;
+mod replacement;
+mod sizes;
 mod target;
 
 #[cfg(test)]
@@ -14,23 +17,16 @@ mod tests;
 
 use super::SearchOptions;
 use super::batch::Batch;
-use super::decision::{Choice, actions_of, proven_targets};
-use super::lost_turns::{Another, OtherTurn, another_turn, lost_advantage, other_turns};
+use super::decision::Choice;
 use super::puct::{Arrived, Descent};
-use super::stepwise::finish_by_the_rules;
-use super::tree::{NodeId, NodeKind, advantage_of};
+use super::tree::NodeId;
 use super::turn_search::Core;
-use crate::rules::{Action, History, Phase, Position, StepState, TURN_STEPS};
+use crate::rules::{Action, History, Position};
 use arrayvec::ArrayVec;
 use beam::{Beam, SlotId};
 use rand::Rng;
+use sizes::Sizes;
 use target::Improved;
-
-/// Below this many evaluations there is nothing to halve.
-const LEAST_BUDGET: u32 = 8;
-
-/// Candidates where neither the options nor the budget say how many.
-const USUAL_CANDIDATES: u32 = 32;
 
 /// A whole turn that is compared with others.
 #[derive(Debug)]
@@ -49,74 +45,6 @@ struct Candidate {
     is_lost: bool,
     /// Its actions, where it was not sampled.
     actions: Option<ArrayVec<Action, 9>>,
-}
-
-/// How many candidates there are to be, and how wide the beam is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sizes {
-    candidates: u32,
-    beam_width: u32,
-}
-
-impl Sizes {
-    /// The beam evaluates `1 + steps · width` prefixes, steps being those before the last one, and then the candidates: together at
-    /// most half of the budget.
-    fn new(position: &Position, options: &SearchOptions) -> Option<Self> {
-        let steps = steps_of(position) - 1;
-        let is_setup = position.phase() == Phase::Setup;
-        let wanted = &options.gumbel;
-        let Some(budget) = options.budget.most_visits() else {
-            let widest = widest_within(options);
-            let candidates = wanted.candidates.unwrap_or(USUAL_CANDIDATES).min(widest);
-            let beam_width = wanted.beam_width.unwrap_or(candidates);
-            let beam_width = beam_width.min(widest).max(candidates);
-            return Some(Self {
-                candidates,
-                beam_width,
-            });
-        };
-        if budget < LEAST_BUDGET {
-            return None;
-        }
-        let half = budget / 2;
-        let halved = |most: u32| if is_setup { most.div_ceil(2) } else { most };
-        let most = halved(wanted.candidates.unwrap_or(budget.isqrt()));
-        let candidates = most
-            .min(half / (steps + 1))
-            .min(widest_within(options))
-            .max(1);
-        let widest = (half.saturating_sub(candidates) / steps)
-            .min(widest_within(options))
-            .max(1);
-        let beam_width = wanted.beam_width.map_or(widest, halved);
-        Some(Self {
-            candidates,
-            beam_width: beam_width.min(widest).max(candidates),
-        })
-    }
-}
-
-/// How wide a beam may be: what it holds beside the tree takes no more than half of the memory, and where time limits the search no
-/// more is sampled than a search without limits does, as nobody knows how many evaluations there will be.
-fn widest_within(options: &SearchOptions) -> u32 {
-    let of_memory = options.budget.memory_bytes() / 2 / BEAM_BYTES;
-    let of_time = match options.budget.time {
-        Some(_) => USUAL_CANDIDATES as usize,
-        None => usize::MAX,
-    };
-    of_memory.min(of_time).clamp(1, 1 << 20) as u32
-}
-
-/// Bytes that a beam holds for each prefix of its width: in eight levels of a setup, or four of a turn, what follows a prefix, with
-/// its place in a table.
-const BEAM_BYTES: usize = 16 << 10;
-
-/// How many steps, or placements, a turn has at most.
-fn steps_of(position: &Position) -> u32 {
-    match position.phase() {
-        Phase::Setup => 8,
-        Phase::Play => u32::from(TURN_STEPS),
-    }
 }
 
 /// The turn in the making.
@@ -143,7 +71,7 @@ pub(super) struct GumbelTurn {
 impl GumbelTurn {
     /// Bytes that the beam may hold beside the tree.
     pub(super) fn beam_bytes(&self) -> usize {
-        self.sizes.beam_width as usize * BEAM_BYTES
+        self.sizes.beam_bytes()
     }
 
     /// Whether nothing has been looked at yet.
@@ -235,28 +163,6 @@ impl GumbelTurn {
         });
     }
 
-    /// Whether a turn that the beam brings is a candidate already, found among all turns: it is ranked by the beam then.
-    fn is_compared(&mut self, slot: SlotId, core: &Core) -> bool {
-        let (end, log_prior, rank) = self.beam.ranked(slot, core);
-        let known = self.candidates.iter_mut().find(|one| one.end == end);
-        if let Some(candidate) = known {
-            candidate.slot = Some(slot);
-            (candidate.log_prior, candidate.rank) = (log_prior, rank);
-            return true;
-        }
-        false
-    }
-
-    /// Takes over what the beam has learnt of the candidates since.
-    fn rank_again(&mut self, core: &Core) {
-        for candidate in &mut self.candidates {
-            if let Some(slot) = candidate.slot {
-                let (_, log_prior, rank) = self.beam.ranked(slot, core);
-                (candidate.log_prior, candidate.rank) = (log_prior, rank);
-            }
-        }
-    }
-
     fn alive(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.candidates.len()).filter(|&place| self.candidates[place].is_alive)
     }
@@ -275,115 +181,6 @@ impl GumbelTurn {
             }
         }
         is_won
-    }
-
-    /// Puts other turns in the place of lost ones: the best of those that the beam has pruned, as long as the budget lasts; and
-    /// where all were lost, those of all legal turns that are not. Says whether evaluations are awaited for it.
-    fn replace<R: Rng>(
-        &mut self,
-        core: &mut Core,
-        batch: &mut Batch,
-        history: &History,
-        rng: &mut R,
-    ) -> bool {
-        loop {
-            let lost = self.candidates.iter().filter(|one| one.is_lost).count();
-            let wanted = lost.saturating_sub(self.replaced);
-            if wanted == 0 {
-                return false;
-            }
-            if self.alive().next().is_none() && self.bring_back_given_up() {
-                self.replaced = lost;
-                continue;
-            }
-            if self.alive().next().is_none() && !self.none_is_left {
-                self.replaced = lost;
-                self.add_others(core, history);
-                self.none_is_left = !self.candidates.iter().any(|one| one.is_alive);
-                continue;
-            }
-            let left = core.spent.evaluations_left(&core.options.budget);
-            let reserved = self.alive().count() as u32;
-            let affordable = left.is_none_or(|left| left > reserved);
-            if !affordable || core.share() >= 1.0 {
-                return false;
-            }
-            match self.beam.best_pruned(core) {
-                None => self.replaced = lost,
-                Some(slot) if self.beam.is_whole(slot) => {
-                    self.beam.take(slot, core);
-                    if self.is_compared(slot, core) {
-                        continue;
-                    }
-                    self.add(slot, core);
-                    self.replaced += 1;
-                    self.weed(core);
-                }
-                Some(slot) => {
-                    self.beam.bring_back(slot, core);
-                    if self.beam.ask(core, batch, history) {
-                        return true;
-                    }
-                    self.beam.advance(core, 0, rng);
-                    self.rank_again(core);
-                }
-            }
-        }
-    }
-
-    /// Compares those again that were given up for others which have turned out to be lost; says whether there are any.
-    fn bring_back_given_up(&mut self) -> bool {
-        for candidate in &mut self.candidates {
-            candidate.is_alive = !candidate.is_lost;
-        }
-        let count = self.alive().count();
-        self.compare_again();
-        count > 0
-    }
-
-    /// Halvings begin anew with those that are alive now.
-    fn compare_again(&mut self) {
-        self.rounds = self.halvings
-            + (self.alive().count().max(1) as u32)
-                .next_power_of_two()
-                .trailing_zeros();
-    }
-
-    /// Makes candidates of the likeliest turns that are not known to be lost.
-    fn add_others(&mut self, core: &mut Core, history: &History) {
-        let (mut others, tried_all) = other_turns(core, history);
-        if others.is_empty() && tried_all {
-            core.tree.prove_lost(core.root);
-        }
-        others.sort_by(|one, other| other.log_prior.total_cmp(&one.log_prior));
-        for OtherTurn {
-            actions,
-            end,
-            log_prior,
-        } in others.into_iter().take(self.sizes.candidates as usize)
-        {
-            // The first is a way out, whatever the memory.
-            let room = core.tree.intern_if_room(&end);
-            let Some(end) = room.or_else(|| {
-                self.alive()
-                    .next()
-                    .is_none()
-                    .then(|| core.tree.intern(&end))
-            }) else {
-                break;
-            };
-            self.candidates.push(Candidate {
-                slot: None,
-                end,
-                log_prior,
-                rank: log_prior,
-                visits: 0,
-                is_alive: true,
-                is_lost: false,
-                actions: Some(actions),
-            });
-        }
-        self.compare_again();
     }
 
     /// Gives up the worse half as often as the budget used says: after each of as many equal parts of it as there are halvings.
@@ -470,109 +267,5 @@ impl GumbelTurn {
             core.spent.visits = core.spent.visits.saturating_add(1);
         }
         self.descending = 0;
-    }
-
-    /// Chooses among the candidates that are left.
-    fn finish<R: Rng>(&mut self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
-        let side = core.side();
-        let turns = |place: &usize| core.tree.worth(self.candidates[*place].end).turns_to_end;
-        let is_won = |place: &usize| {
-            core.tree
-                .worth(self.candidates[*place].end)
-                .proof
-                .wins(side)
-        };
-        let all = 0..self.candidates.len();
-        let won = all.clone().filter(is_won).min_by_key(turns);
-        if let Some(place) = won {
-            let turns = turns(&place);
-            core.tree.prove(core.root, side, turns + 1);
-            let actions = self.actions(place, core, rng);
-            return Choice {
-                targets: proven_targets(
-                    &StepState::new(&core.position),
-                    &actions,
-                    core.spent.visits,
-                    history,
-                ),
-                actions,
-                advantage: advantage_of(side),
-            };
-        }
-        let scores = self.scores(core);
-        let best = self.alive().reduce(|best, place| {
-            if scores[place] > scores[best] {
-                place
-            } else {
-                best
-            }
-        });
-        // With nothing left alive every candidate is lost: the longest resistance, and of equal ones what took the longest to see.
-        let resistance = |place: &usize| (turns(place), self.candidates[*place].visits);
-        let resisting = || {
-            all.filter(|&place| self.candidates[place].is_lost)
-                .max_by_key(resistance)
-        };
-        match best.or_else(resisting) {
-            Some(place) => {
-                let actions = self.actions(place, core, rng);
-                self.choice(core, actions, place)
-            }
-            None => self.unsampled(core, history, rng),
-        }
-    }
-
-    fn choice(&self, core: &Core, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
-        let improved = Improved::new(core, &self.candidates);
-        let mut recursion = improved.recursion(core, &self.candidates, &self.beam);
-        let is_lost = self.candidates[chosen].is_lost && core.is_proven();
-        let advantage = if is_lost {
-            lost_advantage(core)
-        } else {
-            advantage_of(core.side())
-                * (2.0 * improved.expected_value(core, &self.candidates) - 1.0)
-        };
-        Choice {
-            targets: recursion.targets(&core.nodes_along(&actions)),
-            actions,
-            advantage,
-        }
-    }
-
-    /// The actions of a candidate: of the orders that the beam has seen, one drawn in proportion to their probability.
-    fn actions<R: Rng>(&self, place: usize, core: &Core, rng: &mut R) -> ArrayVec<Action, 9> {
-        let candidate = &self.candidates[place];
-        match &candidate.actions {
-            Some(actions) => actions.clone(),
-            None => actions_of(&core.tree, &self.beam.way_to(core, candidate.end, rng)),
-        }
-    }
-
-    /// The turn where the budget ended before there was a candidate: the likeliest prefix, and its end by the rules alone.
-    /// If that lets the enemy win, another turn that doesn't.
-    fn unsampled<R: Rng>(&self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
-        let prefix = self.beam.best_prefix(core);
-        let way = self.beam.way_to(core, prefix, rng);
-        let mut actions = actions_of(&core.tree, &way);
-        let state = core.tree.state(prefix);
-        let is_whole = state.steps_used() == 0 && prefix != core.root;
-        if !is_whole {
-            finish_by_the_rules(&state, history, &mut actions, rng);
-        }
-        if core.turn_is_lost(&actions)
-            && let Another::Turn(other) = another_turn(core, history)
-        {
-            actions = other;
-        }
-        let root = core.tree.node(core.root);
-        Choice {
-            actions,
-            advantage: if root.kind == NodeKind::Open {
-                root.own_value
-            } else {
-                0.0
-            },
-            targets: Vec::new(),
-        }
     }
 }

@@ -1,0 +1,123 @@
+//! The choice among the candidates, once the budget is spent or the turn is proven.
+
+use super::super::decision::{Choice, actions_of, proven_targets};
+use super::super::lost_turns::{Another, another_turn, lost_advantage};
+use super::super::stepwise::finish_by_the_rules;
+use super::super::tree::{NodeKind, advantage_of};
+use super::super::turn_search::Core;
+use super::GumbelTurn;
+use super::target::Improved;
+use crate::rules::{Action, History, StepState};
+use arrayvec::ArrayVec;
+use rand::Rng;
+
+impl GumbelTurn {
+    /// Chooses among the candidates that are left.
+    pub(super) fn finish<R: Rng>(
+        &mut self,
+        core: &mut Core,
+        history: &History,
+        rng: &mut R,
+    ) -> Choice {
+        let side = core.side();
+        let turns = |place: &usize| core.tree.worth(self.candidates[*place].end).turns_to_end;
+        let is_won = |place: &usize| {
+            core.tree
+                .worth(self.candidates[*place].end)
+                .proof
+                .wins(side)
+        };
+        let all = 0..self.candidates.len();
+        let won = all.clone().filter(is_won).min_by_key(turns);
+        if let Some(place) = won {
+            let turns = turns(&place);
+            core.tree.prove(core.root, side, turns + 1);
+            let actions = self.actions(place, core, rng);
+            return Choice {
+                targets: proven_targets(
+                    &StepState::new(&core.position),
+                    &actions,
+                    core.spent.visits,
+                    history,
+                ),
+                actions,
+                advantage: advantage_of(side),
+            };
+        }
+        let scores = self.scores(core);
+        let best = self.alive().reduce(|best, place| {
+            if scores[place] > scores[best] {
+                place
+            } else {
+                best
+            }
+        });
+        // With nothing left alive every candidate is lost: the longest resistance, and of equal ones what took the longest to see.
+        let resistance = |place: &usize| (turns(place), self.candidates[*place].visits);
+        let resisting = || {
+            all.filter(|&place| self.candidates[place].is_lost)
+                .max_by_key(resistance)
+        };
+        match best.or_else(resisting) {
+            Some(place) => {
+                let actions = self.actions(place, core, rng);
+                self.choice(core, actions, place)
+            }
+            None => self.unsampled(core, history, rng),
+        }
+    }
+
+    fn choice(&self, core: &Core, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
+        let improved = Improved::new(core, &self.candidates);
+        let mut recursion = improved.recursion(core, &self.candidates, &self.beam);
+        let is_lost = self.candidates[chosen].is_lost && core.is_proven();
+        let advantage = if is_lost {
+            lost_advantage(core)
+        } else {
+            advantage_of(core.side())
+                * (2.0 * improved.expected_value(core, &self.candidates) - 1.0)
+        };
+        Choice {
+            targets: recursion.targets(&core.nodes_along(&actions)),
+            actions,
+            advantage,
+        }
+    }
+
+    /// The actions of a candidate: of the orders that the beam has seen, one drawn in proportion to their probability.
+    fn actions<R: Rng>(&self, place: usize, core: &Core, rng: &mut R) -> ArrayVec<Action, 9> {
+        let candidate = &self.candidates[place];
+        match &candidate.actions {
+            Some(actions) => actions.clone(),
+            None => actions_of(&core.tree, &self.beam.way_to(core, candidate.end, rng)),
+        }
+    }
+
+    /// The turn where the budget ended before there was a candidate: the likeliest prefix, and its end by the rules alone.
+    /// If that lets the enemy win, another turn that doesn't.
+    fn unsampled<R: Rng>(&self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
+        let prefix = self.beam.best_prefix(core);
+        let way = self.beam.way_to(core, prefix, rng);
+        let mut actions = actions_of(&core.tree, &way);
+        let state = core.tree.state(prefix);
+        let is_whole = state.steps_used() == 0 && prefix != core.root;
+        if !is_whole {
+            finish_by_the_rules(&state, history, &mut actions, rng);
+        }
+        if core.turn_is_lost(&actions)
+            && let Another::Turn(other) = another_turn(core, history)
+        {
+            actions = other;
+        }
+        let root = core.tree.node(core.root);
+        Choice {
+            actions,
+            advantage: if root.kind == NodeKind::Open {
+                root.own_value
+            } else {
+                0.0
+            },
+            targets: Vec::new(),
+        }
+    }
+}

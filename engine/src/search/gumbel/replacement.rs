@@ -1,0 +1,142 @@
+//! Other turns in the place of candidates that turned out to be lost: from what the beam has pruned, and at last from all legal ones.
+
+use super::super::batch::Batch;
+use super::super::lost_turns::{OtherTurn, other_turns};
+use super::super::turn_search::Core;
+use super::beam::SlotId;
+use super::{Candidate, GumbelTurn};
+use crate::rules::History;
+use rand::Rng;
+
+impl GumbelTurn {
+    /// Whether a turn that the beam brings is a candidate already, found among all turns: it is ranked by the beam then.
+    fn is_compared(&mut self, slot: SlotId, core: &Core) -> bool {
+        let (end, log_prior, rank) = self.beam.ranked(slot, core);
+        let known = self.candidates.iter_mut().find(|one| one.end == end);
+        if let Some(candidate) = known {
+            candidate.slot = Some(slot);
+            (candidate.log_prior, candidate.rank) = (log_prior, rank);
+            return true;
+        }
+        false
+    }
+
+    /// Takes over what the beam has learnt of the candidates since.
+    fn rank_again(&mut self, core: &Core) {
+        for candidate in &mut self.candidates {
+            if let Some(slot) = candidate.slot {
+                let (_, log_prior, rank) = self.beam.ranked(slot, core);
+                (candidate.log_prior, candidate.rank) = (log_prior, rank);
+            }
+        }
+    }
+
+    /// Puts other turns in the place of lost ones: the best of those that the beam has pruned, as long as the budget lasts; and
+    /// where all were lost, those of all legal turns that are not. Says whether evaluations are awaited for it.
+    pub(super) fn replace<R: Rng>(
+        &mut self,
+        core: &mut Core,
+        batch: &mut Batch,
+        history: &History,
+        rng: &mut R,
+    ) -> bool {
+        loop {
+            let lost = self.candidates.iter().filter(|one| one.is_lost).count();
+            let wanted = lost.saturating_sub(self.replaced);
+            if wanted == 0 {
+                return false;
+            }
+            if self.alive().next().is_none() && self.bring_back_given_up() {
+                self.replaced = lost;
+                continue;
+            }
+            if self.alive().next().is_none() && !self.none_is_left {
+                self.replaced = lost;
+                self.add_others(core, history);
+                self.none_is_left = !self.candidates.iter().any(|one| one.is_alive);
+                continue;
+            }
+            let left = core.spent.evaluations_left(&core.options.budget);
+            let reserved = self.alive().count() as u32;
+            let affordable = left.is_none_or(|left| left > reserved);
+            if !affordable || core.share() >= 1.0 {
+                return false;
+            }
+            match self.beam.best_pruned(core) {
+                None => self.replaced = lost,
+                Some(slot) if self.beam.is_whole(slot) => {
+                    self.beam.take(slot, core);
+                    if self.is_compared(slot, core) {
+                        continue;
+                    }
+                    self.add(slot, core);
+                    self.replaced += 1;
+                    self.weed(core);
+                }
+                Some(slot) => {
+                    self.beam.bring_back(slot, core);
+                    if self.beam.ask(core, batch, history) {
+                        return true;
+                    }
+                    self.beam.advance(core, 0, rng);
+                    self.rank_again(core);
+                }
+            }
+        }
+    }
+
+    /// Compares those again that were given up for others which have turned out to be lost; says whether there are any.
+    fn bring_back_given_up(&mut self) -> bool {
+        for candidate in &mut self.candidates {
+            candidate.is_alive = !candidate.is_lost;
+        }
+        let count = self.alive().count();
+        self.compare_again();
+        count > 0
+    }
+
+    /// Halvings begin anew with those that are alive now.
+    fn compare_again(&mut self) {
+        self.rounds = self.halvings
+            + (self.alive().count().max(1) as u32)
+                .next_power_of_two()
+                .trailing_zeros();
+    }
+
+    /// Makes candidates of the likeliest turns that are not known to be lost.
+    fn add_others(&mut self, core: &mut Core, history: &History) {
+        let (mut others, tried_all) = other_turns(core, history);
+        if others.is_empty() && tried_all {
+            core.tree.prove_lost(core.root);
+        }
+        others.sort_by(|one, other| other.log_prior.total_cmp(&one.log_prior));
+        for OtherTurn {
+            actions,
+            end,
+            log_prior,
+        } in others.into_iter().take(self.sizes.candidates as usize)
+        {
+            // The first is a way out, whatever the memory.
+            let room = core.tree.intern_if_room(&end);
+            let Some(end) = room.or_else(|| {
+                self.alive()
+                    .next()
+                    .is_none()
+                    .then(|| core.tree.intern(&end))
+            }) else {
+                break;
+            };
+            self.candidates.push(Candidate {
+                slot: None,
+                end,
+                log_prior,
+                rank: log_prior,
+                visits: 0,
+                is_alive: true,
+                is_lost: false,
+                actions: Some(actions),
+            });
+        }
+        self.compare_again();
+    }
+}

@@ -1,0 +1,85 @@
+//! How many turns are compared, and how wide the beam is that finds them: by the options, the budget and the memory.
+
+use super::super::SearchOptions;
+use crate::rules::{Phase, Position, TURN_STEPS};
+
+/// Below this many evaluations there is nothing to halve.
+const LEAST_BUDGET: u32 = 8;
+
+/// Candidates where neither the options nor the budget say how many.
+const USUAL_CANDIDATES: u32 = 32;
+
+/// Bytes that a beam holds for each prefix of its width: in eight levels of a setup, or four of a turn, what follows a prefix, with
+/// its place in a table.
+const BEAM_BYTES: usize = 16 << 10;
+
+/// How many candidates there are to be, and how wide the beam is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// The most turns that are compared.
+    pub(super) candidates: u32,
+    /// The most prefixes and whole turns that the beam holds at once.
+    pub(super) beam_width: u32,
+}
+
+impl Sizes {
+    /// The beam evaluates `1 + steps · width` prefixes, steps being those before the last one, and then the candidates: together at
+    /// most half of the budget.
+    pub(super) fn new(position: &Position, options: &SearchOptions) -> Option<Self> {
+        let steps = steps_of(position) - 1;
+        let is_setup = position.phase() == Phase::Setup;
+        let wanted = &options.gumbel;
+        let Some(budget) = options.budget.most_visits() else {
+            let widest = widest_within(options);
+            let candidates = wanted.candidates.unwrap_or(USUAL_CANDIDATES).min(widest);
+            let beam_width = wanted.beam_width.unwrap_or(candidates);
+            let beam_width = beam_width.min(widest).max(candidates);
+            return Some(Self {
+                candidates,
+                beam_width,
+            });
+        };
+        if budget < LEAST_BUDGET {
+            return None;
+        }
+        let half = budget / 2;
+        let halved = |most: u32| if is_setup { most.div_ceil(2) } else { most };
+        let most = halved(wanted.candidates.unwrap_or(budget.isqrt()));
+        let candidates = most
+            .min(half / (steps + 1))
+            .min(widest_within(options))
+            .max(1);
+        let widest = (half.saturating_sub(candidates) / steps)
+            .min(widest_within(options))
+            .max(1);
+        let beam_width = wanted.beam_width.map_or(widest, halved);
+        Some(Self {
+            candidates,
+            beam_width: beam_width.min(widest).max(candidates),
+        })
+    }
+
+    /// Bytes that the beam may hold beside the tree.
+    pub(super) fn beam_bytes(self) -> usize {
+        self.beam_width as usize * BEAM_BYTES
+    }
+}
+
+/// How wide a beam may be: what it holds beside the tree takes no more than half of the memory, and where time limits the search no
+/// more is sampled than a search without limits does, as nobody knows how many evaluations there will be.
+fn widest_within(options: &SearchOptions) -> u32 {
+    let of_memory = options.budget.memory_bytes() / 2 / BEAM_BYTES;
+    let of_time = match options.budget.time {
+        Some(_) => USUAL_CANDIDATES as usize,
+        None => usize::MAX,
+    };
+    of_memory.min(of_time).clamp(1, 1 << 20) as u32
+}
+
+/// How many steps, or placements, a turn has at most.
+fn steps_of(position: &Position) -> u32 {
+    match position.phase() {
+        Phase::Setup => 8,
+        Phase::Play => u32::from(TURN_STEPS),
+    }
+}
