@@ -1,0 +1,135 @@
+//! What nodes are worth: by their edges, and by proof.
+
+use super::{NodeId, NodeKind, Tree};
+use crate::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in};
+
+impl Tree {
+    /// The game is over at a node, or will be in this turn.
+    pub(super) fn close(&mut self, id: NodeId, winner: Side, turns: u16) {
+        self.fresh -= 1;
+        self.worth_mut(id).prove(winner, turns);
+        let node = self.node_mut(id);
+        node.kind = NodeKind::Over;
+        node.own_value = advantage_of(winner);
+        node.visits = 1;
+    }
+
+    /// Looks for wins at a fresh node that starts a turn: it asks for no evaluation where there is one.
+    pub(in crate::search) fn judge(&mut self, id: NodeId) {
+        if self.node(id).kind == NodeKind::Fresh
+            && let Some((winner, turns)) = decided(&self.state(id))
+        {
+            self.close(id, winner, turns);
+        }
+    }
+
+    /// Recomputes a node from its edges. Its own evaluation counts as one visit, each edge's visits carry its child's present value
+    /// (Monte-Carlo graph search: Czech, Korus and Kersting 2021; in this form in KataGo's `GraphSearch.md`). Edges that are proven
+    /// lost for the mover count no longer, as it will not take them. With an edge that is proven won the node is won, and lost if
+    /// all are lost: the former as soon, the latter as late as possible.
+    pub(in crate::search) fn update(&mut self, id: NodeId) {
+        let node = self.node(id);
+        let worth = self.worth(id);
+        if node.kind != NodeKind::Open || worth.proof.is_some() {
+            let visits = 1 + self.edge_visits(id);
+            self.node_mut(id).visits = visits;
+            return;
+        }
+        let mover = node.state.side();
+        let mut visits = 1;
+        let mut weight = 1.0;
+        let mut sum = f64::from(node.own_value);
+        let mut squares = sum * sum;
+        let (mut turns_weight, mut turns) = (0.0, 0.0);
+        let mut won_in = None;
+        let (mut lost_edges, mut lost_in) = (0, 0);
+        for link in self.links(id) {
+            let Some(child) = link.child().map(|child| self.worth(child)) else {
+                continue;
+            };
+            visits += link.visits;
+            if child.proof.loses(mover) {
+                lost_edges += 1;
+                lost_in = lost_in.max(child.turns_from_before());
+                continue;
+            }
+            if child.proof.wins(mover) {
+                let turns = child.turns_from_before();
+                won_in = Some(won_in.map_or(turns, |least: u16| least.min(turns)));
+            }
+            let count = f64::from(link.visits);
+            weight += count;
+            sum += count * f64::from(child.value);
+            squares += count * f64::from(child.square);
+            if let Some(left) = child.turns_left_from_before() {
+                turns_weight += count;
+                turns += count * f64::from(left);
+            }
+        }
+        let all_lost = lost_edges == usize::from(node.edges.count);
+        let proven = match won_in {
+            Some(turns) => Some((mover, turns)),
+            None => all_lost.then_some((mover.opponent(), lost_in)),
+        };
+        self.node_mut(id).visits = visits;
+        let worth = self.worth_mut(id);
+        match proven {
+            Some((winner, turns)) => worth.prove(winner, turns),
+            None => {
+                worth.value = (sum / weight) as f32;
+                worth.square = (squares / weight) as f32;
+                if turns_weight > 0.0 {
+                    worth.set_turns_left((turns / turns_weight) as f32);
+                }
+            }
+        }
+    }
+
+    /// Makes a loss for its mover of an open node whose turns, as is known from elsewhere, are all lost: in as many turns as the
+    /// longest of those that it holds, and in two where it holds none.
+    pub(in crate::search) fn prove_lost(&mut self, id: NodeId) {
+        let mover = self.side(id);
+        let ends = self.links(id).iter().filter_map(|link| link.child());
+        let lost = ends
+            .map(|child| self.worth(child))
+            .filter(|child| child.proof.loses(mover));
+        let turns = lost.map(|node| node.turns_to_end).max().unwrap_or(0).max(2);
+        self.worth_mut(id).prove(mover.opponent(), turns);
+    }
+
+    /// Makes a node proven from elsewhere.
+    pub(in crate::search) fn prove(&mut self, id: NodeId, winner: Side, turns: u16) {
+        self.worth_mut(id).prove(winner, turns);
+    }
+}
+
+/// Who has won at the start of a turn, or wins within the turn; and in how many turns: 0 or 1.
+pub(in crate::search) fn decided(state: &StepState) -> Option<(Side, u16)> {
+    let start = state.turn_start()?;
+    if let Some(Outcome { winner, .. }) = start.outcome_on_board() {
+        return Some((winner, 0));
+    }
+    winning_turn(state).map(|_| (state.side(), 1))
+}
+
+/// Steps that win the game within the turn, by goal or by taking the last rabbits.
+pub(in crate::search) fn winning_turn(state: &StepState) -> Option<(Steps, Reason)> {
+    goal_in(state, TURN_STEPS)
+        .map(|steps| (steps, Reason::Goal))
+        .or_else(|| elimination_in(state, TURN_STEPS).map(|steps| (steps, Reason::Elimination)))
+}
+
+/// A win of Gold's as an advantage: 1; a win of Silver's: -1.
+#[inline]
+pub(in crate::search) fn advantage_of(winner: Side) -> f32 {
+    match winner {
+        Side::Gold => 1.0,
+        Side::Silver => -1.0,
+    }
+}
+
+/// An advantage of Gold's as the win probability of `side`.
+#[inline]
+pub(in crate::search) fn win_probability(side: Side, advantage: f32) -> f32 {
+    0.5 + 0.5 * advantage_of(side) * advantage
+}
