@@ -288,6 +288,17 @@ impl Default for LoopConfig {
     }
 }
 
+/// Checks the range of a section's value, whose key is what the value is called here.
+macro_rules! check_range {
+    ($section:ident.$key:ident, $range:expr) => {
+        check(
+            concat!(stringify!($section), ".", stringify!($key)),
+            $section.$key,
+            $range,
+        )
+    };
+}
+
 impl Config {
     /// Checks every value's range; the error names the key.
     pub fn validate(&self) -> Result<(), ConfigError> {
@@ -299,123 +310,55 @@ impl Config {
             pit,
             cycle,
         } = self;
-        check("network.blocks", network.blocks, 1..=100)?;
-        check("network.channels", network.channels, 8..=2_048)?;
+        check_range!(network.blocks, 1..=100)?;
+        check_range!(network.channels, 8..=2_048)?;
 
-        check("search.evaluations", search.evaluations, 1..=10_000_000)?;
-        check("search.memory_mib", search.memory_mib, 1..=16_384)?;
-        check(
-            "search.turns_left_weight",
-            search.turns_left_weight,
-            0.0..=1.0,
-        )?;
-        check(
-            "search.prior_temperature",
-            search.prior_temperature,
-            0.1..=10.0,
-        )?;
+        check_range!(search.evaluations, 1..=10_000_000)?;
+        check_range!(search.memory_mib, 1..=16_384)?;
+        check_range!(search.turns_left_weight, 0.0..=1.0)?;
+        check_range!(search.prior_temperature, 0.1..=10.0)?;
         for (key, number) in [
             ("search.gumbel_candidates", search.gumbel_candidates),
             ("search.gumbel_beam_width", search.gumbel_beam_width),
         ] {
             check(key, number.number().unwrap_or(1), 1..=4_096)?;
         }
-        check(
-            "search.gumbel_beam_value_scale",
-            search.gumbel_beam_value_scale,
-            0.0..=1e6,
-        )?;
-        check(
-            "search.gumbel_visit_constant",
-            search.gumbel_visit_constant,
-            0.0..=1e6,
-        )?;
-        check(
-            "search.gumbel_value_scale",
-            search.gumbel_value_scale,
-            0.0..=1e3,
-        )?;
-        check("search.gumbel_noise", search.gumbel_noise, 0.0..=10.0)?;
-        check("search.exploration", search.exploration, 0.0..=100.0)?;
-        check(
-            "search.exploration_base",
-            search.exploration_base,
-            1.0..=1e9,
-        )?;
-        check(
-            "search.first_play_reduction",
-            search.first_play_reduction,
-            0.0..=1.0,
-        )?;
-        check("search.noise_share", search.noise_share, 0.0..=1.0)?;
-        check(
-            "search.noise_concentration",
-            search.noise_concentration,
-            0.01..=1_000.0,
-        )?;
-        check(
-            "search.min_turn_visits",
-            search.min_turn_visits,
-            1..=10_000_000,
-        )?;
-        check(
-            "search.target_value_scale",
-            search.target_value_scale,
-            0.0..=1_000.0,
-        )?;
+        check_range!(search.gumbel_beam_value_scale, 0.0..=1e6)?;
+        check_range!(search.gumbel_visit_constant, 0.0..=1e6)?;
+        check_range!(search.gumbel_value_scale, 0.0..=1e3)?;
+        check_range!(search.gumbel_noise, 0.0..=10.0)?;
+        check_range!(search.exploration, 0.0..=100.0)?;
+        check_range!(search.exploration_base, 1.0..=1e9)?;
+        check_range!(search.first_play_reduction, 0.0..=1.0)?;
+        check_range!(search.noise_share, 0.0..=1.0)?;
+        check_range!(search.noise_concentration, 0.01..=1_000.0)?;
+        check_range!(search.min_turn_visits, 1..=10_000_000)?;
+        check_range!(search.target_value_scale, 0.0..=1_000.0)?;
 
-        check(
-            "selfplay.games_in_flight",
-            selfplay.games_in_flight,
-            1..=16_384,
-        )?;
-        check("selfplay.temperature", selfplay.temperature, 0.0..=10.0)?;
-        check(
-            "selfplay.temperature_half_life",
-            selfplay.temperature_half_life,
-            0.1..=1e6,
-        )?;
-        check(
-            "selfplay.final_temperature",
-            selfplay.final_temperature,
-            0.0..=10.0,
-        )?;
-        check(
-            "selfplay.min_target_visits",
-            selfplay.min_target_visits,
-            1..=10_000_000,
-        )?;
-        check("selfplay.max_turns", selfplay.max_turns, 3..=100_000)?;
-        check(
-            "selfplay.games_per_shard",
-            selfplay.games_per_shard,
-            1..=1_000_000,
-        )?;
+        check_range!(selfplay.games_in_flight, 1..=16_384)?;
+        check_range!(selfplay.temperature, 0.0..=10.0)?;
+        check_range!(selfplay.temperature_half_life, 0.1..=1e6)?;
+        check_range!(selfplay.final_temperature, 0.0..=10.0)?;
+        check_range!(selfplay.min_target_visits, 1..=10_000_000)?;
+        check_range!(selfplay.max_turns, 3..=100_000)?;
+        check_range!(selfplay.games_per_shard, 1..=1_000_000)?;
 
-        check("train.batch_size", train.batch_size, 2..=1_048_576)?;
-        check("train.pool_rows", train.pool_rows, 1..=1_000_000_000)?;
-        check("train.learning_rate", train.learning_rate, 1e-9..=10.0)?;
-        check("train.warmup_steps", train.warmup_steps, 0..=10_000_000)?;
-        check("train.weight_decay", train.weight_decay, 0.0..=1.0)?;
-        check("train.gradient_clip", train.gradient_clip, 1e-6..=1e6)?;
-        check("train.average_decay", train.average_decay, 0.0..=0.999_999)?;
-        check("train.value_weight", train.value_weight, 0.0..=1_000.0)?;
-        check(
-            "train.search_value_share",
-            train.search_value_share,
-            0.0..=1.0,
-        )?;
-        check("train.window_games", train.window_games, 1..=u64::MAX)?;
-        check("train.uses_per_row", train.uses_per_row, 0.01..=1_000.0)?;
-        check("train.validation_share", train.validation_share, 0.0..=0.9)?;
-        check(
-            "train.checkpoint_steps",
-            train.checkpoint_steps,
-            1..=10_000_000,
-        )?;
-        check("train.keep_checkpoints", train.keep_checkpoints, 1..=1_000)?;
+        check_range!(train.batch_size, 2..=1_048_576)?;
+        check_range!(train.pool_rows, 1..=1_000_000_000)?;
+        check_range!(train.learning_rate, 1e-9..=10.0)?;
+        check_range!(train.warmup_steps, 0..=10_000_000)?;
+        check_range!(train.weight_decay, 0.0..=1.0)?;
+        check_range!(train.gradient_clip, 1e-6..=1e6)?;
+        check_range!(train.average_decay, 0.0..=0.999_999)?;
+        check_range!(train.value_weight, 0.0..=1_000.0)?;
+        check_range!(train.search_value_share, 0.0..=1.0)?;
+        check_range!(train.window_games, 1..=u64::MAX)?;
+        check_range!(train.uses_per_row, 0.01..=1_000.0)?;
+        check_range!(train.validation_share, 0.0..=0.9)?;
+        check_range!(train.checkpoint_steps, 1..=10_000_000)?;
+        check_range!(train.keep_checkpoints, 1..=1_000)?;
 
-        check("pit.max_turns", pit.max_turns, 3..=100_000)?;
+        check_range!(pit.max_turns, 3..=100_000)?;
 
         check("loop.generations", cycle.generations, 1..=1_000_000)?;
         check("loop.first_games", cycle.first_games, 0..=100_000_000)?;

@@ -142,9 +142,7 @@ impl Search {
             && self.core.options.merges
             && options.merges;
         if !(same_rules && self.core.tree.keep_below(position, history).is_some()) {
-            self.core
-                .tree
-                .clear(options.merges, options.budget.memory_bytes());
+            return self.restart(position, history, options);
         }
         self.core.tree.set_bound(options.budget.memory_bytes());
         self.begin(position, history, options);
