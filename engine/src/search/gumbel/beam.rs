@@ -8,6 +8,7 @@
 
 use super::super::batch::Batch;
 use super::super::flow::Flow;
+use super::super::options::Gumbel;
 use super::super::puct::ends_turn;
 use super::super::root_priors::temper;
 use super::super::tree::{NodeId, NodeKind, Tree, state_after, win_probability};
@@ -16,6 +17,7 @@ use crate::rules::History;
 use rand::distr::Open01;
 use rand::{Rng, RngExt};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// A prefix's place in the beam's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,18 +28,33 @@ pub(super) struct SlotId(usize);
 struct Slot {
     /// Its node, once it was in the beam.
     node: Option<NodeId>,
-    /// The logarithm of its probability by the policy.
-    log_prior: f64,
-    /// The same by the tempered policy, from which is sampled.
-    log_tempered: f64,
-    /// The perturbed logarithm, by the tempered policy.
-    perturbed: f64,
+    likelihood: Likelihood,
     /// What the best state before it is worth to the mover, times the options' scale.
     promise: f64,
     is_whole: bool,
     status: Status,
     /// The first of the edges that lead to it, as a place in the beam's list.
     origin: Option<usize>,
+}
+
+/// How likely some orders of a prefix's steps are, together.
+#[derive(Debug, Clone, Copy)]
+struct Likelihood {
+    /// The logarithm of their probability by the policy.
+    log_prior: f64,
+    /// The same by the tempered policy, from which is sampled.
+    log_tempered: f64,
+    /// The perturbed logarithm, by the tempered policy.
+    perturbed: f64,
+}
+
+/// A step that goes on from a prefix.
+#[derive(Debug, Clone, Copy)]
+struct Continuation {
+    edge: usize,
+    /// The key of the state that it leads to.
+    key: u64,
+    likelihood: Likelihood,
 }
 
 /// An edge that leads to a slot.
@@ -89,9 +106,11 @@ impl Beam {
             self.has_begun = true;
             self.slots.push(Slot {
                 node: Some(core.root),
-                log_prior: 0.0,
-                log_tempered: 0.0,
-                perturbed: 0.0,
+                likelihood: Likelihood {
+                    log_prior: 0.0,
+                    log_tempered: 0.0,
+                    perturbed: 0.0,
+                },
                 promise: 0.0,
                 is_whole: false,
                 status: Status::Kept,
@@ -126,72 +145,93 @@ impl Beam {
         }
         if width > 0 {
             self.prune(core, width);
-            return;
-        }
-        for place in 0..self.slots.len() {
-            if self.slots[place].status == Status::Taken {
-                // Other orders of its steps may have been found.
-                self.keep(core, place, Status::Taken);
-            }
         }
     }
 
     /// Adds what follows a prefix, merged with what is there.
-    fn follow_all<R: Rng>(&mut self, core: &Core, slot: usize, node: NodeId, rng: &mut R) {
-        let parent = self.slots[slot];
-        let noise = core.options.gumbel.noise;
-        let own_value = win_probability(core.side(), core.tree.node(node).own_value);
-        // In units of the noise, as the perturbed logarithm is.
-        let unit = if noise > 0.0 { noise } else { 1.0 };
-        let promise = f64::from(core.options.gumbel.beam_value_scale * own_value / unit);
-        let state = core.tree.state(node);
-        let edges = core.tree.edges(node);
-        let priors: Vec<f32> = edges.iter().map(|edge| edge.prior()).collect();
-        let mut tempered = priors.clone();
-        if noise > 0.0 {
-            temper(&mut tempered, noise);
-        }
-        let log_tempered: Vec<f64> = tempered
-            .iter()
-            .map(|&prior| parent.log_tempered + f64::from(prior.max(f32::MIN_POSITIVE)).ln())
-            .collect();
-        let perturbed = if noise > 0.0 {
-            gumbels_below(parent.perturbed, &log_tempered, rng)
-        } else {
-            Vec::new()
-        };
-        for (edge, prior) in priors.into_iter().enumerate() {
-            let after = state_after(&state, edges[edge].action(state.side()));
-            let log_prior = parent.log_prior + f64::from(prior).ln();
+    fn follow_all<R: Rng>(&mut self, core: &mut Core, prefix: usize, node: NodeId, rng: &mut R) {
+        let is_noisy = core.options.gumbel.noise > 0.0;
+        let promise = promise_of(core, node);
+        // What other orders add to prefixes that were followed before.
+        let mut late = BTreeMap::new();
+        for continuation in continuations(core, node, self.slots[prefix].likelihood, rng) {
+            let Continuation {
+                edge,
+                key,
+                likelihood,
+            } = continuation;
             let origin = self.origins.len();
+            let known = self.by_key.get(&key).copied();
             self.origins.push(Origin {
                 from: node,
                 edge,
-                next: None,
+                next: known.and_then(|known| self.slots[known.0].origin),
             });
-            let new = Slot {
-                node: None,
-                log_prior,
-                log_tempered: log_tempered[edge],
-                perturbed: perturbed.get(edge).copied().unwrap_or(log_prior),
-                promise,
-                is_whole: ends_turn(&core.tree, node, edge),
-                status: Status::Pruned,
-                origin: Some(origin),
+            let Some(known) = known else {
+                self.by_key.insert(key, SlotId(self.slots.len()));
+                self.slots.push(Slot {
+                    node: None,
+                    likelihood,
+                    promise,
+                    is_whole: ends_turn(&core.tree, node, edge),
+                    status: Status::Pruned,
+                    origin: Some(origin),
+                });
+                continue;
             };
-            match self.by_key.get(&after.key()) {
-                Some(known) => {
-                    let known = &mut self.slots[known.0];
-                    self.origins[origin].next = known.origin;
-                    known.merge(new, noise > 0.0);
-                }
-                None => {
-                    let id = SlotId(self.slots.len());
-                    self.by_key.insert(after.key(), id);
-                    self.slots.push(new);
+            let slot = &mut self.slots[known.0];
+            slot.likelihood.merge(likelihood, is_noisy);
+            slot.promise = slot.promise.max(promise);
+            slot.origin = Some(origin);
+            if matches!(slot.status, Status::Taken | Status::Expanded) {
+                core.tree.follow(node, edge);
+            }
+            self.add_late(core, known, likelihood, &mut late);
+        }
+        self.pass_on(core, late, rng);
+    }
+
+    /// Passes on what other orders add to prefixes whose own steps were followed before, to all that follows them. A shorter prefix
+    /// comes first: what it adds to a longer one goes on together with what else is added to that.
+    fn pass_on<R: Rng>(
+        &mut self,
+        core: &Core,
+        mut late: BTreeMap<(u8, SlotId), Likelihood>,
+        rng: &mut R,
+    ) {
+        let is_noisy = core.options.gumbel.noise > 0.0;
+        while let Some(((_, slot), added)) = late.pop_first() {
+            let Some(node) = self.slots[slot.0].node else {
+                continue;
+            };
+            for Continuation {
+                key, likelihood, ..
+            } in continuations(core, node, added, rng)
+            {
+                if let Some(&next) = self.by_key.get(&key) {
+                    self.slots[next.0].likelihood.merge(likelihood, is_noisy);
+                    self.add_late(core, next, likelihood, &mut late);
                 }
             }
         }
+    }
+
+    /// Notes what was added to a prefix, if its steps were followed before.
+    fn add_late(
+        &self,
+        core: &Core,
+        slot: SlotId,
+        added: Likelihood,
+        late: &mut BTreeMap<(u8, SlotId), Likelihood>,
+    ) {
+        let prefix = &self.slots[slot.0];
+        if prefix.node.is_none_or(|node| !self.has_expanded(node)) {
+            return;
+        }
+        let is_noisy = core.options.gumbel.noise > 0.0;
+        late.entry((prefix.depth(&core.tree, &self.origins), slot))
+            .and_modify(|likelihood| likelihood.merge(added, is_noisy))
+            .or_insert(added);
     }
 
     /// Keeps the best of all that is not replaced: `width` prefixes and whole turns.
@@ -291,10 +331,14 @@ impl Beam {
     pub(super) fn ranked(&self, slot: SlotId, core: &Core) -> (NodeId, f64, f64) {
         let slot = &self.slots[slot.0];
         let rank = match core.options.gumbel.noise {
-            noise if noise > 0.0 => slot.perturbed * f64::from(noise),
-            _ => slot.log_prior,
+            noise if noise > 0.0 => slot.likelihood.perturbed * f64::from(noise),
+            _ => slot.likelihood.log_prior,
         };
-        (slot.node.unwrap_or_default(), slot.log_prior, rank)
+        (
+            slot.node.unwrap_or_default(),
+            slot.likelihood.log_prior,
+            rank,
+        )
     }
 
     /// Whether a node's edges were followed by the beam.
@@ -342,7 +386,7 @@ impl Beam {
 impl Slot {
     /// What the beam keeps the best of.
     fn rank(&self) -> f64 {
-        self.perturbed + self.promise
+        self.likelihood.perturbed + self.promise
     }
 
     /// Whether it is to be replaced by what follows it.
@@ -356,8 +400,10 @@ impl Slot {
             tree.node(origins[origin].from).state.steps_used() + 1
         })
     }
+}
 
-    /// Takes up another order of the same steps.
+impl Likelihood {
+    /// Takes up other orders of the same steps.
     fn merge(&mut self, other: Self, is_noisy: bool) {
         self.log_prior = log_sum_exp(self.log_prior, other.log_prior);
         self.log_tempered = log_sum_exp(self.log_tempered, other.log_tempered);
@@ -366,9 +412,58 @@ impl Slot {
         } else {
             self.log_prior
         };
-        self.promise = self.promise.max(other.promise);
-        self.origin = other.origin;
     }
+}
+
+/// The steps that go on from a prefix, in the order of its node's edges, with what each gets of a likelihood of the prefix.
+fn continuations<R: Rng>(
+    core: &Core,
+    node: NodeId,
+    of: Likelihood,
+    rng: &mut R,
+) -> Vec<Continuation> {
+    let noise = core.options.gumbel.noise;
+    let state = core.tree.state(node);
+    let edges = core.tree.edges(node);
+    let priors: Vec<f32> = edges.iter().map(|edge| edge.prior()).collect();
+    let mut tempered = priors.clone();
+    if noise > 0.0 {
+        temper(&mut tempered, noise);
+    }
+    let log_tempered: Vec<f64> = tempered
+        .iter()
+        .map(|&prior| of.log_tempered + f64::from(prior.max(f32::MIN_POSITIVE)).ln())
+        .collect();
+    let perturbed = if noise > 0.0 {
+        gumbels_below(of.perturbed, &log_tempered, rng)
+    } else {
+        Vec::new()
+    };
+    let continuation = |edge: usize| {
+        let log_prior = of.log_prior + f64::from(priors[edge]).ln();
+        Continuation {
+            edge,
+            key: state_after(&state, edges[edge].action(state.side())).key(),
+            likelihood: Likelihood {
+                log_prior,
+                log_tempered: log_tempered[edge],
+                perturbed: perturbed.get(edge).copied().unwrap_or(log_prior),
+            },
+        }
+    };
+    (0..edges.len()).map(continuation).collect()
+}
+
+/// What a state's value promises for what follows it, in units of the noise, as the perturbed logarithm is.
+fn promise_of(core: &Core, node: NodeId) -> f64 {
+    let Gumbel {
+        noise,
+        beam_value_scale,
+        ..
+    } = core.options.gumbel;
+    let own_value = win_probability(core.side(), core.tree.node(node).own_value);
+    let unit = if noise > 0.0 { noise } else { 1.0 };
+    f64::from(beam_value_scale * own_value / unit)
 }
 
 /// `ln(e^a + e^b)`.
