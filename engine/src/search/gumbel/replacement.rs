@@ -41,6 +41,11 @@ impl GumbelTurn {
         rng: &mut R,
     ) -> bool {
         loop {
+            if !self.beam.is_done() {
+                // What follows the prefix that was brought back: its evaluation is there.
+                self.beam.advance(core, 0, rng);
+                self.rank_again(core);
+            }
             let lost = self.candidates.iter().filter(|one| one.is_lost).count();
             let wanted = lost.saturating_sub(self.replaced);
             if wanted == 0 {
@@ -78,8 +83,6 @@ impl GumbelTurn {
                     if self.beam.ask(core, batch, history) {
                         return true;
                     }
-                    self.beam.advance(core, 0, rng);
-                    self.rank_again(core);
                 }
             }
         }

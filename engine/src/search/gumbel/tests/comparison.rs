@@ -1,6 +1,7 @@
 //! What is compared, and what is chosen of it.
 
 use super::super::super::Budget;
+use super::super::super::tree::NodeKind;
 use super::super::super::trial::{Hashed, few_turns, random_game};
 use super::{decided, of, options};
 use rand::SeedableRng;
@@ -62,4 +63,31 @@ fn halving_leaves_the_most_visits_to_the_last() {
         }
     }
     assert!(halved > 50, "{halved}");
+}
+
+/// Prefixes are evaluated only to go on from them: those as well that stand in for lost turns.
+#[test]
+fn what_the_beam_asks_for_is_followed() {
+    let mut rng = ChaCha8Rng::seed_from_u64(77);
+    let mut brought_back = 0;
+    for index in 0..200 {
+        let position = few_turns(200, &mut rng);
+        let candidates = [2, 3, 5][index % 3];
+        let options = options(Budget::evaluations(400), candidates, candidates);
+        let search = decided(&position, Hashed::default(), options, &mut rng);
+        let (core, turn) = of(&search);
+        if core.is_proven() {
+            continue;
+        }
+        let evaluated = core.tree.node_ids().filter(|&id| {
+            let node = core.tree.node(id);
+            node.start() == core.root && node.kind == NodeKind::Open
+        });
+        let evaluated: Vec<_> = evaluated.collect();
+        let followed = |&id: &_| turn.beam.has_expanded(id);
+        assert!(evaluated.iter().all(followed), "in {position}");
+        // The root, and at most so many of each level.
+        brought_back += u32::from(evaluated.len() as u32 > 1 + 3 * candidates);
+    }
+    assert!(brought_back > 10, "{brought_back}");
 }

@@ -189,11 +189,23 @@ fn searches(
     is_wanted: impl Fn(&Core, &GumbelTurn) -> bool,
     rng: &mut ChaCha8Rng,
 ) -> Vec<(Position, Search)> {
+    let sizes = [(100, 300), (4, 300), (3, 5), (8, 8)];
+    searches_of(&sizes, count, evaluator, is_wanted, rng)
+}
+
+/// The same with so many candidates and beams of that width, one after the other.
+fn searches_of(
+    sizes: &[(u32, u32)],
+    count: usize,
+    evaluator: Hashed,
+    is_wanted: impl Fn(&Core, &GumbelTurn) -> bool,
+    rng: &mut ChaCha8Rng,
+) -> Vec<(Position, Search)> {
     let mut found = Vec::new();
     while found.len() < count {
         let index = found.len();
         let position = few_turns(60, rng);
-        let (candidates, beam_width) = [(100, 300), (4, 300), (3, 5), (8, 8)][index % 4];
+        let (candidates, beam_width) = sizes[index % sizes.len()];
         let budget = Budget::evaluations([300, 900][index / 4 % 2]);
         let mut options = options(budget, candidates, beam_width);
         options.gumbel.target_value_scale = [1.0, 5.0, 50.0][index % 3];
@@ -231,34 +243,58 @@ fn is_open(core: &Core, turn: &GumbelTurn) -> bool {
     candidates.all(|one| !core.tree.worth(one.end).proof.is_some())
 }
 
+/// Holds the targets of a search to the policy of whole turns; says how many there were, and how many of them were 0.
+fn hold_to_whole_turns(start: &Position, search: &Search) -> (u32, u32) {
+    let (core, turn) = of(search);
+    let written = WrittenOut::new(core, turn);
+    let (mut compared, mut lost) = (0, 0);
+    for (node, before) in followed(&written, core) {
+        let targets = targets(core, turn, node);
+        let sum: f64 = targets.iter().map(|target| target.1).sum();
+        assert!((sum - 1.0).abs() < 1e-5, "{sum} in {start}");
+        for (action, found) in targets {
+            match written.target(core, &turn.candidates, &before, action) {
+                Some(expected) => {
+                    assert!(
+                        (found - expected).abs() < 1e-4,
+                        "{found} for {expected} in {start}"
+                    );
+                    lost += u32::from(expected == 0.0);
+                }
+                // All is lost: the prior.
+                None => assert!(found > 0.0),
+            }
+            compared += 1;
+        }
+    }
+    (compared, lost)
+}
+
 #[test]
 fn the_recursion_is_the_policy_of_whole_turns_written_out() {
     let mut rng = ChaCha8Rng::seed_from_u64(181);
     let (mut compared, mut lost) = (0, 0);
     for (start, search) in searches(48, Hashed::default(), |_, _| true, &mut rng) {
-        let (core, turn) = of(&search);
-        let written = WrittenOut::new(core, turn);
-        for (node, before) in followed(&written, core) {
-            let targets = targets(core, turn, node);
-            let sum: f64 = targets.iter().map(|target| target.1).sum();
-            assert!((sum - 1.0).abs() < 1e-5, "{sum} in {start}");
-            for (action, found) in targets {
-                match written.target(core, &turn.candidates, &before, action) {
-                    Some(expected) => {
-                        assert!(
-                            (found - expected).abs() < 1e-4,
-                            "{found} for {expected} in {start}"
-                        );
-                        lost += u32::from(expected == 0.0);
-                    }
-                    // All is lost: the prior.
-                    None => assert!(found > 0.0),
-                }
-                compared += 1;
-            }
-        }
+        let of_search = hold_to_whole_turns(&start, &search);
+        (compared, lost) = (compared + of_search.0, lost + of_search.1);
     }
     assert!(compared > 2_000 && lost > 100, "{compared}, {lost}");
+}
+
+/// A prefix that is followed after others, in the place of a lost turn, may lead to states whose own steps were followed before: what
+/// it adds to their probability reaches the turns behind them, and the targets know the way.
+#[test]
+fn orders_that_are_found_late_count_like_the_others() {
+    let mut rng = ChaCha8Rng::seed_from_u64(188);
+    let has_replaced = |core: &Core, turn: &GumbelTurn| {
+        turn.candidates.len() as u32 > core.options.gumbel.candidates.unwrap_or(0)
+    };
+    let sizes = [(2, 2), (3, 5), (5, 8)];
+    let mut compared = 0;
+    for (start, search) in searches_of(&sizes, 24, Hashed::default(), has_replaced, &mut rng) {
+        compared += hold_to_whole_turns(&start, &search).0;
+    }
+    assert!(compared > 500, "{compared}");
 }
 
 /// The value that the policy is expected to reach is the one that it reaches turn by turn, and no less than with the priors.
