@@ -86,6 +86,8 @@ pub(super) struct Beam {
     /// The slots of states by their keys.
     by_key: FxHashMap<u64, SlotId>,
     expanded: FxHashSet<NodeId>,
+    /// The prefixes in the beam, as places in its list, in order.
+    open: Vec<usize>,
     has_begun: bool,
 }
 
@@ -97,7 +99,7 @@ impl Beam {
 
     /// Whether everything in the beam is a whole turn.
     pub(super) fn is_done(&self) -> bool {
-        self.has_begun && !self.slots.iter().any(Slot::is_open)
+        self.has_begun && self.open.is_empty()
     }
 
     /// Asks for the evaluations that the next level needs; says whether there are any.
@@ -116,9 +118,10 @@ impl Beam {
                 status: Status::Kept,
                 origin: None,
             });
+            self.open.push(0);
         }
-        for slot in self.slots.iter().filter(|slot| slot.is_open()) {
-            if let Some(node) = slot.node
+        for &slot in &self.open {
+            if let Some(node) = self.slots[slot].node
                 && core.tree.node(node).kind == NodeKind::Fresh
             {
                 core.ask(batch, node, history);
@@ -130,10 +133,7 @@ impl Beam {
     /// Replaces the prefixes in the beam by what follows them, and prunes it to `width`; 0 keeps what is whole and prunes the rest,
     /// for a beam that is done.
     pub(super) fn advance<R: Rng>(&mut self, core: &mut Core, width: usize, rng: &mut R) {
-        let open: Vec<usize> = (0..self.slots.len())
-            .filter(|&slot| self.slots[slot].is_open())
-            .collect();
-        for slot in open {
+        for slot in std::mem::take(&mut self.open) {
             self.slots[slot].status = Status::Expanded;
             let Some(node) = self.slots[slot].node else {
                 continue;
@@ -260,6 +260,9 @@ impl Beam {
                 self.slots[place].status = Status::Pruned;
             }
         }
+        contenders.retain(|&place| self.slots[place].is_open());
+        contenders.sort_unstable();
+        self.open = contenders;
     }
 
     /// Gives a slot its node and the tree all edges that lead there.
@@ -325,6 +328,9 @@ impl Beam {
     /// Puts a pruned prefix back into the beam.
     pub(super) fn bring_back(&mut self, slot: SlotId, core: &mut Core) {
         self.keep(core, slot.0, Status::Kept);
+        if self.slots[slot.0].is_open() {
+            self.open.push(slot.0);
+        }
     }
 
     /// A candidate's node, the logarithm of its probability, and what it is ranked by beside its value.
