@@ -75,7 +75,7 @@ impl GumbelTurn {
             lost_advantage(core)
         } else {
             advantage_of(core.side())
-                * (2.0 * improved.expected_value(core, &self.candidates) - 1.0)
+                * (2.0 * improved.expected_value(core, &self.candidates, self.rest_is_lost) - 1.0)
         };
         Choice {
             targets: recursion.targets(&core.nodes_along(&actions)),

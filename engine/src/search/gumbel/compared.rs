@@ -52,6 +52,6 @@ impl GumbelTurn {
     pub(in crate::search) fn expected_value(&self, core: &Core) -> Option<f32> {
         let is_known = self.candidates.iter().any(|candidate| !candidate.is_lost);
         let improved = Improved::new(core, &self.candidates);
-        is_known.then(|| improved.expected_value(core, &self.candidates))
+        is_known.then(|| improved.expected_value(core, &self.candidates, self.rest_is_lost))
     }
 }

@@ -66,6 +66,8 @@ pub(super) struct GumbelTurn {
     replaced: usize,
     /// Whether, with all candidates lost, no other turn is left to look at.
     none_is_left: bool,
+    /// Whether all turns that are no candidates are known to be lost.
+    rest_is_lost: bool,
 }
 
 impl GumbelTurn {
@@ -101,6 +103,7 @@ impl GumbelTurn {
             rounds: 0,
             replaced: 0,
             none_is_left: false,
+            rest_is_lost: false,
         }
     }
 

@@ -112,6 +112,8 @@ impl GumbelTurn {
         if others.is_empty() && tried_all {
             core.tree.prove_lost(core.root);
         }
+        let count = others.len();
+        let compared = self.candidates.len();
         others.sort_by(|one, other| other.log_prior.total_cmp(&one.log_prior));
         for OtherTurn {
             actions,
@@ -140,6 +142,7 @@ impl GumbelTurn {
                 actions: Some(actions),
             });
         }
+        self.rest_is_lost = tried_all && self.candidates.len() - compared == count;
         self.compare_again();
     }
 }

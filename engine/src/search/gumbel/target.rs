@@ -65,8 +65,16 @@ impl Improved {
         }
     }
 
-    /// The mover's value of the turn's start under the improved policy; 0 where the candidates are all turns and all lost.
-    pub(super) fn expected_value(&self, core: &Core, candidates: &[Candidate]) -> f32 {
+    /// The mover's value of the turn's start under the improved policy; 0 where all turns are lost.
+    ///
+    /// Turns that are no candidates count with the mixed value, those as well that would turn out to be lost: only candidates are
+    /// looked at. With `rest_is_lost` all of them are known to be lost, and count no more.
+    pub(super) fn expected_value(
+        &self,
+        core: &Core,
+        candidates: &[Candidate],
+        rest_is_lost: bool,
+    ) -> f32 {
         let living = candidates.iter().filter(|one| !one.is_lost);
         let terms: Vec<(f64, f64)> = living
             .map(|one| {
@@ -75,7 +83,11 @@ impl Improved {
             })
             .collect();
         let known: f64 = candidates.iter().map(|one| one.log_prior.exp()).sum();
-        let rest = (1.0 - known).max(0.0).ln() + self.sigma(self.mixed_value);
+        let rest = if rest_is_lost {
+            f64::NEG_INFINITY
+        } else {
+            (1.0 - known).max(0.0).ln() + self.sigma(self.mixed_value)
+        };
         let greatest = terms.iter().map(|term| term.0).fold(rest, f64::max);
         if greatest == f64::NEG_INFINITY {
             return 0.0;

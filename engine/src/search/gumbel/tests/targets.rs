@@ -320,7 +320,7 @@ fn the_improved_policy_is_not_expected_to_be_worse() {
         }
         let improved = Improved::new(core, &turn.candidates);
         let before = sums.0 / weights.0;
-        let after = f64::from(improved.expected_value(core, &turn.candidates));
+        let after = f64::from(improved.expected_value(core, &turn.candidates, turn.rest_is_lost));
         assert!(
             (after - sums.1 / weights.1).abs() < 1e-3,
             "{after} in {start}"
@@ -364,7 +364,7 @@ fn targets_over_positions_of_games_sum_to_one_and_promise_no_less() {
             .iter()
             .map(|one| one.log_prior.exp() * improved.value_of(core, one));
         let before = of_candidates.sum::<f64>() + (1.0 - known) * mixed_value(core, turn);
-        let after = f64::from(improved.expected_value(core, &turn.candidates));
+        let after = f64::from(improved.expected_value(core, &turn.candidates, turn.rest_is_lost));
         assert!(after >= before - 1e-5, "{after} after {before}");
     }
 }
@@ -495,5 +495,35 @@ fn the_visits_of_a_target_are_those_below_it() {
                 "{target:?} of {all}"
             );
         }
+    }
+}
+
+/// Where all turns that are not compared are known to be lost, the value is a mean of those that are.
+#[test]
+fn turns_that_are_known_to_be_lost_do_not_count() {
+    let mut rng = ChaCha8Rng::seed_from_u64(189);
+    let mut compared = 0;
+    while compared < 24 {
+        let position = few_turns(200, &mut rng);
+        let options = options(Budget::evaluations(200), 3, 3);
+        let search = decided(&position, Hashed::default(), options, &mut rng);
+        let (core, turn) = of(&search);
+        let living = turn.candidates.iter().filter(|one| !one.is_lost);
+        let values: Vec<f32> = living
+            .clone()
+            .map(|one| core.movers_value(one.end))
+            .collect();
+        let is_wanted = turn.rest_is_lost && !values.is_empty() && !core.is_proven();
+        if !is_wanted || living.clone().any(|one| one.visits == 0) {
+            continue;
+        }
+        let least = values.iter().copied().fold(1.0, f32::min);
+        let most = values.iter().copied().fold(0.0, f32::max);
+        let found = turn.expected_value(core).unwrap();
+        assert!(
+            (least - 1e-6..=most + 1e-6).contains(&found),
+            "{found} of {values:?} in {position}"
+        );
+        compared += 1;
     }
 }
