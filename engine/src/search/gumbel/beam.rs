@@ -10,12 +10,11 @@ use super::super::batch::Batch;
 use super::super::flow::Flow;
 use super::super::options::Gumbel;
 use super::super::puct::ends_turn;
-use super::super::root_priors::temper;
-use super::super::tree::{NodeId, NodeKind, Tree, state_after, win_probability};
+use super::super::tree::{NodeId, NodeKind, Tree, win_probability};
 use super::super::turn_search::Core;
+use super::likelihood::{Continuation, Likelihood, continuations};
 use crate::rules::History;
-use rand::distr::Open01;
-use rand::{Rng, RngExt};
+use rand::Rng;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -35,26 +34,6 @@ struct Slot {
     status: Status,
     /// The first of the edges that lead to it, as a place in the beam's list.
     origin: Option<usize>,
-}
-
-/// How likely some orders of a prefix's steps are, together.
-#[derive(Debug, Clone, Copy)]
-struct Likelihood {
-    /// The logarithm of their probability by the policy.
-    log_prior: f64,
-    /// The same by the tempered policy, from which is sampled.
-    log_tempered: f64,
-    /// The perturbed logarithm, by the tempered policy.
-    perturbed: f64,
-}
-
-/// A step that goes on from a prefix.
-#[derive(Debug, Clone, Copy)]
-struct Continuation {
-    edge: usize,
-    /// The key of the state that it leads to.
-    key: u64,
-    likelihood: Likelihood,
 }
 
 /// An edge that leads to a slot.
@@ -108,11 +87,7 @@ impl Beam {
             self.has_begun = true;
             self.slots.push(Slot {
                 node: Some(core.root),
-                likelihood: Likelihood {
-                    log_prior: 0.0,
-                    log_tempered: 0.0,
-                    perturbed: 0.0,
-                },
+                likelihood: Likelihood::CERTAIN,
                 promise: 0.0,
                 is_whole: false,
                 status: Status::Kept,
@@ -408,58 +383,6 @@ impl Slot {
     }
 }
 
-impl Likelihood {
-    /// Takes up other orders of the same steps.
-    fn merge(&mut self, other: Self, is_noisy: bool) {
-        self.log_prior = log_sum_exp(self.log_prior, other.log_prior);
-        self.log_tempered = log_sum_exp(self.log_tempered, other.log_tempered);
-        self.perturbed = if is_noisy {
-            self.perturbed.max(other.perturbed)
-        } else {
-            self.log_prior
-        };
-    }
-}
-
-/// The steps that go on from a prefix, in the order of its node's edges, with what each gets of a likelihood of the prefix.
-fn continuations<R: Rng>(
-    core: &Core,
-    node: NodeId,
-    of: Likelihood,
-    rng: &mut R,
-) -> Vec<Continuation> {
-    let noise = core.options.gumbel.noise;
-    let state = core.tree.state(node);
-    let edges = core.tree.edges(node);
-    let priors: Vec<f32> = edges.iter().map(|edge| edge.prior()).collect();
-    let mut tempered = priors.clone();
-    if noise > 0.0 {
-        temper(&mut tempered, noise);
-    }
-    let log_tempered: Vec<f64> = tempered
-        .iter()
-        .map(|&prior| of.log_tempered + f64::from(prior.max(f32::MIN_POSITIVE)).ln())
-        .collect();
-    let perturbed = if noise > 0.0 {
-        gumbels_below(of.perturbed, &log_tempered, rng)
-    } else {
-        Vec::new()
-    };
-    let continuation = |edge: usize| {
-        let log_prior = of.log_prior + f64::from(priors[edge]).ln();
-        Continuation {
-            edge,
-            key: state_after(&state, edges[edge].action(state.side())).key(),
-            likelihood: Likelihood {
-                log_prior,
-                log_tempered: log_tempered[edge],
-                perturbed: perturbed.get(edge).copied().unwrap_or(log_prior),
-            },
-        }
-    };
-    (0..edges.len()).map(continuation).collect()
-}
-
 /// What a state's value promises for what follows it, in units of the noise, as the perturbed logarithm is.
 fn promise_of(core: &Core, node: NodeId) -> f64 {
     let Gumbel {
@@ -470,38 +393,4 @@ fn promise_of(core: &Core, node: NodeId) -> f64 {
     let own_value = win_probability(core.side(), core.tree.node(node).own_value);
     let unit = if noise > 0.0 { noise } else { 1.0 };
     f64::from(beam_value_scale * own_value / unit)
-}
-
-/// `ln(e^a + e^b)`.
-pub(super) fn log_sum_exp(a: f64, b: f64) -> f64 {
-    let greater = a.max(b);
-    if greater == f64::NEG_INFINITY {
-        return greater;
-    }
-    greater + (-(a - b).abs()).exp().ln_1p()
-}
-
-/// Gumbel variates with these locations, given that the greatest of them is `greatest` (Kool, van Hoof and Welling 2019, section
-/// 4.2 and appendix B.3).
-pub(super) fn gumbels_below<R: Rng>(greatest: f64, locations: &[f64], rng: &mut R) -> Vec<f64> {
-    let free: Vec<f64> = locations
-        .iter()
-        .map(|location| location - (-rng.sample::<f64, _>(Open01).ln()).ln())
-        .collect();
-    let free_greatest = free.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    free.into_iter()
-        .map(|variate| {
-            let v = greatest - variate + log_one_minus_exp(variate - free_greatest);
-            greatest - v.max(0.0) - (-v.abs()).exp().ln_1p()
-        })
-        .collect()
-}
-
-/// `ln(1 - e^a)` for a of at most 0.
-fn log_one_minus_exp(a: f64) -> f64 {
-    if a > -std::f64::consts::LN_2 {
-        (-a.exp_m1()).ln()
-    } else {
-        (-a.exp()).ln_1p()
-    }
 }

@@ -8,6 +8,7 @@
 mod beam;
 mod choice;
 mod compared;
+mod likelihood;
 mod replacement;
 mod sizes;
 mod target;

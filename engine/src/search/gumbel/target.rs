@@ -5,7 +5,8 @@ use super::super::improved::in_index_order;
 use super::super::tree::{NodeId, win_probability};
 use super::super::turn_search::Core;
 use super::Candidate;
-use super::beam::{Beam, log_sum_exp};
+use super::beam::Beam;
+use super::likelihood::log_sum_exp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What candidates are worth, and what everything else is taken to be worth.
