@@ -1,6 +1,8 @@
 //! The weights file: safetensors, with one metadata entry that says what the network is and where it comes from.
 //!
-//! Equal networks with equal origins make equal files, byte by byte, so that a file's hash is the network's identity.
+//! Equal networks with equal origins make equal files, byte by byte, so that a file's hash is the network's identity. The
+//! entry holds a checksum of all else that the file says, so that a file which the disk has changed is never taken for a
+//! network.
 
 use super::architecture::{Role, TensorSpec};
 use super::{Architecture, Network, NetworkError};
@@ -14,7 +16,7 @@ use std::path::Path;
 use tch::{Device, Tensor};
 
 /// The version of the weights file: which tensors it holds under which names, and its metadata.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The bytes of a file: some thousand million numbers are far beyond any network of this kind.
 const LARGEST: u64 = 1 << 33;
@@ -51,6 +53,31 @@ struct Metadata {
     encoding: u32,
     architecture: Architecture,
     origin: Origin,
+    /// See [`Metadata::checksum`].
+    checksum: String,
+}
+
+impl Metadata {
+    /// The BLAKE3 hash, in hexadecimal digits, of everything else that the file says: the metadata without a checksum, then each
+    /// tensor's name and bytes in the order of the architecture, every part with its length before it. The shapes follow from
+    /// the architecture.
+    fn checksum<'a>(
+        &self,
+        tensors: impl Iterator<Item = (&'a str, &'a [u8])>,
+    ) -> serde_json::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |part: &[u8]| {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        };
+        let parts = (self.format, self.encoding, &self.architecture, &self.origin);
+        add(&serde_json::to_vec(&parts)?);
+        for (name, bytes) in tensors {
+            add(name.as_bytes());
+            add(bytes);
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
 }
 
 /// The identity of a network: the BLAKE3 hash of its file, in hexadecimal digits.
@@ -93,16 +120,23 @@ impl Network {
                 .collect();
             contents.push((spec, bytes));
         }
-        let metadata = Metadata {
+        let mut metadata = Metadata {
             format: FORMAT_VERSION,
             encoding: ENCODING_VERSION,
             architecture: self.architecture(),
             origin: origin.clone(),
+            checksum: String::new(),
         };
         let fault = |reason: String| NetworkError::Format {
             path: path.to_owned(),
             reason,
         };
+        let named = contents
+            .iter()
+            .map(|(spec, bytes)| (spec.name.as_str(), &**bytes));
+        metadata.checksum = metadata
+            .checksum(named)
+            .map_err(|error| fault(error.to_string()))?;
         let metadata =
             serde_json::to_string(&metadata).map_err(|error| fault(error.to_string()))?;
         let views = contents
@@ -119,7 +153,7 @@ impl Network {
     }
 
     /// Reads a network from a file. Everything is checked: the versions, that each tensor of the architecture is there with
-    /// its shape and type, that there is no other, and that every number is finite.
+    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all.
     pub fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
         let bytes = read(path)?;
         let broken = |error: SafeTensorError| NetworkError::Format {
@@ -130,8 +164,12 @@ impl Network {
         let metadata = parse_metadata(path, header.metadata().as_ref())?;
         let contents = SafeTensors::deserialize(&bytes).map_err(broken)?;
         let architecture = metadata.architecture;
+        let mut read = Vec::new();
         let network = Network::build(architecture, Device::Cpu, |spec| {
-            read_tensor(path, &contents, spec)
+            let view = find_tensor(path, &contents, spec)?;
+            let tensor = read_tensor(path, &view, spec)?;
+            read.push((spec.name.clone(), view));
+            Ok(tensor)
         })
         .map_err(|error| match error {
             NetworkError::Architecture { .. } => NetworkError::Metadata {
@@ -148,6 +186,14 @@ impl Network {
                 path: path.to_owned(),
                 tensor: name.to_owned(),
                 reason: "a network of this architecture has no such tensor".into(),
+            });
+        }
+        let named = read.iter().map(|(name, view)| (name.as_str(), view.data()));
+        if metadata.checksum(named).ok().as_ref() != Some(&metadata.checksum) {
+            return Err(NetworkError::Format {
+                path: path.to_owned(),
+                reason: "its checksum does not fit: the file has been changed since it was written"
+                    .into(),
             });
         }
         Ok(NetworkFile {
@@ -191,12 +237,12 @@ fn parse_metadata(
     serde_json::from_str(text).map_err(|error| fault(error.to_string()))
 }
 
-/// One tensor of the file, checked.
-fn read_tensor(
+/// One tensor of the file, its type and shape checked.
+fn find_tensor<'a>(
     path: &Path,
-    contents: &SafeTensors,
+    contents: &SafeTensors<'a>,
     spec: &TensorSpec,
-) -> Result<Tensor, NetworkError> {
+) -> Result<TensorView<'a>, NetworkError> {
     let fault = |reason: String| NetworkError::Tensor {
         path: path.to_owned(),
         tensor: spec.name.clone(),
@@ -219,6 +265,11 @@ fn read_tensor(
             spec.shape
         )));
     }
+    Ok(view)
+}
+
+/// A tensor's numbers, checked.
+fn read_tensor(path: &Path, view: &TensorView, spec: &TensorSpec) -> Result<Tensor, NetworkError> {
     let numbers: Vec<f32> = view
         .data()
         .as_chunks()
@@ -248,6 +299,8 @@ fn check_numbers(path: &Path, spec: &TensorSpec, numbers: &[f32]) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
     use std::path::PathBuf;
 
     fn network() -> Network {
@@ -352,6 +405,23 @@ mod tests {
             self.metadata = Some(text.replace(from, to));
         }
 
+        /// Makes the checksum fit what has been spoilt, so that the fault itself is found.
+        fn sign(&mut self) {
+            let Some(text) = &self.metadata else { return };
+            let Ok(mut metadata) = serde_json::from_str::<Metadata>(text) else {
+                return;
+            };
+            let Ok(network) = Network::new(metadata.architecture, 0) else {
+                return;
+            };
+            let named = network.tensors().iter().filter_map(|(spec, _)| {
+                let tensor = self.tensors.iter().find(|tensor| tensor.0 == spec.name)?;
+                Some((spec.name.as_str(), &*tensor.3))
+            });
+            metadata.checksum = metadata.checksum(named).unwrap();
+            self.metadata = Some(serde_json::to_string(&metadata).unwrap());
+        }
+
         fn write(&self, path: &Path) {
             let views = self.tensors.iter().map(|(name, dtype, shape, data)| {
                 (name, TensorView::new(*dtype, shape.clone(), data).unwrap())
@@ -374,8 +444,8 @@ mod tests {
             ),
             (|file| file.edit("{", "["), "metadata: "),
             (
-                |file| file.edit(r#""format":1"#, r#""format":2"#),
-                "format version 2, but this program knows version 1",
+                |file| file.edit(r#""format":2"#, r#""format":1"#),
+                "format version 1, but this program knows version 2",
             ),
             (
                 |file| {
@@ -436,6 +506,7 @@ mod tests {
             contents.write(&path);
             Network::load(&path).expect("unspoilt, it loads");
             spoil(&mut contents);
+            contents.sign();
             contents.write(&path);
             let message = Network::load(&path).unwrap_err().to_string();
             assert!(
@@ -465,7 +536,59 @@ mod tests {
                 "{length}: {message}"
             );
         }
+        for length in (0..whole.len()).step_by(97) {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(Network::load(&path).is_err(), "{length}");
+        }
         std::fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
         assert!(Network::load(&path).is_err(), "nothing may follow");
+    }
+
+    /// Whether two networks say the same: the same sizes, and the same numbers bit by bit.
+    fn equal(a: &Network, b: &Network) -> bool {
+        let tensors = || a.tensors().iter().zip(b.tensors());
+        a.architecture() == b.architecture()
+            && tensors().all(|((one, here), (other, there))| one == other && here.equal(there))
+    }
+
+    #[test]
+    fn a_changed_bit_never_makes_another_network() {
+        let folder = tempfile::tempdir().unwrap();
+        let path: PathBuf = folder.path().join("a.safetensors");
+        let network = network();
+        network.save(&path, &origin()).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+
+        // A low bit of the last weight: the number stays finite, and only the checksum can tell.
+        let mut changed = whole.clone();
+        changed[whole.len() - 4] ^= 1;
+        std::fs::write(&path, &changed).unwrap();
+        let message = Network::load(&path).unwrap_err().to_string();
+        assert!(
+            message.contains("a.safetensors: ") && message.contains("checksum"),
+            "{message}"
+        );
+
+        // The header with its names, sizes and origin is short beside the weights: it gets as many flips.
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut harmless = 0;
+        for round in 0..600 {
+            let bytes = match round % 2 {
+                0 => 0..header,
+                _ => header..whole.len(),
+            };
+            let (byte, bit) = (random.random_range(bytes), random.random_range(0..8));
+            changed.copy_from_slice(&whole);
+            changed[byte] ^= 1 << bit;
+            std::fs::write(&path, &changed).unwrap();
+            if let Ok(file) = Network::load(&path) {
+                assert!(byte < header, "bit {bit} of byte {byte}");
+                assert!(equal(&file.network, &network), "bit {bit} of byte {byte}");
+                assert_eq!(file.origin, origin(), "bit {bit} of byte {byte}");
+                harmless += 1;
+            }
+        }
+        assert!(harmless < 20, "{harmless} flips changed nothing");
     }
 }
