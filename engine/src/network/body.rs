@@ -124,10 +124,51 @@ impl Body<Normed> {
     }
 }
 
+impl Body<Folded> {
+    /// The same layers on the same storage: what only reads them may do so from several threads.
+    pub(super) fn share(&self) -> Self {
+        let blocks = self.blocks.iter().map(|block| Block {
+            first: block.first.share(),
+            second: block.second.share(),
+            pooling: block.pooling.as_ref().map(Tensor::shallow_clone),
+        });
+        Self {
+            input: self.input.share(),
+            blocks: blocks.collect(),
+            policy: self.policy.share(),
+            policy_squares: self.policy_squares.share(),
+            policy_end: self.policy_end.share(),
+            value: self.value.share(),
+            value_hidden: self.value_hidden.share(),
+            value_output: self.value_output.share(),
+        }
+    }
+
+    /// Makes a head, `value` or `policy`, say numbers that are none.
+    #[cfg(test)]
+    pub(super) fn spoil(&mut self, head: &str) {
+        let layer = match head {
+            "value" => &self.value_output,
+            _ => &self.policy_squares,
+        };
+        layer.spoil();
+    }
+
+    /// Says whether the convolutions take cuDNN's fused forms; for CUDA and 16-bit types only.
+    pub(super) fn set_fused(&mut self, fused: bool) {
+        let tower = self.blocks.iter_mut();
+        let tower = tower.flat_map(|block| [&mut block.first, &mut block.second]);
+        let ends = [&mut self.input, &mut self.policy, &mut self.value];
+        tower
+            .chain(ends)
+            .for_each(|convolution| convolution.set_fused(fused));
+    }
+}
+
 impl<C: Convolution> Body<C> {
     /// Evaluates `[batch, CHANNELS, 8, 8]`.
     pub(super) fn forward(&self, planes: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
-        let mut tower = self.input.apply(planes, None, mode)?.f_relu_()?;
+        let mut tower = self.input.activate(planes, None, None, mode)?;
         for block in &self.blocks {
             tower = block.forward(&tower, mode)?;
         }
@@ -137,8 +178,33 @@ impl<C: Convolution> Body<C> {
         })
     }
 
+    /// The first layer or head that makes a number that is not finite of `[batch, CHANNELS, 8, 8]`: `layer blocks.3.first`.
+    pub(super) fn not_finite(&self, planes: &Tensor) -> Result<Option<String>, TchError> {
+        let mode = Mode::Evaluation;
+        let mut tower = self.input.activate(planes, None, None, mode)?;
+        if !is_finite(&tower)? {
+            return Ok(Some("layer input".into()));
+        }
+        for (index, block) in self.blocks.iter().enumerate() {
+            if !is_finite(&block.first.activate(&tower, None, None, mode)?)? {
+                return Ok(Some(format!("layer blocks.{index}.first")));
+            }
+            tower = block.forward(&tower, mode)?;
+            if !is_finite(&tower)? {
+                return Ok(Some(format!("layer blocks.{index}.second")));
+            }
+        }
+        if !is_finite(&self.policy(&tower, mode)?)? {
+            return Ok(Some("the policy head".into()));
+        }
+        Ok(match is_finite(&self.value(&tower, mode)?)? {
+            true => None,
+            false => Some("the value head".into()),
+        })
+    }
+
     fn policy(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.policy.apply(tower, None, mode)?.f_relu_()?;
+        let features = self.policy.activate(tower, None, None, mode)?;
         let squares = self.policy_squares.apply_to_squares(&features)?;
         let squares = squares.f_to_kind(Kind::Float)?.f_reshape([-1, 5 * 64])?;
         let end = self
@@ -148,7 +214,7 @@ impl<C: Convolution> Body<C> {
     }
 
     fn value(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.value.apply(tower, None, mode)?.f_relu_()?;
+        let features = self.value.activate(tower, None, None, mode)?;
         let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
         let hidden = self.value_hidden.apply(&pooled)?.f_relu_()?;
         self.value_output.apply(&hidden)?.f_squeeze_dim(1)
@@ -157,12 +223,16 @@ impl<C: Convolution> Body<C> {
 
 impl<C: Convolution> Block<C> {
     fn forward(&self, input: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let middle = self.first.apply(input, None, mode)?.f_relu_()?;
+        let middle = self.first.activate(input, None, None, mode)?;
         let shift = match &self.pooling {
             Some(weight) => Some(linear(&pool(&middle)?, weight, None)?),
             None => None,
         };
-        let mut result = self.second.apply(&middle, shift.as_ref(), mode)?;
-        result.f_add_(input)?.f_relu_()
+        self.second
+            .activate(&middle, shift.as_ref(), Some(input), mode)
     }
+}
+
+fn is_finite(tensor: &Tensor) -> Result<bool, TchError> {
+    Ok(tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? != 0)
 }

@@ -1,5 +1,7 @@
 //! What can go wrong with networks.
 
+use super::{Device, Precision};
+use crate::notation::NotationError;
 use std::path::PathBuf;
 use tch::TchError;
 
@@ -86,6 +88,45 @@ pub enum NetworkError {
         /// Why not.
         reason: String,
     },
+    /// The network's fast form says something else than the network itself.
+    #[error(
+        "{network}: computed in {precision} on {device} it drifts too far from itself in fp32: the largest error of a value \
+         is {value_error:.2e} (at most {value_bound:.0e}), the mean divergence of a policy {divergence:.2e} (at most \
+         {divergence_bound:.0e})"
+    )]
+    Drift {
+        /// What the network is called.
+        network: String,
+        /// In what the fast form computes.
+        precision: Precision,
+        /// Where.
+        device: Device,
+        /// The largest difference of two win probabilities.
+        value_error: f64,
+        /// What it may be.
+        value_bound: f64,
+        /// The mean Kullback-Leibler divergence over the legal actions, in nats.
+        divergence: f64,
+        /// What it may be.
+        divergence_bound: f64,
+    },
+    /// The network says numbers that are none, or infinite.
+    #[error(
+        "{network}: computed in {precision} on {device}, {place} gives numbers that are not finite"
+    )]
+    NotFinite {
+        /// What the network is called.
+        network: String,
+        /// In what it was computed.
+        precision: Precision,
+        /// Where.
+        device: Device,
+        /// The first layer or head at fault: `layer blocks.3.first`, `the policy head`.
+        place: String,
+    },
+    /// The positions that come with the program can't be read.
+    #[error("the positions for the check of a network: {0}")]
+    Positions(#[from] NotationError),
     /// libtorch failed.
     #[error("libtorch: {0}")]
     Torch(String),

@@ -57,6 +57,25 @@ pub(super) trait Convolution {
     /// before the norm.
     fn apply(&self, input: &Tensor, shift: Option<&Tensor>, mode: Mode)
     -> Result<Tensor, TchError>;
+
+    /// [`apply`](Self::apply), then `residual` (`[batch, outputs, 8, 8]`) is added, then ReLU.
+    fn activate(
+        &self,
+        input: &Tensor,
+        shift: Option<&Tensor>,
+        residual: Option<&Tensor>,
+        mode: Mode,
+    ) -> Result<Tensor, TchError> {
+        add_and_relu(self.apply(input, shift, mode)?, residual)
+    }
+}
+
+/// Adds `residual` and takes the ReLU, in place.
+fn add_and_relu(mut result: Tensor, residual: Option<&Tensor>) -> Result<Tensor, TchError> {
+    if let Some(residual) = residual {
+        result = result.f_add_(residual)?;
+    }
+    result.f_relu_()
 }
 
 /// A convolution and its batch norm, as they are trained.
@@ -109,6 +128,7 @@ impl Normed {
         Ok(Folded {
             weight: channels_last(&weight.f_to_kind(kind)?)?,
             bias: bias.f_to_kind(kind)?,
+            fused: false,
         })
     }
 }
@@ -142,6 +162,41 @@ impl Convolution for Normed {
 pub(super) struct Folded {
     weight: Tensor,
     bias: Tensor,
+    /// Whether the bias, what is added and ReLU are left to one call of cuDNN.
+    fused: bool,
+}
+
+impl Folded {
+    /// The same layer on the same storage.
+    pub(super) fn share(&self) -> Self {
+        Self {
+            weight: self.weight.shallow_clone(),
+            bias: self.bias.shallow_clone(),
+            fused: self.fused,
+        }
+    }
+
+    pub(super) fn set_fused(&mut self, fused: bool) {
+        self.fused = fused;
+    }
+
+    fn activate_fused(&self, input: &Tensor, added: Option<&Tensor>) -> Result<Tensor, TchError> {
+        let padding = self.weight.size4()?.2 / 2;
+        let (padding, one, bias) = ([padding, padding], [1, 1], Some(&self.bias));
+        match added {
+            None => input.f_cudnn_convolution_relu(&self.weight, bias, one, padding, one, 1),
+            Some(added) => input.f_cudnn_convolution_add_relu(
+                &self.weight,
+                added,
+                1.0,
+                bias,
+                one,
+                padding,
+                one,
+                1,
+            ),
+        }
+    }
 }
 
 impl Convolution for Folded {
@@ -150,6 +205,23 @@ impl Convolution for Folded {
         match shift {
             Some(shift) => result.f_add_(&shift.f_view(spread(shift))?),
             None => Ok(result),
+        }
+    }
+
+    fn activate(
+        &self,
+        input: &Tensor,
+        shift: Option<&Tensor>,
+        residual: Option<&Tensor>,
+        mode: Mode,
+    ) -> Result<Tensor, TchError> {
+        match (self.fused, shift, residual) {
+            (true, None, added) => self.activate_fused(input, added),
+            (true, Some(shift), Some(residual)) => {
+                let added = residual.f_add(&shift.f_view(spread(shift))?)?;
+                self.activate_fused(input, Some(&added))
+            }
+            _ => add_and_relu(self.apply(input, shift, mode)?, residual),
         }
     }
 }
@@ -183,6 +255,19 @@ impl Linear {
     /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`.
     pub(super) fn apply_to_squares(&self, input: &Tensor) -> Result<Tensor, TchError> {
         convolve(input, &self.weight, Some(&self.bias))
+    }
+
+    /// The same layer on the same storage.
+    pub(super) fn share(&self) -> Self {
+        Self {
+            weight: self.weight.shallow_clone(),
+            bias: self.bias.shallow_clone(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn spoil(&self) {
+        let _ = self.bias.shallow_clone().fill_(f64::NAN);
     }
 
     /// A copy that computes with `kind`.
@@ -239,9 +324,22 @@ fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Te
     let (padding, one) = ([padding, padding], [1, 1]);
     if computes_with_onednn(input) {
         input.f_mkldnn_convolution(weight, bias, padding, one, one, 1)
+    } else if needs_cudnn_without_tf32(input, weight)? {
+        let result =
+            input.f_cudnn_convolution(weight, padding, one, one, 1, false, false, false)?;
+        match bias {
+            Some(bias) => result.f_add(&bias.f_view([1, -1, 1, 1])?),
+            None => Ok(result),
+        }
     } else {
         input.f_conv2d(weight, bias, one, padding, one, 1)
     }
+}
+
+/// Whether cuDNN has to be called by its name: left to itself it computes fp32 with TF32, whose 10 bits of mantissa are no
+/// reference, and tch has no call for libtorch's switch. Training, whose weights need gradients, may have TF32.
+fn needs_cudnn_without_tf32(input: &Tensor, weight: &Tensor) -> Result<bool, TchError> {
+    Ok(input.device().is_cuda() && input.f_kind()? == Kind::Float && !weight.requires_grad())
 }
 
 fn computes_with_onednn(input: &Tensor) -> bool {

@@ -10,6 +10,8 @@
 //! Everything that touches a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
 //! evaluator sets it itself, a caller of [`Network::forward_eval`] may want to.
 
+#[cfg(test)]
+mod accuracy_tests;
 mod architecture;
 mod batch;
 mod body;
@@ -19,12 +21,17 @@ mod evaluator;
 mod file;
 mod layers;
 mod model;
+mod positions;
+mod precision;
+mod prepare;
 
 pub use architecture::Architecture;
 pub use batch::{unpack_masks, unpack_rows};
 pub use body::Outputs;
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use error::NetworkError;
-pub use evaluator::{NetworkEvaluator, Precision};
+pub use evaluator::NetworkEvaluator;
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use model::{Network, Parameter};
+pub use precision::{Precision, PrecisionParseError};
+pub use prepare::Accuracy;
