@@ -6,7 +6,10 @@
 //! is known on the other (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
 //! read the tower: the policy's 321 logits, and the logit of the mover's win probability.
 //!
-//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the device's fast type, and plays.
+//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the device's fast type, and plays in the
+//! thread that asks: the way for processors. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers'
+//! [`EvaluationClient`]s submit into large batches; [`calibrate`] measures how large.
+//!
 //! Everything that touches a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
 //! evaluator sets it itself, a caller of [`Network::forward_eval`] may want to.
 
@@ -15,19 +18,23 @@ mod accuracy_tests;
 mod architecture;
 mod batch;
 mod body;
+mod calibration;
 mod device;
 mod error;
 mod evaluator;
 mod file;
 mod layers;
 mod model;
+mod packed;
 mod positions;
 mod precision;
 mod prepare;
+mod service;
 
 pub use architecture::Architecture;
 pub use batch::{unpack_masks, unpack_rows};
 pub use body::Outputs;
+pub use calibration::{Calibration, Rate, calibrate};
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use error::NetworkError;
 pub use evaluator::NetworkEvaluator;
@@ -35,3 +42,6 @@ pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use model::{Network, Parameter};
 pub use precision::{Precision, PrecisionParseError};
 pub use prepare::Accuracy;
+pub use service::{
+    EvaluationClient, EvaluationService, ServiceDevice, ServiceOptions, ThreadCounters,
+};
