@@ -1,0 +1,101 @@
+//! How many evaluations a second one thread makes, by the network, its precision and the size of the batches:
+//! `cargo bench -p engine --bench networks`.
+//!
+//! For each network and precision: the calibration's raw rates (the bare network, inputs ready), and then criterion's times of
+//! the evaluator (encoding, network, priors) and of making an evaluator with its check. The networks are new ones: their speed
+//! is that of trained ones. `cargo bench … -- 10x128` picks some.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use engine::network::{
+    Architecture, Device, Network, NetworkEvaluator, Precision, calibrate, set_single_threaded,
+};
+use engine::perft::PositionLine;
+use engine::rules::{History, StepState};
+use engine::search::{Evaluations, Evaluator, Query};
+use std::hint::black_box;
+use std::time::Duration;
+
+const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
+
+/// The turn starts of all positions in which a turn is left.
+fn queries() -> Vec<Query> {
+    let history = History::default();
+    let lines = POSITIONS.lines().map(|line| {
+        let line: PositionLine = serde_json::from_str(line).unwrap();
+        line.position().unwrap()
+    });
+    lines
+        .filter(|position| position.outcome(&history).is_none())
+        .map(|position| {
+            let state = StepState::new(&position);
+            Query {
+                state,
+                legal: state.legal_actions(&history),
+                repetitions: 0,
+            }
+        })
+        .collect()
+}
+
+fn networks(criterion: &mut Criterion) {
+    set_single_threaded();
+    let queries = queries();
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    for (blocks, channels) in [(6, 64), (10, 128)] {
+        let size = format!("{blocks}x{channels}");
+        if wanted
+            .iter()
+            .any(|filter| filter.contains('x') && !filter.contains(&size))
+        {
+            continue;
+        }
+        let network = Network::new(Architecture { blocks, channels }, 1).unwrap();
+        for precision in [Precision::Fp32, Precision::Bf16] {
+            let what = format!("{size} {precision}");
+            print_rates(&network, precision, &what);
+            let mut group = criterion.benchmark_group(&what);
+            group
+                .sample_size(10)
+                .measurement_time(Duration::from_secs(2));
+            group.bench_function("load and check", |bencher| {
+                bencher.iter(|| NetworkEvaluator::new(&network, Device::Cpu, precision, "bench"));
+            });
+            let mut evaluator =
+                NetworkEvaluator::new(&network, Device::Cpu, precision, "bench").unwrap();
+            let mut answers = Evaluations::default();
+            for batch in [16, 64, 256] {
+                let queries = &queries[..batch];
+                group.throughput(Throughput::Elements(batch as u64));
+                group.bench_with_input(
+                    BenchmarkId::new("evaluate", batch),
+                    queries,
+                    |bencher, queries| {
+                        bencher.iter(|| {
+                            evaluator
+                                .evaluate(black_box(queries), &mut answers)
+                                .unwrap();
+                            assert_eq!(answers.len(), queries.len());
+                        });
+                    },
+                );
+            }
+            group.finish();
+        }
+    }
+}
+
+fn print_rates(network: &Network, precision: Precision, what: &str) {
+    let calibration = calibrate(network, Device::Cpu, precision, "bench", None).unwrap();
+    let rates = calibration.rates.iter();
+    let rates: Vec<String> = rates
+        .map(|rate| format!("{}: {:.0}", rate.batch, rate.evaluations_per_second))
+        .collect();
+    println!(
+        "{what}, raw evaluations a second by batch: {}; chosen: {}",
+        rates.join(", "),
+        calibration.batch
+    );
+}
+
+criterion_group!(benches, networks);
+criterion_main!(benches);
