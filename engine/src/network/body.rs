@@ -154,11 +154,12 @@ impl Body<Folded> {
         layer.spoil();
     }
 
-    /// Says whether the convolutions take cuDNN's fused forms; for CUDA and 16-bit types only.
+    /// Says whether the convolutions take cuDNN's fused forms; for CUDA and 16-bit types only. The first one never does: its
+    /// inputs are no multiple of 8, which 16-bit types want.
     pub(super) fn set_fused(&mut self, fused: bool) {
         let tower = self.blocks.iter_mut();
         let tower = tower.flat_map(|block| [&mut block.first, &mut block.second]);
-        let ends = [&mut self.input, &mut self.policy, &mut self.value];
+        let ends = [&mut self.policy, &mut self.value];
         tower
             .chain(ends)
             .for_each(|convolution| convolution.set_fused(fused));

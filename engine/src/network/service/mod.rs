@@ -81,7 +81,8 @@ pub struct ServiceDevice {
     pub calibration: Option<Calibration>,
 }
 
-/// Evaluates the batches of many workers on one or several devices. Ends when it is dropped: clients that still wait, and
+/// Evaluates the batches of many workers on one or several devices. On a GPU the last digits of an answer depend on the size of
+/// the batch that its query came into. Ends when it is dropped: clients that still wait, and
 /// those that ask later, get an error.
 pub struct EvaluationService {
     name: String,
@@ -102,7 +103,7 @@ struct Setup {
 
 impl EvaluationService {
     /// Prepares a network on every device and starts the threads. `name` is what messages and records call the network. `notes`
-    /// gets what people should read: a precision that was given up, the sizes found, memory that ran out.
+    /// gets what people should read: a precision that was given up, fused convolutions, memory that ran out.
     ///
     /// Errors are those of [`NetworkEvaluator::new`](super::NetworkEvaluator::new); options that can't be used are one of the
     /// device.

@@ -54,6 +54,8 @@ impl Counters {
 #[derive(Debug)]
 pub(super) struct Sizes {
     allowed: Mutex<Vec<BatchSize>>,
+    /// Held by the thread that is warming up: what it times is not to be disturbed by the others.
+    warming_up: Mutex<()>,
 }
 
 impl Sizes {
@@ -61,6 +63,7 @@ impl Sizes {
         sizes.sort_by_key(|size| size.rows);
         Self {
             allowed: Mutex::new(sizes),
+            warming_up: Mutex::new(()),
         }
     }
 
@@ -152,7 +155,9 @@ impl Thread {
         if self.device == Device::Cpu {
             return Ok(());
         }
-        for size in self.sizes.get() {
+        let sizes = self.sizes.clone();
+        let _alone = sizes.warming_up.lock();
+        for size in sizes.get() {
             match self.forward.run(size.rows) {
                 Ok(()) => {}
                 Err(error) if is_out_of_memory(&error) => return self.halve(size.rows, &error),
