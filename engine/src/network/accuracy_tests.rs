@@ -237,7 +237,11 @@ fn numbers_that_are_none_name_their_layer() {
         ("value.output.bias", "the value head"),
     ] {
         for number in [f64::NAN, f64::INFINITY] {
-            let network = decided_network(2, 8);
+            let sizes = Architecture {
+                blocks: 2,
+                channels: 8,
+            };
+            let network = Network::new(sizes, 1).unwrap();
             change(&network, tensor, |tensor| {
                 let _ = tensor.fill_(number);
             });
