@@ -229,6 +229,8 @@ fn an_automatic_choice_that_drifts_gives_way_to_fp32_and_says_so() {
 
 #[test]
 fn numbers_that_are_none_name_their_layer() {
+    // Tests run side by side.
+    set_single_threaded();
     for (tensor, place) in [
         ("input.weight", "layer input"),
         ("blocks.0.first.norm.bias", "layer blocks.0.first"),
