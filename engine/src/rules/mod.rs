@@ -70,3 +70,4 @@ pub use turn::{Setup, SetupError, SetupFault, Steps, Turn};
 pub use turns::{
     DistinctTurns, DistinctTurnsIter, TurnEnumerator, count_distinct_turns, distinct_turns,
 };
+pub(crate) use zobrist::mix as mix_key;

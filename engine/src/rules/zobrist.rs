@@ -27,7 +27,7 @@ const fn next(state: u64) -> u64 {
 }
 
 /// SplitMix64: the mix of its counter into an output; a bijection.
-pub(super) const fn mix(mut z: u64) -> u64 {
+pub(crate) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

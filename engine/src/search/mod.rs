@@ -43,7 +43,9 @@ mod trial;
 mod turn_search;
 
 pub use decision::{Decision, StateTarget};
-pub use evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Query, Uniform};
+pub use evaluator::{
+    Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Null, Query, Uniform,
+};
 pub use options::{Budget, Gumbel, Mode, Noise, PolicyTarget, Puct, SearchOptions};
 pub use report::{Depth, LineTurn, Proven, ReportedTurn, SearchReport};
 pub use turn_search::{Search, SearchError, run_search, search_turn};

@@ -1,9 +1,11 @@
 //! The one door between search and networks: step states go in by batches, values and priors come out.
 
 mod material;
+mod null;
 mod uniform;
 
 pub use material::Material;
+pub use null::Null;
 pub use uniform::Uniform;
 
 use crate::notation::format_board;
