@@ -1,17 +1,110 @@
 //! Many games at once on one thread: the leaves of all their searches are evaluated in common batches.
 
-use anyhow::Result;
-use engine::search::{Evaluation, Evaluations, Evaluator, Query};
+use crate::line::{Line, default_groups};
+use anyhow::{Result, ensure};
+use engine::search::{Evaluation, Evaluations, Query};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {
     /// Plays on until evaluations are needed, and says by which evaluator and of what. None once the game is over. While some are
-    /// awaited, all are asked for again.
-    fn next_queries(&mut self) -> Result<Option<(usize, &[Query])>>;
+    /// awaited, all are asked for again. What was done is added to `tally`.
+    fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>>;
 
     /// Takes the evaluation of query `index` of those that were asked for.
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()>;
+}
+
+/// What a worker has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Tally {
+    /// Turns played.
+    pub(crate) turns: u64,
+    /// Step states whose evaluations were taken, those from a cache too.
+    pub(crate) evaluations: u64,
+    /// Batches that they came in.
+    pub(crate) batches: u64,
+    pub(crate) times: Times,
+}
+
+/// Where a worker's time went.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Times {
+    /// Searches and rules, and taking answers.
+    pub(crate) search: Duration,
+    /// Making records of what was decided, and handing over finished games.
+    pub(crate) records: Duration,
+    /// Sending queries to an evaluator elsewhere: input rows and legal masks.
+    pub(crate) encode: Duration,
+    /// Waiting for an evaluator elsewhere.
+    pub(crate) wait: Duration,
+    /// Evaluating in this thread, the encoding included.
+    pub(crate) device: Duration,
+}
+
+impl Times {
+    fn map_with(self, other: Self, both: impl Fn(Duration, Duration) -> Duration) -> Self {
+        Self {
+            search: both(self.search, other.search),
+            records: both(self.records, other.records),
+            encode: both(self.encode, other.encode),
+            wait: both(self.wait, other.wait),
+            device: both(self.device, other.device),
+        }
+    }
+
+    /// Each part with its name.
+    pub(crate) fn parts(&self) -> [(&'static str, Duration); 5] {
+        [
+            ("search", self.search),
+            ("records", self.records),
+            ("encode", self.encode),
+            ("wait", self.wait),
+            ("device", self.device),
+        ]
+    }
+
+    /// All of it.
+    pub(crate) fn total(&self) -> Duration {
+        self.parts().iter().map(|(_, time)| *time).sum()
+    }
+}
+
+/// The shares in per cent.
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = self.total().as_secs_f64().max(1e-9);
+        write!(f, "workers:")?;
+        for (what, time) in self.parts() {
+            if !time.is_zero() {
+                write!(f, " {what} {:.0}%", 100.0 * time.as_secs_f64() / total)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Tally {
+    /// What was done since an earlier state of the same tally.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            turns: self.turns - earlier.turns,
+            evaluations: self.evaluations - earlier.evaluations,
+            batches: self.batches - earlier.batches,
+            times: self
+                .times
+                .map_with(earlier.times, |now, then| now.saturating_sub(then)),
+        }
+    }
+
+    /// Adds what another worker has done, or the same one later.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.turns += other.turns;
+        self.evaluations += other.evaluations;
+        self.batches += other.batches;
+        self.times = self.times.map_with(other.times, |a, b| a + b);
+    }
 }
 
 /// Who asked for an evaluation.
@@ -22,69 +115,168 @@ struct Asker {
     index: usize,
 }
 
-/// The buffers of one thread's batches.
+/// What one evaluator is asked by a group, and by whom. Empty while nothing is on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Batcher {
-    /// By evaluator: what it is asked, and by whom.
-    queries: Vec<Vec<Query>>,
-    askers: Vec<Vec<Asker>>,
-    /// By evaluator: the time that its batches have taken.
-    times: Vec<Duration>,
-    answers: Evaluations,
+struct Asked {
+    queries: Vec<Query>,
+    askers: Vec<Asker>,
 }
 
-impl Batcher {
-    /// Plays every game on to its next evaluations, then makes them all, one batch an evaluator. Returns how many evaluations that
-    /// made: 0 once every game is over.
-    pub(crate) fn round<G: InPlay>(
+/// Games whose queries go into the same batches.
+#[derive(Debug)]
+struct Group<G> {
+    games: Vec<G>,
+    /// How many games it plays at once.
+    size: usize,
+    /// By evaluator.
+    asked: Vec<Asked>,
+}
+
+/// One thread's games, in groups that take turns: while the batch of one is evaluated, the next is searched.
+///
+/// A game's course doesn't depend on its group.
+pub(crate) struct Batcher<G> {
+    lines: Vec<Box<dyn Line>>,
+    groups: Vec<Group<G>>,
+    /// The group whose turn it is, and the lane that it uses.
+    next: usize,
+    answers: Evaluations,
+    tally: Tally,
+    /// By evaluator: the time that its batches have taken.
+    line_times: Vec<Duration>,
+}
+
+impl<G: InPlay> Batcher<G> {
+    /// No games yet, and room for `size` in `groups` groups, or as many as suit the evaluators.
+    pub(crate) fn new(lines: Vec<Box<dyn Line>>, size: usize, groups: Option<usize>) -> Self {
+        let groups = groups.unwrap_or_else(|| default_groups(&lines));
+        let groups = groups.clamp(1, size.max(1));
+        let group = |place: usize| Group {
+            games: Vec::new(),
+            size: size / groups + usize::from(place < size % groups),
+            asked: lines.iter().map(|_| Asked::default()).collect(),
+        };
+        Self {
+            groups: (0..groups).map(group).collect(),
+            next: 0,
+            answers: Evaluations::default(),
+            tally: Tally::default(),
+            line_times: vec![Duration::ZERO; lines.len()],
+            lines,
+        }
+    }
+
+    /// Takes the answers of the group whose turn it is, plays its games on to their next queries, and sends these off. `begin` gives
+    /// a new game wherever there is room, as long as it has some; `over` takes those that have ended.
+    pub(crate) fn round(
         &mut self,
-        games: &mut [G],
-        evaluators: &mut [Box<dyn Evaluator>],
-    ) -> Result<usize> {
-        self.collect(games, evaluators.len())?;
-        let mut count = 0;
-        for (place, evaluator) in evaluators.iter_mut().enumerate() {
-            if self.queries[place].is_empty() {
+        mut begin: impl FnMut() -> Result<Option<G>>,
+        mut over: impl FnMut(G) -> Result<()>,
+    ) -> Result<()> {
+        let lane = self.next;
+        self.next = (lane + 1) % self.groups.len();
+        self.take_answers(lane)?;
+
+        let begun = Instant::now();
+        let records_before = self.tally.times.records;
+        let group = &mut self.groups[lane];
+        let mut game = 0;
+        loop {
+            if game == group.games.len() {
+                if game == group.size {
+                    break;
+                }
+                match begin()? {
+                    Some(new) => group.games.push(new),
+                    None => break,
+                }
+            }
+            match group.games[game].next_queries(&mut self.tally)? {
+                Some((line, queries)) => {
+                    let asked = &mut group.asked[line];
+                    asked.queries.extend_from_slice(queries);
+                    let askers = (0..queries.len()).map(|index| Asker { game, index });
+                    asked.askers.extend(askers);
+                    game += 1;
+                }
+                None => {
+                    let begun = Instant::now();
+                    over(group.games.remove(game))?;
+                    self.tally.times.records += begun.elapsed();
+                }
+            }
+        }
+        let times = &mut self.tally.times;
+        let recording = times.records - records_before;
+        times.search += begun.elapsed().saturating_sub(recording);
+        self.send_queries(lane)
+    }
+
+    fn send_queries(&mut self, lane: usize) -> Result<()> {
+        let group = &self.groups[lane];
+        let lines = self.lines.iter_mut().zip(&mut self.line_times);
+        for (asked, (line, line_time)) in group.asked.iter().zip(lines) {
+            if asked.queries.is_empty() {
                 continue;
             }
             let begun = Instant::now();
-            evaluator.evaluate(&self.queries[place], &mut self.answers)?;
-            anyhow::ensure!(
-                self.answers.len() == self.queries[place].len(),
-                "{}: {} answers came for {} step states",
-                evaluator.name(),
-                self.answers.len(),
-                self.queries[place].len()
-            );
-            count += self.answers.len();
-            for (answer, asker) in self.askers[place].iter().enumerate() {
-                if let Some(evaluation) = self.answers.get(answer) {
-                    games[asker.game].answer(asker.index, evaluator.name(), evaluation)?;
-                }
-            }
-            self.times[place] += begun.elapsed();
-        }
-        Ok(count)
-    }
-
-    /// The time that an evaluator's batches have taken so far.
-    pub(crate) fn time_of(&self, evaluator: usize) -> Duration {
-        self.times.get(evaluator).copied().unwrap_or_default()
-    }
-
-    fn collect<G: InPlay>(&mut self, games: &mut [G], evaluators: usize) -> Result<()> {
-        self.queries.resize_with(evaluators, Vec::new);
-        self.askers.resize_with(evaluators, Vec::new);
-        self.times.resize_with(evaluators, Duration::default);
-        self.queries.iter_mut().for_each(Vec::clear);
-        self.askers.iter_mut().for_each(Vec::clear);
-        for (game, in_play) in games.iter_mut().enumerate() {
-            if let Some((evaluator, queries)) = in_play.next_queries()? {
-                self.queries[evaluator].extend_from_slice(queries);
-                let askers = (0..queries.len()).map(|index| Asker { game, index });
-                self.askers[evaluator].extend(askers);
+            line.submit(lane, &asked.queries)?;
+            let spent = begun.elapsed();
+            *line_time += spent;
+            if line.is_remote() {
+                self.tally.times.encode += spent;
+            } else {
+                self.tally.times.device += spent;
             }
         }
         Ok(())
+    }
+
+    fn take_answers(&mut self, lane: usize) -> Result<()> {
+        let Group { games, asked, .. } = &mut self.groups[lane];
+        let lines = self.lines.iter_mut().zip(&mut self.line_times);
+        for (asked, (line, line_time)) in asked.iter_mut().zip(lines) {
+            if asked.queries.is_empty() {
+                continue;
+            }
+            let begun = Instant::now();
+            line.receive(lane, &mut self.answers)?;
+            let received = Instant::now();
+            ensure!(
+                self.answers.len() == asked.queries.len(),
+                "{}: {} answers came for {} step states",
+                line.name(),
+                self.answers.len(),
+                asked.queries.len()
+            );
+            for (answer, asker) in asked.askers.iter().enumerate() {
+                if let Some(evaluation) = self.answers.get(answer) {
+                    games[asker.game].answer(asker.index, line.name(), evaluation)?;
+                }
+            }
+            self.tally.evaluations += self.answers.len() as u64;
+            self.tally.batches += 1;
+            self.tally.times.wait += received - begun;
+            self.tally.times.search += received.elapsed();
+            *line_time += begun.elapsed();
+            asked.queries.clear();
+            asked.askers.clear();
+        }
+        Ok(())
+    }
+
+    /// The games in play.
+    pub(crate) fn games(&self) -> impl Iterator<Item = &G> {
+        self.groups.iter().flat_map(|group| &group.games)
+    }
+
+    /// What has been done so far.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The time that an evaluator's batches have taken so far, those on their way elsewhere counted only where they were waited for.
+    pub(crate) fn time_of(&self, evaluator: usize) -> Duration {
+        self.line_times.get(evaluator).copied().unwrap_or_default()
     }
 }

@@ -5,6 +5,7 @@ mod batch;
 mod crew;
 mod generate;
 mod inspect;
+mod line;
 mod output;
 mod pit;
 mod player;

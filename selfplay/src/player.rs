@@ -1,5 +1,6 @@
 //! Who plays: a network, or one of the players that need none.
 
+use crate::line::{Line, LocalLine};
 use anyhow::Result;
 use engine::network::{Device, Network, NetworkEvaluator, Precision};
 use engine::search::{Evaluator, Material, Uniform};
@@ -90,22 +91,25 @@ impl Player {
         }
     }
 
+    /// A line to its evaluator for one thread; none for a player that doesn't search.
+    pub(crate) fn line(&self) -> Result<Option<Box<dyn Line>>> {
+        let evaluator = self.evaluator()?;
+        Ok(evaluator.map(|evaluator| Box::new(LocalLine::new(evaluator)) as Box<dyn Line>))
+    }
+
     /// An evaluator for one thread; none for a player that doesn't search.
     pub(crate) fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
         Ok(match &self.name {
             PlayerName::Random => None,
             PlayerName::Uniform => Some(Box::new(Uniform)),
             PlayerName::Material => Some(Box::new(Material::default())),
-            PlayerName::Network(path) => {
-                let network = Network::load(path)?.network;
-                let name = self.short_name();
-                Some(Box::new(NetworkEvaluator::new(
-                    &network,
-                    self.device,
-                    Precision::Auto,
-                    name,
-                )?))
-            }
+            PlayerName::Network(path) => Some(self.network(&Network::load(path)?.network)?),
         })
+    }
+
+    fn network(&self, network: &Network) -> Result<Box<dyn Evaluator>> {
+        let name = self.short_name();
+        let evaluator = NetworkEvaluator::new(network, self.device, Precision::Auto, name)?;
+        Ok(Box::new(evaluator))
     }
 }

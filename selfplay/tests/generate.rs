@@ -97,6 +97,22 @@ fn the_same_seed_gives_the_same_games_whatever_the_threads() {
 }
 
 #[test]
+fn groups_change_no_game() {
+    let play = |more: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let output = generate(folder.path(), "9", more).output().unwrap();
+        assert!(output.status.success());
+        (records(folder.path()), output.stderr)
+    };
+    let (one, said) = play(&["--threads", "1"]);
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(said.contains("workers: search "), "{said}");
+    let more = ["selfplay.groups=3"];
+    let (other, _) = play(&["--threads", "2", "--set", more[0]]);
+    assert_eq!(one, other);
+}
+
+#[test]
 fn games_are_played_by_an_evaluator_by_hand_too() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = selfplay();

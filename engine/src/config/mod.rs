@@ -155,6 +155,8 @@ impl Default for SearchConfig {
 pub struct SelfplayConfig {
     /// Games that each worker thread plays at once; their leaves are evaluated in common batches.
     pub games_in_flight: u32,
+    /// The groups that each worker thread's games are split into: one is searched while another's batch is evaluated.
+    pub groups: AutoOr,
     /// The temperature at which turns are drawn from the visits at the start of a game.
     pub temperature: f32,
     /// The turns (of both sides) in which the temperature falls by half.
@@ -173,6 +175,7 @@ impl Default for SelfplayConfig {
     fn default() -> Self {
         Self {
             games_in_flight: 64,
+            groups: AutoOr::Auto,
             temperature: 1.0,
             temperature_half_life: 20.0,
             final_temperature: 0.2,
@@ -336,6 +339,8 @@ impl Config {
         check_range!(search.target_value_scale, 0.0..=1_000.0)?;
 
         check_range!(selfplay.games_in_flight, 1..=16_384)?;
+        let groups = selfplay.groups.number().unwrap_or(1);
+        check("selfplay.groups", groups, 1..=64)?;
         check_range!(selfplay.temperature, 0.0..=10.0)?;
         check_range!(selfplay.temperature_half_life, 0.1..=1e6)?;
         check_range!(selfplay.final_temperature, 0.0..=10.0)?;

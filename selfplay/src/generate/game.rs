@@ -1,6 +1,6 @@
 //! One game of self-play.
 
-use crate::batch::InPlay;
+use crate::batch::{InPlay, Tally};
 use anyhow::{Context, Result};
 use engine::config::Config;
 use engine::rules::Game;
@@ -8,10 +8,11 @@ use engine::search::{Decision, Evaluation, Query, Search, SearchOptions, StateTa
 use engine::shard::{Ending, GameId, GameRecord, RowRecord, TurnRecord, quantize_policy};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use std::time::Instant;
 
 /// A game that plays itself and keeps its record.
 #[derive(Debug)]
-pub(super) struct SelfplayGame {
+pub(crate) struct SelfplayGame {
     config: Config,
     id: GameId,
     seed: u64,
@@ -23,7 +24,7 @@ pub(super) struct SelfplayGame {
 
 impl SelfplayGame {
     /// A game before its first setup. Everything in it follows from the seed, the id and the evaluator.
-    pub(super) fn new(config: &Config, seed: u64, id: GameId) -> Result<Self> {
+    pub(crate) fn new(config: &Config, seed: u64, id: GameId) -> Result<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(u64::from(id.generator) << 40 ^ id.counter);
         let game = Game::new();
@@ -40,17 +41,12 @@ impl SelfplayGame {
     }
 
     /// Whether the game has ended, by the rules or by the turn limit.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.game.outcome().is_some() || self.turns.len() >= self.config.selfplay.max_turns as usize
     }
 
-    /// The turns played so far.
-    pub(super) fn turns(&self) -> usize {
-        self.turns.len()
-    }
-
     /// The record of the game as it stands.
-    pub(super) fn into_record(self) -> GameRecord {
+    pub(crate) fn into_record(self) -> GameRecord {
         let ending = self.game.outcome().map_or(Ending::Unfinished, Ending::Won);
         GameRecord {
             id: self.id,
@@ -61,13 +57,16 @@ impl SelfplayGame {
     }
 
     /// Plays the turn that the search has decided on, and starts it on the next one.
-    fn play(&mut self) -> Result<()> {
+    fn play(&mut self, tally: &mut Tally) -> Result<()> {
         let decision = self
             .search
             .decision()
             .context("the search ended without a decision")?;
+        let begun = Instant::now();
         let record = turn_record(&self.game, decision, self.config.selfplay.min_target_visits)
             .with_context(|| format!("game {}", self.id))?;
+        tally.times.records += begun.elapsed();
+        tally.turns += 1;
         self.game.play(&decision.turn).with_context(|| {
             format!("the search decided on an illegal turn in game {}", self.id)
         })?;
@@ -86,13 +85,13 @@ impl SelfplayGame {
 }
 
 impl InPlay for SelfplayGame {
-    fn next_queries(&mut self) -> Result<Option<(usize, &[Query])>> {
+    fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
             let history = self.game.history();
             if !self.search.leaves(history, &mut self.rng).is_empty() {
                 return Ok(Some((0, self.search.leaves(history, &mut self.rng))));
             }
-            self.play()?;
+            self.play(tally)?;
         }
         Ok(None)
     }
@@ -142,6 +141,8 @@ fn row_record(target: &StateTarget) -> Result<RowRecord> {
 mod tests {
     use super::*;
     use crate::batch::Batcher;
+    use crate::line::tests::SlowLine;
+    use crate::line::{Line, LocalLine};
     use engine::search::Uniform;
 
     fn config() -> Config {
@@ -157,21 +158,52 @@ mod tests {
     }
 
     fn play_by(config: &Config, counters: std::ops::Range<u64>) -> Vec<GameRecord> {
-        let games = counters.map(|counter| {
-            SelfplayGame::new(
-                config,
-                5,
-                GameId {
-                    generator: 1,
-                    counter,
-                },
-            )
-            .unwrap()
+        let line = LocalLine::new(Box::new(Uniform));
+        play_on(config, Box::new(line), (6, 1), counters)
+    }
+
+    /// Plays games on one thread, `in_flight` at once in `groups` groups.
+    fn play_on(
+        config: &Config,
+        line: Box<dyn Line>,
+        (in_flight, groups): (usize, usize),
+        counters: std::ops::Range<u64>,
+    ) -> Vec<GameRecord> {
+        let mut ids = counters.map(|counter| GameId {
+            generator: 1,
+            counter,
         });
-        let mut games: Vec<_> = games.collect();
-        let mut batcher = Batcher::default();
-        while batcher.round(&mut games, &mut [Box::new(Uniform)]).unwrap() > 0 {}
-        games.into_iter().map(SelfplayGame::into_record).collect()
+        let mut batcher = Batcher::new(vec![line], in_flight, Some(groups));
+        let mut records: Vec<GameRecord> = Vec::new();
+        let mut is_over = false;
+        while !is_over {
+            let mut begin = || ids.next().map(|id| SelfplayGame::new(config, 5, id));
+            let over = |game: SelfplayGame| {
+                records.push(game.into_record());
+                Ok(())
+            };
+            batcher.round(|| begin().transpose(), over).unwrap();
+            is_over = batcher.games().next().is_none();
+        }
+        let turns: usize = records.iter().map(|record| record.turns.len()).sum();
+        assert_eq!(batcher.tally().turns, turns as u64);
+        records.sort_by_key(|record| record.id);
+        records
+    }
+
+    #[test]
+    fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
+        let config = config();
+        let expected = play_by(&config, 0..9);
+        for (in_flight, groups) in [(1, 1), (9, 2), (5, 5), (7, 3)] {
+            let local = LocalLine::new(Box::new(Uniform));
+            let slow = SlowLine::new(Uniform);
+            for line in [Box::new(local) as Box<dyn Line>, Box::new(slow)] {
+                let what = format!("{in_flight} in {groups}, remote: {}", line.is_remote());
+                let records = play_on(&config, line, (in_flight, groups), 0..9);
+                assert_eq!(records, expected, "{what}");
+            }
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod game;
 mod worker;
 
+use crate::batch::Tally;
 use crate::crew::{self, CrewArguments};
 use crate::output;
 use crate::player::{Player, PlayerName};
@@ -22,7 +23,7 @@ use engine::run::{RunDirectory, claim_generator, make_folder, write_file};
 use engine::shard::{self, Ending, GameRecord, Header, ShardName, ShardWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use worker::{Counts, Work};
 
@@ -132,22 +133,20 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         config_digest: shard::digest(plan.config.to_toml().as_bytes()),
         generator,
     };
-    let work = Work {
+    let games_in_flight = arguments
+        .crew
+        .games_in_flight(arguments.games, plan.config.selfplay.games_in_flight);
+    let work = Work::new(
+        plan.config,
         player,
-        seed: arguments.seed,
+        arguments.seed,
         generator,
-        games: arguments.games,
-        games_in_flight: arguments
-            .crew
-            .games_in_flight(arguments.games, plan.config.selfplay.games_in_flight),
-        next_game: AtomicU64::new(0),
-        stop: AtomicBool::new(false),
-        counts: Counts::default(),
-        config: plan.config,
-    };
+        arguments.games,
+    );
     let mut shards = Shards::new(&plan.shards, header, work.config.selfplay.games_per_shard);
     let mut totals = Totals::default();
-    let given_up = play(&work, arguments.crew.threads(), &mut shards, &mut totals);
+    let threads = arguments.crew.threads();
+    let given_up = play(&work, threads, games_in_flight, &mut shards, &mut totals);
     // Whatever went wrong elsewhere: the games that are finished are kept. The first error says why.
     let finished = shards.finish();
     let given_up = given_up?;
@@ -165,13 +164,19 @@ fn save_config(run: &RunDirectory, config: &Config) -> Result<()> {
 }
 
 /// Plays until all games are done or the user asks to stop. Returns how many games in play were given up.
-fn play(work: &Work, threads: usize, shards: &mut Shards, totals: &mut Totals) -> Result<usize> {
+fn play(
+    work: &Work,
+    threads: usize,
+    games_in_flight: usize,
+    shards: &mut Shards,
+    totals: &mut Totals,
+) -> Result<usize> {
     let begun = Instant::now();
     let mut progress = Progress::new("generate", work.games);
-    let given_up = crew::run(
+    let workers = crew::run(
         threads,
         &work.stop,
-        |finished| work.run(finished),
+        |finished| work.run(games_in_flight, finished),
         |record| {
             if let Some(record) = record {
                 totals.add(&record);
@@ -183,12 +188,15 @@ fn play(work: &Work, threads: usize, shards: &mut Shards, totals: &mut Totals) -
             Ok(())
         },
     )?;
+    let mut tally = Tally::default();
+    workers.iter().for_each(|worker| tally.add(&worker.tally));
     progress.finish(&format!(
-        "{} games, {}",
+        "{} games, {}; {}",
         totals.games,
-        totals.message(&work.counts, begun.elapsed())
+        totals.message(&work.counts, begun.elapsed()),
+        tally.times,
     ));
-    Ok(given_up.into_iter().sum())
+    Ok(workers.iter().map(|worker| worker.given_up).sum())
 }
 
 /// The shards of one generator: a new one is begun whenever the last is full.

@@ -1,7 +1,7 @@
-//! The threads that play: each owns its games outright and evaluates their leaves in batches of its own.
+//! The threads that play: each owns its games outright and has a line of its own to the evaluator.
 
 use super::game::SelfplayGame;
-use crate::batch::Batcher;
+use crate::batch::{Batcher, Tally};
 use crate::player::Player;
 use anyhow::Result;
 use engine::config::Config;
@@ -11,65 +11,111 @@ use std::sync::mpsc::Sender;
 
 /// What all workers share.
 #[derive(Debug)]
-pub(super) struct Work {
-    pub(super) config: Config,
-    pub(super) player: Player,
-    pub(super) seed: u64,
-    pub(super) generator: u32,
+pub(crate) struct Work {
+    pub(crate) config: Config,
+    pub(crate) player: Player,
+    pub(crate) seed: u64,
+    pub(crate) generator: u32,
     /// Games to play.
-    pub(super) games: u64,
-    /// Games that each worker plays at once.
-    pub(super) games_in_flight: usize,
+    pub(crate) games: u64,
     /// The next game's counter.
-    pub(super) next_game: AtomicU64,
+    pub(crate) next_game: AtomicU64,
     /// Set to make the workers return at once, their games unfinished.
-    pub(super) stop: AtomicBool,
-    pub(super) counts: Counts,
+    pub(crate) stop: AtomicBool,
+    pub(crate) counts: Counts,
 }
 
 /// What has been done so far, by all workers.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) turns: AtomicU64,
-    pub(super) evaluations: AtomicU64,
-    pub(super) batches: AtomicU64,
+pub(crate) struct Counts {
+    pub(crate) turns: AtomicU64,
+    pub(crate) evaluations: AtomicU64,
+    pub(crate) batches: AtomicU64,
+}
+
+/// What one worker leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Worked {
+    pub(crate) tally: Tally,
+    /// Games that were in play when it was stopped.
+    pub(crate) given_up: usize,
 }
 
 impl Work {
-    /// Plays games until there are none left to begin, handing each to `finished` when it is over. Returns how many were given
-    /// up because of `stop`.
-    pub(super) fn run(&self, finished: &Sender<GameRecord>) -> Result<usize> {
-        let mut evaluators: Vec<_> = self.player.evaluator()?.into_iter().collect();
-        let mut batcher = Batcher::default();
-        let mut games: Vec<SelfplayGame> = Vec::new();
-        loop {
-            while games.len() < self.games_in_flight
-                && let Some(id) = self.begin_game()
-            {
-                games.push(SelfplayGame::new(&self.config, self.seed, id)?);
-            }
-            if games.is_empty() || self.stop.load(Relaxed) {
-                return Ok(games.len());
-            }
-            let turns_before: usize = games.iter().map(SelfplayGame::turns).sum();
-            let evaluations = batcher.round(&mut games, &mut evaluators)?;
-            let turns_after: usize = games.iter().map(SelfplayGame::turns).sum();
-            self.counts
-                .turns
-                .fetch_add((turns_after - turns_before) as u64, Relaxed);
-            self.counts
-                .evaluations
-                .fetch_add(evaluations as u64, Relaxed);
-            self.counts
-                .batches
-                .fetch_add(u64::from(evaluations > 0), Relaxed);
-            for game in games.extract_if(.., |game| game.is_over()) {
-                // Nobody listens any more only where the program is ending with an error of its own.
-                if finished.send(game.into_record()).is_err() {
-                    return Ok(0);
-                }
-            }
+    /// `games` games of self-play, none of which has begun.
+    pub(crate) fn new(
+        config: Config,
+        player: Player,
+        seed: u64,
+        generator: u32,
+        games: u64,
+    ) -> Self {
+        Self {
+            config,
+            player,
+            seed,
+            generator,
+            games,
+            next_game: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            counts: Counts::default(),
         }
+    }
+
+    /// One worker's place, with room for `games_in_flight` games.
+    pub(crate) fn batcher(&self, games_in_flight: usize) -> Result<Batcher<SelfplayGame>> {
+        let lines = self.player.line()?.into_iter().collect();
+        Ok(Batcher::new(lines, games_in_flight, self.groups()))
+    }
+
+    /// The groups that each worker's games are split into, if the configuration says.
+    pub(crate) fn groups(&self) -> Option<usize> {
+        let groups = self.config.selfplay.groups.number();
+        groups.map(|groups| groups as usize)
+    }
+
+    /// Plays games until there are none left to begin, handing each to `finished` when it is over.
+    pub(crate) fn run(
+        &self,
+        games_in_flight: usize,
+        finished: &Sender<GameRecord>,
+    ) -> Result<Worked> {
+        let mut batcher = self.batcher(games_in_flight)?;
+        while self.advance(&mut batcher, finished)? {}
+        Ok(Worked {
+            tally: *batcher.tally(),
+            given_up: batcher.games().count(),
+        })
+    }
+
+    /// Plays one group of games on. Whether there is more to do.
+    pub(crate) fn advance(
+        &self,
+        batcher: &mut Batcher<SelfplayGame>,
+        finished: &Sender<GameRecord>,
+    ) -> Result<bool> {
+        if self.stop.load(Relaxed) {
+            return Ok(false);
+        }
+        let before = *batcher.tally();
+        let mut is_heard = true;
+        batcher.round(
+            || {
+                self.begin_game()
+                    .map(|id| SelfplayGame::new(&self.config, self.seed, id))
+                    .transpose()
+            },
+            |game| {
+                // Nobody listens any more only where the program is ending with an error of its own.
+                is_heard &= finished.send(game.into_record()).is_ok();
+                Ok(())
+            },
+        )?;
+        let done = batcher.tally().since(&before);
+        self.counts.turns.fetch_add(done.turns, Relaxed);
+        self.counts.evaluations.fetch_add(done.evaluations, Relaxed);
+        self.counts.batches.fetch_add(done.batches, Relaxed);
+        Ok(is_heard && batcher.games().next().is_some())
     }
 
     fn begin_game(&self) -> Option<GameId> {

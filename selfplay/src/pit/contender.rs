@@ -1,9 +1,10 @@
 //! A side of a match: a player with the settings of its search.
 
+use crate::line::Line;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result, anyhow, ensure};
 use engine::config::{Config, ConfigError, SearchConfig};
-use engine::search::{Evaluator, SearchOptions};
+use engine::search::SearchOptions;
 
 /// Keys of section `search` that change nothing in a match: they are for exploring, and for what is learned.
 const SELFPLAY_ALONE: [&str; 7] = [
@@ -77,11 +78,11 @@ impl Contender {
         })
     }
 
-    /// An evaluator for one thread, and what to search with; nothing for a player that doesn't search.
-    pub(super) fn searcher(&self) -> Result<Option<(Box<dyn Evaluator>, SearchOptions)>> {
-        let evaluator = self.player.evaluator()?;
+    /// A line to its evaluator for one thread, and what to search with; nothing for a player that doesn't search.
+    pub(super) fn searcher(&self) -> Result<Option<(Box<dyn Line>, SearchOptions)>> {
+        let line = self.player.line()?;
         let options = self.search.as_ref().map(ContenderSearch::options);
-        Ok(evaluator.zip(options))
+        Ok(line.zip(options))
     }
 
     /// Whether its searches go on with what they found before.

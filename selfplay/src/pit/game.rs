@@ -1,7 +1,7 @@
 //! One game of a match.
 
 use super::report::Usage;
-use crate::batch::InPlay;
+use crate::batch::{InPlay, Tally};
 use anyhow::{Context, Result};
 use engine::rules::{Action, Game, History, Kind, Position, Setup, Side, StepState, Steps, Turn};
 use engine::search::{Evaluation, Query, Search, SearchOptions};
@@ -132,7 +132,7 @@ impl PitGame {
 }
 
 impl InPlay for PitGame {
-    fn next_queries(&mut self) -> Result<Option<(usize, &[Query])>> {
+    fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
             let side = self.game.position().side().index();
             let turn = match self.choosers[side] {
@@ -157,6 +157,7 @@ impl InPlay for PitGame {
             self.game
                 .play(&turn)
                 .with_context(|| format!("an illegal turn was chosen in game {}", self.number))?;
+            tally.turns += 1;
         }
         Ok(None)
     }
@@ -235,7 +236,7 @@ mod tests {
         let mut game = PitGame::new(0, [player(0), player(1)], 4, 30);
         let mut answers = Evaluations::default();
         let first_of_silver = loop {
-            let (evaluator, queries) = game.next_queries().unwrap().unwrap();
+            let (evaluator, queries) = game.next_queries(&mut Tally::default()).unwrap().unwrap();
             if evaluator == 1 {
                 break queries[0].state;
             }
@@ -257,12 +258,12 @@ mod tests {
     fn random_games_end_or_stop_at_the_limit() {
         for number in 0..10 {
             let mut game = PitGame::new(number, [Chooser::Random, Chooser::Random], 1, 400);
-            assert_eq!(game.next_queries().unwrap(), None);
+            assert_eq!(game.next_queries(&mut Tally::default()).unwrap(), None);
             assert!(game.is_over());
             assert!(game.game().turns().len() <= 400);
         }
         let mut game = PitGame::new(0, [Chooser::Random, Chooser::Random], 1, 10);
-        assert_eq!(game.next_queries().unwrap(), None);
+        assert_eq!(game.next_queries(&mut Tally::default()).unwrap(), None);
         assert_eq!(game.game().turns().len(), 10);
         assert_eq!(game.game().outcome(), None);
     }

@@ -7,6 +7,7 @@ mod statistics;
 
 use crate::batch::Batcher;
 use crate::crew::{self, CrewArguments};
+use crate::line::Line;
 use crate::output;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result};
@@ -17,7 +18,6 @@ use engine::notation::format_record;
 use engine::progress::Progress;
 use engine::rules::{Game, Side};
 use engine::run::{make_folder, write_file};
-use engine::search::Evaluator;
 use game::{Chooser, PitGame};
 use report::{PlayerReport, Report, Usage};
 use statistics::{GameResult, Score};
@@ -208,45 +208,44 @@ impl Match {
     /// One worker: plays games until there are none left to begin. Returns what the turns of a and b took, those of games that were
     /// given up too.
     fn work(&self, finished: &Sender<Finished>) -> Result<[Usage; 2]> {
-        let mut evaluators: Vec<Box<dyn Evaluator>> = Vec::new();
+        let mut lines: Vec<Box<dyn Line>> = Vec::new();
         let mut choosers = [Chooser::Random; 2];
         for (contender, chooser) in self.contenders.iter().zip(&mut choosers) {
-            if let Some((evaluator, options)) = contender.searcher()? {
+            if let Some((line, options)) = contender.searcher()? {
                 *chooser = Chooser::Search {
-                    evaluator: evaluators.len(),
+                    evaluator: lines.len(),
                     options,
                     reuse_tree: contender.reuses_tree(),
                 };
-                evaluators.push(evaluator);
+                lines.push(line);
             }
         }
-        let mut batcher = Batcher::default();
-        let mut games: Vec<PitGame> = Vec::new();
+        let mut batcher = Batcher::new(lines, self.games_in_flight, None);
         let mut usage = [Usage::default(); 2];
-        while !self.stop.load(Relaxed) {
-            while games.len() < self.games_in_flight {
-                let number = self.next_game.fetch_add(1, Relaxed);
-                if number >= self.games {
-                    break;
-                }
-                games.push(PitGame::new(number, choosers, self.seed, self.max_turns));
-            }
-            if games.is_empty() {
-                break;
-            }
-            batcher.round(&mut games, &mut evaluators)?;
-            for over in games.extract_if(.., |game| game.is_over()) {
-                add_all(&mut usage, over.usage());
-                let over = Finished {
-                    number: over.number,
-                    game: over.game().clone(),
-                };
-                if finished.send(over).is_err() {
-                    return Ok(usage);
-                }
-            }
+        let (mut is_heard, mut is_done) = (true, false);
+        while is_heard && !is_done && !self.stop.load(Relaxed) {
+            batcher.round(
+                || {
+                    if self.stop.load(Relaxed) {
+                        return Ok(None);
+                    }
+                    let number = self.next_game.fetch_add(1, Relaxed);
+                    let new = || PitGame::new(number, choosers, self.seed, self.max_turns);
+                    Ok((number < self.games).then(new))
+                },
+                |over: PitGame| {
+                    add_all(&mut usage, over.usage());
+                    let over = Finished {
+                        number: over.number,
+                        game: over.game().clone(),
+                    };
+                    is_heard &= finished.send(over).is_ok();
+                    Ok(())
+                },
+            )?;
+            is_done = batcher.games().next().is_none();
         }
-        for given_up in &games {
+        for given_up in batcher.games() {
             add_all(&mut usage, given_up.usage());
         }
         for (chooser, usage) in choosers.iter().zip(&mut usage) {
