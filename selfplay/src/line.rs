@@ -73,7 +73,7 @@ impl Line for LocalLine {
 }
 
 /// What is kept for a lane; lanes are made when they are first used.
-fn slot<T: Default>(lanes: &mut Vec<T>, lane: usize) -> &mut T {
+pub(crate) fn slot<T: Default>(lanes: &mut Vec<T>, lane: usize) -> &mut T {
     if lanes.len() <= lane {
         lanes.resize_with(lane + 1, T::default);
     }

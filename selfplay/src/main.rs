@@ -2,6 +2,7 @@
 
 mod analyze;
 mod batch;
+mod cache;
 mod crew;
 mod generate;
 mod inspect;

@@ -1,5 +1,6 @@
 //! Who plays: a network, or one of the players that need none.
 
+use crate::cache::{CachedLine, EvaluationCache};
 use crate::line::{Line, LocalLine};
 use anyhow::Result;
 use engine::network::{Device, Network, NetworkEvaluator, Precision};
@@ -9,6 +10,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A player as named on the command line: `uniform`, `material`, `random`, or else a network's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,10 +93,19 @@ impl Player {
         }
     }
 
-    /// A line to its evaluator for one thread; none for a player that doesn't search.
-    pub(crate) fn line(&self) -> Result<Option<Box<dyn Line>>> {
-        let evaluator = self.evaluator()?;
-        Ok(evaluator.map(|evaluator| Box::new(LocalLine::new(evaluator)) as Box<dyn Line>))
+    /// A line to its evaluator for one thread, behind a cache if there is one; none for a player that doesn't search.
+    pub(crate) fn line(
+        &self,
+        cache: Option<&Arc<EvaluationCache>>,
+    ) -> Result<Option<Box<dyn Line>>> {
+        let Some(evaluator) = self.evaluator()? else {
+            return Ok(None);
+        };
+        let line = Box::new(LocalLine::new(evaluator));
+        Ok(Some(match cache {
+            Some(cache) => Box::new(CachedLine::new(line, Arc::clone(cache), &self.identity)),
+            None => line,
+        }))
     }
 
     /// An evaluator for one thread; none for a player that doesn't search.

@@ -141,9 +141,11 @@ fn row_record(target: &StateTarget) -> Result<RowRecord> {
 mod tests {
     use super::*;
     use crate::batch::Batcher;
+    use crate::cache::{CachedLine, EvaluationCache};
     use crate::line::tests::SlowLine;
     use crate::line::{Line, LocalLine};
-    use engine::search::Uniform;
+    use engine::search::{Null, Uniform};
+    use std::sync::Arc;
 
     fn config() -> Config {
         let mut config = Config::default();
@@ -204,6 +206,21 @@ mod tests {
                 assert_eq!(records, expected, "{what}");
             }
         }
+    }
+
+    #[test]
+    fn a_cache_changes_no_game() {
+        let mut config = config();
+        config.search.reuse_tree = false;
+        let line = || Box::new(LocalLine::new(Box::new(Null::default()))) as Box<dyn Line>;
+        let expected = play_on(&config, line(), (4, 1), 0..6);
+        let cache = Arc::new(EvaluationCache::new(4).unwrap());
+        let cached = |line| Box::new(CachedLine::new(line, Arc::clone(&cache), "null"));
+        let slow = Box::new(SlowLine::new(Null::default()));
+        assert_eq!(play_on(&config, cached(line()), (4, 1), 0..6), expected);
+        assert_eq!(play_on(&config, cached(slow), (4, 2), 0..6), expected);
+        let (asked, found) = cache.uses();
+        assert!(2 * found > asked, "the second time, all was known: {found}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod game;
 mod worker;
 
 use crate::batch::Tally;
+use crate::cache::EvaluationCache;
 use crate::crew::{self, CrewArguments};
 use crate::output;
 use crate::player::{Player, PlayerName};
@@ -191,12 +192,22 @@ fn play(
     let mut tally = Tally::default();
     workers.iter().for_each(|worker| tally.add(&worker.tally));
     progress.finish(&format!(
-        "{} games, {}; {}",
+        "{} games, {}; {}{}",
         totals.games,
         totals.message(&work.counts, begun.elapsed()),
         tally.times,
+        cache_message(work.cache.as_deref()),
     ));
     Ok(workers.iter().map(|worker| worker.given_up).sum())
+}
+
+/// What the cache was good for, if there is one.
+fn cache_message(cache: Option<&EvaluationCache>) -> String {
+    let Some((asked, found)) = cache.map(EvaluationCache::uses) else {
+        return String::new();
+    };
+    let share = 100.0 * found as f64 / asked.max(1) as f64;
+    format!("; {share:.1}% of the evaluations from the cache")
 }
 
 /// The shards of one generator: a new one is begun whenever the last is full.

@@ -2,10 +2,12 @@
 
 use super::game::SelfplayGame;
 use crate::batch::{Batcher, Tally};
+use crate::cache::EvaluationCache;
 use crate::player::Player;
 use anyhow::Result;
 use engine::config::Config;
 use engine::shard::{GameId, GameRecord};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 
@@ -14,6 +16,7 @@ use std::sync::mpsc::Sender;
 pub(crate) struct Work {
     pub(crate) config: Config,
     pub(crate) player: Player,
+    pub(crate) cache: Option<Arc<EvaluationCache>>,
     pub(crate) seed: u64,
     pub(crate) generator: u32,
     /// Games to play.
@@ -51,6 +54,7 @@ impl Work {
         games: u64,
     ) -> Self {
         Self {
+            cache: EvaluationCache::new(config.selfplay.cache_mib).map(Arc::new),
             config,
             player,
             seed,
@@ -64,7 +68,7 @@ impl Work {
 
     /// One worker's place, with room for `games_in_flight` games.
     pub(crate) fn batcher(&self, games_in_flight: usize) -> Result<Batcher<SelfplayGame>> {
-        let lines = self.player.line()?.into_iter().collect();
+        let lines = self.player.line(self.cache.as_ref())?.into_iter().collect();
         Ok(Batcher::new(lines, games_in_flight, self.groups()))
     }
 

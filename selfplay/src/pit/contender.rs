@@ -80,7 +80,7 @@ impl Contender {
 
     /// A line to its evaluator for one thread, and what to search with; nothing for a player that doesn't search.
     pub(super) fn searcher(&self) -> Result<Option<(Box<dyn Line>, SearchOptions)>> {
-        let line = self.player.line()?;
+        let line = self.player.line(None)?;
         let options = self.search.as_ref().map(ContenderSearch::options);
         Ok(line.zip(options))
     }
