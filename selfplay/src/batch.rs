@@ -265,9 +265,35 @@ impl<G: InPlay> Batcher<G> {
         Ok(())
     }
 
+    /// Takes the answers that are still on their way, and sends nothing: the lines are free.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        (0..self.groups.len()).try_for_each(|lane| self.take_answers(lane))
+    }
+
     /// The games in play.
     pub(crate) fn games(&self) -> impl Iterator<Item = &G> {
         self.groups.iter().flat_map(|group| &group.games)
+    }
+
+    /// How many groups there are.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// What is on its way to the first evaluator, or has just been evaluated by it.
+    pub(crate) fn queries(&self) -> impl Iterator<Item = &Query> {
+        let asked = self.groups.iter().flat_map(|group| group.asked.first());
+        asked.flat_map(|asked| &asked.queries)
+    }
+
+    /// The lines to the evaluators.
+    pub(crate) fn lines_mut(&mut self) -> &mut [Box<dyn Line>] {
+        &mut self.lines
+    }
+
+    /// Has others evaluate from now on, and gives back the lines that did until now. Nothing may be on its way.
+    pub(crate) fn replace_lines(&mut self, lines: Vec<Box<dyn Line>>) -> Vec<Box<dyn Line>> {
+        std::mem::replace(&mut self.lines, lines)
     }
 
     /// What has been done so far.

@@ -165,6 +165,10 @@ impl Line for CachedLine {
         missing.clear();
         Ok(())
     }
+
+    fn without_cache(&mut self) -> &mut dyn Line {
+        self.line.without_cache()
+    }
 }
 
 impl KeptAnswer {

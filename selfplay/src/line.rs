@@ -23,6 +23,9 @@ pub(crate) trait Line: Send {
     /// Waits for the answers to the batch on a lane; `answers` is cleared first and holds one a query afterwards. None where nothing
     /// was submitted.
     fn receive(&mut self, lane: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError>;
+
+    /// The line that evaluates everything: this one, or the one behind a cache. Nothing may be on its way.
+    fn without_cache(&mut self) -> &mut dyn Line;
 }
 
 /// How many groups a worker's games are best played in, where nobody has said.
@@ -69,6 +72,10 @@ impl Line for LocalLine {
         answers.clear();
         std::mem::swap(answers, waiting);
         Ok(())
+    }
+
+    fn without_cache(&mut self) -> &mut dyn Line {
+        self
     }
 }
 
@@ -162,6 +169,10 @@ pub(crate) mod tests {
                 }
             }
             Ok(())
+        }
+
+        fn without_cache(&mut self) -> &mut dyn Line {
+            self
         }
     }
 }

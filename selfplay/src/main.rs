@@ -2,6 +2,7 @@
 
 mod analyze;
 mod batch;
+mod bench;
 mod cache;
 mod crew;
 mod generate;
@@ -33,6 +34,10 @@ enum Command {
     /// The best turns, the line that both sides are expected to play, and what the search took. Ctrl-C ends the search at any time and
     /// prints what was found until then.
     Analyze(analyze::AnalyzeArguments),
+    /// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
+    ///
+    /// Ctrl-C ends it at any time and prints what was measured until then.
+    Bench(bench::BenchArguments),
     /// Verify shards by replaying every game, and print totals or one game
     Inspect(inspect::InspectArguments),
 }
@@ -44,6 +49,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Pit(arguments) => pit::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
     };
     result.unwrap_or_else(|error| {

@@ -3,14 +3,17 @@
 use crate::cache::{CachedLine, EvaluationCache};
 use crate::line::{Line, LocalLine};
 use anyhow::Result;
-use engine::network::{Device, Network, NetworkEvaluator, Precision};
-use engine::search::{Evaluator, Material, Uniform};
+use engine::network::{Architecture, Device, Network, NetworkEvaluator, Precision};
+use engine::search::{Evaluator, Material, Null, Uniform};
 use engine::shard;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+
+/// Random networks of one size are all the same network.
+const RANDOM_NETWORK_SEED: u64 = 0;
 
 /// A player as named on the command line: `uniform`, `material`, `random`, or else a network's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,10 @@ pub(crate) enum PlayerName {
     Random,
     /// Searches with a network.
     Network(PathBuf),
+    /// Searches with a random network of this size. It and the next are measured only: they have no name on the command line.
+    RandomNetwork(Architecture),
+    /// Does everything that a player with a network does but for the network.
+    Null,
 }
 
 impl FromStr for PlayerName {
@@ -45,6 +52,10 @@ impl fmt::Display for PlayerName {
             Self::Material => f.write_str("material"),
             Self::Random => f.write_str("random"),
             Self::Network(path) => write!(f, "{}", path.display()),
+            Self::RandomNetwork(Architecture { blocks, channels }) => {
+                write!(f, "random:{blocks}x{channels}")
+            }
+            Self::Null => f.write_str("null"),
         }
     }
 }
@@ -64,6 +75,10 @@ impl Player {
         device.open()?;
         let identity = match name {
             PlayerName::Network(path) => Network::load(path)?.identity,
+            PlayerName::RandomNetwork(architecture) => {
+                Network::new(*architecture, RANDOM_NETWORK_SEED)?;
+                name.to_string()
+            }
             other => other.to_string(),
         };
         Ok(Self {
@@ -114,7 +129,11 @@ impl Player {
             PlayerName::Random => None,
             PlayerName::Uniform => Some(Box::new(Uniform)),
             PlayerName::Material => Some(Box::new(Material::default())),
+            PlayerName::Null => Some(Box::new(Null::default())),
             PlayerName::Network(path) => Some(self.network(&Network::load(path)?.network)?),
+            PlayerName::RandomNetwork(architecture) => {
+                Some(self.network(&Network::new(*architecture, RANDOM_NETWORK_SEED)?)?)
+            }
         })
     }
 

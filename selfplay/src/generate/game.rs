@@ -45,6 +45,11 @@ impl SelfplayGame {
         self.game.outcome().is_some() || self.turns.len() >= self.config.selfplay.max_turns as usize
     }
 
+    /// The turns played so far.
+    pub(crate) fn turns(&self) -> usize {
+        self.turns.len()
+    }
+
     /// The record of the game as it stands.
     pub(crate) fn into_record(self) -> GameRecord {
         let ending = self.game.outcome().map_or(Ending::Unfinished, Ending::Won);

@@ -6,8 +6,8 @@
 //! …                                        ┘
 //! ```
 
-mod game;
-mod worker;
+pub(crate) mod game;
+pub(crate) mod worker;
 
 use crate::batch::Tally;
 use crate::cache::EvaluationCache;
@@ -211,7 +211,7 @@ fn cache_message(cache: Option<&EvaluationCache>) -> String {
 }
 
 /// The shards of one generator: a new one is begun whenever the last is full.
-struct Shards {
+pub(crate) struct Shards {
     folder: PathBuf,
     header: Header,
     games_per_shard: usize,
@@ -220,7 +220,7 @@ struct Shards {
 }
 
 impl Shards {
-    fn new(folder: &Path, header: Header, games_per_shard: u32) -> Self {
+    pub(crate) fn new(folder: &Path, header: Header, games_per_shard: u32) -> Self {
         Self {
             folder: folder.to_owned(),
             header,
@@ -230,7 +230,7 @@ impl Shards {
         }
     }
 
-    fn push(&mut self, record: &GameRecord) -> Result<()> {
+    pub(crate) fn push(&mut self, record: &GameRecord) -> Result<()> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => {
@@ -250,7 +250,7 @@ impl Shards {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
             writer.finish()?;
         }

@@ -1,0 +1,413 @@
+//! What the bench measures, in which order, and what follows from it.
+
+use super::memory::Resident;
+use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
+use super::worker::{Done, Task, Worker, computed};
+use crate::generate::Shards;
+use crate::generate::worker::Work;
+use crate::player::Player;
+use anyhow::{Context, Result, bail};
+use engine::config::Config;
+use engine::encoding::ENCODING_VERSION;
+use engine::progress::Progress;
+use engine::shard::{GameRecord, Header};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// How often the bare network and self-play take turns.
+const ROUNDS: u32 = 8;
+
+/// What is tried for `games_in_flight`: the configuration's, times this over 4.
+const TRIED_QUARTERS: [u32; 4] = [1, 2, 4, 8];
+
+/// More games in flight take more memory: they are recommended only if they are faster by more than this share.
+const WORTH_IT: f64 = 0.03;
+
+/// What to measure.
+pub(super) struct Plan {
+    pub(super) config: Config,
+    pub(super) player: Player,
+    /// What to call who is measured.
+    pub(super) evaluator: String,
+    pub(super) device: String,
+    pub(super) threads: usize,
+    /// How long self-play is measured.
+    pub(super) time: Duration,
+    pub(super) batch_sizes: Vec<usize>,
+}
+
+/// The measurements, as far as they have been made.
+pub(super) struct Bench<'a> {
+    plan: &'a Plan,
+    work: &'a Work,
+    crew: Crew<'a>,
+    written: &'a Written,
+    progress: Progress,
+    tasks_done: u64,
+    stop: &'a AtomicBool,
+}
+
+impl Bench<'_> {
+    /// Measures until all is done or `stop` is set.
+    pub(super) fn run(plan: &Plan, stop: &AtomicBool) -> Result<Report> {
+        let folder = tempfile::tempdir().context("can't make a folder for the games")?;
+        let work = Work::new(plan.config.clone(), plan.player.clone(), 0, 0, u64::MAX);
+        let written = Written::default();
+        let tasks = 4 + plan.batch_sizes.len() + 2 * ROUNDS as usize + 3 * TRIED_QUARTERS.len();
+        std::thread::scope(|scope| {
+            let (finished, records) = channel();
+            let writer = scope.spawn(|| written.write(plan, folder.path(), records));
+            let crew = Crew {
+                members: (0..plan.threads)
+                    .map(|_| Member::start(scope, &work, stop, finished.clone()))
+                    .collect(),
+            };
+            drop(finished);
+            let bench = Bench {
+                plan,
+                work: &work,
+                crew,
+                written: &written,
+                progress: Progress::new("bench", tasks as u64),
+                tasks_done: 0,
+                stop,
+            };
+            // With the bench its workers end, and with them the writer.
+            let report = bench.measure();
+            match writer.join() {
+                Ok(result) => result?,
+                Err(_) => bail!("the thread that writes games panicked"),
+            }
+            report
+        })
+    }
+
+    fn measure(mut self) -> Result<Report> {
+        let time = self.plan.time;
+        let mut report = Report::new(self.plan);
+        self.perform("the setups", Task::PlaySetups(time / 10))?;
+        let settled = self.perform("warming up", Task::WarmUp(time / 10))?;
+        report.rss_after_warm_up_mib = Resident::measure().now;
+        let own_batch = self.asked_batch(&settled);
+
+        for &batch in &self.plan.batch_sizes {
+            let slice = time / 40;
+            self.raw(batch, slice, &mut report.raw)?;
+        }
+        let mut played: Vec<Done> = Vec::new();
+        let mut turns_of_finished = Vec::new();
+        let mut writer_time = Duration::ZERO;
+        for _ in 0..ROUNDS {
+            self.raw(own_batch, time / (2 * ROUNDS), &mut report.raw)?;
+            let (games, turns) = self.written.games();
+            let before = self.written.computed();
+            let done = self.perform("self-play", Task::Play(time / ROUNDS))?;
+            writer_time += self.written.computed() - before;
+            let (games_now, turns_now) = self.written.games();
+            turns_of_finished.push((games_now - games, turns_now - turns));
+            add_all(&mut played, &done);
+        }
+        self.raw(own_batch, time / (2 * ROUNDS), &mut report.raw)?;
+        report.rss_at_end_mib = Resident::measure().now;
+        let encoded = self.perform("encoding", Task::Encode(time / 40))?;
+        report.take_raw(own_batch);
+        self.take_played(&mut report, &played, &turns_of_finished, writer_time);
+        self.take_shares(&mut report, &played, &encoded, writer_time);
+
+        self.recommend(&mut report)?;
+        report.peak_rss_mib = Resident::measure().peak;
+        report.stopped = self.stop.load(Relaxed);
+        self.progress.finish("done");
+        Ok(report)
+    }
+
+    /// Has all workers do the same; nothing once the user wants to stop.
+    fn perform(&mut self, what: &str, task: Task) -> Result<Vec<Done>> {
+        self.progress.show(self.tasks_done, || what.to_owned());
+        self.tasks_done += 1;
+        if self.stop.load(Relaxed) {
+            return Ok(Vec::new());
+        }
+        self.crew.perform(task)
+    }
+
+    fn raw(&mut self, batch: usize, time: Duration, speeds: &mut Vec<RawSpeed>) -> Result<()> {
+        let what = format!("the evaluator alone, batch {batch}");
+        let done = self.perform(&what, Task::Raw { batch, time })?;
+        if done.is_empty() {
+            return Ok(());
+        }
+        let place = speeds.iter().position(|speed| speed.batch == batch);
+        let speed = match place {
+            Some(place) => &mut speeds[place],
+            None => {
+                speeds.push(RawSpeed::new(batch));
+                let last = speeds.len() - 1;
+                &mut speeds[last]
+            }
+        };
+        add_all(&mut speed.workers, &done);
+        Ok(())
+    }
+
+    /// The mean size of the batches that the evaluator has computed.
+    fn asked_batch(&self, done: &[Done]) -> usize {
+        let sum = sum(done);
+        let computed = 1.0 - self.cache_hit_rate().unwrap_or_default();
+        let mean = computed * sum.tally.evaluations as f64 / sum.tally.batches.max(1) as f64;
+        (mean.round() as usize).max(1)
+    }
+
+    fn cache_hit_rate(&self) -> Option<f64> {
+        let (asked, found) = self.work.cache.as_ref()?.uses();
+        Some(found as f64 / asked.max(1) as f64)
+    }
+
+    fn take_played(
+        &self,
+        report: &mut Report,
+        played: &[Done],
+        finished: &[(u64, u64)],
+        writer: Duration,
+    ) {
+        if played.is_empty() {
+            return;
+        }
+        let all = sum(played);
+        let speed: f64 = played.iter().map(Done::rate).sum();
+        let computed = (all.computed + writer).as_secs_f64();
+        let turns_per_s: f64 = played
+            .iter()
+            .map(|done| done.tally.turns as f64 / done.time.as_secs_f64().max(1e-9))
+            .sum();
+        report.selfplay_evals_per_s = Some(speed);
+        report.selfplay_evals_per_cpu_s = Some(all.tally.evaluations as f64 / computed.max(1e-9));
+        report.mean_batch = Some(all.tally.evaluations as f64 / all.tally.batches.max(1) as f64);
+        report.turns_per_s = Some(turns_per_s);
+        report.cache_hit_rate = self.cache_hit_rate();
+        report.compare();
+
+        let games: u64 = finished.iter().map(|(games, _)| games).sum();
+        let turns: u64 = finished.iter().map(|(_, turns)| turns).sum();
+        if games > 0 {
+            let mean = turns as f64 / games as f64;
+            report.turns_per_game = Some(mean);
+            report.games_per_hour = Some(3_600.0 * turns_per_s / mean);
+        }
+        let in_flight = self.plan.threads as u64 * u64::from(report.games_in_flight);
+        report.games_finished = games;
+        // Short games end first: the mean is biased until most games in flight have come to their end.
+        report.games_per_hour_is_estimated = games < 2 * in_flight;
+    }
+
+    fn take_shares(
+        &self,
+        report: &mut Report,
+        played: &[Done],
+        encoded: &[Done],
+        writer: Duration,
+    ) {
+        if played.is_empty() {
+            return;
+        }
+        let all = sum(played);
+        let whole = all.time.as_secs_f64().max(1e-9);
+        let share = |time: Duration| time.as_secs_f64() / whole;
+        let times = all.tally.times;
+        let (mut encode, mut device) = (share(times.encode), share(times.device));
+        let encoding = sum(encoded);
+        if times.encode.is_zero() && encoding.tally.evaluations > 0 {
+            // An evaluator in the worker's own thread encodes by itself: how long that takes was measured beside it, and other work
+            // on the machine slows both down alike.
+            let each = encoding.computed.as_secs_f64() / encoding.tally.evaluations as f64;
+            let computed = 1.0 - report.cache_hit_rate.unwrap_or_default();
+            let slowed = whole / all.computed.as_secs_f64().max(1e-9);
+            let rows = all.tally.evaluations as f64 * computed;
+            encode = (each * rows * slowed / whole).min(device);
+            device -= encode;
+        }
+        let wall = whole / played.len() as f64;
+        report.time_shares = Some(TimeShares {
+            worker: Shares {
+                search: share(times.search),
+                records: share(times.records),
+                encode,
+                wait: share(times.wait),
+                device,
+            },
+            writer: WriterShares {
+                records: writer.as_secs_f64() / wall,
+            },
+        });
+    }
+
+    /// Tries a few numbers of games in flight.
+    fn recommend(&mut self, report: &mut Report) -> Result<()> {
+        let configured = report.games_in_flight;
+        let mut numbers: Vec<u32> = TRIED_QUARTERS
+            .iter()
+            .map(|quarters| (configured * quarters / 4).clamp(1, 16_384))
+            .collect();
+        numbers.dedup();
+        for games_in_flight in numbers {
+            let what = format!("{games_in_flight} games in flight");
+            let games = games_in_flight as usize;
+            self.perform(
+                &what,
+                Task::Restart {
+                    games_in_flight: games,
+                },
+            )?;
+            self.perform(&what, Task::PlaySetups(self.plan.time / 15))?;
+            let done = self.perform(&what, Task::Play(self.plan.time / 10))?;
+            if self.stop.load(Relaxed) || done.is_empty() {
+                return Ok(());
+            }
+            let all = sum(&done);
+            report.tried.push(Tried {
+                games_in_flight,
+                evals_per_s: done.iter().map(Done::rate).sum(),
+                evals_per_cpu_s: all.tally.evaluations as f64
+                    / all.computed.as_secs_f64().max(1e-9),
+            });
+        }
+        let is_local = self.plan.device == "cpu";
+        let speed = |tried: &Tried| {
+            if is_local {
+                // Every worker computes all the time, so this is its speed on a machine without other work.
+                tried.evals_per_cpu_s
+            } else {
+                tried.evals_per_s
+            }
+        };
+        let best = report.tried.iter().map(speed).fold(0.0, f64::max);
+        let enough = report
+            .tried
+            .iter()
+            .find(|tried| speed(tried) >= best * (1.0 - WORTH_IT));
+        report.recommended = enough.map(|tried| {
+            let threads = match std::thread::available_parallelism() {
+                Ok(cores) if is_local => cores.get(),
+                _ => self.plan.threads,
+            };
+            Recommended::new(threads, tried.games_in_flight)
+        });
+        Ok(())
+    }
+}
+
+fn sum(done: &[Done]) -> Done {
+    done.iter().fold(Done::default(), |mut sum, done| {
+        sum.add(done);
+        sum
+    })
+}
+
+/// Adds what each worker did in one more slice.
+fn add_all(sums: &mut Vec<Done>, done: &[Done]) {
+    sums.resize(done.len().max(sums.len()), Done::default());
+    for (sum, done) in sums.iter_mut().zip(done) {
+        sum.add(done);
+    }
+}
+
+/// The worker threads. They end when this is dropped.
+struct Crew<'a> {
+    members: Vec<Member<'a>>,
+}
+
+impl Crew<'_> {
+    fn perform(&self, task: Task) -> Result<Vec<Done>> {
+        for member in &self.members {
+            // One that is gone has left its reason.
+            let _ = member.tasks.send(task);
+        }
+        let results: Vec<Result<Done>> = self
+            .members
+            .iter()
+            .map(|member| {
+                let result = member.results.recv();
+                result.unwrap_or_else(|_| bail!("a worker thread panicked"))
+            })
+            .collect();
+        results.into_iter().collect()
+    }
+}
+
+struct Member<'a> {
+    tasks: Sender<Task>,
+    results: Receiver<Result<Done>>,
+    _thread: std::thread::ScopedJoinHandle<'a, ()>,
+}
+
+impl<'a> Member<'a> {
+    fn start<'e>(
+        scope: &'a std::thread::Scope<'a, 'e>,
+        work: &'e Work,
+        stop: &'e AtomicBool,
+        finished: Sender<GameRecord>,
+    ) -> Self {
+        let (tasks, orders) = channel();
+        let (outbox, results) = channel();
+        let games_in_flight = work.config.selfplay.games_in_flight as usize;
+        let thread = scope.spawn(move || {
+            let mut worker = match Worker::new(work, games_in_flight, finished) {
+                Ok(worker) => worker,
+                Err(error) => {
+                    let _ = outbox.send(Err(error));
+                    return;
+                }
+            };
+            while let Ok(task) = orders.recv() {
+                if outbox.send(worker.perform(task, stop)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            tasks,
+            results,
+            _thread: thread,
+        }
+    }
+}
+
+/// The finished games, which are written to shards as `selfplay generate` does.
+#[derive(Debug, Default)]
+struct Written {
+    games: AtomicU64,
+    turns: AtomicU64,
+    /// The nanoseconds that the writer has computed.
+    computed: AtomicU64,
+}
+
+impl Written {
+    fn write(&self, plan: &Plan, folder: &Path, records: Receiver<GameRecord>) -> Result<()> {
+        let header = Header {
+            encoding_version: ENCODING_VERSION,
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            evaluator: plan.player.shard_evaluator(),
+            config_digest: String::new(),
+            generator: 0,
+        };
+        let mut shards = Shards::new(folder, header, plan.config.selfplay.games_per_shard);
+        for record in records {
+            shards.push(&record)?;
+            self.games.fetch_add(1, Relaxed);
+            self.turns.fetch_add(record.turns.len() as u64, Relaxed);
+            self.computed.store(computed().as_nanos() as u64, Relaxed);
+        }
+        shards.finish()
+    }
+
+    /// How many games are written, and how many turns they had.
+    fn games(&self) -> (u64, u64) {
+        (self.games.load(Relaxed), self.turns.load(Relaxed))
+    }
+
+    fn computed(&self) -> Duration {
+        Duration::from_nanos(self.computed.load(Relaxed))
+    }
+}

@@ -1,0 +1,136 @@
+//! `selfplay bench`: how fast self-play is, beside the bare network of the same worker threads.
+//!
+//! ```text
+//! warm-up │ raw, by size │ raw  play  raw  play  …  raw │ play with other games in flight
+//! ```
+//!
+//! Machines are noisy: the bare network at self-play's own batch size and self-play are measured in turns, by the same threads, and
+//! compared within the run.
+
+mod measure;
+mod memory;
+mod report;
+mod worker;
+
+use crate::crew::{self, CrewArguments};
+use crate::output;
+use crate::player::{Player, PlayerName};
+use anyhow::{Context, Result};
+use clap::Args;
+use engine::config::ConfigArguments;
+use engine::network::Architecture;
+use measure::{Bench, Plan};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
+#[derive(Debug, Args)]
+pub(crate) struct BenchArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// The network: its file, or a random one of so many blocks and channels [default: a random one of the configuration's size]
+    #[arg(long, value_name = "FILE|random:BLOCKSxCHANNELS", value_parser = network, conflicts_with = "evaluator")]
+    network: Option<PlayerName>,
+    /// Measure without a network: `null` does everything but compute it, `uniform` and `material` are players
+    #[arg(long, value_name = "null|uniform|material", value_parser = evaluator)]
+    evaluator: Option<PlayerName>,
+    #[command(flatten)]
+    crew: CrewArguments,
+    /// How long self-play is measured; everything together takes about three times as long
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: u32,
+    /// The batch sizes at which the bare network is measured, beside the one that self-play has
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,16,64,256", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    batch_sizes: Vec<u32>,
+    /// Print an object: a key for each number, null where nothing is known
+    #[arg(long)]
+    json: bool,
+}
+
+/// A network to measure: a file, or `random:6x64`.
+fn network(text: &str) -> Result<PlayerName, String> {
+    let Some(sizes) = text.strip_prefix("random:") else {
+        return Ok(PlayerName::Network(text.into()));
+    };
+    let fault = || format!("`{sizes}` is no size: expected BLOCKSxCHANNELS, as in random:6x64");
+    let (blocks, channels) = sizes.split_once('x').ok_or_else(fault)?;
+    let number = |digits: &str| digits.parse().map_err(|_| fault());
+    let (blocks, channels) = (number(blocks)?, number(channels)?);
+    for (what, number, allowed) in [
+        ("blocks", blocks, 1..=100),
+        ("channels", channels, 8..=2_048),
+    ] {
+        if !allowed.contains(&number) {
+            let (least, most) = allowed.into_inner();
+            return Err(format!("{number} {what}: expected {least} to {most}"));
+        }
+    }
+    Ok(PlayerName::RandomNetwork(Architecture { blocks, channels }))
+}
+
+fn evaluator(text: &str) -> Result<PlayerName, String> {
+    match text {
+        "null" => Ok(PlayerName::Null),
+        "uniform" => Ok(PlayerName::Uniform),
+        "material" => Ok(PlayerName::Material),
+        _ => Err("expected null, uniform or material".into()),
+    }
+}
+
+/// Runs `selfplay bench`.
+pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
+    let config = arguments.config.resolve(None)?;
+    if arguments.config.print_config {
+        output::print(&config.to_toml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let asked_to_stop = crew::listen_for_signals()?;
+    let named = arguments.network.as_ref().or(arguments.evaluator.as_ref());
+    let configured = PlayerName::RandomNetwork(config.network.into());
+    let name = named.cloned().unwrap_or(configured);
+    let plan = Plan {
+        player: Player::open(&name, arguments.crew.device)?,
+        evaluator: name.to_string(),
+        device: arguments.crew.device.to_string(),
+        threads: arguments.crew.threads(),
+        time: Duration::from_secs(arguments.seconds.into()),
+        batch_sizes: arguments
+            .batch_sizes
+            .iter()
+            .map(|&size| size as usize)
+            .collect(),
+        config,
+    };
+    let report = Bench::run(&plan, &asked_to_stop)?;
+    output::print(&if arguments.json {
+        let text = serde_json::to_string_pretty(&report).context("can't write the report")?;
+        text + "\n"
+    } else {
+        report.to_string()
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_random_networks_are_read_and_bad_ones_named() {
+        let size = |blocks, channels| PlayerName::RandomNetwork(Architecture { blocks, channels });
+        assert_eq!(network("random:6x64"), Ok(size(6, 64)));
+        assert_eq!(network("random:10x128"), Ok(size(10, 128)));
+        assert_eq!(network("6x64"), Ok(PlayerName::Network("6x64".into())));
+        for (text, said) in [
+            ("random:0x64", "0 blocks: expected 1 to 100"),
+            ("random:6x4", "4 channels: expected 8 to 2048"),
+            ("random:6", "`6` is no size"),
+            ("random:-6x64", "`-6x64` is no size"),
+            ("random:6x64x2", "`6x64x2` is no size"),
+            ("random:", "`` is no size"),
+        ] {
+            let error = network(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What the bench prints: a table for people, and an object whose keys stay.
+
+use super::measure::Plan;
+use super::worker::Done;
+use engine::config::SearchMode;
+use serde::Serialize;
+use std::fmt;
+
+/// Everything that was measured. None where nothing is known.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    /// The version of the program.
+    version: &'static str,
+    /// Who was measured: a network's file, `random:6x64`, `null`.
+    evaluator: String,
+    device: String,
+    /// Worker threads, each with an evaluator of its own.
+    threads: usize,
+    mode: SearchMode,
+    /// Evaluations a turn.
+    evaluations: u32,
+    /// Games that each worker plays at once.
+    pub(super) games_in_flight: u32,
+    /// How long self-play was to be measured.
+    seconds: f64,
+    /// Whether the user ended it before its time.
+    pub(super) stopped: bool,
+    /// The evaluators alone, all workers' side by side, by batch size.
+    pub(super) raw: Vec<RawSpeed>,
+    /// The same at the batch size nearest to self-play's.
+    raw_evals_per_s: Option<f64>,
+    /// That batch size.
+    raw_batch: Option<usize>,
+    raw_evals_per_cpu_s: Option<f64>,
+    /// Evaluations that self-play took, those from the cache too, by all workers.
+    pub(super) selfplay_evals_per_s: Option<f64>,
+    /// The same by the seconds that the workers and the writer computed, which other work on the machine doesn't slow down.
+    pub(super) selfplay_evals_per_cpu_s: Option<f64>,
+    /// Self-play's over the evaluators' alone.
+    ratio: Option<f64>,
+    /// The same by computed seconds.
+    cpu_ratio: Option<f64>,
+    /// Evaluations in a batch on average.
+    pub(super) mean_batch: Option<f64>,
+    /// The share of the computed rows that were asked for; the others fill batches up to a fixed size.
+    pub(super) batch_fill: Option<f64>,
+    /// The share of the evaluations that came from the cache, if there is one.
+    pub(super) cache_hit_rate: Option<f64>,
+    pub(super) turns_per_s: Option<f64>,
+    /// Turns a finished game had on average.
+    pub(super) turns_per_game: Option<f64>,
+    /// Games that were finished while self-play was measured.
+    pub(super) games_finished: u64,
+    /// From the turns a second and the finished games' mean length.
+    pub(super) games_per_hour: Option<f64>,
+    /// Whether so few games were finished that their mean length, and so the games an hour, say little.
+    pub(super) games_per_hour_is_estimated: bool,
+    pub(super) time_shares: Option<TimeShares>,
+    /// The most memory that was resident at any moment of the run.
+    pub(super) peak_rss_mib: Option<f64>,
+    /// Before self-play was measured ...
+    pub(super) rss_after_warm_up_mib: Option<f64>,
+    /// ... and after it.
+    pub(super) rss_at_end_mib: Option<f64>,
+    /// What was tried to recommend something.
+    pub(super) tried: Vec<Tried>,
+    pub(super) recommended: Option<Recommended>,
+}
+
+/// The evaluators alone at one batch size.
+#[derive(Debug, Serialize)]
+pub(super) struct RawSpeed {
+    pub(super) batch: usize,
+    evals_per_s: f64,
+    evals_per_cpu_s: f64,
+    #[serde(skip)]
+    pub(super) workers: Vec<Done>,
+}
+
+impl RawSpeed {
+    pub(super) fn new(batch: usize) -> Self {
+        Self {
+            batch,
+            evals_per_s: 0.0,
+            evals_per_cpu_s: 0.0,
+            workers: Vec::new(),
+        }
+    }
+
+    fn count(&mut self) {
+        let computed: f64 = self
+            .workers
+            .iter()
+            .map(|done| done.computed.as_secs_f64())
+            .sum();
+        let evaluations: u64 = self.workers.iter().map(|done| done.tally.evaluations).sum();
+        self.evals_per_s = self.workers.iter().map(Done::rate).sum();
+        self.evals_per_cpu_s = evaluations as f64 / computed.max(1e-9);
+    }
+}
+
+/// Where the threads' time went, as shares of the time that passed.
+#[derive(Debug, Serialize)]
+pub(super) struct TimeShares {
+    pub(super) worker: Shares,
+    pub(super) writer: WriterShares,
+}
+
+/// Where the workers' time went.
+#[derive(Debug, Serialize)]
+pub(super) struct Shares {
+    /// Searches and rules.
+    pub(super) search: f64,
+    /// Making records.
+    pub(super) records: f64,
+    /// Input rows and legal masks.
+    pub(super) encode: f64,
+    /// Waiting for an evaluator elsewhere.
+    pub(super) wait: f64,
+    /// Evaluating in the worker's own thread.
+    pub(super) device: f64,
+}
+
+/// Where the time of the thread that writes shards went; the rest of it passes in waiting for games.
+#[derive(Debug, Serialize)]
+pub(super) struct WriterShares {
+    /// Packing and writing them.
+    pub(super) records: f64,
+}
+
+/// How fast self-play was with another number of games in flight.
+#[derive(Debug, Serialize)]
+pub(super) struct Tried {
+    pub(super) games_in_flight: u32,
+    pub(super) evals_per_s: f64,
+    pub(super) evals_per_cpu_s: f64,
+}
+
+/// Settings for this machine.
+#[derive(Debug, Serialize)]
+pub(super) struct Recommended {
+    threads: usize,
+    games_in_flight: u32,
+    /// The same as options of `selfplay generate`.
+    options: String,
+}
+
+impl Recommended {
+    pub(super) fn new(threads: usize, games_in_flight: u32) -> Self {
+        Self {
+            threads,
+            games_in_flight,
+            options: format!(
+                "--threads {threads} --set selfplay.games_in_flight={games_in_flight}"
+            ),
+        }
+    }
+}
+
+impl Report {
+    /// What is known before anything is measured.
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            evaluator: plan.evaluator.clone(),
+            device: plan.device.clone(),
+            threads: plan.threads,
+            mode: plan.config.search.mode,
+            evaluations: plan.config.search.evaluations,
+            games_in_flight: plan.config.selfplay.games_in_flight,
+            seconds: plan.time.as_secs_f64(),
+            stopped: false,
+            raw: Vec::new(),
+            raw_evals_per_s: None,
+            raw_batch: None,
+            raw_evals_per_cpu_s: None,
+            selfplay_evals_per_s: None,
+            selfplay_evals_per_cpu_s: None,
+            ratio: None,
+            cpu_ratio: None,
+            mean_batch: None,
+            // Evaluators in the workers' own threads compute what they are asked and nothing else.
+            batch_fill: (plan.device == "cpu").then_some(1.0),
+            cache_hit_rate: None,
+            turns_per_s: None,
+            turns_per_game: None,
+            games_finished: 0,
+            games_per_hour: None,
+            games_per_hour_is_estimated: true,
+            time_shares: None,
+            peak_rss_mib: None,
+            rss_after_warm_up_mib: None,
+            rss_at_end_mib: None,
+            tried: Vec::new(),
+            recommended: None,
+        }
+    }
+
+    /// Counts up the evaluators' own speeds. The one to compare with is that at the batch size nearest to `own_batch`.
+    pub(super) fn take_raw(&mut self, own_batch: usize) {
+        self.raw.iter_mut().for_each(RawSpeed::count);
+        self.raw.sort_by_key(|speed| speed.batch);
+        let nearest = self
+            .raw
+            .iter()
+            .min_by_key(|speed| speed.batch.abs_diff(own_batch));
+        if let Some(speed) = nearest {
+            self.raw_batch = Some(speed.batch);
+            self.raw_evals_per_s = Some(speed.evals_per_s);
+            self.raw_evals_per_cpu_s = Some(speed.evals_per_cpu_s);
+        }
+    }
+
+    /// Compares self-play with the evaluators alone.
+    pub(super) fn compare(&mut self) {
+        let ratio = |part: Option<f64>, whole: Option<f64>| {
+            Some(part? / whole.filter(|&whole| whole > 0.0)?)
+        };
+        self.ratio = ratio(self.selfplay_evals_per_s, self.raw_evals_per_s);
+        self.cpu_ratio = ratio(self.selfplay_evals_per_cpu_s, self.raw_evals_per_cpu_s);
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number =
+            |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.0}"));
+        let share =
+            |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.3}"));
+        let mode = format!("{:?}", self.mode).to_lowercase();
+        writeln!(
+            f,
+            "{} on {}, {} threads, mode {mode}, {} evaluations a turn, {} games in flight a thread",
+            self.evaluator, self.device, self.threads, self.evaluations, self.games_in_flight
+        )?;
+        writeln!(
+            f,
+            "\n                        evaluations/s    a computed second"
+        )?;
+        for speed in &self.raw {
+            let what = format!("alone, batch {}", speed.batch);
+            writeln!(
+                f,
+                "{what:<22} {:>14.0} {:>20.0}",
+                speed.evals_per_s, speed.evals_per_cpu_s
+            )?;
+        }
+        writeln!(
+            f,
+            "{:<22} {:>14} {:>20}",
+            "self-play",
+            number(self.selfplay_evals_per_s),
+            number(self.selfplay_evals_per_cpu_s)
+        )?;
+        writeln!(
+            f,
+            "{:<22} {:>14} {:>20}",
+            "ratio",
+            share(self.ratio),
+            share(self.cpu_ratio)
+        )?;
+        write!(
+            f,
+            "\nbatches     {} evaluations on average",
+            number(self.mean_batch)
+        )?;
+        if let Some(fill) = self.batch_fill {
+            write!(f, ", filled to {:.0}%", 100.0 * fill)?;
+        }
+        if let Some(rate) = self.cache_hit_rate {
+            write!(
+                f,
+                "; {:.1}% of the evaluations from the cache",
+                100.0 * rate
+            )?;
+        }
+        writeln!(f)?;
+        if let Some(TimeShares { worker, writer }) = &self.time_shares {
+            let per_cent = |share: f64| 100.0 * share;
+            writeln!(
+                f,
+                "workers     search {:.1}%, records {:.1}%, encode {:.1}%, wait {:.1}%, device {:.1}%",
+                per_cent(worker.search),
+                per_cent(worker.records),
+                per_cent(worker.encode),
+                per_cent(worker.wait),
+                per_cent(worker.device)
+            )?;
+            writeln!(f, "writer      records {:.1}%", per_cent(writer.records))?;
+        }
+        let about = if self.games_per_hour_is_estimated {
+            "about "
+        } else {
+            ""
+        };
+        writeln!(
+            f,
+            "games       {} turns/s, {about}{} games/h: {} turns each in {} finished games",
+            number(self.turns_per_s),
+            number(self.games_per_hour),
+            number(self.turns_per_game),
+            self.games_finished
+        )?;
+        writeln!(
+            f,
+            "memory      {} MiB at most, {} after the warm-up, {} after self-play",
+            number(self.peak_rss_mib),
+            number(self.rss_after_warm_up_mib),
+            number(self.rss_at_end_mib)
+        )?;
+        if let Some(recommended) = &self.recommended {
+            let tried = self
+                .tried
+                .iter()
+                .map(|tried| format!("{}: {:.0}/s", tried.games_in_flight, tried.evals_per_s));
+            let tried: Vec<String> = tried.collect();
+            writeln!(
+                f,
+                "recommended {}  (games in flight {})",
+                recommended.options,
+                tried.join(", ")
+            )?;
+        }
+        if self.stopped {
+            writeln!(f, "stopped: what is missing was not measured")?;
+        }
+        Ok(())
+    }
+}

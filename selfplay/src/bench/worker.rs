@@ -1,0 +1,237 @@
+//! A worker thread of the bench: it plays, or evaluates without playing, a slice of time at once.
+
+use crate::batch::{Batcher, Tally};
+use crate::generate::game::SelfplayGame;
+use crate::generate::worker::Work;
+use crate::line::{Line, LocalLine};
+use anyhow::Result;
+use engine::encoding::{LegalMask, encode};
+use engine::search::{Evaluations, Null, Query};
+use engine::shard::GameRecord;
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+/// Step states of self-play that a worker keeps for measuring its evaluator.
+const KEPT_QUERIES: usize = 4_096;
+
+/// The turns that both sides' setups take.
+const SETUPS: usize = 2;
+
+/// What a worker is to do for a while.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Task {
+    /// Play until every game has left its setups, by the null evaluator in place of what is measured.
+    PlaySetups(Duration),
+    /// Play, and keep what is asked for.
+    WarmUp(Duration),
+    /// Play.
+    Play(Duration),
+    /// Ask the evaluator alone, in batches of so many.
+    Raw { batch: usize, time: Duration },
+    /// Begin anew with so many games in flight.
+    Restart { games_in_flight: usize },
+    /// Encode rows and masks, and nothing else.
+    Encode(Duration),
+}
+
+/// What a worker did in a slice of time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Done {
+    pub(super) tally: Tally,
+    /// How long it took.
+    pub(super) time: Duration,
+    /// How long the thread computed in it: other work on the machine doesn't count.
+    pub(super) computed: Duration,
+}
+
+impl Done {
+    /// Evaluations a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.tally.evaluations as f64 / self.time.as_secs_f64().max(1e-9)
+    }
+
+    /// Adds what the same worker did in another slice.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.tally.add(&other.tally);
+        self.time += other.time;
+        self.computed += other.computed;
+    }
+}
+
+/// One worker, between its tasks.
+pub(super) struct Worker<'a> {
+    work: &'a Work,
+    batcher: Batcher<SelfplayGame>,
+    finished: Sender<GameRecord>,
+    queries: Vec<Query>,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        work: &'a Work,
+        games_in_flight: usize,
+        finished: Sender<GameRecord>,
+    ) -> Result<Self> {
+        Ok(Self {
+            work,
+            batcher: work.batcher(games_in_flight)?,
+            finished,
+            queries: Vec::new(),
+        })
+    }
+
+    /// Does a task until its time is over or `stop` is set. Nothing is on its way to the evaluator afterwards.
+    pub(super) fn perform(&mut self, task: Task, stop: &AtomicBool) -> Result<Done> {
+        let (begun, computed) = (Instant::now(), computed());
+        let is_over = |time: Duration| begun.elapsed() >= time || stop.load(Relaxed);
+        let tally = match task {
+            Task::PlaySetups(time) => self.play_setups(&|| is_over(time))?,
+            Task::WarmUp(time) => self.warm_up(&|| is_over(time))?,
+            Task::Play(time) => self.play(&|| is_over(time))?,
+            Task::Raw { batch, time } => self.ask(batch, &|| is_over(time))?,
+            Task::Encode(time) => self.encode(&|| is_over(time)),
+            Task::Restart { games_in_flight } => {
+                self.restart(games_in_flight);
+                Tally::default()
+            }
+        };
+        Ok(Done {
+            tally,
+            time: begun.elapsed(),
+            computed: self::computed().saturating_sub(computed),
+        })
+    }
+
+    fn play(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+        let before = *self.batcher.tally();
+        while !is_over() && self.work.advance(&mut self.batcher, &self.finished)? {}
+        self.batcher.settle()?;
+        Ok(self.batcher.tally().since(&before))
+    }
+
+    /// What is measured is self-play as it goes on for hours, and large networks would take minutes for the first turns of all games.
+    fn play_setups(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+        let before = *self.batcher.tally();
+        let null: Box<dyn Line> = Box::new(LocalLine::new(Box::new(Null::default())));
+        let lines = self.batcher.replace_lines(vec![null]);
+        let mut rounds = 0;
+        let is_in_setup = |game: &SelfplayGame| game.turns() < SETUPS;
+        while !is_over()
+            && (rounds < self.batcher.groups() || self.batcher.games().any(is_in_setup))
+            && self.work.advance(&mut self.batcher, &self.finished)?
+        {
+            rounds += 1;
+        }
+        self.batcher.settle()?;
+        self.batcher.replace_lines(lines);
+        Ok(self.batcher.tally().since(&before))
+    }
+
+    fn warm_up(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+        let before = *self.batcher.tally();
+        let mut place = 0;
+        // Without queries there is nothing to measure the evaluator with.
+        while (self.queries.is_empty() || !is_over())
+            && self.work.advance(&mut self.batcher, &self.finished)?
+        {
+            for query in self.batcher.queries() {
+                match self.queries.get_mut(place % KEPT_QUERIES) {
+                    Some(old) => *old = *query,
+                    None => self.queries.push(*query),
+                }
+                place += 1;
+            }
+        }
+        self.batcher.settle()?;
+        Ok(self.batcher.tally().since(&before))
+    }
+
+    fn restart(&mut self, games_in_flight: usize) {
+        let groups = self.work.groups();
+        let lines = self.batcher.replace_lines(Vec::new());
+        self.batcher = Batcher::new(lines, games_in_flight, groups);
+    }
+
+    /// Asks the evaluator again and again, as many batches at once as self-play has.
+    fn ask(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+        let lanes = self.batcher.groups();
+        let mut tally = Tally::default();
+        let Some(line) = self.batcher.lines_mut().first_mut() else {
+            return Ok(tally);
+        };
+        let line = line.without_cache();
+        let mut source = Source::new(&self.queries, batch);
+        let mut answers = Evaluations::default();
+        for lane in 0..lanes {
+            line.submit(lane, source.next())?;
+        }
+        // At least two batches a lane, however little time there is.
+        let mut round = 0;
+        while round < 1 || !is_over() {
+            for lane in 0..lanes {
+                line.receive(lane, &mut answers)?;
+                tally.evaluations += answers.len() as u64;
+                tally.batches += 1;
+                line.submit(lane, source.next())?;
+            }
+            round += 1;
+        }
+        for lane in 0..lanes {
+            line.receive(lane, &mut answers)?;
+            tally.evaluations += answers.len() as u64;
+            tally.batches += 1;
+        }
+        Ok(tally)
+    }
+
+    fn encode(&self, is_over: &dyn Fn() -> bool) -> Tally {
+        let mut tally = Tally::default();
+        while !self.queries.is_empty() && !is_over() {
+            for query in &self.queries {
+                black_box(encode(&query.state, query.repetitions));
+                black_box(LegalMask::new(&query.legal, query.side()));
+            }
+            tally.evaluations += self.queries.len() as u64;
+        }
+        tally
+    }
+}
+
+/// Batches of different queries, over and over.
+struct Source {
+    queries: Vec<Query>,
+    batch: usize,
+    next: usize,
+}
+
+impl Source {
+    fn new(queries: &[Query], batch: usize) -> Self {
+        let wanted = queries.len().max(batch);
+        Self {
+            queries: queries.iter().copied().cycle().take(wanted).collect(),
+            batch,
+            next: 0,
+        }
+    }
+
+    fn next(&mut self) -> &[Query] {
+        if self.next + self.batch > self.queries.len() {
+            self.next = 0;
+        }
+        let first = self.next;
+        self.next += self.batch;
+        self.queries
+            .get(first..first + self.batch)
+            .unwrap_or_default()
+    }
+}
+
+/// The time that this thread has computed.
+pub(super) fn computed() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
+    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())
+}
