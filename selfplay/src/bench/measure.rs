@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// How often the bare network and self-play take turns.
-const ROUNDS: u32 = 8;
+const ROUNDS: u32 = 16;
 
 /// What is tried for `games_in_flight`: the configuration's, times this over 4.
 const TRIED_QUARTERS: [u32; 4] = [1, 2, 4, 8];
@@ -87,10 +87,11 @@ impl Bench<'_> {
     fn measure(mut self) -> Result<Report> {
         let time = self.plan.time;
         let mut report = Report::new(self.plan);
-        self.perform("the setups", Task::PlaySetups(time / 10))?;
-        let settled = self.perform("warming up", Task::WarmUp(time / 10))?;
+        let first = self.perform("first turns", Task::PlayFirstTurns(time / 10))?;
+        let warm = self.perform("warming up", Task::WarmUp(time / 10))?;
         report.rss_after_warm_up_mib = Resident::measure().now;
-        let own_batch = self.asked_batch(&settled);
+        let is_known = sum(&first).tally.batches > 0;
+        let own_batch = self.asked_batch(if is_known { &first } else { &warm });
 
         for &batch in &self.plan.batch_sizes {
             let slice = time / 40;
@@ -112,8 +113,8 @@ impl Bench<'_> {
         self.raw(own_batch, time / (2 * ROUNDS), &mut report.raw)?;
         report.rss_at_end_mib = Resident::measure().now;
         let encoded = self.perform("encoding", Task::Encode(time / 40))?;
-        report.take_raw(own_batch);
         self.take_played(&mut report, &played, &turns_of_finished, writer_time);
+        report.compare(self.asked_batch(&played));
         self.take_shares(&mut report, &played, &encoded, writer_time);
 
         self.recommend(&mut report)?;
@@ -152,7 +153,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The mean size of the batches that the evaluator has computed.
+    /// The mean size of batches without what the cache knows.
     fn asked_batch(&self, done: &[Done]) -> usize {
         let sum = sum(done);
         let computed = 1.0 - self.cache_hit_rate().unwrap_or_default();
@@ -187,7 +188,6 @@ impl Bench<'_> {
         report.mean_batch = Some(all.tally.evaluations as f64 / all.tally.batches.max(1) as f64);
         report.turns_per_s = Some(turns_per_s);
         report.cache_hit_rate = self.cache_hit_rate();
-        report.compare();
 
         let games: u64 = finished.iter().map(|(games, _)| games).sum();
         let turns: u64 = finished.iter().map(|(_, turns)| turns).sum();
@@ -260,7 +260,7 @@ impl Bench<'_> {
                     games_in_flight: games,
                 },
             )?;
-            self.perform(&what, Task::PlaySetups(self.plan.time / 15))?;
+            self.perform(&what, Task::PlayFirstTurns(self.plan.time / 15))?;
             let done = self.perform(&what, Task::Play(self.plan.time / 10))?;
             if self.stop.load(Relaxed) || done.is_empty() {
                 return Ok(());

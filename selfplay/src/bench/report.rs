@@ -196,23 +196,22 @@ impl Report {
         }
     }
 
-    /// Counts up the evaluators' own speeds. The one to compare with is that at the batch size nearest to `own_batch`.
-    pub(super) fn take_raw(&mut self, own_batch: usize) {
+    /// Counts up the evaluators' own speeds, and compares self-play with the one at the batch size nearest to `mean_batch`.
+    pub(super) fn compare(&mut self, mean_batch: usize) {
         self.raw.iter_mut().for_each(RawSpeed::count);
         self.raw.sort_by_key(|speed| speed.batch);
+        if self.selfplay_evals_per_s.is_none() {
+            return;
+        }
         let nearest = self
             .raw
             .iter()
-            .min_by_key(|speed| speed.batch.abs_diff(own_batch));
+            .min_by_key(|speed| speed.batch.abs_diff(mean_batch));
         if let Some(speed) = nearest {
             self.raw_batch = Some(speed.batch);
             self.raw_evals_per_s = Some(speed.evals_per_s);
             self.raw_evals_per_cpu_s = Some(speed.evals_per_cpu_s);
         }
-    }
-
-    /// Compares self-play with the evaluators alone.
-    pub(super) fn compare(&mut self) {
         let ratio = |part: Option<f64>, whole: Option<f64>| {
             Some(part? / whole.filter(|&whole| whole > 0.0)?)
         };

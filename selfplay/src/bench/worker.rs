@@ -17,14 +17,15 @@ use std::time::{Duration, Instant};
 /// Step states of self-play that a worker keeps for measuring its evaluator.
 const KEPT_QUERIES: usize = 4_096;
 
-/// The turns that both sides' setups take.
-const SETUPS: usize = 2;
+/// The turns that games have played before they are measured: both setups, and a few more in which the games fall out of step. As
+/// long as all searches begin together, batches are large and small in turns.
+const FIRST_TURNS: usize = 10;
 
 /// What a worker is to do for a while.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Task {
-    /// Play until every game has left its setups, by the null evaluator in place of what is measured.
-    PlaySetups(Duration),
+    /// Play the first turns of every game by the null evaluator, in place of what is measured.
+    PlayFirstTurns(Duration),
     /// Play, and keep what is asked for.
     WarmUp(Duration),
     /// Play.
@@ -88,7 +89,7 @@ impl<'a> Worker<'a> {
         let (begun, computed) = (Instant::now(), computed());
         let is_over = |time: Duration| begun.elapsed() >= time || stop.load(Relaxed);
         let tally = match task {
-            Task::PlaySetups(time) => self.play_setups(&|| is_over(time))?,
+            Task::PlayFirstTurns(time) => self.play_first_turns(&|| is_over(time))?,
             Task::WarmUp(time) => self.warm_up(&|| is_over(time))?,
             Task::Play(time) => self.play(&|| is_over(time))?,
             Task::Raw { batch, time } => self.ask(batch, &|| is_over(time))?,
@@ -113,17 +114,21 @@ impl<'a> Worker<'a> {
     }
 
     /// What is measured is self-play as it goes on for hours, and large networks would take minutes for the first turns of all games.
-    fn play_setups(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let before = *self.batcher.tally();
+    /// Counts the second half of them alone.
+    fn play_first_turns(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let null: Box<dyn Line> = Box::new(LocalLine::new(Box::new(Null::default())));
         let lines = self.batcher.replace_lines(vec![null]);
-        let mut rounds = 0;
-        let is_in_setup = |game: &SelfplayGame| game.turns() < SETUPS;
-        while !is_over()
-            && (rounds < self.batcher.groups() || self.batcher.games().any(is_in_setup))
-            && self.work.advance(&mut self.batcher, &self.finished)?
-        {
-            rounds += 1;
+        let mut before = *self.batcher.tally();
+        for turns in [FIRST_TURNS / 2, FIRST_TURNS] {
+            before = *self.batcher.tally();
+            let mut rounds = 0;
+            let is_young = |game: &SelfplayGame| game.turns() < turns;
+            while !is_over()
+                && (rounds < self.batcher.groups() || self.batcher.games().any(is_young))
+                && self.work.advance(&mut self.batcher, &self.finished)?
+            {
+                rounds += 1;
+            }
         }
         self.batcher.settle()?;
         self.batcher.replace_lines(lines);
@@ -168,21 +173,20 @@ impl<'a> Worker<'a> {
         for lane in 0..lanes {
             line.submit(lane, source.next())?;
         }
-        // At least two batches a lane, however little time there is.
-        let mut round = 0;
-        while round < 1 || !is_over() {
+        // At least one batch a lane, however little time there is.
+        let mut on_the_way = lanes;
+        while on_the_way > 0 {
+            let ends = is_over();
             for lane in 0..lanes {
                 line.receive(lane, &mut answers)?;
                 tally.evaluations += answers.len() as u64;
                 tally.batches += 1;
-                line.submit(lane, source.next())?;
+                if ends {
+                    on_the_way -= 1;
+                } else {
+                    line.submit(lane, source.next())?;
+                }
             }
-            round += 1;
-        }
-        for lane in 0..lanes {
-            line.receive(lane, &mut answers)?;
-            tally.evaluations += answers.len() as u64;
-            tally.batches += 1;
         }
         Ok(tally)
     }
