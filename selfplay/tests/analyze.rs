@@ -329,6 +329,7 @@ fn a_network_judges() {
     let sizes = NetworkConfig {
         blocks: 1,
         channels: 8,
+        ..NetworkConfig::default()
     };
     let path = folder.path().join("00000.safetensors");
     let network = Network::new(sizes.into(), 3).unwrap();

@@ -4,9 +4,11 @@
 //! value out of its range. `configs/tiny.toml` explains every key where it stands.
 
 mod auto;
+mod precision;
 mod source;
 
 pub use auto::AutoOr;
+pub use precision::Precision;
 pub use source::{ConfigArguments, ConfigError};
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,8 @@ pub struct NetworkConfig {
     pub blocks: u32,
     /// Channels of the tower.
     pub channels: u32,
+    /// What it computes with when it plays.
+    pub precision: Precision,
 }
 
 impl Default for NetworkConfig {
@@ -46,6 +50,7 @@ impl Default for NetworkConfig {
         Self {
             blocks: 6,
             channels: 64,
+            precision: Precision::Auto,
         }
     }
 }

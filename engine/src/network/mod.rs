@@ -31,6 +31,7 @@ mod precision;
 mod prepare;
 mod service;
 
+pub use crate::config::Precision;
 pub use architecture::Architecture;
 pub use batch::{unpack_masks, unpack_rows};
 pub use body::Outputs;
@@ -40,7 +41,6 @@ pub use error::NetworkError;
 pub use evaluator::NetworkEvaluator;
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use model::{Network, Parameter};
-pub use precision::{Precision, PrecisionParseError};
 pub use prepare::Accuracy;
 pub use service::{
     EvaluationClient, EvaluationService, ServiceDevice, ServiceOptions, ThreadCounters,

@@ -1,56 +1,8 @@
 //! The types that a network computes with when it plays.
 
 use super::{Device, NetworkError};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
+use crate::config::Precision;
 use tch::Kind;
-
-/// The type that a network computes with when it plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// What the device computes fast: bf16 on CUDA and on processors with AMX or AMD's AVX-512 BF16, else fp32. Where the
-    /// network drifts too far from itself in bf16, fp32.
-    #[default]
-    Auto,
-    /// 32-bit floats.
-    Fp32,
-    /// 16-bit floats with the exponents of 32-bit ones. Works on every processor, and crawls on those not made for it.
-    Bf16,
-    /// 16-bit floats with more digits and fewer exponents than bf16. CUDA only.
-    Fp16,
-}
-
-/// Text that names no precision.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no precision: expected auto, fp32, bf16 or fp16")]
-pub struct PrecisionParseError(pub String);
-
-impl FromStr for Precision {
-    type Err = PrecisionParseError;
-
-    fn from_str(text: &str) -> Result<Self, PrecisionParseError> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "fp32" => Ok(Self::Fp32),
-            "bf16" => Ok(Self::Bf16),
-            "fp16" => Ok(Self::Fp16),
-            _ => Err(PrecisionParseError(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Auto => "auto",
-            Self::Fp32 => "fp32",
-            Self::Bf16 => "bf16",
-            Self::Fp16 => "fp16",
-        })
-    }
-}
 
 impl Precision {
     /// What to try on a device, the best first; never [`Auto`](Self::Auto).
@@ -104,29 +56,6 @@ fn processor_has_fast_bf16() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn precisions_have_names() {
-        for (text, precision) in [
-            ("auto", Precision::Auto),
-            ("fp32", Precision::Fp32),
-            ("bf16", Precision::Bf16),
-            ("fp16", Precision::Fp16),
-        ] {
-            assert_eq!(text.parse(), Ok(precision));
-            assert_eq!(precision.to_string(), text);
-            let quoted = format!("\"{text}\"");
-            assert_eq!(serde_json::to_string(&precision).unwrap(), quoted);
-            assert_eq!(
-                serde_json::from_str::<Precision>(&quoted).unwrap(),
-                precision
-            );
-        }
-        for text in ["", "BF16", "float", "16"] {
-            let error = text.parse::<Precision>().unwrap_err();
-            assert!(error.to_string().contains(&format!("`{text}`")));
-        }
-    }
 
     #[test]
     fn half_precision_is_refused_on_a_processor() {
