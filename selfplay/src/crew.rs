@@ -1,8 +1,8 @@
 //! The worker threads of a program, and their end: work done, a failure, or the user's wish.
 
+use crate::place::DeviceArguments;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use engine::network::Device;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
@@ -11,11 +11,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Where and on how many threads to work.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct CrewArguments {
-    /// Where networks are evaluated: cpu, cuda or cuda:N
-    #[arg(long, default_value = "cpu")]
-    pub(crate) device: Device,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
     /// Worker threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,

@@ -5,6 +5,7 @@
 //! lane 1:  search          submit ── evaluated ── receive    search …
 //! ```
 
+use engine::network::EvaluationClient;
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 
 /// A worker's line to an evaluator. It has lanes, each with at most one batch on its way: while one lane's batch is evaluated, the
@@ -72,6 +73,39 @@ impl Line for LocalLine {
         answers.clear();
         std::mem::swap(answers, waiting);
         Ok(())
+    }
+
+    fn without_cache(&mut self) -> &mut dyn Line {
+        self
+    }
+}
+
+/// A line to the service that evaluates for all workers.
+pub(crate) struct ServiceLine {
+    client: EvaluationClient,
+}
+
+impl ServiceLine {
+    pub(crate) fn new(client: EvaluationClient) -> Self {
+        Self { client }
+    }
+}
+
+impl Line for ServiceLine {
+    fn name(&self) -> &str {
+        self.client.name()
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, lane: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
+        self.client.submit(lane, queries)
+    }
+
+    fn receive(&mut self, lane: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
+        self.client.receive(lane, answers)
     }
 
     fn without_cache(&mut self) -> &mut dyn Line {

@@ -10,6 +10,7 @@ mod inspect;
 mod line;
 mod output;
 mod pit;
+mod place;
 mod player;
 
 use clap::{Parser, Subcommand};

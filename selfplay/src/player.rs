@@ -1,9 +1,14 @@
 //! Who plays: a network, or one of the players that need none.
 
 use crate::cache::{CachedLine, EvaluationCache};
-use crate::line::{Line, LocalLine};
+use crate::line::{Line, LocalLine, ServiceLine};
+use crate::output;
+use crate::place::Place;
 use anyhow::Result;
-use engine::network::{Architecture, Device, Network, NetworkEvaluator, Precision};
+use engine::network::{
+    Accuracy, Architecture, Calibration, Device, EvaluationService, Network, NetworkEvaluator,
+    Precision, ServiceOptions,
+};
 use engine::search::{Evaluator, Material, Null, Uniform};
 use engine::shard;
 use std::convert::Infallible;
@@ -64,28 +69,105 @@ impl fmt::Display for PlayerName {
 #[derive(Debug, Clone)]
 pub(crate) struct Player {
     name: PlayerName,
-    device: Device,
+    place: Place,
     identity: String,
+    /// How its network is computed, by device.
+    forms: Vec<NetworkForm>,
+    /// Evaluates for all workers, where they don't do it themselves.
+    service: Option<Arc<EvaluationService>>,
+}
+
+/// How a network is computed on a device.
+#[derive(Debug, Clone)]
+pub(crate) struct NetworkForm {
+    pub(crate) device: Device,
+    /// Never [`Precision::Auto`].
+    pub(crate) precision: Precision,
+    /// How far that is from the network itself.
+    pub(crate) accuracy: Accuracy,
+    /// The speed of the bare network, where it was measured.
+    pub(crate) calibration: Option<Calibration>,
 }
 
 impl Player {
-    /// Checks that the player can play: a network is loaded once, whole.
-    pub(crate) fn open(name: &PlayerName, device: Device) -> Result<Self> {
-        // A device that is asked for and missing is an error, whoever plays.
-        device.open()?;
-        let identity = match name {
-            PlayerName::Network(path) => Network::load(path)?.identity,
-            PlayerName::RandomNetwork(architecture) => {
-                Network::new(*architecture, RANDOM_NETWORK_SEED)?;
-                name.to_string()
-            }
-            other => other.to_string(),
+    /// Checks that the player can play, for many workers: a network is loaded whole, and compared with itself in the form in which
+    /// it is computed. On GPUs the service that evaluates for all workers is started.
+    pub(crate) fn open(name: &PlayerName, place: &Place) -> Result<Self> {
+        let mut player = Self::named(name, place)?;
+        let Some((network, identity)) = load(name)? else {
+            return Ok(player);
         };
+        player.identity = identity;
+        if place.is_local() {
+            // Every worker will make its own. Whether it can be made, and what there is to say of it, shows now.
+            let evaluator = player.network(&network)?;
+            evaluator.notes().iter().for_each(|note| complain(note));
+            player.forms = vec![NetworkForm {
+                device: Device::Cpu,
+                precision: evaluator.precision(),
+                accuracy: evaluator.accuracy(),
+                calibration: None,
+            }];
+        } else {
+            let options = ServiceOptions {
+                devices: place.devices.clone(),
+                precision: place.precision,
+                ..ServiceOptions::default()
+            };
+            player.start_service(&network, &options)?;
+        }
+        Ok(player)
+    }
+
+    fn start_service(&mut self, network: &Network, options: &ServiceOptions) -> Result<()> {
+        let service = EvaluationService::start(network, options, self.short_name(), complain)?;
+        let forms = service.devices().iter().map(|used| NetworkForm {
+            device: used.device,
+            precision: used.precision,
+            accuracy: used.accuracy,
+            calibration: used.calibration.clone(),
+        });
+        self.forms = forms.collect();
+        self.service = Some(Arc::new(service));
+        Ok(())
+    }
+
+    /// An evaluator for a single search, on the first device; none for a player that doesn't search.
+    pub(crate) fn open_alone(
+        name: &PlayerName,
+        place: &Place,
+    ) -> Result<Option<Box<dyn Evaluator>>> {
+        let player = Self::named(name, place)?;
+        let Some((network, _)) = load(name)? else {
+            return player.evaluator();
+        };
+        let evaluator = player.network(&network)?;
+        evaluator.notes().iter().for_each(|note| complain(note));
+        Ok(Some(Box::new(evaluator)))
+    }
+
+    fn named(name: &PlayerName, place: &Place) -> Result<Self> {
+        // A device that is asked for and missing is an error, whoever plays.
+        for device in &place.devices {
+            device.open()?;
+        }
         Ok(Self {
             name: name.clone(),
-            device,
-            identity,
+            place: place.clone(),
+            identity: name.to_string(),
+            forms: Vec::new(),
+            service: None,
         })
+    }
+
+    /// How its network is computed, by device; nothing for a player without one.
+    pub(crate) fn forms(&self) -> &[NetworkForm] {
+        &self.forms
+    }
+
+    /// The service that evaluates for all workers, if there is one.
+    pub(crate) fn service(&self) -> Option<&EvaluationService> {
+        self.service.as_deref()
     }
 
     /// Its name and identity, as shards hold them.
@@ -113,33 +195,140 @@ impl Player {
         &self,
         cache: Option<&Arc<EvaluationCache>>,
     ) -> Result<Option<Box<dyn Line>>> {
-        let Some(evaluator) = self.evaluator()? else {
-            return Ok(None);
+        let line: Box<dyn Line> = match &self.service {
+            Some(service) => Box::new(ServiceLine::new(service.client())),
+            None => match self.evaluator()? {
+                Some(evaluator) => Box::new(LocalLine::new(evaluator)),
+                None => return Ok(None),
+            },
         };
-        let line = Box::new(LocalLine::new(evaluator));
         Ok(Some(match cache {
             Some(cache) => Box::new(CachedLine::new(line, Arc::clone(cache), &self.identity)),
             None => line,
         }))
     }
 
-    /// An evaluator for one thread; none for a player that doesn't search.
-    pub(crate) fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
+    /// An evaluator for one thread, on the first device; none for a player that doesn't search.
+    fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
         Ok(match &self.name {
             PlayerName::Random => None,
             PlayerName::Uniform => Some(Box::new(Uniform)),
             PlayerName::Material => Some(Box::new(Material::default())),
             PlayerName::Null => Some(Box::new(Null::default())),
-            PlayerName::Network(path) => Some(self.network(&Network::load(path)?.network)?),
-            PlayerName::RandomNetwork(architecture) => {
-                Some(self.network(&Network::new(*architecture, RANDOM_NETWORK_SEED)?)?)
-            }
+            PlayerName::Network(_) | PlayerName::RandomNetwork(_) => match load(&self.name)? {
+                Some((network, _)) => Some(Box::new(self.network(&network)?)),
+                None => None,
+            },
         })
     }
 
-    fn network(&self, network: &Network) -> Result<Box<dyn Evaluator>> {
+    fn network(&self, network: &Network) -> Result<NetworkEvaluator> {
+        let device = self.place.devices.first().copied().unwrap_or_default();
         let name = self.short_name();
-        let evaluator = NetworkEvaluator::new(network, self.device, Precision::Auto, name)?;
-        Ok(Box::new(evaluator))
+        Ok(NetworkEvaluator::new(
+            network,
+            device,
+            self.place.precision,
+            name,
+        )?)
+    }
+}
+
+/// A player's network, and the identity of it; nothing for a player without one.
+fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
+    Ok(match name {
+        PlayerName::Network(path) => {
+            let file = Network::load(path)?;
+            Some((file.network, file.identity))
+        }
+        PlayerName::RandomNetwork(architecture) => Some((
+            Network::new(*architecture, RANDOM_NETWORK_SEED)?,
+            name.to_string(),
+        )),
+        _ => None,
+    })
+}
+
+/// Tells the person at the terminal what was found out about a network.
+fn complain(note: &str) {
+    output::complain(format_args!("note: {note}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::worker::Work;
+    use engine::config::Config;
+    use engine::shard::GameRecord;
+    use std::sync::mpsc::channel;
+
+    fn place() -> Place {
+        Place {
+            devices: vec![Device::Cpu],
+            precision: Precision::Fp32,
+        }
+    }
+
+    fn name() -> PlayerName {
+        PlayerName::RandomNetwork(Architecture {
+            blocks: 1,
+            channels: 8,
+        })
+    }
+
+    /// Plays a few games on two workers.
+    fn play(player: Player) -> Vec<GameRecord> {
+        let mut config = Config::default();
+        config.search.evaluations = 16;
+        config.selfplay.max_turns = 20;
+        let work = Work::new(config, player, 3, 0, 6);
+        let (finished, records) = channel();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| work.run(2, &finished.clone()).unwrap());
+            }
+        });
+        drop(finished);
+        let mut records: Vec<GameRecord> = records.into_iter().collect();
+        records.sort_by_key(|record| record.id.counter);
+        records
+    }
+
+    /// As on a GPU, but on the processor.
+    #[test]
+    fn a_service_evaluates_for_all_workers() {
+        let local = Player::open(&name(), &place()).unwrap();
+        assert!(local.service().is_none());
+        let mut served = Player::named(&name(), &place()).unwrap();
+        let (network, _) = load(&name()).unwrap().unwrap();
+        let options = ServiceOptions {
+            batch_sizes: Some(vec![4, 16]),
+            ..ServiceOptions::default()
+        };
+        served.start_service(&network, &options).unwrap();
+        let counters = |player: &Player| player.service().unwrap().counters();
+        assert_eq!(counters(&served).len(), 2, "two threads");
+        let kept = served.clone();
+        let (local, served) = (play(local), play(served));
+        assert_eq!((local.len(), served.len()), (6, 6));
+        for record in &served {
+            engine::shard::replay(record).unwrap();
+        }
+        // A random network finds all steps equally likely, in whatever way it is computed: the games are the same.
+        assert_eq!(local, served);
+        let rows: u64 = counters(&kept).iter().map(|thread| thread.rows).sum();
+        assert!(rows > 1_000, "{rows}");
+    }
+
+    #[test]
+    fn a_missing_device_is_an_error_whoever_plays() {
+        let missing = Place {
+            devices: vec![Device::Cuda(900)],
+            precision: Precision::Auto,
+        };
+        for name in [PlayerName::Uniform, name()] {
+            let error = Player::open(&name, &missing).unwrap_err().to_string();
+            assert!(error.contains("device cuda:900"), "{error}");
+        }
     }
 }

@@ -4,11 +4,11 @@ mod subject;
 
 use crate::crew;
 use crate::output;
+use crate::place::DeviceArguments;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, SearchMode};
-use engine::network::Device;
 use engine::progress::{in_words, say};
 use engine::rules::{Game, Side};
 use engine::search::{Budget, Evaluations, Evaluator, Search, SearchOptions, SearchReport};
@@ -46,9 +46,8 @@ pub(crate) struct AnalyzeArguments {
     /// All that is random follows from it
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Where networks are evaluated: cpu, cuda or cuda:N
-    #[arg(long, default_value = "cpu")]
-    device: Device,
+    #[command(flatten)]
+    device: DeviceArguments,
     #[command(flatten)]
     config: ConfigArguments,
 }
@@ -111,8 +110,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     let (game, name) = arguments.subject.game()?;
     let mut search = Search::new(game.position(), game.history(), arguments.options(&config))
         .with_context(|| name)?;
-    let mut evaluator = Player::open(&arguments.network, arguments.device)?
-        .evaluator()?
+    let mut evaluator = Player::open_alone(&arguments.network, &arguments.device.place(&config)?)?
         .context("--network random: this player doesn't search")?;
     search.stop_with(crew::listen_for_signals()?);
     let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);

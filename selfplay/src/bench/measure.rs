@@ -1,14 +1,18 @@
 //! What the bench measures, in which order, and what follows from it.
 
 use super::memory::Resident;
-use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
+use super::report::{
+    DeviceShares, RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares,
+};
 use super::worker::{Done, Task, Worker, computed};
 use crate::generate::Shards;
 use crate::generate::worker::Work;
+use crate::place::Place;
 use crate::player::Player;
 use anyhow::{Context, Result, bail};
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
+use engine::network::ThreadCounters;
 use engine::progress::Progress;
 use engine::shard::{GameRecord, Header};
 use std::path::Path;
@@ -31,7 +35,7 @@ pub(super) struct Plan {
     pub(super) player: Player,
     /// What to call who is measured.
     pub(super) evaluator: String,
-    pub(super) device: String,
+    pub(super) place: Place,
     pub(super) threads: usize,
     /// How long self-play is measured.
     pub(super) time: Duration,
@@ -100,11 +104,14 @@ impl Bench<'_> {
         let mut played: Vec<Done> = Vec::new();
         let mut turns_of_finished = Vec::new();
         let mut writer_time = Duration::ZERO;
+        let mut in_devices = DeviceThreads::default();
         for _ in 0..ROUNDS {
             self.raw(own_batch, time / (2 * ROUNDS), &mut report.raw)?;
             let (games, turns) = self.written.games();
             let before = self.written.computed();
+            let devices_before = DeviceThreads::of(&self.plan.player);
             let done = self.perform("self-play", Task::Play(time / ROUNDS))?;
+            in_devices.add_since(DeviceThreads::of(&self.plan.player), &devices_before);
             writer_time += self.written.computed() - before;
             let (games_now, turns_now) = self.written.games();
             turns_of_finished.push((games_now - games, turns_now - turns));
@@ -115,7 +122,11 @@ impl Bench<'_> {
         let encoded = self.perform("encoding", Task::Encode(time / 40))?;
         self.take_played(&mut report, &played, &turns_of_finished, writer_time);
         report.compare(self.asked_batch(&played));
+        report.batch_fill = report.batch_fill.or(in_devices.fill());
         self.take_shares(&mut report, &played, &encoded, writer_time);
+        if let Some(shares) = &mut report.time_shares {
+            shares.devices = in_devices.shares();
+        }
 
         self.recommend(&mut report)?;
         report.peak_rss_mib = Resident::measure().peak;
@@ -240,6 +251,7 @@ impl Bench<'_> {
             writer: WriterShares {
                 records: writer.as_secs_f64() / wall,
             },
+            devices: Vec::new(),
         });
     }
 
@@ -273,7 +285,7 @@ impl Bench<'_> {
                     / all.computed.as_secs_f64().max(1e-9),
             });
         }
-        let is_local = self.plan.device == "cpu";
+        let is_local = self.plan.place.is_local();
         let speed = |tried: &Tried| {
             if is_local {
                 // Every worker computes all the time, so this is its speed on a machine without other work.
@@ -296,6 +308,75 @@ impl Bench<'_> {
         });
         Ok(())
     }
+}
+
+/// What the threads that own the devices did, all threads of a device together.
+#[derive(Debug, Clone, Default)]
+struct DeviceThreads {
+    devices: Vec<ThreadCounters>,
+}
+
+impl DeviceThreads {
+    /// What they have done so far; nothing where workers evaluate by themselves.
+    fn of(player: &Player) -> Self {
+        let mut devices: Vec<ThreadCounters> = Vec::new();
+        let threads = player.service().map(|service| service.counters());
+        for thread in threads.unwrap_or_default() {
+            match devices
+                .iter_mut()
+                .find(|other| other.device == thread.device)
+            {
+                Some(device) => add_counters(device, &thread),
+                None => devices.push(thread),
+            }
+        }
+        Self { devices }
+    }
+
+    /// Adds what was done between two moments.
+    fn add_since(&mut self, mut now: Self, before: &Self) {
+        for (now, before) in now.devices.iter_mut().zip(&before.devices) {
+            now.batches -= before.batches;
+            now.rows -= before.rows;
+            now.padded_rows -= before.padded_rows;
+            now.busy = now.busy.saturating_sub(before.busy);
+            now.waiting = now.waiting.saturating_sub(before.waiting);
+        }
+        if self.devices.is_empty() {
+            *self = now;
+            return;
+        }
+        for (sum, more) in self.devices.iter_mut().zip(&now.devices) {
+            add_counters(sum, more);
+        }
+    }
+
+    /// The share of the computed rows that somebody asked for.
+    fn fill(&self) -> Option<f64> {
+        let rows: u64 = self.devices.iter().map(|device| device.rows).sum();
+        let padded: u64 = self.devices.iter().map(|device| device.padded_rows).sum();
+        (padded > 0).then(|| rows as f64 / padded as f64)
+    }
+
+    fn shares(&self) -> Vec<DeviceShares> {
+        let shares = self.devices.iter().map(|device| {
+            let busy = device.busy.as_secs_f64();
+            DeviceShares {
+                device: device.device.to_string(),
+                busy: busy / (busy + device.waiting.as_secs_f64()).max(1e-9),
+                mean_batch: device.rows as f64 / device.batches.max(1) as f64,
+            }
+        });
+        shares.collect()
+    }
+}
+
+fn add_counters(sum: &mut ThreadCounters, more: &ThreadCounters) {
+    sum.batches += more.batches;
+    sum.rows += more.rows;
+    sum.padded_rows += more.padded_rows;
+    sum.busy += more.busy;
+    sum.waiting += more.waiting;
 }
 
 fn sum(done: &[Done]) -> Done {

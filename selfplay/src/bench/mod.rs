@@ -88,10 +88,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
     let named = arguments.network.as_ref().or(arguments.evaluator.as_ref());
     let configured = PlayerName::RandomNetwork(config.network.into());
     let name = named.cloned().unwrap_or(configured);
+    let place = arguments.crew.device.place(&config)?;
     let plan = Plan {
-        player: Player::open(&name, arguments.crew.device)?,
+        player: Player::open(&name, &place)?,
         evaluator: name.to_string(),
-        device: arguments.crew.device.to_string(),
+        place,
         threads: arguments.crew.threads(),
         time: Duration::from_secs(arguments.seconds.into()),
         batch_sizes: arguments

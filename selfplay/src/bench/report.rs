@@ -2,7 +2,9 @@
 
 use super::measure::Plan;
 use super::worker::Done;
+use crate::player::NetworkForm;
 use engine::config::SearchMode;
+use engine::network::Accuracy;
 use serde::Serialize;
 use std::fmt;
 
@@ -14,7 +16,15 @@ pub(super) struct Report {
     /// Who was measured: a network's file, `random:6x64`, `null`.
     evaluator: String,
     device: String,
-    /// Worker threads, each with an evaluator of its own.
+    /// What the network is computed in; several devices may differ.
+    precision: Option<String>,
+    /// How far that is from the network in full fp32, on real positions: the largest difference of two win probabilities ...
+    value_error: Option<f64>,
+    /// ... and the mean Kullback-Leibler divergence of the policies, in nats.
+    policy_divergence: Option<f64>,
+    /// The bare network on each device that evaluates for all workers, by batch size: ready inputs, nothing around it.
+    bare: Vec<BareSpeed>,
+    /// Worker threads; on a processor each has an evaluator of its own.
     threads: usize,
     mode: SearchMode,
     /// Evaluations a turn.
@@ -25,9 +35,9 @@ pub(super) struct Report {
     seconds: f64,
     /// Whether the user ended it before its time.
     pub(super) stopped: bool,
-    /// The evaluators alone, all workers' side by side, by batch size.
+    /// The evaluators alone, all workers' side by side, by batch size; on GPUs with packing and transfers.
     pub(super) raw: Vec<RawSpeed>,
-    /// The same at the batch size nearest to self-play's.
+    /// The same at the batch size nearest to self-play's; on GPUs the bare network at the batch size that was chosen.
     raw_evals_per_s: Option<f64>,
     /// That batch size.
     raw_batch: Option<usize>,
@@ -104,6 +114,28 @@ impl RawSpeed {
 pub(super) struct TimeShares {
     pub(super) worker: Shares,
     pub(super) writer: WriterShares,
+    /// The threads that own the devices, where there are such.
+    pub(super) devices: Vec<DeviceShares>,
+}
+
+/// Where the time of a device's threads went.
+#[derive(Debug, Serialize)]
+pub(super) struct DeviceShares {
+    pub(super) device: String,
+    /// With a batch in hand; the rest passes in waiting for one.
+    pub(super) busy: f64,
+    /// Rows in a batch on average, without padding.
+    pub(super) mean_batch: f64,
+}
+
+/// The bare network on one device at one batch size.
+#[derive(Debug, Serialize)]
+pub(super) struct BareSpeed {
+    device: String,
+    batch: usize,
+    evals_per_s: f64,
+    /// Whether self-play's batches are of this size at most.
+    is_chosen: bool,
 }
 
 /// Where the workers' time went.
@@ -160,10 +192,24 @@ impl Recommended {
 impl Report {
     /// What is known before anything is measured.
     pub(super) fn new(plan: &Plan) -> Self {
+        let forms = plan.player.forms();
+        let mut precisions: Vec<String> = forms
+            .iter()
+            .map(|form| form.precision.to_string())
+            .collect();
+        precisions.dedup();
+        let greatest = |of: fn(&Accuracy) -> f64| {
+            let numbers = forms.iter().map(|form| of(&form.accuracy));
+            numbers.reduce(f64::max)
+        };
         Self {
             version: env!("CARGO_PKG_VERSION"),
             evaluator: plan.evaluator.clone(),
-            device: plan.device.clone(),
+            device: plan.place.to_string(),
+            precision: (!precisions.is_empty()).then(|| precisions.join(",")),
+            value_error: greatest(|accuracy| accuracy.value_error),
+            policy_divergence: greatest(|accuracy| accuracy.divergence),
+            bare: bare_speeds(forms),
             threads: plan.threads,
             mode: plan.config.search.mode,
             evaluations: plan.config.search.evaluations,
@@ -180,7 +226,7 @@ impl Report {
             cpu_ratio: None,
             mean_batch: None,
             // Evaluators in the workers' own threads compute what they are asked and nothing else.
-            batch_fill: (plan.device == "cpu").then_some(1.0),
+            batch_fill: plan.player.service().is_none().then_some(1.0),
             cache_hit_rate: None,
             turns_per_s: None,
             turns_per_game: None,
@@ -212,12 +258,34 @@ impl Report {
             self.raw_evals_per_s = Some(speed.evals_per_s);
             self.raw_evals_per_cpu_s = Some(speed.evals_per_cpu_s);
         }
+        let chosen = || self.bare.iter().filter(|speed| speed.is_chosen);
+        if let Some(first) = chosen().next() {
+            self.raw_batch = Some(first.batch);
+            self.raw_evals_per_s = Some(chosen().map(|speed| speed.evals_per_s).sum());
+            self.raw_evals_per_cpu_s = None;
+        }
         let ratio = |part: Option<f64>, whole: Option<f64>| {
             Some(part? / whole.filter(|&whole| whole > 0.0)?)
         };
         self.ratio = ratio(self.selfplay_evals_per_s, self.raw_evals_per_s);
         self.cpu_ratio = ratio(self.selfplay_evals_per_cpu_s, self.raw_evals_per_cpu_s);
     }
+}
+
+/// The calibration of every device that was calibrated.
+fn bare_speeds(forms: &[NetworkForm]) -> Vec<BareSpeed> {
+    let calibrated = forms
+        .iter()
+        .filter_map(|form| Some((form, form.calibration.as_ref()?)));
+    let speeds = calibrated.flat_map(|(form, calibration)| {
+        calibration.rates.iter().map(|rate| BareSpeed {
+            device: form.device.to_string(),
+            batch: rate.batch,
+            evals_per_s: rate.evaluations_per_second,
+            is_chosen: rate.batch == calibration.batch,
+        })
+    });
+    speeds.collect()
 }
 
 impl fmt::Display for Report {
@@ -232,10 +300,23 @@ impl fmt::Display for Report {
             "{} on {}, {} threads, mode {mode}, {} evaluations a turn, {} games in flight a thread",
             self.evaluator, self.device, self.threads, self.evaluations, self.games_in_flight
         )?;
+        if let (Some(precision), Some(value_error), Some(divergence)) =
+            (&self.precision, self.value_error, self.policy_divergence)
+        {
+            writeln!(
+                f,
+                "computed in {precision}: win probabilities off by {value_error:.1e} at most, policies by {divergence:.1e} nats"
+            )?;
+        }
         writeln!(
             f,
             "\n                        evaluations/s    a computed second"
         )?;
+        for speed in &self.bare {
+            let what = format!("bare {}, batch {}", speed.device, speed.batch);
+            let chosen = if speed.is_chosen { "  chosen" } else { "" };
+            writeln!(f, "{what:<22} {:>14.0}{chosen}", speed.evals_per_s)?;
+        }
         for speed in &self.raw {
             let what = format!("alone, batch {}", speed.batch);
             writeln!(
@@ -274,7 +355,12 @@ impl fmt::Display for Report {
             )?;
         }
         writeln!(f)?;
-        if let Some(TimeShares { worker, writer }) = &self.time_shares {
+        if let Some(TimeShares {
+            worker,
+            writer,
+            devices,
+        }) = &self.time_shares
+        {
             let per_cent = |share: f64| 100.0 * share;
             writeln!(
                 f,
@@ -286,6 +372,15 @@ impl fmt::Display for Report {
                 per_cent(worker.device)
             )?;
             writeln!(f, "writer      records {:.1}%", per_cent(writer.records))?;
+            for device in devices {
+                writeln!(
+                    f,
+                    "{:<11} busy {:.1}%, {:.0} rows a batch",
+                    device.device,
+                    per_cent(device.busy),
+                    device.mean_batch
+                )?;
+            }
         }
         let about = if self.games_per_hour_is_estimated {
             "about "

@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         output::print(&plan.config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let player = Player::open(&plan.player, arguments.crew.device)?;
+    let player = Player::open(&plan.player, &arguments.crew.device.place(&plan.config)?)?;
     make_folder(&plan.shards)?;
     if let Some(root) = &arguments.target.run {
         save_config(&RunDirectory::new(root), &plan.config)?;

@@ -165,9 +165,10 @@ impl PitArguments {
         ];
         // Where it is left out, both have their own.
         let evaluations = self.evaluations.unwrap_or_default();
+        let place = self.crew.device.place(config)?;
         let [a, b] = orders.map(|order| {
             Contender::new(order, config, evaluations, |name| {
-                Player::open(name, self.crew.device)
+                Player::open(name, &place)
             })
         });
         Ok([a?, b?])

@@ -1,0 +1,99 @@
+//! Where networks are evaluated, and in what.
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use engine::config::Config;
+use engine::network::{Device, Precision};
+use std::fmt;
+
+/// The devices as options.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DeviceArguments {
+    /// Where networks are evaluated: cpu, cuda, cuda:N, or several GPUs side by side, as in cuda:0,cuda:1
+    #[arg(
+        long = "device",
+        value_name = "DEVICE",
+        default_value = "cpu",
+        value_delimiter = ','
+    )]
+    devices: Vec<Device>,
+}
+
+impl DeviceArguments {
+    /// The devices, each once, with what the configuration says they compute in.
+    pub(crate) fn place(&self, config: &Config) -> Result<Place> {
+        for (index, device) in self.devices.iter().enumerate() {
+            ensure!(
+                !self.devices[..index].contains(device),
+                "--device: {device} is named twice"
+            );
+        }
+        ensure!(
+            self.devices.len() == 1 || !self.devices.contains(&Device::Cpu),
+            "--device: several devices are GPUs; cpu stands alone, as its workers evaluate by themselves"
+        );
+        Ok(Place {
+            devices: self.devices.clone(),
+            precision: config.network.precision,
+        })
+    }
+}
+
+/// Where networks are evaluated, and in what.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Place {
+    /// One at least: the processor, or GPUs.
+    pub(crate) devices: Vec<Device>,
+    pub(crate) precision: Precision,
+}
+
+impl Place {
+    /// Whether the workers evaluate by themselves, each for its own games.
+    pub(crate) fn is_local(&self) -> bool {
+        self.devices == [Device::Cpu]
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.devices.iter().map(Device::to_string).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        device: DeviceArguments,
+    }
+
+    fn place(arguments: &[&str]) -> Result<Place> {
+        let arguments = [&["program"], arguments].concat();
+        Cli::try_parse_from(arguments)?
+            .device
+            .place(&Config::default())
+    }
+
+    #[test]
+    fn devices_are_read_as_a_list() {
+        assert!(place(&[]).unwrap().is_local());
+        let two = place(&["--device", "cuda:0,cuda:1"]).unwrap();
+        assert_eq!(two.devices, [Device::Cuda(0), Device::Cuda(1)]);
+        assert_eq!(two.to_string(), "cuda:0,cuda:1");
+        assert!(!two.is_local());
+        for (list, said) in [
+            ("cuda,cuda:0", "cuda:0 is named twice"),
+            ("cpu,cuda", "cpu stands alone"),
+            ("cuda:0,gpu", "`gpu` is no device"),
+            ("", "`` is no device"),
+        ] {
+            let error = place(&["--device", list]).unwrap_err().to_string();
+            assert!(error.contains(said), "{list}: {error}");
+        }
+    }
+}
