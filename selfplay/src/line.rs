@@ -9,7 +9,8 @@ use engine::network::EvaluationClient;
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 
 /// A worker's line to an evaluator. It has lanes, each with at most one batch on its way: while one lane's batch is evaluated, the
-/// worker can make the next one's. What is answered depends on the queries alone, not on lanes or on who else asks.
+/// worker can make the next one's. What is answered depends on the queries alone, not on lanes or on who else asks. A worker that has to
+/// stop drops its line with batches on their way.
 pub(crate) trait Line: Send {
     /// What to call the evaluator in messages and records.
     fn name(&self) -> &str;
