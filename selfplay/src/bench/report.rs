@@ -382,19 +382,23 @@ impl fmt::Display for Report {
                 )?;
             }
         }
-        let about = if self.games_per_hour_is_estimated {
-            "about "
+        write!(f, "games       {} turns/s", number(self.turns_per_s))?;
+        if self.games_finished == 0 {
+            writeln!(f, ", and none was finished")?;
         } else {
-            ""
-        };
-        writeln!(
-            f,
-            "games       {} turns/s, {about}{} games/h: {} turns each in {} finished games",
-            number(self.turns_per_s),
-            number(self.games_per_hour),
-            number(self.turns_per_game),
-            self.games_finished
-        )?;
+            let about = if self.games_per_hour_is_estimated {
+                "about "
+            } else {
+                ""
+            };
+            writeln!(
+                f,
+                ", {about}{} games/h: {} turns each in {} finished games",
+                number(self.games_per_hour),
+                number(self.turns_per_game),
+                self.games_finished
+            )?;
+        }
         writeln!(
             f,
             "memory      {} MiB at most, {} after the warm-up, {} after self-play",
