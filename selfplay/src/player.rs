@@ -242,7 +242,7 @@ fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
             Some((file.network, file.identity))
         }
         PlayerName::RandomNetwork(architecture) => Some((
-            Network::new(*architecture, RANDOM_NETWORK_SEED)?,
+            Network::with_opinions(*architecture, RANDOM_NETWORK_SEED)?,
             name.to_string(),
         )),
         _ => None,
@@ -269,13 +269,6 @@ mod tests {
         }
     }
 
-    fn name() -> PlayerName {
-        PlayerName::RandomNetwork(Architecture {
-            blocks: 1,
-            channels: 8,
-        })
-    }
-
     /// Plays a few games on two workers.
     fn play(player: Player) -> Vec<GameRecord> {
         let mut config = Config::default();
@@ -297,10 +290,19 @@ mod tests {
     /// As on a GPU, but on the processor.
     #[test]
     fn a_service_evaluates_for_all_workers() {
-        let local = Player::open(&name(), &place()).unwrap();
+        // A new network finds all steps equally likely, in whatever way it is computed: the games are the same.
+        let architecture = Architecture {
+            blocks: 1,
+            channels: 8,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new.safetensors");
+        let network = Network::new(architecture, 0).unwrap();
+        network.save(&path, &Default::default()).unwrap();
+        let name = PlayerName::Network(path);
+        let local = Player::open(&name, &place()).unwrap();
         assert!(local.service().is_none());
-        let mut served = Player::named(&name(), &place()).unwrap();
-        let (network, _) = load(&name()).unwrap().unwrap();
+        let mut served = Player::named(&name, &place()).unwrap();
         let options = ServiceOptions {
             batch_sizes: Some(vec![4, 16]),
             ..ServiceOptions::default()
@@ -314,7 +316,6 @@ mod tests {
         for record in &served {
             engine::shard::replay(record).unwrap();
         }
-        // A random network finds all steps equally likely, in whatever way it is computed: the games are the same.
         assert_eq!(local, served);
         let rows: u64 = counters(&kept).iter().map(|thread| thread.rows).sum();
         assert!(rows > 1_000, "{rows}");
@@ -326,7 +327,11 @@ mod tests {
             devices: vec![Device::Cuda(900)],
             precision: Precision::Auto,
         };
-        for name in [PlayerName::Uniform, name()] {
+        let architecture = Architecture {
+            blocks: 1,
+            channels: 8,
+        };
+        for name in [PlayerName::Uniform, PlayerName::RandomNetwork(architecture)] {
             let error = Player::open(&name, &missing).unwrap_err().to_string();
             assert!(error.contains("device cuda:900"), "{error}");
         }

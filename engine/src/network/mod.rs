@@ -25,6 +25,7 @@ mod evaluator;
 mod file;
 mod layers;
 mod model;
+mod opinions;
 mod packed;
 mod positions;
 mod precision;

@@ -169,7 +169,11 @@ fn initial_numbers(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Vec<f32> {
 }
 
 /// What a weight of this gain starts as.
-fn initial_numbers_of(spec: &TensorSpec, gain: f64, random: &mut ChaCha8Rng) -> Vec<f32> {
+pub(super) fn initial_numbers_of(
+    spec: &TensorSpec,
+    gain: f64,
+    random: &mut ChaCha8Rng,
+) -> Vec<f32> {
     let deviation = gain * (2.0 / spec.inputs() as f64).sqrt();
     match Normal::new(0.0, deviation) {
         Ok(normal) => (0..spec.len())
