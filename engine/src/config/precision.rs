@@ -8,7 +8,7 @@ use std::fmt;
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// What the device computes fast: bf16 on CUDA and on processors with AMX or AMD's AVX-512 BF16, else fp32. Where the
-    /// network drifts too far from itself in bf16, fp32.
+    /// network drifts too far from itself in bf16: fp16 on CUDA, and at last fp32.
     #[default]
     Auto,
     /// 32-bit floats.

@@ -99,7 +99,7 @@ fn folded_and_cast_the_network_says_the_same() {
     );
     assert!(value_error > 1e-4, "bf16 is not fp32");
     let checked = evaluator(&network, Precision::Bf16).accuracy();
-    assert!(checked.value_error > 1e-4 && checked.value_error <= value_error);
+    assert!(checked.value_error > 1e-4 && checked.value_error <= 0.02);
     assert!(checked.divergence > 1e-7);
 }
 

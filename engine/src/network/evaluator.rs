@@ -13,9 +13,9 @@ use tch::{Kind, TchError, Tensor, no_grad_guard};
 /// The most queries that are evaluated together; more are split.
 const MAX_BATCH: usize = 1_024;
 
-/// The same on a processor. Larger batches are no faster there (10×128: 547 evaluations/s of a core in batches of 64, 490 in batches of
+/// The most queries that a processor evaluates together; more are split. Larger batches are no faster there (10×128: 547 evaluations/s of a core in batches of 64, 490 in batches of
 /// 782), and libtorch plans and keeps a computation for every size that it meets.
-const MAX_CPU_BATCH: usize = 64;
+pub const MAX_CPU_BATCH: usize = 64;
 
 /// Evaluates step states with a network, one batch at a time, in the thread that asks. Every worker thread has its own.
 ///

@@ -8,7 +8,7 @@ use tch::{Device, Kind, TchError, Tensor};
 const NORM_EPSILON: f64 = 1e-5;
 
 /// The share of each training batch's statistics in the running ones.
-const NORM_MOMENTUM: f64 = 0.1;
+pub(super) const NORM_MOMENTUM: f64 = 0.1;
 
 /// Whether a forward pass uses the batch's own statistics (and updates the running ones) or the running ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,7 +39,7 @@ pub use body::Outputs;
 pub use calibration::{Calibration, Rate, calibrate};
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use error::NetworkError;
-pub use evaluator::NetworkEvaluator;
+pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use model::{Network, Parameter};
 pub use prepare::Accuracy;

@@ -1,6 +1,7 @@
 //! Networks that nobody has taught and that have opinions all the same: for measurements.
 
 use super::architecture::Role;
+use super::layers::NORM_MOMENTUM;
 use super::model::initial_numbers_of;
 use super::positions::real_positions;
 use super::{Architecture, Network, NetworkError, unpack_rows};
@@ -18,7 +19,7 @@ impl Network {
     /// random, scaled so that the logits of the policy within a position and that of the value between positions have a standard
     /// deviation of 1, on real positions. Equal seeds make equal networks.
     pub fn with_opinions(architecture: Architecture, seed: u64) -> Result<Self, NetworkError> {
-        let network = Self::new(architecture, seed)?;
+        let mut network = Self::new(architecture, seed)?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(1);
         let _no_grad = no_grad_guard();
@@ -33,7 +34,9 @@ impl Network {
             .iter()
             .map(|query| encode(&query.state, query.repetitions))
             .collect();
-        let outputs = network.forward_eval(&unpack_rows(&rows, Device::Cpu)?)?;
+        let planes = unpack_rows(&rows, Device::Cpu)?;
+        network.take_over_statistics(&planes)?;
+        let outputs = network.forward_eval(&planes)?;
         let within = outputs.policy.f_std_dim([1i64].as_slice(), true, false)?;
         let policy = within.f_mean(Kind::Float)?.f_double_value(&[])?;
         let value = outputs.value_logit.f_std(true)?.f_double_value(&[])?;
@@ -50,6 +53,25 @@ impl Network {
             .tensor("value.output.bias")?
             .f_fill_(-mean / value)?;
         Ok(network)
+    }
+
+    /// Makes the norms' running statistics those of a batch, as after much training: with those of a new network, means of 0 and
+    /// variances of 1, the numbers would grow from block to block.
+    fn take_over_statistics(&mut self, planes: &Tensor) -> Result<(), NetworkError> {
+        // After one step of training the running statistics are a mean of the first ones and the batch's.
+        self.forward_train(planes)?;
+        for (name, statistics) in self.buffers() {
+            let first = if name.ends_with("variance") { 1.0 } else { 0.0 };
+            let of_batch = statistics
+                .f_sub_scalar(first * (1.0 - NORM_MOMENTUM))?
+                .f_div_scalar(NORM_MOMENTUM)?;
+            let of_batch = match name.ends_with("variance") {
+                true => of_batch.f_clamp_min(1e-4)?,
+                false => of_batch,
+            };
+            statistics.shallow_clone().f_copy_(&of_batch)?;
+        }
+        Ok(())
     }
 
     /// A tensor by its name, the same storage.

@@ -2,11 +2,12 @@
 
 use super::layers::Mode;
 use super::prepare::Prepared;
+use super::service::is_out_of_memory;
 use super::{NetworkError, body::Body, layers::Folded};
 use crate::encoding::{CHANNELS, LegalMask, PLANES, POLICY_SIZE, SCALARS, encode};
 use crate::rules::Side;
 use crate::search::{Evaluations, EvaluatorError, Query};
-use tch::{Device, Kind, TchError, Tensor};
+use tch::{Device, Kind, TchError, Tensor, no_grad_guard};
 
 /// The bitboards of a mask: its five, and one whose lowest bit is the end of the turn.
 const MASK_SETS: usize = 6;
@@ -148,6 +149,39 @@ impl PackedForward {
     }
 }
 
+impl PackedForward {
+    /// Holds what comes back on this way, in batches of each size, against the network itself: bits unpacked, masks and logarithms
+    /// taken on the device, and the kernels that it has for that size. Sizes that the memory doesn't hold are left out.
+    pub(super) fn check(
+        &mut self,
+        prepared: &Prepared,
+        sizes: &[usize],
+    ) -> Result<(), NetworkError> {
+        let _no_grad = no_grad_guard();
+        for &size in sizes {
+            let count = prepared.checked_queries().len().min(size);
+            let mut packed = Vec::new();
+            for query in &prepared.checked_queries()[..count] {
+                pack(query, &mut packed);
+            }
+            self.load(0, &packed)?;
+            match self.run(size) {
+                Err(error) if is_out_of_memory(&error) => continue,
+                result => result?,
+            }
+            let mut answers = vec![0.0; count * ANSWER_FLOATS];
+            self.read(0, &mut answers)?;
+            let (mut policy, mut value_logits) = (Vec::new(), Vec::new());
+            for answer in answers.chunks_exact(ANSWER_FLOATS) {
+                policy.extend_from_slice(&answer[..POLICY_SIZE]);
+                value_logits.push(answer[POLICY_SIZE]);
+            }
+            prepared.check_answers(policy, value_logits)?;
+        }
+        Ok(())
+    }
+}
+
 impl Forward for PackedForward {
     fn load(&mut self, first: usize, packed: &[i64]) -> Result<(), NetworkError> {
         let count = (packed.len() / ROW_WORDS) as i64;
@@ -263,6 +297,31 @@ mod tests {
             for index in 0..70 {
                 assert_eq!(alone.get(index), found.get(index));
             }
+        }
+    }
+
+    #[test]
+    fn a_way_that_spoils_answers_is_found_out() {
+        let network = decided_network(2, 16);
+        let device = super::super::Device::Cpu;
+        let prepared = Prepared::new(&network, device, Precision::Fp32, "test".into()).unwrap();
+        let mut forward = PackedForward::new(&prepared, 128).unwrap();
+        forward.check(&prepared, &[1, 16, 128]).unwrap();
+        let other = Network::new(network.architecture(), 8).unwrap();
+        for spoilt in [Some(&other), None] {
+            forward.body = match spoilt {
+                Some(other) => {
+                    let other =
+                        Prepared::new(other, device, Precision::Fp32, "other".into()).unwrap();
+                    other.body.share()
+                }
+                None => {
+                    forward.body.spoil("value");
+                    forward.body.share()
+                }
+            };
+            let error = forward.check(&prepared, &[16]).unwrap_err();
+            assert!(matches!(error, NetworkError::Drift { .. }), "{error}");
         }
     }
 

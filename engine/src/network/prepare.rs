@@ -5,11 +5,15 @@ use super::layers::{Folded, Mode};
 use super::positions::real_positions;
 use super::{Device, Network, NetworkError, Precision, unpack_rows};
 use crate::encoding::{LegalMask, POLICY_SIZE, encode};
+use crate::search::Query;
 use std::rc::Rc;
 use tch::{TchError, Tensor, no_grad_guard};
 
-/// On how many positions the forms are compared: enough to meet every kind of state, and few enough for the slowest device.
-const CHECKED_POSITIONS: usize = 64;
+/// On how many positions the forms are compared on a processor: enough to meet every kind of state, and soon done ...
+const POSITIONS_ON_CPU: usize = 64;
+
+/// ... and on a GPU, which is fast.
+const POSITIONS_ON_CUDA: usize = 1_000;
 
 /// How far a network's fast form is from the network itself, in fp32 with its norms unfolded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -56,6 +60,7 @@ pub(super) struct Prepared {
 struct Check {
     /// `[positions, CHANNELS, 8, 8]`, float.
     planes: Tensor,
+    queries: Vec<Query>,
     masks: Vec<LegalMask>,
     reference: Answers,
 }
@@ -108,11 +113,11 @@ impl Prepared {
                     prepared.notes = notes;
                     return Ok(prepared);
                 }
-                (
-                    Err(error @ (NetworkError::Drift { .. } | NetworkError::NotFinite { .. })),
-                    Some(next),
-                ) => notes.push(format!("{error}; it is computed in {next} instead")),
-                (Err(error), _) => return Err(error),
+                // A device may also be unable to compute it at all.
+                (Err(error), Some(next)) => {
+                    notes.push(format!("{error}; it is computed in {next} instead"));
+                }
+                (Err(error), None) => return Err(error),
             }
         }
         Err(NetworkError::Torch(format!(
@@ -133,9 +138,34 @@ impl Prepared {
                 place: place(self.body.not_finite(&planes)?),
             });
         }
-        let accuracy = self.check.compare(&answers);
+        self.judge(&answers)
+    }
+
+    /// The positions on which it is compared.
+    pub(super) fn checked_queries(&self) -> &[Query] {
+        &self.check.queries
+    }
+
+    /// Compares what came of the first checked positions on another way: each one's `policy`, as logits or logarithms of
+    /// probabilities (`[positions, 321]`), and the logits of the values (`[positions]`).
+    pub(super) fn check_answers(
+        &self,
+        policy: Vec<f32>,
+        value_logits: Vec<f32>,
+    ) -> Result<Accuracy, NetworkError> {
+        self.judge(&Answers {
+            policy,
+            value_logits,
+        })
+    }
+
+    fn judge(&self, answers: &Answers) -> Result<Accuracy, NetworkError> {
+        let accuracy = self.check.compare(answers);
         let bound = Accuracy::bound(self.precision);
-        if accuracy.value_error > bound.value_error || accuracy.divergence > bound.divergence {
+        // A number that is none is within no bound.
+        let is_close =
+            accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
+        if !is_close {
             return Err(NetworkError::Drift {
                 network: self.name.clone(),
                 precision: self.precision,
@@ -162,7 +192,10 @@ impl Check {
         device: tch::Device,
         name: &str,
     ) -> Result<Self, NetworkError> {
-        let queries = real_positions(CHECKED_POSITIONS)?;
+        let queries = real_positions(match on {
+            Device::Cpu => POSITIONS_ON_CPU,
+            Device::Cuda(_) => POSITIONS_ON_CUDA,
+        })?;
         let rows: Vec<_> = queries
             .iter()
             .map(|query| encode(&query.state, query.repetitions))
@@ -183,11 +216,14 @@ impl Check {
         Ok(Self {
             planes,
             masks: masks.collect(),
+            queries,
             reference,
         })
     }
 
+    /// Compares as many positions as were answered.
     fn compare(&self, answers: &Answers) -> Accuracy {
+        let count = answers.value_logits.len();
         let values = self
             .reference
             .value_logits
@@ -198,14 +234,21 @@ impl Check {
             let logits = &answers.policy[row * POLICY_SIZE..][..POLICY_SIZE];
             log_softmax(logits, &self.masks[row])
         };
-        let divergences = (0..self.masks.len()).map(|row| {
+        let divergences = (0..count).map(|row| {
             let expected = policies(&self.reference, row);
             let terms = expected.iter().zip(policies(answers, row));
             terms.map(|(p, q)| p.exp() * (p - q)).sum::<f64>()
         });
         Accuracy {
-            value_error: errors.fold(0.0, f64::max),
-            divergence: divergences.sum::<f64>() / self.masks.len() as f64,
+            // Unlike the floats' own maximum this one is not a number where one error is none.
+            value_error: errors.fold(0.0, |most: f64, error| {
+                if most.is_nan() || error <= most {
+                    most
+                } else {
+                    error
+                }
+            }),
+            divergence: divergences.sum::<f64>() / count as f64,
         }
     }
 }

@@ -251,9 +251,14 @@ impl ServiceOptions {
             .iter()
             .chain(found)
             .for_each(|note| notes(note));
-        let capacity = sizes.iter().map(|size| size.rows).max().unwrap_or(1);
+        let rows: Vec<usize> = sizes.iter().map(|size| size.rows).collect();
+        let capacity = rows.iter().copied().max().unwrap_or(1);
         let forwards = (0..self.threads_a_device)
-            .map(|_| Ok(Box::new(PackedForward::new(&prepared, capacity)?) as Box<dyn Forward>))
+            .map(|_| {
+                let mut forward = PackedForward::new(&prepared, capacity)?;
+                forward.check(&prepared, &rows)?;
+                Ok(Box::new(forward) as Box<dyn Forward>)
+            })
             .collect::<Result<_, NetworkError>>()?;
         let setup = Setup {
             device,

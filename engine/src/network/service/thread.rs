@@ -238,9 +238,15 @@ fn add_time(counter: &AtomicU64, time: Duration) {
     counter.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
 }
 
-/// Whether the device had no memory left. libtorch says so in words alone.
+/// Whether the device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in, says
+/// that there is no engine.
 pub(in super::super) fn is_out_of_memory(error: &NetworkError) -> bool {
-    matches!(error, NetworkError::Torch(text) if text.to_lowercase().contains("out of memory"))
+    let NetworkError::Torch(text) = error else {
+        return false;
+    };
+    let text = text.to_lowercase();
+    let words = ["out of memory", "alloc_failed", "unable to find an engine"];
+    words.iter().any(|words| text.contains(words))
 }
 
 #[cfg(test)]
