@@ -4,7 +4,7 @@ use crate::cache::{CachedLine, EvaluationCache};
 use crate::line::{Line, LocalLine, ServiceLine};
 use crate::output;
 use crate::place::Place;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use engine::network::{
     Accuracy, Architecture, Calibration, Device, EvaluationService, Network, NetworkEvaluator,
     Precision, ServiceOptions,
@@ -137,6 +137,10 @@ impl Player {
         name: &PlayerName,
         place: &Place,
     ) -> Result<Option<Box<dyn Evaluator>>> {
+        ensure!(
+            place.devices.len() == 1,
+            "--device {place}: a single search is evaluated on one device"
+        );
         let player = Self::named(name, place)?;
         let Some((network, _)) = load(name)? else {
             return player.evaluator();

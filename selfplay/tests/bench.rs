@@ -52,7 +52,6 @@ fn every_key_is_there_and_the_numbers_agree() {
         "selfplay_evals_per_cpu_s",
         "mean_batch",
         "turns_per_s",
-        "games_per_hour",
         "peak_rss_mib",
         "rss_after_warm_up_mib",
         "rss_at_end_mib",
@@ -61,7 +60,17 @@ fn every_key_is_there_and_the_numbers_agree() {
     }
     assert_eq!(number("batch_fill"), 1.0);
     assert!((0.0..1.0).contains(&number("cache_hit_rate")));
-    let ratio = number("selfplay_evals_per_s") / number("raw_evals_per_s");
+    let computed = 1.0 - number("cache_hit_rate");
+    let ratio = computed * number("selfplay_evals_per_s") / number("raw_evals_per_s");
+    let in_turns: Vec<&Value> = report["raw"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|raw| raw["in_turns"] == true)
+        .collect();
+    assert_eq!(in_turns.len(), 1);
+    assert_eq!(in_turns[0]["evals_per_s"], report["raw_evals_per_s"]);
+    assert!(report["games_per_hour"].is_null() || number("games_per_hour") > 0.0);
     assert!((number("ratio") - ratio).abs() < 1e-9);
     let sizes = report["raw"].as_array().unwrap();
     let sizes: Vec<u64> = sizes

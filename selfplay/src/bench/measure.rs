@@ -15,6 +15,7 @@ use engine::encoding::ENCODING_VERSION;
 use engine::network::ThreadCounters;
 use engine::progress::Progress;
 use engine::shard::{GameRecord, Header};
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -91,22 +92,23 @@ impl Bench<'_> {
     fn measure(mut self) -> Result<Report> {
         let time = self.plan.time;
         let mut report = Report::new(self.plan);
-        let first = self.perform("first turns", Task::PlayFirstTurns(time / 10))?;
+        self.perform("first turns", Task::PlayFirstTurns(time / 10))?;
         let warm = self.perform("warming up", Task::WarmUp(time / 10))?;
         report.rss_after_warm_up_mib = Resident::measure().now;
-        let is_known = sum(&first).tally.batches > 0;
-        let own_batch = self.asked_batch(if is_known { &first } else { &warm });
-
         for &batch in &self.plan.batch_sizes {
-            let slice = time / 40;
-            self.raw(batch, slice, &mut report.raw)?;
+            let mut speed = RawSpeed::new(batch);
+            self.raw(batch, time / 40, &mut speed)?;
+            report.raw.push(speed);
         }
+        // The evaluator alone in turns with self-play, at the mean size that self-play's batches had until then.
+        let mut beside = RawSpeed::in_turns();
         let mut played: Vec<Done> = Vec::new();
         let mut turns_of_finished = Vec::new();
         let mut writer_time = Duration::ZERO;
         let mut in_devices = DeviceThreads::default();
         for _ in 0..ROUNDS {
-            self.raw(own_batch, time / (2 * ROUNDS), &mut report.raw)?;
+            let batch = self.asked_batch(if played.is_empty() { &warm } else { &played });
+            self.raw(batch, time / (2 * ROUNDS), &mut beside)?;
             let (games, turns) = self.written.games();
             let before = self.written.computed();
             let devices_before = DeviceThreads::of(&self.plan.player);
@@ -117,19 +119,22 @@ impl Bench<'_> {
             turns_of_finished.push((games_now - games, turns_now - turns));
             add_all(&mut played, &done);
         }
-        self.raw(own_batch, time / (2 * ROUNDS), &mut report.raw)?;
+        beside.batch = self.asked_batch(&played);
+        self.raw(beside.batch, time / (2 * ROUNDS), &mut beside)?;
+        report.raw.push(beside);
         report.rss_at_end_mib = Resident::measure().now;
         let encoded = self.perform("encoding", Task::Encode(time / 40))?;
         self.take_played(&mut report, &played, &turns_of_finished, writer_time);
-        report.compare(self.asked_batch(&played));
+        report.compare();
         report.batch_fill = report.batch_fill.or(in_devices.fill());
         self.take_shares(&mut report, &played, &encoded, writer_time);
         if let Some(shares) = &mut report.time_shares {
             shares.devices = in_devices.shares();
         }
 
-        self.recommend(&mut report)?;
+        // What is tried for a recommendation may take more.
         report.peak_rss_mib = Resident::measure().peak;
+        self.recommend(&mut report)?;
         report.stopped = self.stop.load(Relaxed);
         self.progress.finish("done");
         Ok(report)
@@ -145,21 +150,10 @@ impl Bench<'_> {
         self.crew.perform(task)
     }
 
-    fn raw(&mut self, batch: usize, time: Duration, speeds: &mut Vec<RawSpeed>) -> Result<()> {
+    /// Asks the evaluator alone, and adds how fast it was.
+    fn raw(&mut self, batch: usize, time: Duration, speed: &mut RawSpeed) -> Result<()> {
         let what = format!("the evaluator alone, batch {batch}");
         let done = self.perform(&what, Task::Raw { batch, time })?;
-        if done.is_empty() {
-            return Ok(());
-        }
-        let place = speeds.iter().position(|speed| speed.batch == batch);
-        let speed = match place {
-            Some(place) => &mut speeds[place],
-            None => {
-                speeds.push(RawSpeed::new(batch));
-                let last = speeds.len() - 1;
-                &mut speeds[last]
-            }
-        };
         add_all(&mut speed.workers, &done);
         Ok(())
     }
@@ -394,6 +388,14 @@ fn add_all(sums: &mut Vec<Done>, done: &[Done]) {
     }
 }
 
+/// Empties a folder of files.
+fn remove_files(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        fs::remove_file(entry?.path())?;
+    }
+    Ok(())
+}
+
 /// The worker threads. They end when this is dropped.
 struct Crew<'a> {
     members: Vec<Member<'a>>,
@@ -478,6 +480,11 @@ impl Written {
             shards.push(&record)?;
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);
+            // Nobody will read them: finished shards make room for others.
+            let games_per_shard = u64::from(plan.config.selfplay.games_per_shard);
+            if self.games.load(Relaxed).is_multiple_of(games_per_shard) {
+                remove_files(folder)?;
+            }
             self.computed.store(computed().as_nanos() as u64, Relaxed);
         }
         shards.finish()

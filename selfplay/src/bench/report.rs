@@ -4,7 +4,7 @@ use super::measure::Plan;
 use super::worker::Done;
 use crate::player::NetworkForm;
 use engine::config::SearchMode;
-use engine::network::Accuracy;
+use engine::network::{Accuracy, MAX_CPU_BATCH};
 use serde::Serialize;
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub(super) struct Report {
     pub(super) stopped: bool,
     /// The evaluators alone, all workers' side by side, by batch size; on GPUs with packing and transfers.
     pub(super) raw: Vec<RawSpeed>,
-    /// The same at the batch size nearest to self-play's; on GPUs the bare network at the batch size that was chosen.
+    /// The same in turns with self-play, at its mean batch size; on GPUs the bare network at the batch size that was chosen.
     raw_evals_per_s: Option<f64>,
     /// That batch size.
     raw_batch: Option<usize>,
@@ -46,7 +46,7 @@ pub(super) struct Report {
     pub(super) selfplay_evals_per_s: Option<f64>,
     /// The same by the seconds that the workers and the writer computed, which other work on the machine doesn't slow down.
     pub(super) selfplay_evals_per_cpu_s: Option<f64>,
-    /// Self-play's over the evaluators' alone.
+    /// Self-play's over the evaluators' alone, without what came from the cache.
     ratio: Option<f64>,
     /// The same by computed seconds.
     cpu_ratio: Option<f64>,
@@ -80,7 +80,10 @@ pub(super) struct Report {
 /// The evaluators alone at one batch size.
 #[derive(Debug, Serialize)]
 pub(super) struct RawSpeed {
+    /// A mean where it was measured in turns with self-play.
     pub(super) batch: usize,
+    /// Whether it was measured in turns with self-play, at the mean size of its batches: what self-play is compared with.
+    in_turns: bool,
     evals_per_s: f64,
     evals_per_cpu_s: f64,
     #[serde(skip)]
@@ -91,9 +94,18 @@ impl RawSpeed {
     pub(super) fn new(batch: usize) -> Self {
         Self {
             batch,
+            in_turns: false,
             evals_per_s: 0.0,
             evals_per_cpu_s: 0.0,
             workers: Vec::new(),
+        }
+    }
+
+    /// Nothing measured yet, in turns with self-play.
+    pub(super) fn in_turns() -> Self {
+        Self {
+            in_turns: true,
+            ..Self::new(0)
         }
     }
 
@@ -242,18 +254,15 @@ impl Report {
         }
     }
 
-    /// Counts up the evaluators' own speeds, and compares self-play with the one at the batch size nearest to `mean_batch`.
-    pub(super) fn compare(&mut self, mean_batch: usize) {
+    /// Counts up the evaluators' own speeds, and compares self-play with the one that was measured in turns with it.
+    pub(super) fn compare(&mut self) {
+        self.raw.retain(|speed| !speed.workers.is_empty());
         self.raw.iter_mut().for_each(RawSpeed::count);
-        self.raw.sort_by_key(|speed| speed.batch);
+        self.raw.sort_by_key(|speed| (speed.batch, speed.in_turns));
         if self.selfplay_evals_per_s.is_none() {
             return;
         }
-        let nearest = self
-            .raw
-            .iter()
-            .min_by_key(|speed| speed.batch.abs_diff(mean_batch));
-        if let Some(speed) = nearest {
+        if let Some(speed) = self.raw.iter().find(|speed| speed.in_turns) {
             self.raw_batch = Some(speed.batch);
             self.raw_evals_per_s = Some(speed.evals_per_s);
             self.raw_evals_per_cpu_s = Some(speed.evals_per_cpu_s);
@@ -264,8 +273,9 @@ impl Report {
             self.raw_evals_per_s = Some(chosen().map(|speed| speed.evals_per_s).sum());
             self.raw_evals_per_cpu_s = None;
         }
+        let computed = 1.0 - self.cache_hit_rate.unwrap_or_default();
         let ratio = |part: Option<f64>, whole: Option<f64>| {
-            Some(part? / whole.filter(|&whole| whole > 0.0)?)
+            Some(computed * part? / whole.filter(|&whole| whole > 0.0)?)
         };
         self.ratio = ratio(self.selfplay_evals_per_s, self.raw_evals_per_s);
         self.cpu_ratio = ratio(self.selfplay_evals_per_cpu_s, self.raw_evals_per_cpu_s);
@@ -318,7 +328,10 @@ impl fmt::Display for Report {
             writeln!(f, "{what:<22} {:>14.0}{chosen}", speed.evals_per_s)?;
         }
         for speed in &self.raw {
-            let what = format!("alone, batch {}", speed.batch);
+            let what = match speed.in_turns {
+                true => format!("alone, in turns, {}", speed.batch),
+                false => format!("alone, batch {}", speed.batch),
+            };
             writeln!(
                 f,
                 "{what:<22} {:>14.0} {:>20.0}",
@@ -339,6 +352,13 @@ impl fmt::Display for Report {
             share(self.ratio),
             share(self.cpu_ratio)
         )?;
+        let is_parted = self.raw.iter().any(|speed| speed.batch > MAX_CPU_BATCH);
+        if is_parted && self.precision.is_some() && self.bare.is_empty() {
+            writeln!(
+                f,
+                "A processor evaluates batches in parts of at most {MAX_CPU_BATCH}."
+            )?;
+        }
         write!(
             f,
             "\nbatches     {} evaluations on average",
@@ -414,7 +434,7 @@ impl fmt::Display for Report {
             let tried: Vec<String> = tried.collect();
             writeln!(
                 f,
-                "recommended {}  (games in flight {})",
+                "recommended {}  (games in flight, young games: {})",
                 recommended.options,
                 tried.join(", ")
             )?;
