@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
         return Err(TrainError::NoRun { path, missing }.into());
     }
     let config = Config::load(&run.config())?;
+    arguments.workplace.device.open()?;
     let _lock = RunLock::take(&run)?;
     arguments.workplace.apply()?;
     let stop = Stop::listen().context("can't listen for signals")?;

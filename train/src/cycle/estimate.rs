@@ -49,14 +49,18 @@ pub(super) fn of_generations(
     let in_matches = pit_games * 1.5 * TURNS * f64::from(cycle.pit_evaluations);
     let in_games = turns * f64::from(config.search.evaluations) + in_matches;
     let evaluations = in_games * IN_A_GAME + rows * TRAINED_ROW;
-    let speed = evaluations_per_second(&Network::load(&run.network(newest))?.network, workplace)?;
+    let network = Network::load(&run.network(newest))?.network;
+    let speed = evaluations_per_second(&network, config.network.precision, workplace)?;
     Ok(Duration::from_secs_f64((evaluations / speed).min(1e12)))
 }
 
 /// How many positions the network evaluates in a second, on all threads.
-fn evaluations_per_second(network: &Network, workplace: Workplace) -> Result<f64, TrainError> {
-    let mut evaluator =
-        NetworkEvaluator::new(network, workplace.device, Precision::Auto, "estimate")?;
+fn evaluations_per_second(
+    network: &Network,
+    precision: Precision,
+    workplace: Workplace,
+) -> Result<f64, TrainError> {
+    let mut evaluator = NetworkEvaluator::new(network, workplace.device, precision, "estimate")?;
     let game = Game::new();
     let state = StepState::new(game.position());
     let query = Query {

@@ -72,6 +72,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
+    arguments.workplace.device.open()?;
     let stop = Stop::listen().context("can't listen for signals")?;
     let selfplay = Selfplay::find(arguments.workplace, stop.clone())?;
     let _lock = RunLock::take(&run)?;
