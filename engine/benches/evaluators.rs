@@ -2,36 +2,14 @@
 //!
 //! The queries are the turn starts of the oracle's positions; each bench asserts that all are answered.
 
+mod positions;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use engine::perft::PositionLine;
-use engine::rules::{History, StepState};
-use engine::search::{Evaluations, Evaluator, Material, Query, Uniform};
+use engine::search::{Evaluations, Evaluator, Material, Uniform};
 use std::hint::black_box;
 
-const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
-
-/// The turn starts of all positions in which a turn is left.
-fn queries() -> Vec<Query> {
-    let history = History::default();
-    let lines = POSITIONS.lines().map(|line| {
-        let line: PositionLine = serde_json::from_str(line).unwrap();
-        line.position().unwrap()
-    });
-    lines
-        .filter(|position| position.outcome(&history).is_none())
-        .map(|position| {
-            let state = StepState::new(&position);
-            Query {
-                state,
-                legal: state.legal_actions(&history),
-                repetitions: 0,
-            }
-        })
-        .collect()
-}
-
 fn evaluators(criterion: &mut Criterion) {
-    let queries = queries();
+    let queries = positions::queries();
     let mut group = criterion.benchmark_group("evaluators");
     group
         .throughput(Throughput::Elements(queries.len() as u64))

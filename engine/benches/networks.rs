@@ -5,41 +5,19 @@
 //! the evaluator (encoding, network, priors) and of making an evaluator with its check. The networks are new ones: their speed
 //! is that of trained ones. `cargo bench … -- 10x128` picks some.
 
+mod positions;
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use engine::network::{
     Architecture, Device, Network, NetworkEvaluator, Precision, calibrate, set_single_threaded,
 };
-use engine::perft::PositionLine;
-use engine::rules::{History, StepState};
-use engine::search::{Evaluations, Evaluator, Query};
+use engine::search::{Evaluations, Evaluator};
 use std::hint::black_box;
 use std::time::Duration;
 
-const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
-
-/// The turn starts of all positions in which a turn is left.
-fn queries() -> Vec<Query> {
-    let history = History::default();
-    let lines = POSITIONS.lines().map(|line| {
-        let line: PositionLine = serde_json::from_str(line).unwrap();
-        line.position().unwrap()
-    });
-    lines
-        .filter(|position| position.outcome(&history).is_none())
-        .map(|position| {
-            let state = StepState::new(&position);
-            Query {
-                state,
-                legal: state.legal_actions(&history),
-                repetitions: 0,
-            }
-        })
-        .collect()
-}
-
 fn networks(criterion: &mut Criterion) {
     set_single_threaded();
-    let queries = queries();
+    let queries = positions::queries();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     for (blocks, channels) in [(6, 64), (10, 128)] {
         let size = format!("{blocks}x{channels}");

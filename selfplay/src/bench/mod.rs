@@ -7,6 +7,7 @@
 //! Machines are noisy: the bare network at self-play's own batch size and self-play are measured in turns, by the same threads, and
 //! compared within the run.
 
+mod devices;
 mod measure;
 mod memory;
 mod report;
