@@ -1,24 +1,14 @@
 //! What a network says when it plays, held against what it says itself in fp32, on real positions.
 
+use super::evaluator::tests::{evaluate, evaluator};
 use super::model::tests::decided_network;
 use super::positions::real_positions;
 use super::prepare::Prepared;
 use super::*;
 use crate::encoding::{InputRow, LegalMask, MIRRORED_INDICES, encode};
 use crate::rules::{ActionSet, History, Side, StepState};
-use crate::search::{Evaluation, Evaluations, Evaluator, Query};
+use crate::search::{Evaluation, Query};
 use tch::no_grad;
-
-fn evaluator(network: &Network, precision: Precision) -> NetworkEvaluator {
-    NetworkEvaluator::new(network, Device::Cpu, precision, "test").unwrap()
-}
-
-fn evaluate(evaluator: &mut NetworkEvaluator, queries: &[Query]) -> Evaluations {
-    let mut out = Evaluations::default();
-    evaluator.evaluate(queries, &mut out).unwrap();
-    assert_eq!(out.len(), queries.len());
-    out
-}
 
 /// Changes the numbers of a tensor.
 fn change(network: &Network, name: &str, change: impl Fn(&mut tch::Tensor)) {

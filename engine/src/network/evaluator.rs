@@ -214,7 +214,7 @@ fn copy_to_host(tensor: &Tensor, out: &mut Vec<f32>, count: usize) -> Result<(),
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::model::tests::decided_network;
     use super::*;
     use crate::encoding::samples::{Sample, random_states};
@@ -231,11 +231,14 @@ mod tests {
         random_states(seed, count).iter().map(query).collect()
     }
 
-    fn evaluator(network: &Network, precision: Precision) -> NetworkEvaluator {
+    pub(in super::super) fn evaluator(network: &Network, precision: Precision) -> NetworkEvaluator {
         NetworkEvaluator::new(network, Device::Cpu, precision, "test").unwrap()
     }
 
-    fn evaluate(evaluator: &mut NetworkEvaluator, queries: &[Query]) -> Evaluations {
+    pub(in super::super) fn evaluate(
+        evaluator: &mut NetworkEvaluator,
+        queries: &[Query],
+    ) -> Evaluations {
         let mut out = Evaluations::default();
         evaluator.evaluate(queries, &mut out).unwrap();
         assert_eq!(out.len(), queries.len());
