@@ -6,7 +6,7 @@ use engine::notation::{format_board_picture, format_turn};
 use engine::rules::{Outcome, Phase, Reason, Side};
 use engine::shard::{
     Ending, Evaluator, FrameLocation, GameRecord, Header, ReplayError, ReplayedTurn, ShardError,
-    ShardFault, ShardReader, TurnNumber, list_shards, replay,
+    ShardFault, ShardReader, list_shards, replay,
 };
 use rayon::prelude::*;
 use serde::Serialize;
@@ -171,7 +171,10 @@ impl Counts {
             ..Self::default()
         };
         match record.ending {
-            Ending::Unfinished => counts.unfinished = 1,
+            Ending::Unfinished { .. } => counts.unfinished = 1,
+            Ending::Resigned { winner } | Ending::Forfeited { winner } => {
+                counts.won_by_gold = u64::from(winner == Side::Gold);
+            }
             Ending::Won(Outcome { winner, reason }) => {
                 counts.won_by_gold = u64::from(winner == Side::Gold);
                 *match reason {
@@ -362,7 +365,7 @@ fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String>
         record.seed, header.evaluator.name, header.evaluator.identity, header.program_version
     )?;
     for (index, turn) in turns.iter().enumerate() {
-        let label = TurnNumber::of_index(index);
+        let label = record.turn_number(index);
         writeln!(text)?;
         if turn.position.phase() == Phase::Play {
             text.push_str(&format_board_picture(&turn.position, label.number));
@@ -371,19 +374,24 @@ fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String>
             text,
             "{label} {}\n   Gold's win probability {:.3} (evaluator alone: {:.3}), {} visits, {} rows",
             format_turn(&turn.turn, &turn.position),
-            turn.value,
-            turn.network_value,
-            turn.visits,
+            turn.origin.search().map_or(0.5, |search| search.value),
+            turn.origin
+                .search()
+                .map_or(0.5, |search| search.network_value),
+            turn.origin.search().map_or(0, |search| search.visits),
             turn.rows.len()
         )?;
     }
     let game = record.to_game()?;
-    let next = TurnNumber::of_index(turns.len());
+    let next = record.turn_number(turns.len());
     writeln!(text)?;
     text.push_str(&format_board_picture(game.position(), next.number));
     match record.ending {
         Ending::Won(outcome) => writeln!(text, "{outcome} after {} turns", turns.len())?,
-        Ending::Unfinished => writeln!(text, "unfinished after {} turns", turns.len())?,
+        Ending::Unfinished { .. } => writeln!(text, "unfinished after {} turns", turns.len())?,
+        Ending::Resigned { winner } | Ending::Forfeited { winner } => {
+            writeln!(text, "{winner} wins after {} turns", turns.len())?;
+        }
     }
     Ok(text)
 }

@@ -181,6 +181,17 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// All twelve, by [`index`](Self::index).
+    pub const ALL: [Self; 12] = {
+        let mut pieces = [Self::new(Side::Gold, Kind::Rabbit); 12];
+        let mut index = 0;
+        while index < pieces.len() {
+            pieces[index] = Self::new(Side::ALL[index / 6], Kind::ALL[index % 6]);
+            index += 1;
+        }
+        pieces
+    };
+
     /// A piece of a side and a kind.
     #[inline]
     pub const fn new(side: Side, kind: Kind) -> Self {

@@ -4,6 +4,7 @@
 use super::codec::{self, CodecError};
 use super::record::{GameRecord, Header};
 use super::{FORMAT_VERSION, ShardFault};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe;
@@ -41,6 +42,24 @@ impl<HeaderPart, GamePart> Content<HeaderPart, GamePart> {
             Self::Header { .. } => "header",
             Self::Game(_) => "game",
             Self::End { .. } => "end",
+        }
+    }
+
+    /// The same with the game in another form.
+    pub(super) fn map_game<Other>(
+        self,
+        other: impl FnOnce(GamePart) -> Other,
+    ) -> Content<HeaderPart, Other> {
+        match self {
+            Self::Header {
+                format_version,
+                header,
+            } => Content::Header {
+                format_version,
+                header,
+            },
+            Self::Game(game) => Content::Game(other(game)),
+            Self::End { games } => Content::End { games },
         }
     }
 }
@@ -137,12 +156,12 @@ impl Unpacker {
         })
     }
 
-    /// What a payload holds.
-    pub(super) fn unpack(
+    /// What a payload holds, in the form of its format version.
+    pub(super) fn unpack<GamePart: DeserializeOwned>(
         &mut self,
         head: FrameHead,
         payload: &[u8],
-    ) -> Result<Content, ShardFault> {
+    ) -> Result<Content<Header, GamePart>, ShardFault> {
         let computed = crc32c::crc32c(payload);
         if computed != head.checksum {
             return Err(ShardFault::Checksum {

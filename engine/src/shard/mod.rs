@@ -23,27 +23,43 @@
 //!
 //! The content of a payload is one value, written field after field without padding: integers and IEEE floats at their full
 //! width, a list as its count (`u64`) and its items, a text as its count of bytes (`u64`) and its UTF-8 bytes, a choice as the
-//! number of its variant (`u32`) and that variant's fields. The value is a choice of
+//! number of its variant (`u32`) and that variant's fields, an option as a byte (0 none, 1 some) and what there is. The value is
+//! a choice of
 //!
 //! | variant | kind | fields |
 //! |---|---|---|
-//! | 0 | header | format version `u32` (again, under the checksum), then [`Header`]: `encoding_version` u32, `program_version` text, `evaluator.name` text, `evaluator.identity` text, `config_digest` text, `generator` u32 |
-//! | 1 | game | [`GameRecord`]: `id.generator` u32, `id.counter` u64, `seed` u64, `turns` list of [`TurnRecord`], `ending` choice |
+//! | 0 | header | format version `u32` (again, under the checksum), then [`Header`]: `encoding_version` u32, `program_version` text, `evaluator` [`Evaluator`], `config_digest` text, `generator` u32 |
+//! | 1 | game | [`GameRecord`]: `id` [`GameId`], `seed` u64, `start` [`Start`], `evaluators` list of [`Evaluator`], `turns` list of [`TurnRecord`], `ending` [`Ending`], `resignation_waived` option of [`WaivedResignation`] |
 //! | 2 | end | count of the games in this shard, `u64` |
 //!
 //! with these parts:
 //!
 //! | part | fields |
 //! |---|---|
-//! | [`TurnRecord`] | `actions` list of u16, `value` f32, `network_value` f32, `visits` u32, `rows` list of [`RowRecord`] |
-//! | [`RowRecord`] | `step` u8, `visits` u32, `policy` list of u16, `weight` f32 |
-//! | [`Ending`] | 0 won: winner choice (0 Gold, 1 Silver), reason choice (0 goal, 1 elimination, 2 immobilization); 1 unfinished |
+//! | [`GameId`] | `generator` u32, `counter` u64 |
+//! | [`Evaluator`] | `name` text, `identity` text |
+//! | [`Start`] | 0 empty; 1 fork: `game` [`GameId`]; 2 opening; 3 position: `pieces` 12 u64, `side` [`Side`] |
+//! | [`Side`] | 0 Gold; 1 Silver |
+//! | [`TurnRecord`] | `actions` list of u16, `origin` [`TurnOrigin`], `rows` list of [`RowRecord`] |
+//! | [`TurnOrigin`] | 0 given; 1 policy: `evaluator` u16, `network_value` f32; 2 search: [`SearchRecord`] |
+//! | [`SearchRecord`] | `evaluator` u16, `kind` choice (0 full, 1 fast), `budget` u32, `evaluations` u32, `visits` u32, `value` f32, `value_spread` f32, `network_value` f32 |
+//! | [`RowRecord`] | `step` u8, `visits` u32, `policy` list of u16, `surprise` f32, `weight` f32 |
+//! | [`Ending`] | 0 won: `winner` [`Side`], `reason` choice (0 goal, 1 elimination, 2 immobilization); 1 unfinished: `value` option of f32; 2 resigned: `winner` [`Side`]; 3 forfeited: `winner` [`Side`] |
+//! | [`WaivedResignation`] | `turn` u32, `loser` [`Side`] |
+//!
+//! A list of u16 or f32 has no padding either. What stands here in this order is the whole game: its seed, where it began, who judged
+//! it, every turn and how it was chosen, for each recorded step state the policy target over all legal actions, and the end.
 //!
 //! # Versions
 //!
 //! The format version changes whenever any of this does, a new field at the end included. A reader reads every version from 1 to
 //! its own, or refuses the file by the version's number; it never guesses. What the numbers in `actions` and the order of
 //! `policy` mean is the encoding's: it has its own version, which the header carries.
+//!
+//! | version | what differs |
+//! |---|---|
+//! | 2 | as above |
+//! | 1 | [`GameRecord`]: `id`, `seed`, `turns`, `ending` alone. [`TurnRecord`]: `actions` list of u16, `value` f32, `network_value` f32, `visits` u32, `rows`. [`RowRecord`] without `surprise`. [`Ending`] 1 without a value, no 2 and 3. Read as a game from the empty board whose turns were all searched in full by the header's evaluator, with 0 for budgets, evaluations, spreads and surprises; an unfinished game's value is its last turn's |
 //!
 //! # Example
 //!
@@ -75,12 +91,16 @@ mod codec;
 mod error;
 mod frame;
 mod name;
+mod old;
 mod policy;
 mod reader;
 mod record;
 mod replay;
 pub mod samples;
 mod writer;
+
+#[cfg(doc)]
+use crate::rules::Side;
 
 #[cfg(test)]
 mod tests;
@@ -90,14 +110,17 @@ pub use frame::{MAX_CONTENT_BYTES, MAX_FRAME_BYTES};
 pub use name::{ShardName, list_shards};
 pub use policy::{POLICY_TOTAL, PolicyError, quantize_policy};
 pub use reader::{FrameLocation, ShardReader};
-pub use record::{Ending, Evaluator, GameId, GameRecord, Header, RowRecord, TurnRecord, digest};
+pub use record::{
+    Ending, Evaluator, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord, Start,
+    StartFault, StartPosition, TurnOrigin, TurnRecord, WaivedResignation, digest,
+};
 pub use replay::{
     EndingFault, ReplayError, ReplayedRow, ReplayedTurn, RowFault, TurnFault, TurnNumber, replay,
 };
 pub use writer::ShardWriter;
 
 /// The version of the format that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The first bytes of every shard. A copy that changed line ends or dropped the eighth bit is noticed at once.
 const MAGIC: [u8; 8] = *b"Tusker\r\n";

@@ -1,7 +1,10 @@
 //! Reading a shard, which may be anything.
 
 use super::frame::{Content, FRAME_HEAD_BYTES, FrameHead, MAX_FRAME_BYTES, Unpacker};
-use super::{FORMAT_VERSION, GameRecord, Header, MAGIC, START_BYTES, ShardError, ShardFault};
+use super::old::version_1::GameRecord1;
+use super::{
+    Evaluator, FORMAT_VERSION, GameRecord, Header, MAGIC, START_BYTES, ShardError, ShardFault,
+};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -41,9 +44,9 @@ impl ShardReader {
         let (content, end) = frames.read(at.offset);
         let header = match content {
             Ok(Content::Header {
-                format_version: FORMAT_VERSION,
+                format_version,
                 header,
-            }) => Ok(header),
+            }) if format_version == frames.version => Ok(header),
             Ok(Content::Header { format_version, .. }) => Err(ShardFault::Version {
                 found: format_version,
             }),
@@ -54,6 +57,7 @@ impl ShardReader {
             Err(fault) => Err(fault),
         };
         let header = header.map_err(|fault| frames.error(at, fault))?;
+        frames.evaluator = Some(header.evaluator.clone());
         let first_game = FrameLocation {
             frame: 1,
             // A header that was read has an end.
@@ -78,6 +82,11 @@ impl ShardReader {
     /// The file's size when it was opened, in bytes.
     pub fn bytes(&self) -> u64 {
         self.frames.bytes
+    }
+
+    /// The format version that it was written in.
+    pub fn format_version(&self) -> u32 {
+        self.frames.version
     }
 
     /// What all its games have in common.
@@ -197,6 +206,10 @@ impl Iterator for ShardReader {
 struct FrameReader {
     path: PathBuf,
     file: BufReader<File>,
+    /// The format version.
+    version: u32,
+    /// The header's, once it has been read.
+    evaluator: Option<Evaluator>,
     /// The file's size when it was opened.
     bytes: u64,
     /// Where the file is read from next.
@@ -219,6 +232,8 @@ impl FrameReader {
         let mut frames = Self {
             path: path.to_owned(),
             file: BufReader::new(file),
+            version: FORMAT_VERSION,
+            evaluator: None,
             bytes: metadata.len(),
             position: 0,
             payload: Vec::new(),
@@ -230,9 +245,10 @@ impl FrameReader {
         let version = MAGIC.len() as u64;
         let at_version = |fault| ShardError::at(path, version, fault);
         let found = u32::from_le_bytes(frames.read_array(version).map_err(at_version)?);
-        if found != FORMAT_VERSION {
+        if !(1..=FORMAT_VERSION).contains(&found) {
             return Err(at_version(ShardFault::Version { found }));
         }
+        frames.version = found;
         Ok(frames)
     }
 
@@ -252,9 +268,19 @@ impl FrameReader {
         payload.resize(head.length as usize, 0);
         let content = self
             .read_exact(offset, &mut payload)
-            .and_then(|()| self.unpacker.unpack(head, &payload));
+            .and_then(|()| self.unpack(head, &payload));
         self.payload = payload;
         content
+    }
+
+    fn unpack(&mut self, head: FrameHead, payload: &[u8]) -> Result<Content, ShardFault> {
+        if self.version > 1 {
+            return self.unpacker.unpack(head, payload);
+        }
+        let content = self.unpacker.unpack::<GameRecord1>(head, payload)?;
+        // Games before the header are refused by whoever asked for it.
+        let evaluator = self.evaluator.clone().unwrap_or_default();
+        Ok(content.map_game(|game| game.upgrade(&evaluator)))
     }
 
     /// Length and checksum of the frame at a byte, and where the next one begins.

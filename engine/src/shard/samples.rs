@@ -1,6 +1,9 @@
 //! Games of random legal steps, for tests and measurements: whole and valid, but nothing that a network should learn from.
 
-use super::{Ending, GameId, GameRecord, RowRecord, TurnRecord, quantize_policy};
+use super::{
+    Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,
+    TurnRecord, quantize_policy,
+};
 use crate::rules::{Action, Game, Phase, Setup, StepState, Steps, Turn};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -17,14 +20,22 @@ pub fn random_game(id: GameId, seed: u64, max_turns: usize) -> GameRecord {
         game.play_unchecked(turn);
         turns.push(record);
     }
+    let last_search = turns.iter().rev().find_map(TurnRecord::search);
+    let value = last_search.map(|search| search.value);
     GameRecord {
         id,
         seed,
-        turns,
+        start: Start::Empty,
+        evaluators: vec![Evaluator {
+            name: "sample".into(),
+            identity: "sample".into(),
+        }],
         ending: match game.outcome() {
             Some(outcome) => Ending::Won(outcome),
-            None => Ending::Unfinished,
+            None => Ending::Unfinished { value },
         },
+        turns,
+        resignation_waived: None,
     }
 }
 
@@ -34,9 +45,16 @@ fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
     let mut state = StepState::new(game.position());
     let mut record = TurnRecord {
         actions: Vec::new(),
-        value: random.random_range(0.0..=1.0),
-        network_value: 0.5,
-        visits: 1,
+        origin: TurnOrigin::Search(SearchRecord {
+            evaluator: 0,
+            kind: SearchKind::Full,
+            budget: 1,
+            evaluations: 1,
+            visits: 1,
+            value: random.random_range(0.0..=1.0),
+            value_spread: 0.0,
+            network_value: 0.5,
+        }),
         rows: Vec::new(),
     };
     let mut steps = Steps::new();
@@ -49,6 +67,7 @@ fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
             visits: actions.len() as u32,
             // Never empty: a game that is not over has a legal turn, and its beginnings go on.
             policy: quantize_policy(&vec![1.0; actions.len()]).unwrap_or_default(),
+            surprise: 0.0,
             weight: 1.0,
         });
         let action = actions[random.random_range(0..actions.len())];

@@ -94,44 +94,98 @@ fn arbitrary_turn() -> impl Strategy<Value = TurnRecord> {
         any::<u32>(),
         prop::collection::vec(any::<u16>(), 0..40),
         any::<f32>(),
+        any::<f32>(),
     )
-        .prop_map(|(step, visits, policy, weight)| RowRecord {
+        .prop_map(|(step, visits, policy, surprise, weight)| RowRecord {
             step,
             visits,
             policy,
+            surprise,
             weight,
         });
     (
         prop::collection::vec(any::<u16>(), 0..9),
-        any::<f32>(),
-        any::<f32>(),
-        any::<u32>(),
+        arbitrary_origin(),
         prop::collection::vec(row, 0..5),
     )
-        .prop_map(|(actions, value, network_value, visits, rows)| TurnRecord {
+        .prop_map(|(actions, origin, rows)| TurnRecord {
             actions,
-            value,
-            network_value,
-            visits,
+            origin,
             rows,
         })
 }
 
-fn arbitrary_game() -> impl Strategy<Value = GameRecord> {
+fn arbitrary_origin() -> impl Strategy<Value = TurnOrigin> {
+    let kind = prop::sample::select(&[SearchKind::Full, SearchKind::Fast]);
+    let numbers = (any::<u16>(), any::<u32>(), any::<u32>(), any::<u32>());
+    let values = (any::<f32>(), any::<f32>(), any::<f32>());
+    let search = (kind, numbers, values).prop_map(|(kind, numbers, values)| {
+        let (evaluator, budget, evaluations, visits) = numbers;
+        let (value, value_spread, network_value) = values;
+        TurnOrigin::Search(SearchRecord {
+            evaluator,
+            kind,
+            budget,
+            evaluations,
+            visits,
+            value,
+            value_spread,
+            network_value,
+        })
+    });
+    let policy =
+        (any::<u16>(), any::<f32>()).prop_map(|(evaluator, network_value)| TurnOrigin::Policy {
+            evaluator,
+            network_value,
+        });
+    prop_oneof![Just(TurnOrigin::Given), policy, search]
+}
+
+fn arbitrary_start() -> impl Strategy<Value = Start> {
+    let side = prop::sample::select(&Side::ALL);
+    let position = (any::<[u64; 12]>(), side)
+        .prop_map(|(pieces, side)| Start::Position(StartPosition { pieces, side }));
+    let fork = arbitrary_id().prop_map(|game| Start::Fork { game });
+    prop_oneof![Just(Start::Empty), Just(Start::Opening), fork, position]
+}
+
+fn arbitrary_ending() -> impl Strategy<Value = Ending> {
     let reason = prop::sample::select(&[Reason::Goal, Reason::Elimination, Reason::Immobilization]);
-    let outcome = (prop::sample::select(&Side::ALL), reason)
-        .prop_map(|(winner, reason)| Outcome { winner, reason });
-    let ending = prop::option::of(outcome)
-        .prop_map(|outcome| outcome.map_or(Ending::Unfinished, Ending::Won));
-    let id =
-        (any::<u32>(), any::<u64>()).prop_map(|(generator, counter)| GameId { generator, counter });
-    let turns = prop::collection::vec(arbitrary_turn(), 0..12);
-    (id, any::<u64>(), turns, ending).prop_map(|(id, seed, turns, ending)| GameRecord {
-        id,
-        seed,
-        turns,
-        ending,
-    })
+    let side = || prop::sample::select(&Side::ALL);
+    prop_oneof![
+        (side(), reason).prop_map(|(winner, reason)| Ending::Won(Outcome { winner, reason })),
+        any::<Option<f32>>().prop_map(|value| Ending::Unfinished { value }),
+        side().prop_map(|winner| Ending::Resigned { winner }),
+        side().prop_map(|winner| Ending::Forfeited { winner }),
+    ]
+}
+
+fn arbitrary_id() -> impl Strategy<Value = GameId> {
+    (any::<u32>(), any::<u64>()).prop_map(|(generator, counter)| GameId { generator, counter })
+}
+
+fn arbitrary_game() -> impl Strategy<Value = GameRecord> {
+    let evaluator = ("[a-z0-9]{0,9}", "[a-f0-9]{0,64}")
+        .prop_map(|(name, identity)| Evaluator { name, identity });
+    let waived = (any::<u32>(), prop::sample::select(&Side::ALL))
+        .prop_map(|(turn, loser)| WaivedResignation { turn, loser });
+    (
+        (arbitrary_id(), any::<u64>(), arbitrary_start()),
+        prop::collection::vec(evaluator, 0..3),
+        prop::collection::vec(arbitrary_turn(), 0..12),
+        (arbitrary_ending(), prop::option::of(waived)),
+    )
+        .prop_map(
+            |((id, seed, start), evaluators, turns, (ending, resignation_waived))| GameRecord {
+                id,
+                seed,
+                start,
+                evaluators,
+                turns,
+                ending,
+                resignation_waived,
+            },
+        )
 }
 
 proptest! {
@@ -172,31 +226,66 @@ proptest! {
 
 #[test]
 fn the_layout_is_the_documented_one() {
+    let search = SearchRecord {
+        evaluator: 1,
+        kind: SearchKind::Fast,
+        budget: 4,
+        evaluations: 3,
+        visits: 2,
+        value: 1.0,
+        value_spread: 0.25,
+        network_value: 0.5,
+    };
+    let policy = TurnOrigin::Policy {
+        evaluator: 7,
+        network_value: 2.0,
+    };
+    let turn = |origin| TurnRecord {
+        actions: vec![256, 320],
+        origin,
+        rows: Vec::new(),
+    };
     let record = GameRecord {
         id: GameId {
             generator: 1,
             counter: 2,
         },
         seed: 3,
-        turns: vec![TurnRecord {
-            actions: vec![256, 320],
-            value: 1.0,
-            network_value: 0.5,
-            visits: 4,
-            rows: vec![RowRecord {
-                step: 5,
-                visits: 6,
-                policy: vec![65_535],
-                weight: 2.0,
-            }],
+        start: Start::Fork {
+            game: GameId {
+                generator: 4,
+                counter: 5,
+            },
+        },
+        evaluators: vec![Evaluator {
+            name: "a".into(),
+            identity: "bc".into(),
         }],
+        turns: vec![
+            turn(TurnOrigin::Given),
+            turn(policy),
+            TurnRecord {
+                rows: vec![RowRecord {
+                    step: 5,
+                    visits: 6,
+                    policy: vec![65_535],
+                    surprise: 0.5,
+                    weight: 2.0,
+                }],
+                ..turn(TurnOrigin::Search(search))
+            },
+        ],
         ending: Ending::Won(Outcome {
             winner: Side::Silver,
             reason: Reason::Elimination,
         }),
+        resignation_waived: Some(WaivedResignation {
+            turn: 9,
+            loser: Side::Silver,
+        }),
     };
     let bytes = shard_bytes(&[record]);
-    assert_eq!(&bytes[..12], b"Tusker\r\n\x01\x00\x00\x00");
+    assert_eq!(&bytes[..12], b"Tusker\r\n\x02\x00\x00\x00");
     let begins = frame_begins(&bytes);
     assert_eq!(begins.len(), 4, "header, game, end, and nothing more");
     let contents: Vec<Vec<u8>> = begins
@@ -209,7 +298,7 @@ fn the_layout_is_the_documented_one() {
             zstd::stream::decode_all(payload).unwrap()
         })
         .collect();
-    let mut header = vec![0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0];
+    let mut header = vec![0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0];
     header.extend(b"\x05\0\0\0\0\0\0\x000.1.0");
     header.extend(b"\x07\0\0\0\0\0\0\0uniform\x07\0\0\0\0\0\0\0uniform");
     header.extend(b"\x40\0\0\0\0\0\0\0");
@@ -221,18 +310,78 @@ fn the_layout_is_the_documented_one() {
         1, 0, 0, 0, // a game
         1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, // id
         3, 0, 0, 0, 0, 0, 0, 0, // seed
-        1, 0, 0, 0, 0, 0, 0, 0, // turns
+        1, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, // a fork of game 4-5
+        1, 0, 0, 0, 0, 0, 0, 0, // evaluators
+        1, 0, 0, 0, 0, 0, 0, 0, b'a', 2, 0, 0, 0, 0, 0, 0, 0, b'b', b'c',
+        3, 0, 0, 0, 0, 0, 0, 0, // turns
         2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 64, 1, // actions
-        0, 0, 128, 63, 0, 0, 0, 63, // values
-        4, 0, 0, 0, // visits
+        0, 0, 0, 0, // given
+        0, 0, 0, 0, 0, 0, 0, 0, // rows
+        2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 64, 1, // actions
+        1, 0, 0, 0, 7, 0, 0, 0, 0, 64, // policy of evaluator 7
+        0, 0, 0, 0, 0, 0, 0, 0, // rows
+        2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 64, 1, // actions
+        2, 0, 0, 0, 1, 0, 1, 0, 0, 0, // search by evaluator 1, fast
+        4, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, // budget, evaluations, visits
+        0, 0, 128, 63, 0, 0, 128, 62, 0, 0, 0, 63, // values
         1, 0, 0, 0, 0, 0, 0, 0, // rows
         5, 6, 0, 0, 0, // step, visits
         1, 0, 0, 0, 0, 0, 0, 0, 255, 255, // policy
-        0, 0, 0, 64, // weight
+        0, 0, 0, 63, 0, 0, 0, 64, // surprise, weight
         0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, // won, Silver, elimination
+        1, 9, 0, 0, 0, 1, 0, 0, 0, // a waived resignation
     ];
     assert_eq!(contents[1], game);
     assert_eq!(contents[2], [2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+/// `old/version_1.shard` was written by the program that knew no other version: a game won after 48 turns, and one that was
+/// stopped after 9.
+#[test]
+fn shards_of_version_1_are_read() {
+    let (games, errors) = read_bytes(include_bytes!("old/version_1.shard"));
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(games.len(), 2);
+    let evaluator = Evaluator {
+        name: "00003".into(),
+        identity: digest(b"a network"),
+    };
+    for (read, (counter, max_turns)) in games.iter().zip([(6, 60), (1_000_000, 9)]) {
+        let id = GameId {
+            generator: 7,
+            counter,
+        };
+        let mut expected = samples::random_game(id, 11, max_turns);
+        expected.evaluators = vec![evaluator.clone()];
+        for turn in &mut expected.turns {
+            if let TurnOrigin::Search(search) = &mut turn.origin {
+                (search.budget, search.evaluations) = (0, 0);
+            }
+        }
+        assert_eq!(*read, expected);
+        replay(read).unwrap();
+    }
+    assert!(matches!(games[0].ending, Ending::Won(_)));
+    assert_eq!(games[0].turns.len(), 48);
+    let last = games[1].turns[8].search().unwrap().value;
+    assert_eq!(games[1].ending, Ending::Unfinished { value: Some(last) });
+}
+
+#[test]
+fn damage_in_old_shards_is_noticed_too() {
+    let bytes = include_bytes!("old/version_1.shard");
+    for byte in (0..bytes.len()).step_by(7) {
+        let mut flipped = bytes.to_vec();
+        flipped[byte] ^= 16;
+        assert!(!read_bytes(&flipped).1.is_empty(), "byte {byte}");
+    }
+    // A header that claims another version than the file's start.
+    let mut lie = shard_bytes(&[]);
+    lie[8] = 1;
+    assert!(matches!(
+        error_of(&lie).fault,
+        ShardFault::Version { found: 2 }
+    ));
 }
 
 #[test]
@@ -322,13 +471,19 @@ fn other_files_and_other_versions_are_refused_by_name() {
     assert!(matches!(error_of(&magic).fault, ShardFault::NotAShard));
     assert!(matches!(error_of(b"").fault, ShardFault::NotAShard));
     let mut future = bytes.clone();
-    future[8] = 2;
+    future[8] = 3;
     let error = error_of(&future);
     assert!(
-        matches!(error.fault, ShardFault::Version { found: 2 }),
+        matches!(error.fault, ShardFault::Version { found: 3 }),
         "{error}"
     );
-    assert!(error.to_string().contains("format version 2"), "{error}");
+    assert!(error.to_string().contains("format version 3"), "{error}");
+    let mut none = bytes.clone();
+    none[8] = 0;
+    assert!(matches!(
+        error_of(&none).fault,
+        ShardFault::Version { found: 0 }
+    ));
     // The version under the checksum counts as well.
     let mut packer = Packer::new().unwrap();
     let lying = ContentToWrite::Header {

@@ -5,7 +5,10 @@ use anyhow::{Context, Result};
 use engine::config::Config;
 use engine::rules::Game;
 use engine::search::{Decision, Evaluation, Query, Search, SearchOptions, StateTarget};
-use engine::shard::{Ending, GameId, GameRecord, RowRecord, TurnRecord, quantize_policy};
+use engine::shard::{
+    Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,
+    TurnRecord, quantize_policy,
+};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::time::Instant;
@@ -19,12 +22,18 @@ pub(crate) struct SelfplayGame {
     rng: ChaCha8Rng,
     game: Game,
     search: Search,
+    evaluator: Evaluator,
     turns: Vec<TurnRecord>,
 }
 
 impl SelfplayGame {
     /// A game before its first setup. Everything in it follows from the seed, the id and the evaluator.
-    pub(crate) fn new(config: &Config, seed: u64, id: GameId) -> Result<Self> {
+    pub(crate) fn new(
+        config: &Config,
+        evaluator: &Evaluator,
+        seed: u64,
+        id: GameId,
+    ) -> Result<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(u64::from(id.generator) << 40 ^ id.counter);
         let game = Game::new();
@@ -36,6 +45,7 @@ impl SelfplayGame {
             rng,
             game,
             search,
+            evaluator: evaluator.clone(),
             turns: Vec::new(),
         })
     }
@@ -52,12 +62,19 @@ impl SelfplayGame {
 
     /// The record of the game as it stands.
     pub(crate) fn into_record(self) -> GameRecord {
-        let ending = self.game.outcome().map_or(Ending::Unfinished, Ending::Won);
+        let last_search = self.turns.iter().rev().find_map(TurnRecord::search);
+        let value = last_search.map(|search| search.value);
         GameRecord {
             id: self.id,
             seed: self.seed,
+            start: Start::Empty,
+            evaluators: vec![self.evaluator],
             turns: self.turns,
-            ending,
+            ending: match self.game.outcome() {
+                Some(outcome) => Ending::Won(outcome),
+                None => Ending::Unfinished { value },
+            },
+            resignation_waived: None,
         }
     }
 
@@ -126,9 +143,16 @@ fn turn_record(game: &Game, decision: &Decision, min_target_visits: u32) -> Resu
             .iter()
             .map(|action| action.index(side) as u16)
             .collect(),
-        value: decision.value,
-        network_value: decision.own_value,
-        visits: decision.visits,
+        origin: TurnOrigin::Search(SearchRecord {
+            evaluator: 0,
+            kind: SearchKind::Full,
+            budget: 0,
+            evaluations: decision.evaluations,
+            visits: decision.visits,
+            value: decision.value,
+            value_spread: 0.0,
+            network_value: decision.own_value,
+        }),
         rows: rows.collect::<Result<_>>()?,
     })
 }
@@ -138,6 +162,7 @@ fn row_record(target: &StateTarget) -> Result<RowRecord> {
         step: target.step,
         visits: target.visits,
         policy: quantize_policy(&target.policy)?,
+        surprise: 0.0,
         weight: 1.0,
     })
 }
@@ -184,7 +209,10 @@ mod tests {
         let mut records: Vec<GameRecord> = Vec::new();
         let mut is_over = false;
         while !is_over {
-            let mut begin = || ids.next().map(|id| SelfplayGame::new(config, 5, id));
+            let mut begin = || {
+                ids.next()
+                    .map(|id| SelfplayGame::new(config, &Evaluator::default(), 5, id))
+            };
             let over = |game: SelfplayGame| {
                 records.push(game.into_record());
                 Ok(())
@@ -234,7 +262,12 @@ mod tests {
         for record in play(0..6) {
             let turns = engine::shard::replay(&record).unwrap();
             assert_eq!(turns.len(), record.turns.len());
-            assert!(record.turns.iter().all(|turn| turn.visits <= 16));
+            assert!(
+                record
+                    .turns
+                    .iter()
+                    .all(|turn| turn.search().unwrap().visits <= 16)
+            );
             assert!(
                 record
                     .turns

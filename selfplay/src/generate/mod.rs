@@ -21,7 +21,7 @@ use engine::encoding::ENCODING_VERSION;
 use engine::progress::Progress;
 use engine::rules::Side;
 use engine::run::{RunDirectory, claim_generator, make_folder, write_file};
-use engine::shard::{self, Ending, GameRecord, Header, ShardName, ShardWriter};
+use engine::shard::{self, GameRecord, Header, ShardName, ShardWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
@@ -277,9 +277,9 @@ impl Totals {
             .iter()
             .map(|turn| turn.rows.len() as u64)
             .sum::<u64>();
-        match record.ending {
-            Ending::Won(outcome) => self.gold_wins += u64::from(outcome.winner == Side::Gold),
-            Ending::Unfinished => self.unfinished += 1,
+        match record.ending.winner() {
+            Some(winner) => self.gold_wins += u64::from(winner == Side::Gold),
+            None => self.unfinished += 1,
         }
     }
 

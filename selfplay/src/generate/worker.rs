@@ -102,11 +102,12 @@ impl Work {
             return Ok(false);
         }
         let before = *batcher.tally();
+        let evaluator = self.player.shard_evaluator();
         let mut is_heard = true;
         batcher.round(
             || {
                 self.begin_game()
-                    .map(|id| SelfplayGame::new(&self.config, self.seed, id))
+                    .map(|id| SelfplayGame::new(&self.config, &evaluator, self.seed, id))
                     .transpose()
             },
             |game| {

@@ -22,16 +22,17 @@ pub(crate) struct TrainingRow {
 }
 
 /// All rows of a game, in order; the game is checked under the rules. The value's target is the game's result, with a share of
-/// `search_value_share` of the search's value in it. An unfinished game has no result: its rows teach the policy alone. (The search's
-/// value alone would teach the network its own errors: it drifted to win probabilities of 0.32 at the start of a turn.)
+/// `search_value_share` of the search's value in it where the turn was searched. Where nobody has won on the board or by giving up,
+/// the rows teach the policy alone. (An unfinished game's values would teach the network its own errors: trained on each turn's, it
+/// drifted to win probabilities of 0.32 at the start of a turn.)
 pub(crate) fn rows_of(
     record: &GameRecord,
     search_value_share: f32,
 ) -> Result<Vec<TrainingRow>, ReplayError> {
     let mut rows = Vec::new();
     let result_weight = match record.ending {
-        Ending::Won(_) => 1.0,
-        Ending::Unfinished => 0.0,
+        Ending::Won(_) | Ending::Resigned { .. } => 1.0,
+        Ending::Unfinished { .. } | Ending::Forfeited { .. } => 0.0,
     };
     for turn in replay(record)? {
         let side = turn.position.side();
@@ -51,16 +52,15 @@ pub(crate) fn rows_of(
 
 /// The mover's win probability that a network should learn for a turn.
 fn value_target(turn: &ReplayedTurn, mover: Side, search_value_share: f32) -> f32 {
-    let searched = match mover {
-        Side::Gold => turn.value,
-        Side::Silver => 1.0 - turn.value,
+    let result = match turn.ending {
+        Ending::Unfinished { value } => value.unwrap_or(0.5),
+        ending => f32::from(u8::from(ending.winner() == Some(Side::Gold))),
     };
-    match turn.ending {
-        Ending::Unfinished => searched,
-        Ending::Won(outcome) => {
-            let won = f32::from(u8::from(outcome.winner == mover));
-            won + search_value_share * (searched - won)
-        }
+    let searched = turn.origin.search().map_or(result, |search| search.value);
+    let gold = result + search_value_share * (searched - result);
+    match mover {
+        Side::Gold => gold,
+        Side::Silver => 1.0 - gold,
     }
 }
 
@@ -127,7 +127,8 @@ mod tests {
             let mover = Side::ALL[index % 2];
             let (gold, won) = (mover == Side::Gold, outcome.winner == mover);
             assert_eq!(*result, if won { 1.0 } else { 0.0 });
-            let searched = if gold { turn.value } else { 1.0 - turn.value };
+            let value = turn.search().unwrap().value;
+            let searched = if gold { value } else { 1.0 - value };
             let expected = 0.75 * result + 0.25 * searched;
             assert!((mix - expected).abs() < 1e-6);
         }
@@ -135,12 +136,37 @@ mod tests {
 
     #[test]
     fn an_unfinished_game_teaches_the_policy_alone() {
-        let record = game(9);
-        assert_eq!(record.ending, Ending::Unfinished);
-        let rows = rows_of(&record, 0.25).unwrap();
+        let mut record = game(9);
+        let Ending::Unfinished { value: Some(last) } = record.ending else {
+            panic!("{:?}", record.ending);
+        };
+        let rows = |record: &GameRecord| rows_of(record, 0.0).unwrap();
+        let unfinished = rows(&record);
         assert!(
-            rows.iter()
+            unfinished
+                .iter()
                 .all(|row| row.value_weight == 0.0 && row.weight > 0.0)
         );
+        assert_eq!(unfinished[0].value, last, "nobody has lost");
+        let winner = Side::Silver;
+        record.ending = Ending::Forfeited { winner };
+        assert!(rows(&record).iter().all(|row| row.value_weight == 0.0));
+        record.ending = Ending::Resigned { winner };
+        let resigned = rows(&record);
+        assert!(resigned.iter().all(|row| row.value_weight > 0.0));
+        assert_eq!(resigned[0].value, 0.0, "Gold has lost");
+    }
+
+    #[test]
+    fn the_turns_of_others_are_learned_with_the_result_alone() {
+        let mut record = game(1_000);
+        let searched = rows_of(&record, 0.5).unwrap();
+        for turn in &mut record.turns {
+            turn.origin = engine::shard::TurnOrigin::Given;
+        }
+        let given = rows_of(&record, 0.5).unwrap();
+        let result = rows_of(&record, 0.0).unwrap();
+        assert_eq!(given, result);
+        assert_ne!(given, searched);
     }
 }

@@ -1,9 +1,14 @@
 //! Playing a record under the rules: proof that it is a game, and its rows with the states that they belong to.
 
-use super::{Ending, GameRecord, POLICY_TOTAL, RowRecord, TurnRecord};
+mod faults;
+
+pub use faults::{EndingFault, ReplayError, RowFault, TurnFault};
+
+use super::{
+    Ending, GameRecord, POLICY_TOTAL, RowRecord, Start, StartFault, TurnOrigin, TurnRecord,
+};
 use crate::rules::{
-    Action, ActionSet, Game, Outcome, Phase, Position, Setup, Side, Square, Step, StepError,
-    StepState, Steps, Turn, TurnError,
+    Action, ActionSet, Game, Outcome, Phase, Position, Setup, Side, Square, StepState, Steps, Turn,
 };
 use arrayvec::ArrayVec;
 use std::fmt;
@@ -17,12 +22,8 @@ pub struct ReplayedTurn<'record> {
     pub turn: Turn,
     /// How often the position before it has stood in the game before: 0, 1 or 2.
     pub repetitions: u8,
-    /// The search's value of the position: Gold's win probability.
-    pub value: f32,
-    /// The evaluator's own value of the position: Gold's win probability.
-    pub network_value: f32,
-    /// The visits that the search used.
-    pub visits: u32,
+    /// How the turn was chosen.
+    pub origin: TurnOrigin,
     /// The step states to train on, by ascending step.
     pub rows: Vec<ReplayedRow<'record>>,
     /// How the whole game ended.
@@ -40,6 +41,8 @@ pub struct ReplayedRow<'record> {
     pub policy: &'record [u16],
     /// The visits behind the target.
     pub visits: u32,
+    /// How far the target is from the evaluator's own policy, in nats.
+    pub surprise: f32,
     /// The row's weight in training.
     pub weight: f32,
 }
@@ -54,11 +57,12 @@ pub struct TurnNumber {
 }
 
 impl TurnNumber {
-    /// The number of a record's turn, counted from 0.
-    pub fn of_index(index: usize) -> Self {
+    /// The number of a game's turn, counted from 0, where the given side has the first.
+    pub fn of_index(index: usize, first: Side) -> Self {
+        let place = index + first.index();
         Self {
-            number: (index / 2 + 1) as u32,
-            side: Side::ALL[index % 2],
+            number: (place / 2 + 1) as u32,
+            side: Side::ALL[place % 2],
         }
     }
 }
@@ -69,195 +73,84 @@ impl fmt::Display for TurnNumber {
     }
 }
 
-/// Why a record is no game.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ReplayError {
-    /// A turn is at fault.
-    #[error("turn {turn}: {fault}")]
-    Turn {
-        /// Which one.
-        turn: TurnNumber,
-        /// What is wrong with it.
-        fault: TurnFault,
-    },
-    /// A row is at fault.
-    #[error("turn {turn}, row {row}: {fault}")]
-    Row {
-        /// The turn.
-        turn: TurnNumber,
-        /// Which of its rows, from 0.
-        row: usize,
-        /// What is wrong with it.
-        fault: RowFault,
-    },
-    /// The game ended otherwise than the record says.
-    #[error(transparent)]
-    Ending(#[from] EndingFault),
-}
-
-/// How a record's ending differs from its game's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EndingFault {
-    /// The game is not over after the last turn.
-    #[error("the record says that {recorded}, but the game is not over after its last turn")]
-    NotOver {
-        /// What the record says.
-        recorded: Outcome,
-    },
-    /// The game is over, and the record calls it unfinished.
-    #[error("the record says that the game is unfinished, but {played}")]
-    Over {
-        /// What happened.
-        played: Outcome,
-    },
-    /// Another side won, or in another way.
-    #[error("the record says that {recorded}, but {played}")]
-    Other {
-        /// What the record says.
-        recorded: Outcome,
-        /// What happened.
-        played: Outcome,
-    },
-}
-
-/// What is wrong with a turn.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum TurnFault {
-    /// The game was over before it.
-    #[error("the game is over already: {0}")]
-    GameOver(Outcome),
-    /// A number that is no action's.
-    #[error("action {action}: there is no action of index {index}")]
-    NoAction {
-        /// Which of the turn's actions, from 1.
-        action: usize,
-        /// The number.
-        index: u16,
-    },
-    /// The end of the turn was recorded as an action.
-    #[error("action {action}: the end of a turn is implied, not recorded")]
-    EndRecorded {
-        /// Which of the turn's actions, from 1.
-        action: usize,
-    },
-    /// A step is illegal.
-    #[error("action {action}: the step {step:?} is illegal: {error}")]
-    Step {
-        /// Which of the turn's actions, from 1.
-        action: usize,
-        /// The step.
-        step: Step,
-        /// Why.
-        error: StepError,
-    },
-    /// A placement is illegal.
-    #[error("action {action}: no piece can be placed on {square}")]
-    Placement {
-        /// Which of the turn's actions, from 1.
-        action: usize,
-        /// The square.
-        square: Square,
-    },
-    /// The setup has too few placements.
-    #[error("the setup has {count} placements instead of 8")]
-    SetupIncomplete {
-        /// How many it has.
-        count: usize,
-    },
-    /// The turn can't end where it ends.
-    #[error(transparent)]
-    End(#[from] TurnError),
-    /// A value is no probability.
-    #[error("its {name} is {value}, which is no probability")]
-    Value {
-        /// Which value.
-        name: &'static str,
-        /// What it is.
-        value: f32,
-    },
-}
-
-/// What is wrong with a row.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RowFault {
-    /// The turn has no such state, or nothing is left to decide in it.
-    #[error("there is nothing to decide after {step} actions of this turn")]
-    NoState {
-        /// How many actions come before it.
-        step: u8,
-    },
-    /// Rows must ascend.
-    #[error("it comes after {step} actions, not behind the row before it")]
-    Order {
-        /// How many actions come before it.
-        step: u8,
-    },
-    /// The target is not one of the legal actions.
-    #[error("the policy has {found} entries for {legal} legal actions")]
-    PolicyLength {
-        /// The target's length.
-        found: usize,
-        /// The number of legal actions.
-        legal: usize,
-    },
-    /// The target is no distribution.
-    #[error("the policy sums to {sum} instead of {POLICY_TOTAL}")]
-    PolicySum {
-        /// Its sum.
-        sum: u32,
-    },
-    /// The weight can't be one.
-    #[error("the weight is {weight}")]
-    Weight {
-        /// What it is.
-        weight: f32,
-    },
-}
-
-/// Plays a record from the empty board and checks all of it: that every action and the end of every turn is legal, that the
-/// game ended as the record says, that every row belongs to a state of its turn and has a distribution over exactly the legal
-/// actions there, and that values and weights are possible.
+/// Plays a record from its start and checks all of it: that every action and the end of every turn is legal, that the game ended
+/// as the record says, that every row belongs to a state of its turn and has a distribution over exactly the legal actions
+/// there, and that values, weights and the places of evaluators are possible.
 ///
 /// Twins of a setup may have been placed in either order.
 pub fn replay(record: &GameRecord) -> Result<Vec<ReplayedTurn<'_>>, ReplayError> {
-    let mut game = Game::new();
+    let mut game = record.new_game()?;
     let mut turns = Vec::with_capacity(record.turns.len());
     for (index, turn) in record.turns.iter().enumerate() {
-        let replayed = replay_turn(&game, TurnNumber::of_index(index), turn, record.ending)?;
+        let replayed = replay_turn(&game, record, index, turn)?;
         game.play_unchecked(replayed.turn.clone());
         turns.push(replayed);
     }
     check_ending(record.ending, game.outcome())?;
-    Ok(turns)
+    match record.resignation_waived {
+        Some(waived) if waived.turn as usize > turns.len() => Err(ReplayError::WaivedResignation {
+            turn: waived.turn,
+            turns: turns.len(),
+        }),
+        _ => Ok(turns),
+    }
 }
 
 impl GameRecord {
     /// The record as a game of the rules; it is checked as by [`replay`].
     pub fn to_game(&self) -> Result<Game, ReplayError> {
-        let mut game = Game::new();
+        let mut game = self.new_game()?;
         for replayed in replay(self)? {
             game.play_unchecked(replayed.turn);
         }
         Ok(game)
     }
+
+    /// The game before its first turn, those that were given included.
+    pub fn new_game(&self) -> Result<Game, StartFault> {
+        self.start.new_game()
+    }
+
+    /// The number of a turn, counted from 0.
+    pub fn turn_number(&self, index: usize) -> TurnNumber {
+        let first = match &self.start {
+            Start::Position(start) => start.side,
+            Start::Empty | Start::Fork { .. } | Start::Opening => Side::Gold,
+        };
+        TurnNumber::of_index(index, first)
+    }
+}
+
+impl Start {
+    /// The game before its first turn, those that were given included.
+    pub fn new_game(&self) -> Result<Game, StartFault> {
+        Ok(match self {
+            Self::Empty | Self::Fork { .. } | Self::Opening => Game::new(),
+            Self::Position(start) => Game::from_position(start.position()?),
+        })
+    }
 }
 
 fn check_ending(recorded: Ending, played: Option<Outcome>) -> Result<(), EndingFault> {
     match (recorded, played) {
-        (Ending::Unfinished, None) => Ok(()),
-        (Ending::Unfinished, Some(played)) => Err(EndingFault::Over { played }),
         (Ending::Won(recorded), None) => Err(EndingFault::NotOver { recorded }),
         (Ending::Won(recorded), Some(played)) if recorded == played => Ok(()),
         (Ending::Won(recorded), Some(played)) => Err(EndingFault::Other { recorded, played }),
+        (_, Some(played)) => Err(EndingFault::Over { played }),
+        (Ending::Unfinished { value: Some(value) }, None) if !(0.0..=1.0).contains(&value) => {
+            Err(EndingFault::Value { value })
+        }
+        _ => Ok(()),
     }
 }
 
 fn replay_turn<'record>(
     game: &Game,
-    number: TurnNumber,
+    of: &GameRecord,
+    index: usize,
     record: &'record TurnRecord,
-    ending: Ending,
 ) -> Result<ReplayedTurn<'record>, ReplayError> {
+    let number = of.turn_number(index);
     let in_turn = |fault: TurnFault| ReplayError::Turn {
         turn: number,
         fault,
@@ -265,7 +158,7 @@ fn replay_turn<'record>(
     if let Some(outcome) = game.outcome() {
         return Err(in_turn(TurnFault::GameOver(outcome)));
     }
-    check_values(record).map_err(in_turn)?;
+    check_origin(&record.origin, of.evaluators.len()).map_err(in_turn)?;
     let (turn, states) = play_actions(game, &record.actions).map_err(in_turn)?;
     let mut rows: Vec<ReplayedRow> = Vec::with_capacity(record.rows.len());
     let mut next_step = 0;
@@ -285,24 +178,35 @@ fn replay_turn<'record>(
         turn,
         // The history counts the present occurrence too.
         repetitions: game.history().count(&position).saturating_sub(1),
-        value: record.value,
-        network_value: record.network_value,
-        visits: record.visits,
+        origin: record.origin,
         rows,
-        ending,
+        ending: of.ending,
     })
 }
 
-fn check_values(record: &TurnRecord) -> Result<(), TurnFault> {
-    for (name, value) in [
-        ("value", record.value),
-        ("network value", record.network_value),
-    ] {
-        if !(0.0..=1.0).contains(&value) {
-            return Err(TurnFault::Value { name, value });
+fn check_origin(origin: &TurnOrigin, evaluators: usize) -> Result<(), TurnFault> {
+    let probability = |name, value| match (0.0..=1.0).contains(&value) {
+        true => Ok(()),
+        false => Err(TurnFault::Value { name, value }),
+    };
+    match *origin {
+        TurnOrigin::Given => {}
+        TurnOrigin::Policy { network_value, .. } => probability("network value", network_value)?,
+        TurnOrigin::Search(search) => {
+            probability("value", search.value)?;
+            probability("network value", search.network_value)?;
+            if !(0.0..=0.5).contains(&search.value_spread) {
+                return Err(TurnFault::Spread(search.value_spread));
+            }
         }
     }
-    Ok(())
+    match origin.evaluator() {
+        Some(evaluator) if usize::from(evaluator) >= evaluators => Err(TurnFault::Evaluator {
+            evaluator,
+            count: evaluators,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The states of a turn in which something is decided, with the legal actions: at most four, eight in a setup.
@@ -405,18 +309,20 @@ fn replay_row<'record>(
     if sum != POLICY_TOTAL {
         return Err(RowFault::PolicySum { sum });
     }
-    if !(row.weight.is_finite() && row.weight >= 0.0) {
-        return Err(RowFault::Weight { weight: row.weight });
+    for (name, value) in [("surprise", row.surprise), ("weight", row.weight)] {
+        if !(0.0..=f32::MAX).contains(&value) {
+            return Err(RowFault::Number { name, value });
+        }
     }
     Ok(ReplayedRow {
         state,
         legal,
         policy: &row.policy,
         visits: row.visits,
+        surprise: row.surprise,
         weight: row.weight,
     })
 }
 
 #[cfg(test)]
-#[path = "replay_tests.rs"]
 mod tests;

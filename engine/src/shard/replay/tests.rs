@@ -1,6 +1,6 @@
 use super::*;
-use crate::rules::{Kind, Reason, SETUP_ORDER};
-use crate::shard::{GameId, samples::random_game};
+use crate::rules::{Bitboard, Kind, Outcome, Reason, SETUP_ORDER, StepError, TurnError};
+use crate::shard::{GameId, SearchRecord, StartPosition, WaivedResignation, samples::random_game};
 
 fn sample(counter: u64, max_turns: usize) -> GameRecord {
     let id = GameId {
@@ -17,6 +17,16 @@ fn won_sample(reason: Reason) -> GameRecord {
         .map(|counter| sample(counter, 2_000))
         .find(by_reason)
         .unwrap()
+}
+
+const UNFINISHED: Ending = Ending::Unfinished { value: Some(0.5) };
+
+/// The search of a sample's turn.
+fn search_mut(record: &mut GameRecord, turn: usize) -> &mut SearchRecord {
+    match &mut record.turns[turn].origin {
+        TurnOrigin::Search(search) => search,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn turn_fault(record: &GameRecord) -> TurnFault {
@@ -43,7 +53,8 @@ fn random_games_replay_whole() {
         assert_eq!(game.turns().len(), turns.len());
         match record.ending {
             Ending::Won(outcome) => assert_eq!(game.outcome(), Some(outcome)),
-            Ending::Unfinished => assert_eq!((game.outcome(), turns.len()), (None, 400)),
+            Ending::Unfinished { .. } => assert_eq!((game.outcome(), turns.len()), (None, 400)),
+            other => panic!("{other:?}"),
         }
         for (turn, recorded) in turns.iter().zip(&record.turns) {
             let ended_early = turn.position.phase() == Phase::Play && recorded.actions.len() < 4;
@@ -89,7 +100,7 @@ fn repetitions_count_the_times_before() {
     let turns = [&setup[..], &setup, &[out], &[out], &[back], &[back], &[out]];
     let mut record = GameRecord {
         turns: turns.map(turn_of).to_vec(),
-        ending: Ending::Unfinished,
+        ending: UNFINISHED,
         ..sample(0, 0)
     };
     let turns = replay(&record).unwrap();
@@ -118,9 +129,7 @@ fn repetitions_count_the_times_before() {
 fn turn_of(actions: &[u16]) -> TurnRecord {
     TurnRecord {
         actions: actions.to_vec(),
-        value: 0.5,
-        network_value: 0.5,
-        visits: 0,
+        origin: TurnOrigin::Given,
         rows: Vec::new(),
     }
 }
@@ -196,7 +205,7 @@ fn a_wrong_ending_is_refused() {
         replay(&record).unwrap_err()
     };
     assert_eq!(
-        ending_of(Ending::Unfinished),
+        ending_of(UNFINISHED),
         EndingFault::Over { played: outcome }.into()
     );
     let recorded = Outcome {
@@ -224,7 +233,7 @@ fn a_wrong_ending_is_refused() {
         replay(&cut).unwrap_err(),
         EndingFault::NotOver { recorded }.into()
     );
-    cut.ending = Ending::Unfinished;
+    cut.ending = UNFINISHED;
     replay(&cut).unwrap();
 
     let mut beyond = goal.clone();
@@ -263,12 +272,26 @@ fn rows_that_do_not_fit_are_refused() {
     );
     assert!(matches!(
         row_fault(&with_row(|row| row.weight = f32::NAN)),
-        RowFault::Weight { .. }
+        RowFault::Number { name: "weight", .. }
     ));
     assert_eq!(
         row_fault(&with_row(|row| row.weight = -1.0)),
-        RowFault::Weight { weight: -1.0 }
+        RowFault::Number {
+            name: "weight",
+            value: -1.0
+        }
     );
+    for value in [f32::INFINITY, f32::NAN, -0.1] {
+        let mut record = record.clone();
+        record.turns[3].rows[1].surprise = value;
+        assert!(matches!(
+            row_fault(&record),
+            RowFault::Number {
+                name: "surprise",
+                ..
+            }
+        ));
+    }
 
     let mut twice = record.clone();
     let row = twice.turns[3].rows[0].clone();
@@ -290,13 +313,13 @@ fn rows_that_do_not_fit_are_refused() {
 fn impossible_values_are_refused() {
     for value in [-0.001, 1.001, f32::NAN, f32::INFINITY] {
         let mut record = sample(0, 4);
-        record.turns[1].value = value;
+        search_mut(&mut record, 1).value = value;
         assert!(matches!(
             turn_fault(&record),
             TurnFault::Value { name: "value", .. }
         ));
         let mut record = sample(0, 4);
-        record.turns[1].network_value = value;
+        search_mut(&mut record, 1).network_value = value;
         assert!(matches!(
             turn_fault(&record),
             TurnFault::Value {
@@ -304,5 +327,105 @@ fn impossible_values_are_refused() {
                 ..
             }
         ));
+        let mut record = sample(0, 4);
+        record.turns[1].origin = TurnOrigin::Policy {
+            evaluator: 0,
+            network_value: value,
+        };
+        assert!(matches!(turn_fault(&record), TurnFault::Value { .. }));
+        let mut record = sample(0, 4);
+        search_mut(&mut record, 1).value_spread = value;
+        assert!(matches!(turn_fault(&record), TurnFault::Spread(_)));
+        let mut record = sample(0, 4);
+        record.ending = Ending::Unfinished { value: Some(value) };
+        assert!(matches!(
+            replay(&record),
+            Err(ReplayError::Ending(EndingFault::Value { .. }))
+        ));
     }
+}
+
+#[test]
+fn an_evaluator_that_the_record_does_not_have_is_refused() {
+    let mut record = sample(0, 4);
+    search_mut(&mut record, 2).evaluator = 1;
+    let fault = TurnFault::Evaluator {
+        evaluator: 1,
+        count: 1,
+    };
+    assert_eq!(turn_fault(&record), fault);
+    let another = record.evaluators[0].clone();
+    record.evaluators.push(another);
+    replay(&record).unwrap();
+}
+
+#[test]
+fn games_that_were_broken_off_are_not_over() {
+    let goal = won_sample(Reason::Goal);
+    let mut cut = goal.clone();
+    cut.turns.pop();
+    for winner in Side::ALL {
+        for ending in [Ending::Resigned { winner }, Ending::Forfeited { winner }] {
+            let with = |record: &GameRecord| GameRecord {
+                ending,
+                ..record.clone()
+            };
+            replay(&with(&cut)).unwrap();
+            assert!(matches!(
+                replay(&with(&goal)),
+                Err(ReplayError::Ending(EndingFault::Over { .. }))
+            ));
+        }
+    }
+    let waived = |turn| WaivedResignation {
+        turn,
+        loser: Side::Gold,
+    };
+    let turns = goal.turns.len();
+    let mut record = goal;
+    record.resignation_waived = Some(waived(turns as u32));
+    replay(&record).unwrap();
+    record.resignation_waived = Some(waived(turns as u32 + 1));
+    let error = replay(&record).unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("{} turns of {turns}", turns + 1)),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_game_may_start_from_a_position_with_silver_to_move() {
+    let mut game = sample(0, 9).to_game().unwrap();
+    assert_eq!(game.position().side(), Side::Silver);
+    let start = StartPosition::new(game.position());
+    assert_eq!(start.position().unwrap(), *game.position());
+    let mut record = GameRecord {
+        start: Start::Position(start),
+        turns: sample(0, 10).turns[9..].to_vec(),
+        ending: UNFINISHED,
+        ..sample(0, 0)
+    };
+    let turns = replay(&record).unwrap();
+    assert_eq!(turns[0].position, *game.position());
+    game.play(&turns[0].turn).unwrap();
+    assert_eq!(record.turn_number(0).to_string(), "1s");
+    assert_eq!(record.turn_number(1).to_string(), "2g");
+    assert_eq!(sample(0, 1).turn_number(1).to_string(), "1s");
+
+    let mut two = start;
+    two.pieces[11] |= two.pieces[0];
+    record.start = Start::Position(two);
+    let square = Bitboard(two.pieces[0]).into_iter().next().unwrap();
+    assert_eq!(
+        replay(&record).unwrap_err(),
+        ReplayError::Start(StartFault::TwoPieces(square))
+    );
+    let mut herd = start;
+    herd.pieces[5] = !start.position().unwrap().board().occupied().0;
+    record.start = Start::Position(herd);
+    let error = replay(&record).unwrap_err();
+    assert!(
+        matches!(error, ReplayError::Start(StartFault::Position(_))),
+        "{error}"
+    );
 }

@@ -1,0 +1,3 @@
+//! Records as older format versions have them, and what they are today.
+
+pub(super) mod version_1;
