@@ -3,12 +3,28 @@
 //! A key that is not named in the file has the value of [`Config::default`]; a key that is not known is an error, and so is a
 //! value out of its range. `configs/tiny.toml` explains every key where it stands.
 
+/// Checks the range of a section's value, whose key is what the value is called here.
+macro_rules! check_range {
+    ($section:ident $(.$key:ident)+, $range:expr) => {
+        check(
+            concat!(stringify!($section) $(, ".", stringify!($key))+),
+            $section $(.$key)+,
+            $range,
+        )
+    };
+}
+
 mod auto;
 mod precision;
+mod selfplay;
 mod source;
 
 pub use auto::AutoOr;
 pub use precision::Precision;
+pub use selfplay::{
+    HandicapConfig, NetworkChange, OpeningsConfig, PlayoutCapConfig, ResignationConfig,
+    SelfplayConfig, SoftResignationConfig,
+};
 pub use source::{ConfigArguments, ConfigError};
 
 use serde::{Deserialize, Serialize};
@@ -154,46 +170,6 @@ impl Default for SearchConfig {
     }
 }
 
-/// Self-play games.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SelfplayConfig {
-    /// Games that each worker thread plays at once; their leaves are evaluated in common batches.
-    pub games_in_flight: u32,
-    /// The groups that each worker thread's games are split into: one is searched while another's batch is evaluated.
-    pub groups: AutoOr,
-    /// MiB of answers that all worker threads together keep for when the same is asked again; 0 for none.
-    pub cache_mib: u32,
-    /// The temperature at which turns are drawn from the visits at the start of a game.
-    pub temperature: f32,
-    /// The turns (of both sides) in which the temperature falls by half.
-    pub temperature_half_life: f32,
-    /// The temperature never falls below this.
-    pub final_temperature: f32,
-    /// A state's search gives a policy row only with at least this many visits.
-    pub min_target_visits: u32,
-    /// A game is recorded as unfinished after this many turns, setups included.
-    pub max_turns: u32,
-    /// Games a shard.
-    pub games_per_shard: u32,
-}
-
-impl Default for SelfplayConfig {
-    fn default() -> Self {
-        Self {
-            games_in_flight: 64,
-            groups: AutoOr::Auto,
-            cache_mib: 0,
-            temperature: 1.0,
-            temperature_half_life: 20.0,
-            final_temperature: 0.2,
-            min_target_visits: 8,
-            max_turns: 300,
-            games_per_shard: 256,
-        }
-    }
-}
-
 /// Training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -299,17 +275,6 @@ impl Default for LoopConfig {
     }
 }
 
-/// Checks the range of a section's value, whose key is what the value is called here.
-macro_rules! check_range {
-    ($section:ident.$key:ident, $range:expr) => {
-        check(
-            concat!(stringify!($section), ".", stringify!($key)),
-            $section.$key,
-            $range,
-        )
-    };
-}
-
 impl Config {
     /// Checks every value's range; the error names the key.
     pub fn validate(&self) -> Result<(), ConfigError> {
@@ -346,16 +311,7 @@ impl Config {
         check_range!(search.min_turn_visits, 1..=10_000_000)?;
         check_range!(search.target_value_scale, 0.0..=1_000.0)?;
 
-        check_range!(selfplay.games_in_flight, 1..=16_384)?;
-        let groups = selfplay.groups.number().unwrap_or(1);
-        check("selfplay.groups", groups, 1..=64)?;
-        check_range!(selfplay.cache_mib, 0..=1_048_576)?;
-        check_range!(selfplay.temperature, 0.0..=10.0)?;
-        check_range!(selfplay.temperature_half_life, 0.1..=1e6)?;
-        check_range!(selfplay.final_temperature, 0.0..=10.0)?;
-        check_range!(selfplay.min_target_visits, 1..=10_000_000)?;
-        check_range!(selfplay.max_turns, 3..=100_000)?;
-        check_range!(selfplay.games_per_shard, 1..=1_000_000)?;
+        selfplay.validate()?;
 
         check_range!(train.batch_size, 2..=1_048_576)?;
         check_range!(train.pool_rows, 1..=1_000_000_000)?;

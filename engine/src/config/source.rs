@@ -120,16 +120,20 @@ impl Config {
         let (key, value) = setting
             .split_once('=')
             .ok_or_else(|| fault("expected KEY=VALUE".into()))?;
-        let (section, name) = key
-            .trim()
+        let key = key.trim();
+        let (section, rest) = key
             .split_once('.')
             .ok_or_else(|| fault("expected a key like search.evaluations".into()))?;
         let mut table: toml::Table =
             toml::from_str(&self.to_toml()).map_err(|error| fault(error.to_string()))?;
-        let slot = table
-            .get_mut(section)
-            .and_then(|section| section.get_mut(name))
-            .ok_or_else(|| fault(format!("there is no key `{}`", key.trim())))?;
+        let no_key = || fault(format!("there is no key `{key}`"));
+        let mut slot = table.get_mut(section).ok_or_else(no_key)?;
+        for name in rest.split('.') {
+            slot = slot.get_mut(name).ok_or_else(no_key)?;
+        }
+        if slot.is_table() {
+            return Err(fault(format!("`{key}` is a section, not a key")));
+        }
         let value = value.trim();
         *slot = toml::from_str::<toml::Table>(&format!("value = {value}"))
             .ok()
@@ -173,6 +177,18 @@ mod tests {
             ("search.evalutions=3", "no key `search.evalutions`"),
             ("serch.mode=3", "no key `serch.mode`"),
             ("search.evaluations=many", "expected u32"),
+            (
+                "selfplay.playout_cap=1",
+                "`selfplay.playout_cap` is a section",
+            ),
+            (
+                "selfplay.playout_cap.full=1",
+                "no key `selfplay.playout_cap.full`",
+            ),
+            (
+                "selfplay.playout_cap.full_share.x=1",
+                "no key `selfplay.playout_cap.full_share.x`",
+            ),
             ("search.evaluations=-3", "u32"),
             ("search.mode=best", "`auto`, `puct`, `gumbel`"),
         ] {
@@ -208,6 +224,22 @@ mod tests {
             (
                 "[search]\nmode = \"best\"",
                 ["line 2", "mode", "`auto`, `puct`, `gumbel`"],
+            ),
+            (
+                "[selfplay.openings]\nfork_share = 0.7\nfile_share = 0.7\nfile = \"x\"",
+                ["c.toml", "openings.fork_share", "0 to 1"],
+            ),
+            (
+                "[selfplay.openings]\nfile_share = 0.7",
+                ["c.toml", "selfplay.openings.file =", "the name of a file"],
+            ),
+            (
+                "[selfplay.resignation]\nthreshold = 0.5",
+                ["c.toml", "selfplay.resignation.threshold = 0.5", "0 to 0.4"],
+            ),
+            (
+                "[selfplay.resignation]\nthresold = 0.5",
+                ["c.toml", "line 2", "thresold"],
             ),
             ("[search]\nvisit = 3", ["c.toml", "line 2", "visit"]),
             ("[serch]\nmode = 3", ["c.toml", "line 1", "serch"]),

@@ -111,13 +111,14 @@ impl GameRecord {
         self.start.new_game()
     }
 
-    /// The number of a turn, counted from 0.
+    /// The number of a turn, counted from 0. The setups are turn 1, and so a game from a position begins with turn 2.
     pub fn turn_number(&self, index: usize) -> TurnNumber {
-        let first = match &self.start {
-            Start::Position(start) => start.side,
-            Start::Empty | Start::Fork { .. } | Start::Opening => Side::Gold,
-        };
-        TurnNumber::of_index(index, first)
+        match &self.start {
+            Start::Position(start) => TurnNumber::of_index(2 + index, start.side),
+            Start::Empty | Start::Fork { .. } | Start::Opening => {
+                TurnNumber::of_index(index, Side::Gold)
+            }
+        }
     }
 }
 

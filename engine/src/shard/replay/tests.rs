@@ -408,8 +408,8 @@ fn a_game_may_start_from_a_position_with_silver_to_move() {
     let turns = replay(&record).unwrap();
     assert_eq!(turns[0].position, *game.position());
     game.play(&turns[0].turn).unwrap();
-    assert_eq!(record.turn_number(0).to_string(), "1s");
-    assert_eq!(record.turn_number(1).to_string(), "2g");
+    assert_eq!(record.turn_number(0).to_string(), "2s");
+    assert_eq!(record.turn_number(1).to_string(), "3g");
     assert_eq!(sample(0, 1).turn_number(1).to_string(), "1s");
 
     let mut two = start;
