@@ -161,17 +161,37 @@ impl SearchOptions {
 
     /// Play that explores, to learn from: the configured budget and noise, and in mode `puct` draws at a temperature.
     pub fn exploring(config: &SearchConfig, temperature: f32) -> Self {
+        Self::exploring_with(config, config.evaluations, temperature)
+    }
+
+    /// Play that explores, to learn from, with so many evaluations: the configured noise, and in mode `puct` draws at a temperature.
+    pub fn exploring_with(config: &SearchConfig, evaluations: u32, temperature: f32) -> Self {
         let noise = Noise {
             share: config.noise_share,
             concentration: config.noise_concentration,
         };
-        let strongest = Self::strongest(config, config.evaluations);
         Self {
-            temperature,
             prior_temperature: config.prior_temperature,
             noise: (noise.share > 0.0).then_some(noise),
+            ..Self::fast(config, evaluations, temperature, config.gumbel_noise)
+        }
+    }
+
+    /// Play that gets a game on between the turns that are learned from (playout cap randomisation: Wu 2019, "Accelerating Self-Play
+    /// Learning in Go", section 3.1): so many evaluations, and the evaluator's priors as they are, without noise and temperature. What is
+    /// left to chance is the draw of the turn: in mode `puct` at `temperature`, in mode `gumbel` by the scale of the Gumbel noise.
+    /// For such a turn a search may [`go_on`](super::Search::go_on), whatever it searched with before.
+    pub fn fast(
+        config: &SearchConfig,
+        evaluations: u32,
+        temperature: f32,
+        gumbel_noise: f32,
+    ) -> Self {
+        let strongest = Self::strongest(config, evaluations);
+        Self {
+            temperature,
             gumbel: Gumbel {
-                noise: config.gumbel_noise,
+                noise: gumbel_noise,
                 ..strongest.gumbel
             },
             lost_turn_checks: Some(config.lost_turn_checks),
@@ -189,5 +209,44 @@ impl Mode {
         } else {
             Self::Gumbel
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fast_turns_keep_the_priors_and_draw_at_what_they_are_given() {
+        let config = SearchConfig {
+            noise_share: 0.25,
+            prior_temperature: 1.5,
+            gumbel_noise: 1.0,
+            ..SearchConfig::default()
+        };
+        let fast = SearchOptions::fast(&config, 20, 0.7, 0.3);
+        assert_eq!((fast.noise, fast.prior_temperature), (None, 1.0));
+        assert_eq!((fast.temperature, fast.gumbel.noise), (0.7, 0.3));
+        assert_eq!(fast.budget, SearchOptions::strongest(&config, 20).budget);
+        let full = SearchOptions::exploring_with(&config, 20, 0.7);
+        let noise = Noise {
+            share: 0.25,
+            concentration: config.noise_concentration,
+        };
+        let expected = SearchOptions {
+            noise: Some(noise),
+            prior_temperature: 1.5,
+            gumbel: Gumbel {
+                noise: 1.0,
+                ..fast.gumbel
+            },
+            ..fast
+        };
+        assert_eq!(full, expected);
+        let configured = SearchOptions::exploring(&config, 0.7);
+        assert_eq!(
+            configured,
+            SearchOptions::exploring_with(&config, config.evaluations, 0.7)
+        );
     }
 }
