@@ -1,5 +1,6 @@
 //! Tests of the search for a turn.
 
+use super::super::trial::{Hashed, answer, random_game};
 use super::super::{Noise, PolicyTarget, StateTarget, Uniform};
 use super::*;
 use crate::config::{SearchConfig, SearchMode};
@@ -291,4 +292,88 @@ fn a_game_that_is_over_and_an_empty_budget_are_errors() {
     assert!(error.contains("the game is over in s ["), "{error}");
     let error = Search::new(&Position::INITIAL, &history, options(0)).unwrap_err();
     assert!(matches!(error, SearchError::NoBudget));
+}
+
+/// What the tree holds of the evaluator's priors: 11 bits of each.
+fn check_priors_are_the_evaluators(search: &Search, history: &History) {
+    let tree = &search.core.tree;
+    for node in tree.node_ids() {
+        if tree.node(node).kind != NodeKind::Open {
+            continue;
+        }
+        let state = tree.state(node);
+        let legal = state.legal_actions(history);
+        let (_, priors) = Hashed::default().judge(&state, legal.count());
+        for (action, prior) in legal.in_index_order(state.side()).zip(priors) {
+            let index = action.index(state.side());
+            let kept = tree.edges(node).iter().find(|edge| edge.index() == index);
+            let kept = kept.unwrap().prior();
+            assert!(
+                (kept / prior - 1.0).abs() < 1.0 / 4_000.0,
+                "{kept}, {prior}"
+            );
+        }
+    }
+}
+
+/// Playout cap randomisation: full turns with noise begin anew, fast ones go on with the tree that is there, whatever made it. They see
+/// nothing of the noise, and full ones nothing of what was before.
+#[test]
+fn full_and_fast_turns_take_turns_in_one_search() {
+    let noise = Noise {
+        share: 1.0,
+        concentration: 1.0,
+    };
+    let config = SearchConfig::default();
+    let modes = [Mode::Puct, Mode::Gumbel];
+    for (full_mode, fast_mode) in modes
+        .into_iter()
+        .flat_map(|one| modes.map(|two| (one, two)))
+    {
+        let full = SearchOptions {
+            mode: full_mode,
+            noise: Some(noise),
+            prior_temperature: 2.0,
+            ..SearchOptions::exploring_with(&config, 200, 1.0)
+        };
+        let fast = SearchOptions {
+            mode: fast_mode,
+            ..SearchOptions::fast(&config, 50, 1.0, 0.0)
+        };
+        let mut game = random_game(2, &mut ChaCha8Rng::seed_from_u64(12));
+        let mut search = Search::new(game.position(), game.history(), full).unwrap();
+        let (mut noisy, mut kept) = (0, 0);
+        for turn in 0..12 {
+            let (position, history) = (*game.position(), game.history().clone());
+            let mut rng = ChaCha8Rng::seed_from_u64(turn);
+            let is_full = turn % 3 == 0;
+            let mut anew = None;
+            if is_full {
+                search.restart(&position, &history, full).unwrap();
+                let fresh = Search::new(&position, &history, full).unwrap();
+                anew = Some(fresh);
+            } else {
+                search.go_on(&position, &history, fast).unwrap();
+                kept += u32::from(search.core.tree.len() > 1);
+                check_priors_are_the_evaluators(&search, &history);
+            }
+            while answer(&mut search, Hashed::default(), &history, &mut rng) {}
+            check_priors_are_the_evaluators(&search, &history);
+            let core = &mut search.core;
+            for node in core.tree.node_ids() {
+                // Those of full turns were drawn on the way; those of fast ones must not be there.
+                let options = core.options;
+                let priors = core.root_priors.of(&core.tree, node, &options, &mut rng);
+                assert!(is_full || priors.is_none());
+                noisy += u32::from(priors.is_some());
+            }
+            if let Some(mut fresh) = anew {
+                let mut rng = ChaCha8Rng::seed_from_u64(turn);
+                while answer(&mut fresh, Hashed::default(), &history, &mut rng) {}
+                assert_eq!(fresh.decision(), search.decision());
+            }
+            game.play(&search.decision().unwrap().turn.clone()).unwrap();
+        }
+        assert!(noisy > 0 && kept > 4, "{noisy} and {kept}");
+    }
 }
