@@ -20,6 +20,7 @@
 //!   of completed values, or the shares of the visits; and where a win is proven, the steps to it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
 //! - **From turn to turn** the tree below the turn that was played is kept ([`Search::go_on`]).
+//! - **Without a search** [`PolicySampler`] draws a whole turn from the policy, with the same questions and answers.
 //!
 //! Values that go in and out are win probabilities from Gold's view. Which mode plays better at which budget, and what else was
 //! measured, stands in `README.md` beside this file.
@@ -33,6 +34,7 @@ mod gumbel;
 mod improved;
 mod lost_turns;
 mod options;
+mod policy_sampler;
 mod puct;
 mod report;
 mod root_priors;
@@ -47,5 +49,6 @@ pub use evaluator::{
     Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Null, Query, Uniform,
 };
 pub use options::{Budget, Gumbel, Mode, Noise, PolicyTarget, Puct, SearchOptions};
+pub use policy_sampler::{PolicySampler, SampledTurn};
 pub use report::{Depth, LineTurn, Proven, ReportedTurn, SearchReport};
 pub use turn_search::{Search, SearchError, run_search, search_turn};

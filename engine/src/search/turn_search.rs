@@ -34,6 +34,12 @@ pub enum SearchError {
     /// Mode `gumbel` has nothing to compare.
     #[error("mode gumbel needs at least one candidate turn")]
     NoCandidates,
+    /// The draw of actions has no meaning.
+    #[error("turns are drawn at a temperature of 0 or more, not {temperature}")]
+    BadTemperature {
+        /// The temperature.
+        temperature: f32,
+    },
     /// The evaluator failed.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
@@ -283,6 +289,11 @@ fn check(
     if options.mode == Mode::Gumbel && options.gumbel.candidates == Some(0) {
         return Err(SearchError::NoCandidates);
     }
+    check_goes_on(position, history)
+}
+
+/// Refuses a position where the game is over: any other has a legal turn.
+pub(super) fn check_goes_on(position: &Position, history: &History) -> Result<(), SearchError> {
     match position.outcome(history) {
         Some(outcome) => Err(SearchError::GameOver {
             position: *position,

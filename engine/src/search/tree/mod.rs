@@ -299,7 +299,7 @@ fn key_of(nodes: &[Node], node: &Node) -> u64 {
 }
 
 /// How often the start of a turn has stood in the game before the search's root, at most 2 times.
-fn repetitions(start: &Position, history: &History, is_root_turn: bool) -> u8 {
+pub(super) fn repetitions(start: &Position, history: &History, is_root_turn: bool) -> u8 {
     // The root's own position has been counted by the game already.
     let stood = history.count(start);
     stood.saturating_sub(u8::from(is_root_turn)).min(2)
