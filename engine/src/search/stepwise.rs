@@ -1,7 +1,7 @@
 //! Mode `puct`: simulations go down step by step; steps of the turn are made final on the way, and its end is drawn from the flow.
 
 use super::batch::Batch;
-use super::decision::{Choice, actions_of, proven_targets};
+use super::decision::{Choice, actions_of, proven_targets, spread_of};
 use super::flow::{Arrival, Flow, draw, visit_weight};
 use super::improved::state_target;
 use super::lost_turns::{Another, another_turn, longest_resistance};
@@ -383,6 +383,9 @@ fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choic
     let tree = &core.tree;
     let root = tree.worth(core.root);
     let start = StepState::new(&core.position);
+    let links = tree.links(core.root).iter();
+    let visited = links.filter(|link| link.visits > 0);
+    let values = visited.filter_map(|link| Some((tree.worth(link.child()?).value, link.visits)));
     let targets = if root.proof.wins(core.side()) {
         proven_targets(&start, &actions, core.spent.visits, history)
     } else {
@@ -396,6 +399,7 @@ fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choic
     Choice {
         actions,
         advantage: root.value,
+        value_spread: spread_of(values),
         targets,
     }
 }

@@ -1,6 +1,6 @@
 //! The choice among the candidates, once the budget is spent or the turn is proven.
 
-use super::super::decision::{Choice, actions_of, proven_targets};
+use super::super::decision::{Choice, actions_of, proven_targets, spread_of};
 use super::super::lost_turns::{Another, another_turn, lost_advantage};
 use super::super::stepwise::finish_by_the_rules;
 use super::super::tree::{NodeKind, advantage_of};
@@ -42,6 +42,7 @@ impl GumbelTurn {
                 ),
                 actions,
                 advantage: advantage_of(side),
+                value_spread: 0.0,
             };
         }
         let scores = self.scores(core);
@@ -70,6 +71,8 @@ impl GumbelTurn {
     fn choice(&self, core: &Core, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
         let improved = Improved::new(core, &self.candidates);
         let mut recursion = improved.recursion(core, &self.candidates, &self.beam);
+        let candidates = self.candidates.iter();
+        let compared = candidates.map(|one| (core.tree.worth(one.end).value, one.visits));
         let is_lost = self.candidates[chosen].is_lost && core.is_proven();
         let advantage = if is_lost {
             lost_advantage(core)
@@ -81,6 +84,7 @@ impl GumbelTurn {
             targets: recursion.targets(&core.nodes_along(&actions)),
             actions,
             advantage,
+            value_spread: spread_of(compared),
         }
     }
 
@@ -117,6 +121,7 @@ impl GumbelTurn {
             } else {
                 0.0
             },
+            value_spread: 0.0,
             targets: Vec::new(),
         }
     }
