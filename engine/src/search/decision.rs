@@ -1,7 +1,9 @@
 //! What a search decides.
 
-use super::tree::{NodeId, Tree};
-use crate::rules::{Action, Phase, Setup, Side, Square, StepState, Steps, Turn};
+use super::improved::surprise;
+use super::tree::{NodeId, NodeKind, Tree};
+use super::turn_search::Core;
+use crate::rules::{Action, History, Phase, Setup, Side, Square, StepState, Steps, Turn};
 use arrayvec::ArrayVec;
 
 /// What the search says of one state of the decided turn.
@@ -15,6 +17,10 @@ pub struct StateTarget {
     pub proven: bool,
     /// What the policy should be over all legal actions, in the order of [`crate::rules::ActionSet::in_index_order`]; it sums to 1.
     pub policy: Vec<f32>,
+    /// How far that is from what the evaluator said, noise and temperature left aside: `KL(policy || prior) = Σ p ln(p / prior)` in
+    /// nats, 0 or more. The priors are those that the tree keeps, normalised: 11 bits of each, and none below 2^-31, so that the
+    /// sum is finite (below 22). 0 at states of a proven win that were never evaluated.
+    pub surprise: f32,
 }
 
 /// A decided turn.
@@ -82,23 +88,33 @@ pub(super) fn actions_of(tree: &Tree, way: &[(NodeId, usize)]) -> ArrayVec<Actio
 
 /// Targets for a turn that wins: at each of its states, its action and nothing else.
 pub(super) fn proven_targets(
-    start: &StepState,
+    core: &Core,
     choice: &[Action],
-    visits: u32,
-    history: &crate::rules::History,
+    history: &History,
 ) -> Vec<StateTarget> {
-    let mut state = *start;
+    let tree = &core.tree;
+    let mut state = StepState::new(&core.position);
+    let mut nodes = core.nodes_along(choice).into_iter();
     let mut targets = Vec::new();
     for (step, &action) in (0..).zip(choice) {
         let legal = state.legal_actions(history);
+        let side = state.side();
+        // Turns that were found by the rules alone may lead through states that other orders of steps have reached.
+        let node = nodes.next().or_else(|| tree.find(&state));
+        let evaluated = node.filter(|&node| tree.node(node).kind == NodeKind::Open);
         targets.push(StateTarget {
             step,
-            visits,
+            visits: core.spent.visits,
             proven: true,
             policy: legal
-                .in_index_order(state.side())
+                .in_index_order(side)
                 .map(|other| f32::from(other == action))
                 .collect(),
+            surprise: evaluated.map_or(0.0, |node| {
+                let edges = tree.edges(node).iter();
+                let chosen = edges.map(|edge| f32::from(edge.index() == action.index(side)));
+                surprise(tree, node, chosen)
+            }),
         });
         state = state.after(action);
     }

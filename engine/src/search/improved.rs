@@ -25,7 +25,21 @@ pub(super) fn state_target(
         visits,
         proven: false,
         policy: in_index_order(tree, id, &policy),
+        surprise: surprise(tree, id, policy.iter().copied()),
     })
+}
+
+/// `KL(policy || prior)` of a policy over a node's edges, in nats: what the search has to teach there (KataGo weighs rows by it: Wu
+/// 2019, "Accelerating Self-Play Learning in Go", and "policy surprise weighting" in its `KataGoMethods.md`). The priors are the
+/// evaluator's, normalised; none is 0, as edges keep none below 2^-31.
+pub(super) fn surprise(tree: &Tree, id: NodeId, policy: impl Iterator<Item = f32>) -> f32 {
+    let priors = tree.edges(id).iter().map(|edge| f64::from(edge.prior()));
+    let total: f64 = priors.clone().sum();
+    let terms = policy.zip(priors).filter(|&(share, _)| share > 0.0);
+    let terms =
+        terms.map(|(share, prior)| f64::from(share) * (f64::from(share) * total / prior).ln());
+    // Roundings may leave a trace below 0.
+    terms.sum::<f64>().max(0.0) as f32
 }
 
 /// What is said of a node's edges, put into the order of their actions' indices.
@@ -168,6 +182,25 @@ mod tests {
         let total: f32 = weights.iter().sum();
         let expected = weights.map(|weight| weight / total);
         close(&improved_policy(&tree, id, 2.0), &expected);
+    }
+
+    #[test]
+    fn surprise_is_finite_where_the_prior_is_nothing_and_0_where_the_policy_is_the_prior() {
+        let priors = [0.5, 0.5, 0.0, 0.0];
+        let (tree, id) = node(&priors, 0.5, &[]);
+        let of = |policy: [f32; 4]| surprise(&tree, id, policy.into_iter());
+        assert!(of(priors) < 1e-6);
+        assert!((of([1.0, 0.0, 0.0, 0.0]) - 2f32.ln()).abs() < 1e-6);
+        assert!((of([0.0, 0.0, 1.0, 0.0]) - 31.0 * 2f32.ln()).abs() < 1e-5);
+        let expected = 0.25 * 0.5f32.ln() + 0.75 * 1.5f32.ln();
+        assert!((of([0.25, 0.75, 0.0, 0.0]) - expected).abs() < 1e-6);
+        // Priors of networks in 16-bit types don't quite sum to 1: no surprise comes of that.
+        for scale in [0.985, 1.015] {
+            let priors = [0.4 * scale, 0.3 * scale, 0.2 * scale, 0.1 * scale];
+            let (tree, id) = node(&priors, 0.5, &[]);
+            let policy = [0.4, 0.3, 0.2, 0.1].into_iter();
+            assert!(surprise(&tree, id, policy) < 1e-6);
+        }
     }
 
     #[test]

@@ -382,12 +382,11 @@ pub(super) fn finish_by_the_rules<R: Rng>(
 fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
     let tree = &core.tree;
     let root = tree.worth(core.root);
-    let start = StepState::new(&core.position);
     let links = tree.links(core.root).iter();
     let visited = links.filter(|link| link.visits > 0);
     let values = visited.filter_map(|link| Some((tree.worth(link.child()?).value, link.visits)));
     let targets = if root.proof.wins(core.side()) {
-        proven_targets(&start, &actions, core.spent.visits, history)
+        proven_targets(core, &actions, history)
     } else {
         core.nodes_along(&actions)
             .into_iter()

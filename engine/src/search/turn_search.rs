@@ -421,7 +421,7 @@ impl Core {
             actions.push(Action::End);
         }
         Some(Choice {
-            targets: proven_targets(&start, &actions, self.spent.visits, history),
+            targets: proven_targets(self, &actions, history),
             actions,
             advantage: advantage_of(self.side()),
             value_spread: 0.0,

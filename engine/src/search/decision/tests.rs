@@ -1,12 +1,13 @@
-//! Tests of what a decision says of the search behind it: the spread of values.
+//! Tests of what a decision says of the search behind it: the spread of values, and what its targets have to teach.
 
-use super::super::trial::{Hashed, answer, few_turns, history_of, random_game};
-use super::super::turn_search::Core;
+use super::super::trial::{Hashed, answer, few_turns, history_of, position, random_game};
 use super::super::turn_search::Strategy;
-use super::super::{Mode, Search, SearchOptions, Uniform, search_turn};
+use super::super::{
+    Mode, Noise, PolicyTarget, Search, SearchOptions, Uniform, run_search, search_turn,
+};
 use super::*;
 use crate::config::SearchConfig;
-use crate::rules::{History, Position};
+use crate::rules::Position;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
@@ -106,4 +107,127 @@ fn the_spread_weighs_by_visits_and_ends_at_a_half() {
     assert!((of(&[(1.0, 1), (0.0, 3)]) - (12.0_f32 / 256.0).sqrt()).abs() < 1e-6);
     let most = of(&[(1.0, 12_345_677), (-1.0, 12_345_678)]);
     assert!((0.499..=0.5).contains(&most));
+}
+
+/// `KL(target || priors)` by the evaluator's own priors of a state.
+fn divergence(target: &StateTarget, state: &StepState) -> f64 {
+    let (_, priors) = Hashed::default().judge(state, target.policy.len());
+    let terms = target.policy.iter().zip(priors);
+    let terms = terms.filter(|(share, _)| **share > 0.0);
+    terms
+        .map(|(&share, prior)| f64::from(share) * (f64::from(share) / f64::from(prior)).ln())
+        .sum()
+}
+
+/// Calls `check` with each target of a decision and its state.
+fn each_target(
+    decision: &Decision,
+    position: &Position,
+    mut check: impl FnMut(&StateTarget, &StepState),
+) {
+    let mut states = vec![StepState::new(position)];
+    for &action in &decision.actions {
+        states.push(states[states.len() - 1].after(action));
+    }
+    for target in &decision.targets {
+        check(target, &states[usize::from(target.step)]);
+    }
+}
+
+#[test]
+fn the_surprise_is_measured_from_the_priors_without_noise_and_temperature() {
+    let noise = Noise {
+        share: 0.75,
+        concentration: 2.0,
+    };
+    for mode in MODES {
+        for policy_target in [
+            PolicyTarget::Visits,
+            PolicyTarget::Improved { value_scale: 8.0 },
+        ] {
+            let mut rng = ChaCha8Rng::seed_from_u64(4);
+            let (mut targets, mut surprising) = (0, 0);
+            for turns in [0, 1, 2, 3, 10, 20, 30] {
+                let game = random_game(turns, &mut rng);
+                let options = SearchOptions {
+                    noise: Some(noise),
+                    prior_temperature: 1.5,
+                    policy_target,
+                    ..options(mode, 100)
+                };
+                let search = searched(game.position(), game.history(), options, &mut rng);
+                each_target(
+                    search.decision().unwrap(),
+                    game.position(),
+                    |target, state| {
+                        if target.proven {
+                            return;
+                        }
+                        let expected = divergence(target, state);
+                        // Of a prior 11 bits are kept.
+                        let off = (f64::from(target.surprise) - expected).abs();
+                        assert!(off < 1e-3, "{mode:?}: {} or {expected}", target.surprise);
+                        targets += 1;
+                        surprising += u32::from(expected > 0.02);
+                    },
+                );
+            }
+            assert!(targets > 10 && surprising > 5, "{targets}, {surprising}");
+        }
+    }
+}
+
+/// The improved policy of equal values is the prior.
+#[test]
+fn equal_values_surprise_nobody() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    for mode in MODES {
+        let game = random_game(2, &mut rng);
+        let mut search = Search::new(game.position(), game.history(), options(mode, 100)).unwrap();
+        let decision = run_search(&mut search, &mut Uniform, game.history(), &mut rng).unwrap();
+        assert!(!decision.targets.is_empty());
+        let surprises = decision.targets.iter().map(|target| target.surprise);
+        assert!(
+            surprises
+                .into_iter()
+                .all(|surprise| (0.0..1e-5).contains(&surprise))
+        );
+    }
+}
+
+/// Steps of a win that took a search surprise by what the priors said of them.
+#[test]
+fn proven_targets_surprise_where_priors_are_known() {
+    for mode in MODES {
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        let mut known = 0;
+        for _ in 0..100 {
+            let position = few_turns(60, &mut rng);
+            let history = history_of(&position);
+            let search = searched(&position, &history, options(mode, 400), &mut rng);
+            let tree = &search.core().tree;
+            each_target(search.decision().unwrap(), &position, |target, state| {
+                if !target.proven {
+                    return;
+                }
+                let node = tree.find(state);
+                if node.is_some_and(|node| tree.node(node).kind == NodeKind::Open) {
+                    let off = f64::from(target.surprise) - divergence(target, state);
+                    assert!(off.abs() < 1e-3, "{off}");
+                    known += u32::from(target.surprise > 0.1);
+                } else {
+                    assert_eq!(target.surprise, 0.0);
+                }
+            });
+        }
+        assert!(known > 3, "{mode:?}: {known}");
+    }
+    // A goal within the turn is seen without any evaluation.
+    let position = position(Side::Gold, "Rd6 Ra1 rh2 ce5");
+    let history = history_of(&position);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let search = searched(&position, &history, options(Mode::Puct, 60), &mut rng);
+    let targets = &search.decision().unwrap().targets;
+    assert!(targets.len() == 3 && targets.iter().all(|target| target.proven));
+    assert!(targets.iter().all(|target| target.surprise == 0.0));
 }

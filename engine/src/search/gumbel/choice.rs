@@ -7,7 +7,7 @@ use super::super::tree::{NodeKind, advantage_of};
 use super::super::turn_search::Core;
 use super::GumbelTurn;
 use super::target::Improved;
-use crate::rules::{Action, History, StepState};
+use crate::rules::{Action, History};
 use arrayvec::ArrayVec;
 use rand::Rng;
 
@@ -34,12 +34,7 @@ impl GumbelTurn {
             core.tree.prove(core.root, side, turns + 1);
             let actions = self.actions(place, core, rng);
             return Choice {
-                targets: proven_targets(
-                    &StepState::new(&core.position),
-                    &actions,
-                    core.spent.visits,
-                    history,
-                ),
+                targets: proven_targets(core, &actions, history),
                 actions,
                 advantage: advantage_of(side),
                 value_spread: 0.0,

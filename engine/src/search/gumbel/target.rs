@@ -1,7 +1,7 @@
 //! The improved policy of whole turns, and what it means for each step of them.
 
 use super::super::decision::StateTarget;
-use super::super::improved::in_index_order;
+use super::super::improved::{in_index_order, surprise};
 use super::super::tree::{NodeId, win_probability};
 use super::super::turn_search::Core;
 use super::Candidate;
@@ -160,11 +160,15 @@ impl Recursion<'_> {
             .collect();
         nodes
             .into_iter()
-            .map(|(step, node)| StateTarget {
-                step: step as u8,
-                visits: self.visits_below(node),
-                proven: false,
-                policy: in_index_order(&self.core.tree, node, &self.policy(node)),
+            .map(|(step, node)| {
+                let policy = self.policy(node);
+                StateTarget {
+                    step: step as u8,
+                    visits: self.visits_below(node),
+                    proven: false,
+                    policy: in_index_order(&self.core.tree, node, &policy),
+                    surprise: surprise(&self.core.tree, node, policy.into_iter()),
+                }
             })
             .collect()
     }
