@@ -1,6 +1,6 @@
 //! What a person sees while a program works: a bar on a terminal, plain lines anywhere else.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,9 @@ const BAR_INTERVAL: Duration = Duration::from_millis(100);
 pub struct Progress {
     bar: ProgressBar,
     label: String,
-    total: u64,
+    total: Option<u64>,
+    /// Whether the time left is reckoned from the parts that are done.
+    estimates: bool,
     begun: Instant,
     /// Whether the bar is drawn; if not, plain lines are written.
     terminal: bool,
@@ -23,28 +25,45 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The progress of a job of `total` parts.
-    pub fn new(label: &str, total: u64) -> Self {
+    /// The progress of a job of `total` parts; with `None`, of one that ends when it is told to.
+    pub fn new(label: &str, total: impl Into<Option<u64>>) -> Self {
+        let total = total.into();
         let terminal = std::io::stderr().is_terminal();
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        if terminal {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            if let Ok(style) =
-                ProgressStyle::with_template("{prefix} {bar:24} {pos}/{len} {msg} eta {eta}")
-            {
-                bar.set_style(style);
-            }
-            bar.set_prefix(label.to_owned());
-        }
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let begun = Instant::now();
-        Self {
+        let progress = Self {
             bar,
             label: label.to_owned(),
             total,
+            estimates: total.is_some(),
             begun,
             terminal,
             last_shown: begun,
+        };
+        if terminal {
+            progress.bar.set_draw_target(ProgressDrawTarget::stderr());
+            progress.bar.set_prefix(label.to_owned());
         }
+        progress.styled()
+    }
+
+    /// Leaves it to the messages to say how much time is left.
+    pub fn without_estimate(mut self) -> Self {
+        self.estimates = false;
+        self.styled()
+    }
+
+    fn styled(self) -> Self {
+        let template = match (self.total, self.estimates) {
+            (Some(_), true) => "{prefix} {bar:24} {pos}/{len} {msg} eta {eta}",
+            (Some(_), false) => "{prefix} {bar:24} {pos}/{len} {msg}",
+            (None, _) => "{prefix} {spinner} {pos} {msg}",
+        };
+        // Without a style the bar looks like indicatif's own.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+        self
     }
 
     /// Shows how many parts are done, and what else there is to say: on a terminal ten times a second at most, elsewhere a line
@@ -62,14 +81,9 @@ impl Progress {
         if self.terminal {
             self.bar.set_position(done);
             self.bar.set_message(message());
+            self.bar.tick();
         } else {
-            say(&format!(
-                "{} {done}/{} {}{}",
-                self.label,
-                self.total,
-                message(),
-                self.time_left(done)
-            ));
+            say(&self.line(done, &message(), self.begun.elapsed()));
         }
     }
 
@@ -83,15 +97,27 @@ impl Progress {
         ));
     }
 
-    fn time_left(&self, done: u64) -> String {
-        if done == 0 || done >= self.total {
-            return String::new();
+    /// Writes a line to standard error, above the bar where there is one.
+    pub fn say(&self, line: &str) {
+        self.bar.suspend(|| say(line));
+    }
+
+    fn line(&self, done: u64, message: &str, elapsed: Duration) -> String {
+        let of_total = self
+            .total
+            .map_or(String::new(), |total| format!("/{total}"));
+        let time_left = self.time_left(done, elapsed);
+        format!("{} {done}{of_total} {message}{time_left}", self.label)
+    }
+
+    fn time_left(&self, done: u64, elapsed: Duration) -> String {
+        match self.total {
+            Some(total) if self.estimates && done > 0 && done < total => {
+                let left = elapsed.mul_f64((total - done) as f64 / done as f64);
+                format!(" eta {}", in_words(left))
+            }
+            _ => String::new(),
         }
-        let left = self
-            .begun
-            .elapsed()
-            .mul_f64((self.total - done) as f64 / done as f64);
-        format!(" eta {}", in_words(left))
     }
 }
 
@@ -110,9 +136,31 @@ pub fn in_words(duration: Duration) -> String {
     }
 }
 
+/// A number of bytes as `512 B` or `1.40 GiB`.
+pub fn bytes_in_words(bytes: u64) -> String {
+    HumanBytes(bytes).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_says_what_is_known_of_the_end() {
+        let line = |progress: Progress, done| progress.line(done, "quick", Duration::from_secs(60));
+        let counted = || Progress::new("play", 30);
+        assert_eq!(line(counted(), 10), "play 10/30 quick eta 2m00s");
+        assert_eq!(line(counted(), 0), "play 0/30 quick");
+        assert_eq!(line(counted(), 30), "play 30/30 quick");
+        assert_eq!(line(counted().without_estimate(), 10), "play 10/30 quick");
+        assert_eq!(line(Progress::new("play", None), 10), "play 10 quick");
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!(bytes_in_words(512), "512 B");
+        assert_eq!(bytes_in_words(3 << 29), "1.50 GiB");
+    }
 
     #[test]
     fn durations_are_readable() {
