@@ -12,6 +12,11 @@ mod output;
 mod pit;
 mod place;
 mod player;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "`generate` will use it")
+)]
+mod telemetry;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

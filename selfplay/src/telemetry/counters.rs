@@ -1,0 +1,140 @@
+//! What whoever runs the generator counts, and what is known of the run from its start on.
+
+use serde::Serialize;
+use std::time::Duration;
+
+/// How a generator stands. All totals are of this start of the program and never fall; what a restart went on with counts from
+/// there on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Counters {
+    /// Finished games that Gold won.
+    pub(crate) gold_wins: u64,
+    /// Finished games that Silver won.
+    pub(crate) silver_wins: u64,
+    /// Games that ended at the turn limit, won by nobody.
+    pub(crate) unfinished: u64,
+    /// Won games that ended because the other side resigned.
+    pub(crate) resigned: u64,
+    /// Turns of all finished games together, the setups among them.
+    pub(crate) game_turns: u64,
+    /// Finished games that went on only to learn how well resigning works: a side would have resigned.
+    pub(crate) resignation_checks: u64,
+    /// Those of them that the side which would have resigned did not lose.
+    pub(crate) resignation_errors: u64,
+    /// Games that are being played now.
+    pub(crate) games_in_flight: u64,
+    /// Turns played, those of games in flight too.
+    pub(crate) turns: u64,
+    /// Those of them that were searched in full.
+    pub(crate) full_turns: u64,
+    /// Rows recorded for training.
+    pub(crate) rows: u64,
+    /// Step states whose evaluations were taken, those from a cache too.
+    pub(crate) evaluations: u64,
+    /// Batches that they were asked for in.
+    pub(crate) batches: u64,
+    /// Evaluations that the largest batch has room for; 0 where that is not known.
+    pub(crate) largest_batch: u64,
+    /// How the cache of evaluations was used; none where there is no cache.
+    pub(crate) cache: Option<CacheUses>,
+    /// The network that plays.
+    pub(crate) network: NetworkInUse,
+    /// Networks taken since the start, the first among them.
+    pub(crate) networks_loaded: u64,
+    /// Shards written since the start.
+    pub(crate) shards: u64,
+    /// Bytes of shards that are on the disk.
+    pub(crate) shard_bytes: u64,
+    /// Bytes of everything in the run, or in the folder of shards.
+    pub(crate) disk_used: u64,
+    /// Bytes that can still be written there; none where the system doesn't tell.
+    pub(crate) disk_free: Option<u64>,
+    /// Bytes of resident memory; none where the system doesn't tell.
+    pub(crate) memory: Option<u64>,
+    /// Whether it plays.
+    pub(crate) state: State,
+}
+
+impl Counters {
+    /// Games that were finished.
+    pub(crate) fn games(&self) -> u64 {
+        self.gold_wins + self.silver_wins + self.unfinished
+    }
+}
+
+/// Answers that a cache was asked for, and those that it had.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct CacheUses {
+    pub(crate) queries: u64,
+    pub(crate) hits: u64,
+}
+
+/// Who evaluates.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct NetworkInUse {
+    /// What a person calls it: `000012`, `uniform`.
+    pub(crate) name: String,
+    /// The identity of its weights; none for what has no weights.
+    pub(crate) identity: Option<String>,
+}
+
+/// Whether a generator plays.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum State {
+    /// It does.
+    #[default]
+    Running,
+    /// It would if it could write what it plays.
+    WaitingForDisk {
+        /// Why it can't.
+        reason: String,
+    },
+    /// It was asked to stop.
+    Stopping,
+}
+
+impl State {
+    /// As outputs for programs name it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::WaitingForDisk { .. } => "waiting_for_disk",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+/// Where this start of the program ends by itself, as the command says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Limits {
+    /// Games to finish.
+    pub(crate) games: Option<u64>,
+    /// Hours to work.
+    pub(crate) hours: Option<f64>,
+    /// Bytes that the run may take on the disk.
+    pub(crate) disk_bytes: Option<u64>,
+    /// Bytes of memory that the program may take. It says nothing of the time left.
+    pub(crate) memory_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// How long to work at most.
+    pub(super) fn duration(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.hours? * 3_600.0).ok()
+    }
+}
+
+/// What is known from the start on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct About {
+    /// Of the program that plays.
+    pub(crate) program_version: String,
+    /// The digest of the resolved configuration, as in the shards' headers.
+    pub(crate) config_digest: String,
+    /// What all randomness follows from.
+    pub(crate) seed: u64,
+    /// The generator's number in its run.
+    pub(crate) generator: u32,
+    /// Where it ends by itself.
+    pub(crate) limits: Limits,
+}

@@ -1,0 +1,197 @@
+//! The log of a generator: one JSON object a line, for programs that draw curves.
+//!
+//! Every line has `event` and `time` (RFC 3339, UTC). A line `start` says what was begun ([`About`]), a line `progress` how it goes
+//! ([`Snapshot`]), a line `end` why and how it ended (`reason` and a snapshot). Several starts of the program may add to one file.
+
+use super::counters::About;
+use super::snapshot::Snapshot;
+use serde::Serialize;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+/// One line.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(super) enum Event<'a> {
+    Start {
+        time: &'a str,
+        #[serde(flatten)]
+        about: &'a About,
+    },
+    Progress(&'a Snapshot),
+    End {
+        reason: &'a str,
+        #[serde(flatten)]
+        snapshot: &'a Snapshot,
+    },
+}
+
+/// A file that lines are added to, as long and as often as that works.
+#[derive(Debug)]
+pub(super) struct JsonLog {
+    path: PathBuf,
+    /// Whether the last line could not be written.
+    failing: bool,
+}
+
+impl JsonLog {
+    /// A log that nothing is written to yet.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            failing: false,
+        }
+    }
+
+    /// Adds a line. Returns what to complain about: where several lines in a row can't be written, only the first is worth it.
+    pub(super) fn write(&mut self, event: &Event) -> Option<String> {
+        let result = self.append(event);
+        let failed_before = std::mem::replace(&mut self.failing, result.is_err());
+        match result {
+            Err(error) if !failed_before => Some(format!(
+                "can't write to {}: {error}; the games go on, and the next line is tried again",
+                self.path.display()
+            )),
+            _ => None,
+        }
+    }
+
+    /// The file is opened for each line, one in many seconds: so a file that was moved away by the rotation of logs is begun anew.
+    fn append(&self, event: &Event) -> io::Result<()> {
+        let mut line = serde_json::to_string(event)?;
+        line.push('\n');
+        // Opening a pipe that nobody reads would wait for ever.
+        match fs::metadata(&self.path) {
+            Ok(about) if !about.is_file() => {
+                return Err(io::Error::new(
+                    ErrorKind::InvalidInput,
+                    "this is no regular file",
+                ));
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&self.path)?;
+        if ends_in_half_a_line(&mut file)? {
+            line.insert(0, '\n');
+        }
+        write_at_once(&mut file, line.as_bytes())
+    }
+}
+
+/// A program that was killed may have left half a line, and so may a full disk.
+fn ends_in_half_a_line(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+/// Writes with a single call, so that a kill comes before the line or after it, and two programs never mix theirs.
+fn write_at_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        match file.write(bytes) {
+            Ok(written) if written == bytes.len() => return Ok(()),
+            Ok(written) => {
+                let reason = format!("only {written} of {} bytes found room", bytes.len());
+                return Err(io::Error::new(ErrorKind::WriteZero, reason));
+            }
+            // Nothing was written yet.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(snapshot: &Snapshot) -> Event<'_> {
+        Event::Progress(snapshot)
+    }
+
+    #[test]
+    fn lines_are_added_even_behind_half_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        let snapshot = Snapshot::default();
+        let add = || {
+            let complaint = JsonLog::new(path.clone()).write(&progress(&snapshot));
+            assert_eq!(complaint, None);
+        };
+        add();
+        let mut text = fs::read_to_string(&path).unwrap();
+        text.push_str("{\"event\":\"progr");
+        fs::write(&path, text).unwrap();
+        add();
+        add();
+        let text = fs::read_to_string(&path).unwrap();
+        let whole: Vec<bool> = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
+            .collect();
+        assert_eq!(whole, [true, false, true, true]);
+        assert!(text.ends_with("}\n"));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_complained_of_once_and_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("later").join("log.jsonl");
+        let mut log = JsonLog::new(path.clone());
+        let snapshot = Snapshot::default();
+        let complaint = log.write(&progress(&snapshot)).unwrap();
+        assert!(
+            complaint.contains("later/log.jsonl: No such file"),
+            "{complaint}"
+        );
+        assert_eq!(log.write(&progress(&snapshot)), None);
+        fs::create_dir(folder.path().join("later")).unwrap();
+        assert_eq!(log.write(&progress(&snapshot)), None);
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+        fs::remove_dir_all(folder.path().join("later")).unwrap();
+        assert!(
+            log.write(&progress(&snapshot)).is_some(),
+            "a new failure is worth a new complaint"
+        );
+    }
+
+    #[test]
+    fn a_moved_file_is_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        let mut log = JsonLog::new(path.clone());
+        let snapshot = Snapshot::default();
+        log.write(&progress(&snapshot));
+        fs::rename(&path, folder.path().join("log.1.jsonl")).unwrap();
+        log.write(&progress(&snapshot));
+        for name in ["log.jsonl", "log.1.jsonl"] {
+            let text = fs::read_to_string(folder.path().join(name)).unwrap();
+            assert_eq!(text.lines().count(), 1, "{name}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn neither_a_full_nor_a_strange_file_is_written() {
+        let snapshot = Snapshot::default();
+        let complaint = |path: &str| {
+            JsonLog::new(path.into())
+                .write(&progress(&snapshot))
+                .unwrap()
+        };
+        assert!(complaint("/dev/null").contains("/dev/null: this is no regular file"));
+        let mut full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let error = write_at_once(&mut full, b"line\n").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+    }
+}

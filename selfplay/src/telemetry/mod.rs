@@ -1,0 +1,146 @@
+//! What a person and a log see of a running generator.
+//!
+//! ```text
+//! Counters ──> Telemetry::tick ──> Snapshot ──> the progress line         (line)
+//!                   │                 ├───────> JSON lines in a file      (log)
+//!              two windows
+//! ```
+//! Whoever runs the generator fills [`Counters`] and hands them over some times a second; nothing here asks the disk or the system
+//! how they are. A tick costs microseconds and is never held up; none of the outputs can make a generator fail once it
+//! has begun.
+
+mod counters;
+mod line;
+mod log;
+mod snapshot;
+#[cfg(test)]
+mod testing;
+mod window;
+
+pub(crate) use counters::{About, CacheUses, Counters, Limits, NetworkInUse, State};
+
+use clap::Args;
+use engine::progress::Progress;
+use log::{Event, JsonLog};
+use snapshot::{Moment, Reporter, Snapshot, rfc3339};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Between two lines of the log, and what rates are computed over: so the lines' rates are each of the time since the line before.
+const REPORT_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Ticks that come faster do nothing.
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Where a generator's progress is shown, beside the terminal.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TelemetryArguments {
+    /// Add a line of JSON to this file every 15 seconds, at the start and at the end
+    #[arg(long, value_name = "FILE")]
+    json_log: Option<PathBuf>,
+}
+
+/// Shows how a generator goes.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    begun: Instant,
+    reporter: Reporter,
+    progress: Progress,
+    log: Option<JsonLog>,
+    /// Since the start; none before the first tick.
+    last_tick: Option<Duration>,
+    /// Since the start.
+    next_line: Duration,
+}
+
+impl Telemetry {
+    /// Begins to show it: time counts from here on. `counters` are those of the start, with what is on the disk already.
+    pub(crate) fn start(
+        arguments: &TelemetryArguments,
+        about: &About,
+        counters: &Counters,
+    ) -> Self {
+        Self::start_at(arguments, about, counters, SystemTime::now())
+    }
+
+    fn start_at(
+        arguments: &TelemetryArguments,
+        about: &About,
+        counters: &Counters,
+        time: SystemTime,
+    ) -> Self {
+        let reporter = Reporter::new(about.limits, REPORT_INTERVAL, counters);
+        let mut telemetry = Self {
+            begun: Instant::now(),
+            reporter,
+            progress: Progress::new("generate", about.limits.games).without_estimate(),
+            log: arguments.json_log.clone().map(JsonLog::new),
+            last_tick: None,
+            next_line: REPORT_INTERVAL,
+        };
+        let time = &rfc3339(time);
+        telemetry.write(&Event::Start { time, about });
+        telemetry
+    }
+
+    /// Shows how it goes now. To be called some times a second, also while nothing happens.
+    pub(crate) fn tick(&mut self, counters: &Counters) {
+        self.tick_at(counters, self.now());
+    }
+
+    fn tick_at(&mut self, counters: &Counters, now: Moment) {
+        let next_tick = self.last_tick.map(|last| last + TICK_INTERVAL);
+        if next_tick.is_some_and(|next| now.since_start < next) {
+            return;
+        }
+        self.last_tick = Some(now.since_start);
+        let snapshot = self.reporter.report(counters, now);
+        if now.since_start >= self.next_line {
+            self.write(&Event::Progress(&snapshot));
+            // After a long pause, of a machine that slept say, one line is enough.
+            while self.next_line <= now.since_start {
+                self.next_line += REPORT_INTERVAL;
+            }
+        }
+        self.progress
+            .show(snapshot.games, || line::message(&snapshot));
+    }
+
+    /// Writes a line to standard error, above the progress line.
+    pub(crate) fn say(&self, line: &str) {
+        self.progress.say(line);
+    }
+
+    /// Shows how it went, and why it is over: a line for the person, one for the log.
+    pub(crate) fn finish(self, counters: &Counters, reason: &str) -> Snapshot {
+        let now = self.now();
+        self.finish_at(counters, reason, now)
+    }
+
+    fn finish_at(mut self, counters: &Counters, reason: &str, now: Moment) -> Snapshot {
+        let snapshot = self.reporter.report(counters, now);
+        self.progress.finish(&line::summary(&snapshot));
+        self.write(&Event::End {
+            reason,
+            snapshot: &snapshot,
+        });
+        snapshot
+    }
+
+    fn now(&self) -> Moment {
+        Moment {
+            since_start: self.begun.elapsed(),
+            time: SystemTime::now(),
+        }
+    }
+
+    fn write(&mut self, event: &Event) {
+        let complaint = self.log.as_mut().and_then(|log| log.write(event));
+        if let Some(complaint) = complaint {
+            self.say(&complaint);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! All outputs together, fed with counters and a clock made by hand.
+
+use super::testing::{busy, moment};
+use super::*;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What the log says after 15 seconds of [`busy`].
+const EVERYTHING: &str = r#"{
+    "event": "progress",
+    "time": "2026-11-21T06:30:15Z",
+    "seconds": 15.0,
+    "state": "running",
+    "waiting_reason": null,
+    "games": 40,
+    "target_games": 200,
+    "games_in_flight": 64,
+    "turns": 4120,
+    "full_turns": 1030,
+    "rows": 3300,
+    "evaluations": 263680,
+    "batches": 1288,
+    "turns_per_second": 274.6667,
+    "evaluations_per_second": 17578.6667,
+    "turns_per_second_since_start": 274.6667,
+    "evaluations_per_second_since_start": 17578.6667,
+    "game_turns": 3600,
+    "mean_game_turns": 90.0,
+    "gold_wins": 20,
+    "silver_wins": 16,
+    "gold_share": 0.5556,
+    "unfinished": 4,
+    "resigned": 12,
+    "resignation_checks": 8,
+    "resignation_errors": 1,
+    "resignation_error_rate": 0.125,
+    "mean_batch": 204.7205,
+    "largest_batch": 256,
+    "batch_fill": 0.7997,
+    "cache_queries": 1000,
+    "cache_hits": 250,
+    "cache_hit_share": 0.25,
+    "network": "000012",
+    "network_identity": "c0ffee",
+    "networks_loaded": 2,
+    "shards": 3,
+    "shard_bytes": 1073741824,
+    "disk_used_bytes": 1610612736,
+    "disk_free_bytes": 7516192768,
+    "memory_bytes": 1342177280,
+    "seconds_left": 60.0
+}"#;
+
+fn about() -> About {
+    About {
+        program_version: "0.1.0".to_owned(),
+        config_digest: "d1ce".to_owned(),
+        seed: u64::MAX,
+        generator: 3,
+        limits: Limits {
+            games: Some(200),
+            hours: Some(2.5),
+            disk_bytes: Some(1 << 40),
+            memory_bytes: None,
+        },
+    }
+}
+
+fn begin(arguments: &TelemetryArguments) -> Telemetry {
+    let counters = Counters::default();
+    Telemetry::start_at(arguments, &about(), &counters, moment(0.0).time)
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn the_log_has_a_line_an_interval_a_first_and_a_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.jsonl");
+    let mut telemetry = begin(&TelemetryArguments {
+        json_log: Some(path.clone()),
+    });
+    let mut counters = busy();
+    for fifth in 1..=200 {
+        counters.turns = fifth * 20;
+        telemetry.tick_at(&counters, moment(fifth as f64 / 5.0));
+    }
+    // The machine slept.
+    telemetry.tick_at(&counters, moment(1_000.0));
+    telemetry.tick_at(&counters, moment(1_000.2));
+    let last = telemetry.finish_at(&counters, "all games are played", moment(1_000.3));
+    let lines = lines(&path);
+    let events: Vec<_> = lines
+        .iter()
+        .map(|line| line["event"].as_str().unwrap())
+        .collect();
+    let seconds: Vec<_> = lines.iter().map(|line| line["seconds"].as_f64()).collect();
+    assert_eq!(events, ["start", "progress", "progress", "progress", "end"]);
+    assert_eq!(
+        seconds,
+        [None, Some(15.0), Some(30.0), Some(1_000.0), Some(1_000.3)]
+    );
+    assert_eq!(
+        lines[0],
+        json!({
+            "event": "start",
+            "time": "2026-11-21T06:30:00Z",
+            "program_version": "0.1.0",
+            "config_digest": "d1ce",
+            "seed": u64::MAX,
+            "generator": 3,
+            "limits": {"games": 200, "hours": 2.5, "disk_bytes": 1_u64 << 40, "memory_bytes": null},
+        })
+    );
+    assert_eq!(lines[2]["turns_per_second"], 100.0);
+    assert_eq!(lines[4]["reason"], "all games are played");
+    assert_eq!(last.turns, 4_000);
+}
+
+#[test]
+fn a_line_of_the_log_holds_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.jsonl");
+    let mut telemetry = begin(&TelemetryArguments {
+        json_log: Some(path.clone()),
+    });
+    telemetry.tick_at(&busy(), moment(15.0));
+    let line = lines(&path).pop().unwrap();
+    let expected: Value = serde_json::from_str(EVERYTHING).unwrap();
+    assert_eq!(line, expected);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut telemetry = begin(&TelemetryArguments {
+        json_log: Some(folder.path().to_owned()),
+    });
+    for second in 1..100 {
+        telemetry.tick_at(&busy(), moment(f64::from(second)));
+    }
+    let snapshot = telemetry.finish_at(&busy(), "Ctrl-C", moment(100.0));
+    assert_eq!(snapshot.games, 40);
+}
+
+#[test]
+fn the_systems_clocks_are_used() {
+    let mut telemetry = Telemetry::start(
+        &TelemetryArguments::default(),
+        &about(),
+        &Counters::default(),
+    );
+    telemetry.tick(&busy());
+    let snapshot = telemetry.finish(&busy(), "the end");
+    assert!(
+        snapshot.seconds < 60.0 && snapshot.time.starts_with("20"),
+        "{snapshot:?}"
+    );
+}
