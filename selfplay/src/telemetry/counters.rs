@@ -94,7 +94,10 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// As outputs for programs name it.
+    /// All names of states.
+    pub(super) const NAMES: [&str; 3] = ["running", "waiting_for_disk", "stopping"];
+
+    /// One of [`State::NAMES`].
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Running => "running",

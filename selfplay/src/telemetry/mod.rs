@@ -1,17 +1,19 @@
-//! What a person and a log see of a running generator.
+//! What a person, a log and a Prometheus server see of a running generator.
 //!
 //! ```text
 //! Counters ──> Telemetry::tick ──> Snapshot ──> the progress line         (line)
 //!                   │                 ├───────> JSON lines in a file      (log)
-//!              two windows
+//!              two windows            └───────> /metrics over HTTP        (metrics, server)
 //! ```
 //! Whoever runs the generator fills [`Counters`] and hands them over some times a second; nothing here asks the disk or the system
-//! how they are. A tick costs microseconds and is never held up; none of the outputs can make a generator fail once it
+//! how they are. A tick costs microseconds and is never held up by a reader; none of the outputs can make a generator fail once it
 //! has begun.
 
 mod counters;
 mod line;
 mod log;
+mod metrics;
+mod server;
 mod snapshot;
 #[cfg(test)]
 mod testing;
@@ -19,9 +21,11 @@ mod window;
 
 pub(crate) use counters::{About, CacheUses, Counters, Limits, NetworkInUse, State};
 
+use anyhow::Result;
 use clap::Args;
 use engine::progress::Progress;
 use log::{Event, JsonLog};
+use server::MetricsServer;
 use snapshot::{Moment, Reporter, Snapshot, rfc3339};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
@@ -38,6 +42,9 @@ pub(crate) struct TelemetryArguments {
     /// Add a line of JSON to this file every 15 seconds, at the start and at the end
     #[arg(long, value_name = "FILE")]
     json_log: Option<PathBuf>,
+    /// Serve metrics for Prometheus at http://ADDR/metrics: an address and a port, 127.0.0.1:9100 say; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<String>,
 }
 
 /// Shows how a generator goes.
@@ -47,6 +54,7 @@ pub(crate) struct Telemetry {
     reporter: Reporter,
     progress: Progress,
     log: Option<JsonLog>,
+    server: Option<MetricsServer>,
     /// Since the start; none before the first tick.
     last_tick: Option<Duration>,
     /// Since the start.
@@ -55,11 +63,14 @@ pub(crate) struct Telemetry {
 
 impl Telemetry {
     /// Begins to show it: time counts from here on. `counters` are those of the start, with what is on the disk already.
+    ///
+    /// # Errors
+    /// Metrics can't be served at the address that the user named.
     pub(crate) fn start(
         arguments: &TelemetryArguments,
         about: &About,
         counters: &Counters,
-    ) -> Self {
+    ) -> Result<Self> {
         Self::start_at(arguments, about, counters, SystemTime::now())
     }
 
@@ -68,19 +79,33 @@ impl Telemetry {
         about: &About,
         counters: &Counters,
         time: SystemTime,
-    ) -> Self {
-        let reporter = Reporter::new(about.limits, REPORT_INTERVAL, counters);
+    ) -> Result<Self> {
+        let begin = Moment {
+            since_start: Duration::ZERO,
+            time,
+        };
+        let mut reporter = Reporter::new(about.limits, REPORT_INTERVAL, counters);
+        let first = reporter.report(counters, begin);
+        let server = arguments
+            .metrics
+            .as_deref()
+            .map(|address| MetricsServer::start(address, first))
+            .transpose()?;
         let mut telemetry = Self {
             begun: Instant::now(),
             reporter,
             progress: Progress::new("generate", about.limits.games).without_estimate(),
             log: arguments.json_log.clone().map(JsonLog::new),
+            server,
             last_tick: None,
             next_line: REPORT_INTERVAL,
         };
+        if let Some(server) = &telemetry.server {
+            telemetry.say(&format!("metrics: http://{}/metrics", server.address()));
+        }
         let time = &rfc3339(time);
         telemetry.write(&Event::Start { time, about });
-        telemetry
+        Ok(telemetry)
     }
 
     /// Shows how it goes now. To be called some times a second, also while nothing happens.
@@ -104,6 +129,9 @@ impl Telemetry {
         }
         self.progress
             .show(snapshot.games, || line::message(&snapshot));
+        if let Some(server) = &self.server {
+            server.publish(snapshot);
+        }
     }
 
     /// Writes a line to standard error, above the progress line.
@@ -111,7 +139,7 @@ impl Telemetry {
         self.progress.say(line);
     }
 
-    /// Shows how it went, and why it is over: a line for the person, one for the log.
+    /// Shows how it went, and why it is over: a line for the person, one for the log. The metrics are gone afterwards.
     pub(crate) fn finish(self, counters: &Counters, reason: &str) -> Snapshot {
         let now = self.now();
         self.finish_at(counters, reason, now)

@@ -2,6 +2,9 @@
 
 use super::snapshot::Moment;
 use super::{CacheUses, Counters, NetworkInUse, State};
+use std::collections::{HashMap, HashSet};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// A generator at work, of which everything is known.
@@ -46,4 +49,60 @@ pub(super) fn moment(seconds: f64) -> Moment {
         since_start,
         time: UNIX_EPOCH + Duration::from_secs(1_795_242_600) + since_start,
     }
+}
+
+/// The samples of a page in the text format of Prometheus: name and labels, type, value. Panics at what the format forbids.
+pub(super) fn parse_page(text: &str) -> HashMap<String, (String, f64)> {
+    let mut types = HashMap::new();
+    let mut helped = HashSet::new();
+    let mut samples = HashMap::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap();
+            assert!(!help.is_empty() && helped.insert(name), "{line}");
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(["counter", "gauge"].contains(&kind), "{line}");
+            assert!(types.insert(name, kind).is_none(), "{line}");
+        } else {
+            let (sample, value) = line.rsplit_once(' ').unwrap();
+            let name = sample.split('{').next().unwrap();
+            let kind = types[name];
+            assert!(helped.contains(name), "{line}");
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+            let sample = (kind.to_owned(), value.parse().unwrap());
+            let former = samples.insert(line[..line.len() - value.len() - 1].to_owned(), sample);
+            assert!(former.is_none(), "{line}");
+        }
+    }
+    assert!(text.ends_with('\n'));
+    samples
+}
+
+/// What an HTTP server says to a request.
+pub(super) fn ask(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    // The answer to a request that is too long may come before its end.
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).unwrap()
+}
+
+/// Whether the other side has closed a connection.
+pub(super) fn is_closed(mut stream: TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    match stream.read(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
+}
+
+/// The status line and the body that a path is answered with.
+pub(super) fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    let answer = ask(address, &request);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.lines().next().unwrap();
+    (status.to_owned(), body.to_owned())
 }

@@ -1,8 +1,9 @@
 //! All outputs together, fed with counters and a clock made by hand.
 
-use super::testing::{busy, moment};
+use super::testing::{busy, get, is_closed, moment, parse_page};
 use super::*;
 use serde_json::{Value, json};
+use std::net::TcpStream;
 use std::path::Path;
 
 /// What the log says after 15 seconds of [`busy`].
@@ -68,7 +69,7 @@ fn about() -> About {
 
 fn begin(arguments: &TelemetryArguments) -> Telemetry {
     let counters = Counters::default();
-    Telemetry::start_at(arguments, &about(), &counters, moment(0.0).time)
+    Telemetry::start_at(arguments, &about(), &counters, moment(0.0).time).unwrap()
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -84,6 +85,7 @@ fn the_log_has_a_line_an_interval_a_first_and_a_last() {
     let path = folder.path().join("log.jsonl");
     let mut telemetry = begin(&TelemetryArguments {
         json_log: Some(path.clone()),
+        metrics: None,
     });
     let mut counters = busy();
     for fifth in 1..=200 {
@@ -128,6 +130,7 @@ fn a_line_of_the_log_holds_everything() {
     let path = folder.path().join("log.jsonl");
     let mut telemetry = begin(&TelemetryArguments {
         json_log: Some(path.clone()),
+        metrics: None,
     });
     telemetry.tick_at(&busy(), moment(15.0));
     let line = lines(&path).pop().unwrap();
@@ -140,6 +143,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut telemetry = begin(&TelemetryArguments {
         json_log: Some(folder.path().to_owned()),
+        metrics: None,
     });
     for second in 1..100 {
         telemetry.tick_at(&busy(), moment(f64::from(second)));
@@ -149,12 +153,48 @@ fn a_log_that_cannot_be_written_stops_nothing() {
 }
 
 #[test]
+fn metrics_follow_the_ticks() {
+    let mut telemetry = begin(&TelemetryArguments {
+        json_log: None,
+        metrics: Some("127.0.0.1:0".to_owned()),
+    });
+    let address = telemetry.server.as_ref().unwrap().address();
+    let gold_wins = || {
+        let (_, page) = get(address, "/metrics");
+        parse_page(&page)["tusker_games_total{winner=\"gold\"}"].1
+    };
+    assert_eq!(gold_wins(), 0.0);
+    telemetry.tick_at(&Counters::default(), moment(1.0));
+    telemetry.tick_at(&busy(), moment(1.05));
+    assert_eq!(gold_wins(), 0.0, "too early for another tick");
+    telemetry.tick_at(&busy(), moment(1.1));
+    assert_eq!(gold_wins(), 20.0);
+    let open = TcpStream::connect(address).unwrap();
+    telemetry.finish_at(&busy(), "the end", moment(2.0));
+    assert!(is_closed(open));
+}
+
+#[test]
+fn an_address_that_cannot_be_had_ends_the_start() {
+    let arguments = TelemetryArguments {
+        json_log: None,
+        metrics: Some("127.0.0.1:http?".to_owned()),
+    };
+    let error = Telemetry::start(&arguments, &about(), &Counters::default()).unwrap_err();
+    assert!(
+        format!("{error:#}").starts_with("can't serve metrics at 127.0.0.1:http?: "),
+        "{error:#}"
+    );
+}
+
+#[test]
 fn the_systems_clocks_are_used() {
     let mut telemetry = Telemetry::start(
         &TelemetryArguments::default(),
         &about(),
         &Counters::default(),
-    );
+    )
+    .unwrap();
     telemetry.tick(&busy());
     let snapshot = telemetry.finish(&busy(), "the end");
     assert!(

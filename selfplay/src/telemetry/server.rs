@@ -1,0 +1,296 @@
+//! The HTTP server that metrics are read from: `GET /metrics`, and nothing else.
+//!
+//! One thread serves all connections, of which there is a bounded number at once; each must have sent its request and taken its
+//! answer within some seconds. So a client can delay others for that long at most, and the games not at all: they only leave their
+//! newest snapshot here.
+
+use super::metrics::{CONTENT_TYPE, page};
+use super::snapshot::Snapshot;
+use anyhow::{Context, Result};
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderName};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::future::ready;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+
+/// Connections that are served at once; more of them wait until the system turns them away.
+const CONNECTIONS: usize = 64;
+
+/// The time that a client has to send its request.
+const REQUEST_TIME: Duration = Duration::from_secs(2);
+
+/// The time that a connection may last.
+const CONNECTION_TIME: Duration = Duration::from_secs(5);
+
+/// Before connections are accepted again after that failed, for want of file descriptors say.
+const RETRY_TIME: Duration = Duration::from_secs(1);
+
+/// The newest snapshot.
+type Latest = Arc<Mutex<Snapshot>>;
+
+/// A running server. It stops when this is dropped.
+#[derive(Debug)]
+pub(super) struct MetricsServer {
+    address: SocketAddr,
+    latest: Latest,
+    /// Closed to stop it.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl MetricsServer {
+    /// Serves at an address `HOST:PORT`; with port 0, at a port of the system's choice.
+    ///
+    /// # Errors
+    /// The address is none, it is in use, or it isn't this machine's.
+    pub(super) fn start(address: &str, first: Snapshot) -> Result<Self> {
+        let failed = || format!("can't serve metrics at {address}");
+        let listener = std::net::TcpListener::bind(address).with_context(failed)?;
+        listener.set_nonblocking(true).with_context(failed)?;
+        let local_address = listener.local_addr().with_context(failed)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .with_context(failed)?;
+        let listener = {
+            let _in_runtime = runtime.enter();
+            TcpListener::from_std(listener).with_context(failed)?
+        };
+        let latest = Arc::new(Mutex::new(first));
+        let (stop, stopped) = oneshot::channel();
+        let to_serve = Arc::clone(&latest);
+        let thread = std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || {
+                runtime.spawn(accept(listener, to_serve));
+                // The sender's end is the sign. With the runtime all connections end.
+                let _ = runtime.block_on(stopped);
+            })
+            .with_context(failed)?;
+        Ok(Self {
+            address: local_address,
+            latest,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it serves.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes what is served from now on.
+    pub(super) fn publish(&self, snapshot: Snapshot) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    }
+}
+
+impl Drop for MetricsServer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic over there is no reason for one here.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, latest: Latest) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let latest = Arc::clone(&latest);
+                tokio::spawn(async move {
+                    serve(stream, &latest).await;
+                    drop(place);
+                });
+            }
+            Err(_) => tokio::time::sleep(RETRY_TIME).await,
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, latest: &Latest) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_TIME)
+        .keep_alive(false)
+        .serve_connection(
+            TokioIo::new(stream),
+            service_fn(|request| ready(Ok::<_, Infallible>(answer(&request, latest)))),
+        );
+    // A client that goes away, talks nonsense or is too slow harms itself alone.
+    let _ = tokio::time::timeout(CONNECTION_TIME, connection).await;
+}
+
+fn answer(request: &Request<Incoming>, latest: &Latest) -> Response<String> {
+    let text = "text/plain; charset=utf-8";
+    if request.uri().path() != "/metrics" {
+        let body = "Nothing is here: see /metrics\n".to_owned();
+        return response(StatusCode::NOT_FOUND, (CONTENT_TYPE_HEADER, text), body);
+    }
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        return response(
+            StatusCode::METHOD_NOT_ALLOWED,
+            (ALLOW, "GET, HEAD"),
+            String::new(),
+        );
+    }
+    let snapshot = latest
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    match page(&snapshot) {
+        Ok(body) => response(StatusCode::OK, (CONTENT_TYPE_HEADER, CONTENT_TYPE), body),
+        Err(error) => response(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            (CONTENT_TYPE_HEADER, text),
+            format!("{error}\n"),
+        ),
+    }
+}
+
+fn response(
+    status: StatusCode,
+    (header, value): (HeaderName, &'static str),
+    body: String,
+) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(header, hyper::header::HeaderValue::from_static(value));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::testing::{ask, get, is_closed, parse_page};
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    fn server() -> MetricsServer {
+        let first = Snapshot {
+            gold_wins: 7,
+            ..Snapshot::default()
+        };
+        MetricsServer::start("127.0.0.1:0", first).unwrap()
+    }
+
+    fn gold_wins(address: SocketAddr) -> f64 {
+        let (status, body) = get(address, "/metrics");
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        parse_page(&body)["tusker_games_total{winner=\"gold\"}"].1
+    }
+
+    #[test]
+    fn the_newest_snapshot_is_served_as_prometheus_text() {
+        let server = server();
+        assert_eq!(gold_wins(server.address()), 7.0);
+        server.publish(Snapshot {
+            gold_wins: 8,
+            ..Snapshot::default()
+        });
+        assert_eq!(gold_wins(server.address()), 8.0);
+        let whole = ask(
+            server.address(),
+            "GET /metrics?x=1 HTTP/1.1\r\nHost: x\r\n\r\n",
+        );
+        assert!(
+            whole.contains("content-type: text/plain; version=0.0.4\r\n"),
+            "{whole}"
+        );
+    }
+
+    #[test]
+    fn whatever_else_is_asked_for_is_refused() {
+        let server = server();
+        for path in ["/", "/metrics/", "/../../etc/passwd", "/metric"] {
+            let (status, _) = get(server.address(), path);
+            assert_eq!(status, "HTTP/1.1 404 Not Found", "{path}");
+        }
+        let status = |request: &str| {
+            let answer = ask(server.address(), request);
+            answer.lines().next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            status("DELETE /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
+            "HTTP/1.1 405 Method Not Allowed"
+        );
+        assert_eq!(status("nonsense\r\n\r\n"), "HTTP/1.1 400 Bad Request");
+        let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 17));
+        // The refusal may be lost where the connection ends before the request does.
+        let refusal = status(&long);
+        assert!(
+            ["HTTP/1.1 414 URI Too Long", ""].contains(&refusal.as_str()),
+            "{refusal}"
+        );
+        assert_eq!(gold_wins(server.address()), 7.0);
+    }
+
+    #[test]
+    fn clients_that_say_nothing_or_little_block_nobody() {
+        let server = server();
+        let mut silent: Vec<TcpStream> = (0..CONNECTIONS - 8)
+            .map(|_| TcpStream::connect(server.address()).unwrap())
+            .collect();
+        for stream in silent.iter_mut().step_by(2) {
+            stream.write_all(b"GET /metrics HT").unwrap();
+        }
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert_eq!(gold_wins(server.address()), 7.0));
+            }
+        });
+        drop(silent);
+    }
+
+    #[test]
+    fn even_too_many_silent_clients_are_got_rid_of() {
+        let server = server();
+        let silent: Vec<TcpStream> = (0..CONNECTIONS + 8)
+            .map(|_| TcpStream::connect(server.address()).unwrap())
+            .collect();
+        assert_eq!(gold_wins(server.address()), 7.0);
+        let mut answer = Vec::new();
+        (&silent[0]).read_to_end(&mut answer).unwrap();
+        assert!(!answer.starts_with(b"HTTP/1.1 200"));
+    }
+
+    #[test]
+    fn an_address_in_use_is_named() {
+        let server = server();
+        let address = server.address().to_string();
+        let error = MetricsServer::start(&address, Snapshot::default()).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(
+            error.starts_with(&format!("can't serve metrics at {address}: Address")),
+            "{error}"
+        );
+        let error = MetricsServer::start("nowhere", Snapshot::default()).unwrap_err();
+        assert!(format!("{error:#}").contains("at nowhere: "), "{error:#}");
+    }
+
+    #[test]
+    fn its_end_is_that_of_all_connections() {
+        let server = server();
+        let open = TcpStream::connect(server.address()).unwrap();
+        let waiting = open.try_clone().unwrap();
+        assert!(!is_closed(waiting));
+        drop(server);
+        assert!(is_closed(open));
+    }
+}
