@@ -1,6 +1,7 @@
 //! The names of shards.
 
 use super::{ShardError, ShardFault};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::str::FromStr;
 /// assert_eq!(name.to_string(), "002-000041.shard");
 /// assert_eq!("002-000041.shard".parse(), Ok(name));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ShardName {
     /// The number of the generator that writes it.
     pub generator: u32,

@@ -1,0 +1,71 @@
+//! The disk under a journal: another in tests, where disks fill up and fail.
+
+use crate::files;
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file that is written.
+pub(super) trait Storage: Send + Sync {
+    /// Writes bytes from a place on, through to the operating system. After an error any part of them may be there.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts the file.
+    fn truncate(&self, length: u64) -> io::Result<()>;
+    /// Sees everything written to the disk.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// Where files are made and get their names.
+pub(super) trait Disk: Send + Sync {
+    /// An empty file of this name, whatever was there.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn Storage>>;
+    /// Gives a file another name, at once and whole. After an error it may have either.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Sees the names in the folder of this file to the disk.
+    fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
+    /// Removes a file, if it is there.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+}
+
+impl Storage for File {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self;
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // The length with it.
+        self.sync_data()
+    }
+}
+
+/// The operating system's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileSystem;
+
+impl Disk for FileSystem {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn Storage>> {
+        Ok(Arc::new(File::create(path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_folder_of(&self, path: &Path) -> io::Result<()> {
+        files::sync_folder_of(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
