@@ -14,6 +14,18 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder_of(path)
 }
 
+/// As [`write_whole`], but what has the name already stays. Whether the file was written.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = temporary_in(folder_of(path))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => sync_folder_of(path).map(|()| true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error),
+    }
+}
+
 /// Reads a whole file of at most `limit` bytes. What is no regular file is refused: a pipe or a device may have no end.
 pub fn read_whole(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let about = std::fs::metadata(path)?;
@@ -70,6 +82,11 @@ mod tests {
         write_whole(&path, b"a long first text").unwrap();
         write_whole(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert!(!write_new(&path, b"third").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        fs::remove_file(&path).unwrap();
+        assert!(write_new(&path, b"third").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"third");
         fs::create_dir(folder.path().join("taken")).unwrap();
         assert!(write_whole(&folder.path().join("taken"), b"x").is_err());
         assert!(write_whole(&folder.path().join("missing").join("file"), b"x").is_err());

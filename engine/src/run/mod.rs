@@ -1,17 +1,26 @@
 //! A run's directory: where its configuration, networks and games are.
 //!
 //! ```text
+//! format.toml   the version of this layout
 //! config.toml   the configuration as resolved when the run began
 //! networks/     00000.safetensors, 00001.safetensors, …: by generation, complete and never changed
 //! shards/       000-000000.shard, …: games, by generator and sequence
-//! generators/   000, 001, …: one folder for each start of a generator
+//! journal/      the games in flight, by generator
+//! generators/   000, 001, …: one folder for each generator
 //! checkpoints/  what the trainer needs to go on
 //! pit/          the matches' games and results
 //! logs/         the trainer's measurements, one JSON object a line
 //! trainer.lock  held by the one trainer that may work on the run
 //! ```
 
+mod format;
+mod generators;
+
+pub use format::RUN_FORMAT;
+pub use generators::{Generator, GeneratorPlaces, GeneratorPlan};
+
 use crate::files;
+use crate::shard::journal::JournalError;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,6 +58,41 @@ pub enum RunError {
         /// The first number that is too large.
         limit: u32,
     },
+    /// A journal can't be used.
+    #[error("{0}")]
+    Journal(Box<JournalError>),
+    /// A generator is not done while it has games in flight.
+    #[error("generator {generator} has {games} games in flight and is not done")]
+    GamesInFlight {
+        /// Its number.
+        generator: u32,
+        /// How many games.
+        games: usize,
+    },
+    /// The run was made by a program of another format.
+    #[error(
+        "{} is a run of format {found}; this program works on runs of format {RUN_FORMAT}", path.display()
+    )]
+    Format {
+        /// The run's directory.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// The file that says the run's format says nothing of the kind.
+    #[error("{} does not say the run's format: {reason}", path.display())]
+    FormatFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl From<JournalError> for RunError {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(Box::new(error))
+    }
 }
 
 /// How many generators may work on a run, one after the other or at once.
@@ -83,6 +127,11 @@ impl RunDirectory {
     /// The folder of the shards.
     pub fn shards(&self) -> PathBuf {
         self.root.join("shards")
+    }
+
+    /// The folder of the journals.
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("journal")
     }
 
     /// The folder of the trainer's checkpoints.
@@ -148,7 +197,8 @@ impl RunDirectory {
 }
 
 /// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one
-/// of several programs can succeed in. A game's identity is this number and a counter.
+/// of several programs can succeed in. A game's identity is this number and a counter. [`Generator`] claims numbers that can be
+/// gone on with.
 pub fn claim_generator(root: &Path) -> Result<u32, RunError> {
     let folder = root.join("generators");
     make_folder(&folder)?;

@@ -1,0 +1,342 @@
+//! The generators of a run: each has a number, for a game's identity is that number and a counter, and a journal of the games
+//! that it has in flight.
+//!
+//! ```text
+//! generators/NNN            made by whoever claims the number
+//! generators/NNN/plan.toml  what the generator was told to do; written when its journal is there
+//! generators/NNN/done       written when it has done so
+//! ```
+//!
+//! A generator that was killed, or stopped before it was done, goes on when the same is asked for again: it has the same plan, so
+//! that it gets its number, its games in flight and its counter back. Any other start gets a number of its own and takes over what
+//! is in flight in the journals of dead generators. Two that start at once never share a number, for the journal's lock is held
+//! as long as a number is used; see [`journal`](crate::shard::journal) for what that asks of the file system. Whatever breaks
+//! off a start wastes a number at most.
+
+use super::{GENERATORS, RunDirectory, RunError, make_folder, write_file};
+use crate::files;
+use crate::shard::ShardFault;
+use crate::shard::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where generators have their numbers, journals and shards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratorPlaces {
+    /// The folder that holds `generators`.
+    pub root: PathBuf,
+    /// The folder of the journals.
+    pub journal: PathBuf,
+    /// The folder of the shards.
+    pub shards: PathBuf,
+}
+
+impl From<&RunDirectory> for GeneratorPlaces {
+    fn from(run: &RunDirectory) -> Self {
+        Self {
+            root: run.root().to_owned(),
+            journal: run.journal(),
+            shards: run.shards(),
+        }
+    }
+}
+
+/// What a generator was told to do, as far as it makes other games: the same again is the same generator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratorPlan {
+    /// The run's seed. In the file it is a text: numbers there have 63 bits.
+    #[serde(with = "as_text")]
+    pub seed: u64,
+    /// How many games it is to play, if that was said.
+    #[serde(
+        default,
+        with = "as_optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub games: Option<u64>,
+    /// [`digest`](crate::shard::digest) of the resolved configuration's TOML.
+    pub config_digest: String,
+    /// Who judges step states, in the words of whoever started it.
+    pub evaluator: String,
+}
+
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        number.to_string().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+mod as_optional_text {
+    use super::as_text;
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        number: &Option<u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match number {
+            Some(number) => as_text::serialize(number, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+        as_text::deserialize(from).map(Some)
+    }
+}
+
+/// A generator that works on a run, with its journal. Its number is free for the same plan again when this is dropped or the
+/// program ends, however it ends.
+pub struct Generator {
+    journal: Journal,
+    folder: PathBuf,
+    is_resumed: bool,
+}
+
+impl Generator {
+    /// Goes on as the generator of this plan that has ended without being done, the one of the lowest number if there are several;
+    /// else as a new one. Folders are made as needed.
+    ///
+    /// A generator is not gone on with if another has taken over its journal, or if the journal can't be read: then it is named
+    /// in [`Recovery::left`], and stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// What the disk says: another call may succeed then. All numbers being used.
+    pub fn start(
+        places: &GeneratorPlaces,
+        plan: &GeneratorPlan,
+    ) -> Result<(Self, Recovery), RunError> {
+        let generators = places.root.join("generators");
+        for folder in [&generators, &places.journal, &places.shards] {
+            make_folder(folder)?;
+        }
+        for number in list_numbers(&generators)? {
+            if let Some(resumed) = resume(places, plan, number)? {
+                return Ok(resumed);
+            }
+        }
+        for number in 0..GENERATORS {
+            if let Some(new) = claim(places, plan, number)? {
+                return Ok(new);
+            }
+        }
+        Err(RunError::Full {
+            path: generators,
+            limit: GENERATORS,
+        })
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.journal.generator()
+    }
+
+    /// Its journal.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Whether it goes on with what a generator of the same plan has begun.
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
+    /// Says that the plan has been carried out: the same asked for again is the work of a new generator.
+    ///
+    /// # Errors
+    ///
+    /// Games that are in flight, and what the disk says.
+    pub fn mark_done(&self) -> Result<(), RunError> {
+        let path = self.folder.join("done");
+        match self.journal.games() {
+            0 => write_file(&path, b""),
+            games => Err(RunError::GamesInFlight {
+                generator: self.number(),
+                games,
+            }),
+        }
+    }
+}
+
+/// The numbers of the folders that there are, in order. What else is there is nobody's.
+fn list_numbers(generators: &Path) -> Result<Vec<u32>, RunError> {
+    let io = |error: io::Error| RunError::Io {
+        what: "read the folder",
+        path: generators.to_owned(),
+        error,
+    };
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(generators).map_err(io)? {
+        let name = entry.map_err(io)?.file_name();
+        let number = name.to_str().and_then(|name| name.parse().ok());
+        // Written back, so that each number has one name.
+        numbers.extend(number.filter(|number| *name == *folder_name(*number)));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn folder_name(number: u32) -> String {
+    format!("{number:03}")
+}
+
+/// A number by its folder, whoever has it.
+struct Claimed {
+    folder: PathBuf,
+    place: JournalPlace,
+}
+
+impl Claimed {
+    fn new(places: &GeneratorPlaces, number: u32) -> Self {
+        let generators = places.root.join("generators");
+        Self {
+            folder: generators.join(folder_name(number)),
+            place: JournalPlace::new(&places.journal, &places.shards, number),
+        }
+    }
+
+    fn plan(&self) -> PathBuf {
+        self.folder.join("plan.toml")
+    }
+
+    fn is_done(&self) -> bool {
+        exists(&self.folder.join("done"))
+    }
+
+    /// Whether nobody has begun a game under this number, though somebody was about to.
+    fn was_wasted(&self) -> bool {
+        let lock = self
+            .place
+            .journal
+            .join(format!("{:03}.lock", self.place.generator));
+        !exists(&self.plan()) && !self.is_done() && exists(&lock)
+    }
+
+    /// Whether it has this plan and is not done.
+    fn may_go_on(&self, plan: &GeneratorPlan) -> Result<bool, RunError> {
+        let path = self.plan();
+        let bytes = match files::read_whole(&path, 1 << 20) {
+            Ok(bytes) => bytes,
+            // None, or nothing that is a plan.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+                ) =>
+            {
+                return Ok(false);
+            }
+            Err(error) => {
+                return Err(RunError::Io {
+                    what: "read",
+                    path,
+                    error,
+                });
+            }
+        };
+        let found = toml::from_slice::<GeneratorPlan>(&bytes).ok();
+        Ok(found.as_ref() == Some(plan) && !self.is_done())
+    }
+}
+
+/// Whether something is there. What can't be looked at is not used.
+fn exists(path: &Path) -> bool {
+    path.try_exists().unwrap_or(true)
+}
+
+/// Goes on as the generator of this number, if it is one of this plan that has ended and was not done.
+fn resume(
+    places: &GeneratorPlaces,
+    plan: &GeneratorPlan,
+    number: u32,
+) -> Result<Option<(Generator, Recovery)>, RunError> {
+    let claimed = Claimed::new(places, number);
+    if !claimed.may_go_on(plan)? {
+        return Ok(None);
+    }
+    let opened = Journal::try_open(claimed.place.clone(), |standing| {
+        // Without a file of its own nobody knows which games it has begun. It may have been done a moment ago.
+        standing == Standing::Begun && !claimed.is_done()
+    });
+    match opened {
+        Ok(opened) => Ok(opened.map(|(journal, recovery)| {
+            let generator = Generator {
+                journal,
+                folder: claimed.folder,
+                is_resumed: true,
+            };
+            (generator, recovery)
+        })),
+        Err(error) if is_of_the_moment(&error.fault) => Err(error.into()),
+        // Whoever takes over journals will name it.
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether another attempt may succeed.
+fn is_of_the_moment(fault: &JournalFault) -> bool {
+    match fault {
+        JournalFault::Io(_) => true,
+        JournalFault::Shard(error) => matches!(error.fault, ShardFault::Io(_)),
+        _ => false,
+    }
+}
+
+/// Begins as the generator of this number, if nobody has had it.
+fn claim(
+    places: &GeneratorPlaces,
+    plan: &GeneratorPlan,
+    number: u32,
+) -> Result<Option<(Generator, Recovery)>, RunError> {
+    let claimed = Claimed::new(places, number);
+    match fs::create_dir(&claimed.folder) {
+        Ok(()) => {}
+        // Left by a start that failed, as on a full disk: otherwise each attempt would use up a number.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if !claimed.was_wasted() {
+                return Ok(None);
+            }
+        }
+        Err(error) => {
+            return Err(RunError::Io {
+                what: "make the folder",
+                path: claimed.folder,
+                error,
+            });
+        }
+    }
+    let opened = Journal::try_open(claimed.place.clone(), |standing| {
+        // Another may have been faster.
+        standing == Standing::Unused && !exists(&claimed.plan())
+    });
+    let Some((journal, recovery)) = opened? else {
+        return Ok(None);
+    };
+    // The last thing, for from now on the number may be gone on with.
+    let path = claimed.plan();
+    let text = toml::to_string(plan).map_err(|error| RunError::Io {
+        what: "write",
+        path: path.clone(),
+        error: io::Error::other(error),
+    })?;
+    write_file(&path, text.as_bytes())?;
+    let generator = Generator {
+        journal,
+        folder: claimed.folder,
+        is_resumed: false,
+    };
+    Ok(Some((generator, recovery)))
+}
+
+#[cfg(test)]
+mod tests;

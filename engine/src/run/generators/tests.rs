@@ -1,0 +1,212 @@
+use super::*;
+use crate::shard::journal::{Beginning, JournalError};
+use crate::shard::{GameId, Start};
+use std::sync::Barrier;
+use tempfile::TempDir;
+
+fn run() -> (TempDir, GeneratorPlaces) {
+    let root = tempfile::tempdir().unwrap();
+    let places = GeneratorPlaces::from(&RunDirectory::new(root.path()));
+    (root, places)
+}
+
+fn plan(seed: u64) -> GeneratorPlan {
+    GeneratorPlan {
+        seed,
+        games: Some(100),
+        config_digest: "0123".into(),
+        evaluator: "uniform".into(),
+    }
+}
+
+fn start(places: &GeneratorPlaces, seed: u64) -> (Generator, Recovery) {
+    Generator::start(places, &plan(seed)).unwrap()
+}
+
+fn begin(generator: &Generator, counter: u64) -> Result<(), JournalError> {
+    generator.journal().begin(Beginning {
+        id: GameId {
+            generator: generator.number(),
+            counter,
+        },
+        seed: 1,
+        start: Start::Empty,
+    })
+}
+
+fn ids(recovery: &Recovery) -> Vec<(u32, u64)> {
+    let ids = recovery.games.iter().map(|game| game.beginning.id);
+    ids.map(|id| (id.generator, id.counter)).collect()
+}
+
+#[test]
+fn the_same_command_goes_on_and_another_takes_over() {
+    let (_root, places) = run();
+    let (generator, recovery) = start(&places, 1);
+    assert_eq!((generator.number(), generator.is_resumed()), (0, false));
+    assert!(recovery.games.is_empty());
+    (0..3).for_each(|counter| begin(&generator, counter).unwrap());
+    // The same and another beside it, while it lives.
+    let (twin, recovery) = start(&places, 1);
+    assert_eq!((twin.number(), twin.is_resumed()), (1, false));
+    assert!(recovery.games.is_empty());
+    begin(&twin, 0).unwrap();
+    // It ends, and the same is started again.
+    drop(generator);
+    let (generator, recovery) = start(&places, 1);
+    assert_eq!((generator.number(), generator.is_resumed()), (0, true));
+    assert_eq!(ids(&recovery), [(0, 0), (0, 1), (0, 2)]);
+    assert_eq!(recovery.next_counter, 3);
+    // It ends, and something else is started.
+    drop(generator);
+    let (other, recovery) = start(&places, 2);
+    assert_eq!((other.number(), other.is_resumed()), (2, false));
+    assert_eq!(ids(&recovery), [(0, 0), (0, 1), (0, 2)]);
+    assert_eq!((recovery.next_counter, recovery.adopted), (0, vec![0]));
+    // What was taken over is not gone on with by its own command.
+    let (again, recovery) = start(&places, 1);
+    assert_eq!((again.number(), again.is_resumed()), (3, false));
+    assert!(recovery.games.is_empty());
+    drop((twin, again));
+    let (again, recovery) = start(&places, 1);
+    assert_eq!((again.number(), recovery.adopted), (1, vec![3]));
+}
+
+#[test]
+fn what_is_done_is_not_gone_on_with() {
+    let (_root, places) = run();
+    let (generator, _) = start(&places, 1);
+    begin(&generator, 0).unwrap();
+    let message = generator.mark_done().unwrap_err().to_string();
+    assert!(
+        message.contains("generator 0 has 1 games in flight"),
+        "{message}"
+    );
+    let shard = crate::shard::ShardName {
+        generator: 0,
+        sequence: 0,
+    };
+    let game = GameId {
+        generator: 0,
+        counter: 0,
+    };
+    generator.journal().closing(shard, &[game]).unwrap();
+    generator.journal().closed(shard).unwrap();
+    generator.mark_done().unwrap();
+    drop(generator);
+    let (next, recovery) = start(&places, 1);
+    assert_eq!((next.number(), next.is_resumed()), (1, false));
+    assert!(recovery.games.is_empty());
+}
+
+#[test]
+fn generators_that_start_at_once_never_share_a_number() {
+    let (_root, places) = run();
+    for round in 0..6 {
+        let barrier = Barrier::new(8);
+        let mut live: Vec<(Generator, Recovery)> = std::thread::scope(|scope| {
+            let starts: Vec<_> = (0..8)
+                .map(|index| {
+                    let (places, barrier) = (&places, &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        start(places, index % 2)
+                    })
+                })
+                .collect();
+            starts
+                .into_iter()
+                .map(|start| start.join().unwrap())
+                .collect()
+        });
+        // Every game that was in flight goes on exactly once.
+        let mut games: Vec<_> = live
+            .iter()
+            .flat_map(|(_, recovery)| ids(recovery))
+            .collect();
+        let count = games.len();
+        games.sort_unstable();
+        games.dedup();
+        assert_eq!((games.len(), count), (8 * round, 8 * round));
+        live.sort_by_key(|(generator, _)| generator.number());
+        live.dedup_by_key(|(generator, _)| generator.number());
+        assert_eq!(live.len(), 8);
+        for (generator, recovery) in &live {
+            begin(generator, recovery.next_counter).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_start_that_fails_wastes_no_number() {
+    let (_root, places) = run();
+    // A folder in the way of the journal's first file.
+    let in_the_way = places.journal.join("000-000000.journal.tmp");
+    fs::create_dir_all(in_the_way.join("full")).unwrap();
+    for _ in 0..3 {
+        let message = Generator::start(&places, &plan(1))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(message.contains("000-000000.journal.tmp"), "{message}");
+    }
+    fs::remove_dir_all(&in_the_way).unwrap();
+    assert_eq!(start(&places, 1).0.number(), 0);
+    // What another kind of program, or an older one, has claimed is left alone.
+    for name in ["001", "1", "x"] {
+        fs::create_dir(places.root.join("generators").join(name)).unwrap();
+    }
+    assert_eq!(start(&places, 2).0.number(), 2);
+}
+
+#[test]
+fn a_generator_broken_off_before_its_plan_is_taken_over() {
+    let (_root, places) = run();
+    let (generator, _) = start(&places, 1);
+    begin(&generator, 0).unwrap();
+    drop(generator);
+    fs::remove_file(places.root.join("generators/000/plan.toml")).unwrap();
+    let (next, recovery) = start(&places, 1);
+    assert_eq!((next.number(), ids(&recovery)), (1, vec![(0, 0)]));
+    // Nor is a plan believed that can't be read, or whose journal is gone.
+    drop(next);
+    fs::write(places.root.join("generators/001/plan.toml"), "seed = 1").unwrap();
+    let (next, recovery) = start(&places, 1);
+    assert_eq!((next.number(), ids(&recovery)), (2, vec![(0, 0)]));
+    drop(next);
+    fs::remove_dir_all(&places.journal).unwrap();
+    assert_eq!(start(&places, 1).0.number(), 3);
+}
+
+#[test]
+fn a_damaged_journal_is_named_and_left() {
+    let (_root, places) = run();
+    let (generator, _) = start(&places, 1);
+    begin(&generator, 0).unwrap();
+    drop(generator);
+    let path = places.journal.join("000-000000.journal");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[40] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let (next, recovery) = start(&places, 1);
+    assert_eq!((next.number(), next.is_resumed()), (1, false));
+    assert_eq!(recovery.left[0].path, path);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    drop(next);
+    let (next, recovery) = start(&places, 1);
+    assert_eq!((next.number(), recovery.left.len()), (1, 1));
+}
+
+#[test]
+fn plans_are_read_as_they_were_written() {
+    for games in [None, Some(u64::MAX)] {
+        let plan = GeneratorPlan {
+            seed: u64::MAX,
+            games,
+            ..plan(0)
+        };
+        let text = toml::to_string(&plan).unwrap();
+        assert!(text.contains("seed = \"18446744073709551615\""), "{text}");
+        assert_eq!(toml::from_str::<GeneratorPlan>(&text).unwrap(), plan);
+    }
+}
