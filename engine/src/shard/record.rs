@@ -1,6 +1,8 @@
 //! What is kept of a game. The order of the fields is the order of the bytes.
 
-use crate::rules::{Bitboard, Board, Outcome, Piece, Position, PositionError, Side, Square};
+use crate::rules::{
+    Action, Bitboard, Board, Outcome, Piece, Position, PositionError, Side, Square, Turn,
+};
 use serde::{Deserialize, Serialize};
 
 /// Which game it is: unique within a run.
@@ -155,6 +157,27 @@ pub struct TurnRecord {
 }
 
 impl TurnRecord {
+    /// A legal turn of another game, without rows: the first of a fork, or of a game from elsewhere. A setup's pieces are placed as
+    /// [`Setup::placements`](crate::rules::Setup::placements) orders them.
+    pub fn given(turn: &Turn, mover: Side) -> Self {
+        let index = |action: Action| action.index(mover) as u16;
+        let actions = match turn {
+            Turn::Setup(setup) => {
+                let squares = setup.placements(mover).into_iter();
+                squares.map(|square| index(Action::Place(square))).collect()
+            }
+            Turn::Steps(steps) => steps
+                .iter()
+                .map(|&step| index(Action::Step(step)))
+                .collect(),
+        };
+        Self {
+            actions,
+            origin: TurnOrigin::Given,
+            rows: Vec::new(),
+        }
+    }
+
     /// The search that chose the turn, if one did.
     pub fn search(&self) -> Option<&SearchRecord> {
         self.origin.search()

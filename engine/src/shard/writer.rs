@@ -14,6 +14,7 @@ pub struct ShardWriter {
     file: BufWriter<NamedTempFile>,
     packer: Packer,
     games: u64,
+    bytes: u64,
     failed: bool,
 }
 
@@ -31,6 +32,7 @@ impl ShardWriter {
             path,
             file: BufWriter::new(file),
             games: 0,
+            bytes: 0,
             failed: false,
         };
         let start = [&MAGIC[..], &FORMAT_VERSION.to_le_bytes()].concat();
@@ -49,6 +51,11 @@ impl ShardWriter {
     /// The games written so far.
     pub fn len(&self) -> usize {
         self.games as usize
+    }
+
+    /// The bytes written so far, the end frame not among them.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Whether no game has been written.
@@ -79,6 +86,7 @@ impl ShardWriter {
         let result = if self.failed {
             Err(ShardFault::GivenUp)
         } else {
+            self.bytes += bytes.len() as u64;
             self.file.write_all(bytes).map_err(ShardFault::from)
         };
         result.map_err(|fault| {

@@ -122,6 +122,19 @@ impl GameRecord {
     }
 }
 
+impl TurnRecord {
+    /// The turn, as the next of a game.
+    ///
+    /// # Errors
+    /// An illegal action or end. Rows and values are not looked at.
+    pub fn turn_in(&self, game: &Game) -> Result<Turn, TurnFault> {
+        match game.outcome() {
+            Some(outcome) => Err(TurnFault::GameOver(outcome)),
+            None => play_actions(game, &self.actions).map(|(turn, _)| turn),
+        }
+    }
+}
+
 impl Start {
     /// The game before its first turn, those that were given included.
     pub fn new_game(&self) -> Result<Game, StartFault> {
