@@ -1,6 +1,6 @@
 //! Many games at once on one thread: the leaves of all their searches are evaluated in common batches.
 
-use crate::line::{Line, default_groups};
+use crate::line::{Line, NoLine, default_groups};
 use anyhow::{Result, ensure};
 use engine::search::{Evaluation, Evaluations, Query};
 use std::fmt;
@@ -21,6 +21,8 @@ pub(crate) trait InPlay {
 pub(crate) struct Tally {
     /// Turns played.
     pub(crate) turns: u64,
+    /// Those of them that were searched with the whole budget.
+    pub(crate) full_turns: u64,
     /// Step states whose evaluations were taken, those from a cache too.
     pub(crate) evaluations: u64,
     /// Batches that they came in.
@@ -90,6 +92,7 @@ impl Tally {
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             turns: self.turns - earlier.turns,
+            full_turns: self.full_turns - earlier.full_turns,
             evaluations: self.evaluations - earlier.evaluations,
             batches: self.batches - earlier.batches,
             times: self
@@ -101,6 +104,7 @@ impl Tally {
     /// Adds what another worker has done, or the same one later.
     pub(crate) fn add(&mut self, other: &Self) {
         self.turns += other.turns;
+        self.full_turns += other.full_turns;
         self.evaluations += other.evaluations;
         self.batches += other.batches;
         self.times = self.times.map_with(other.times, |a, b| a + b);
@@ -132,11 +136,18 @@ struct Group<G> {
     asked: Vec<Asked>,
 }
 
+/// The size of the group at a place where `size` games are split into so many groups.
+fn share(size: usize, place: usize, groups: usize) -> usize {
+    size / groups + usize::from(place < size % groups)
+}
+
 /// One thread's games, in groups that take turns: while the batch of one is evaluated, the next is searched.
 ///
 /// A game's course doesn't depend on its group.
 pub(crate) struct Batcher<G> {
     lines: Vec<Box<dyn Line>>,
+    /// The slots in `lines` that stand empty.
+    retired: Vec<usize>,
     groups: Vec<Group<G>>,
     /// The group whose turn it is, and the lane that it uses.
     next: usize,
@@ -153,7 +164,7 @@ impl<G: InPlay> Batcher<G> {
         let groups = groups.clamp(1, size.max(1));
         let group = |place: usize| Group {
             games: Vec::new(),
-            size: size / groups + usize::from(place < size % groups),
+            size: share(size, place, groups),
             asked: lines.iter().map(|_| Asked::default()).collect(),
         };
         Self {
@@ -162,6 +173,7 @@ impl<G: InPlay> Batcher<G> {
             answers: Evaluations::default(),
             tally: Tally::default(),
             line_times: vec![Duration::ZERO; lines.len()],
+            retired: Vec::new(),
             lines,
         }
     }
@@ -268,6 +280,57 @@ impl<G: InPlay> Batcher<G> {
     /// Takes the answers that are still on their way, and sends nothing: the lines are free.
     pub(crate) fn settle(&mut self) -> Result<()> {
         (0..self.groups.len()).try_for_each(|lane| self.take_answers(lane))
+    }
+
+    /// Plays so many games at once from now on, but at least one a group, and gives those back for which there is no more room.
+    /// What they had on its way has been answered.
+    pub(crate) fn resize(&mut self, size: usize) -> Result<Vec<G>> {
+        let groups = self.groups.len();
+        let mut too_many = Vec::new();
+        if self.games().count() > size {
+            self.settle()?;
+        }
+        for (place, group) in self.groups.iter_mut().enumerate() {
+            group.size = share(size, place, groups).max(1);
+            if group.size < group.games.len() {
+                too_many.extend(group.games.drain(group.size..));
+            }
+        }
+        Ok(too_many)
+    }
+
+    /// Adds an evaluator, and says in which slot: as games name it that ask it.
+    pub(crate) fn add_line(&mut self, line: Box<dyn Line>) -> usize {
+        if let Some(slot) = self.retired.pop() {
+            self.lines[slot] = line;
+            self.line_times[slot] = Duration::ZERO;
+            return slot;
+        }
+        self.lines.push(line);
+        self.line_times.push(Duration::ZERO);
+        for group in &mut self.groups {
+            group.asked.push(Asked::default());
+        }
+        self.lines.len() - 1
+    }
+
+    /// Gives up an evaluator that no game asks any more. Its slot may be used again.
+    pub(crate) fn retire_line(&mut self, slot: usize) {
+        let is_asked = |group: &Group<G>| !group.asked[slot].queries.is_empty();
+        if self.has_line(slot) && !self.groups.iter().any(is_asked) {
+            self.lines[slot] = Box::new(NoLine);
+            self.retired.push(slot);
+        }
+    }
+
+    /// Whether there is an evaluator in a slot.
+    pub(crate) fn has_line(&self, slot: usize) -> bool {
+        slot < self.lines.len() && !self.retired.contains(&slot)
+    }
+
+    /// The slots that evaluators may be in.
+    pub(crate) fn slots(&self) -> usize {
+        self.lines.len()
     }
 
     /// The games in play.

@@ -8,14 +8,11 @@ mod crew;
 mod generate;
 mod inspect;
 mod line;
+mod memory;
 mod output;
 mod pit;
 mod place;
 mod player;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "`generate` will use it")
-)]
 mod telemetry;
 
 use clap::{Parser, Subcommand};

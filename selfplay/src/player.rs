@@ -261,6 +261,8 @@ fn complain(note: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generate::roster::Fielded;
+    use crate::generate::starts::Starts;
     use crate::generate::worker::Work;
     use engine::config::Config;
     use engine::shard::GameRecord;
@@ -278,11 +280,14 @@ mod tests {
         let mut config = Config::default();
         config.search.evaluations = 16;
         config.selfplay.max_turns = 20;
-        let work = Work::new(config, player, 3, 0, 6);
+        let starts = Starts::open(&config.selfplay.openings, None).unwrap();
+        let fielded = Fielded::new(player, 2, None).unwrap();
+        let mut work = Work::new(config, fielded, None, starts, 2);
+        (work.seed, work.games) = (3, 6);
         let (finished, records) = channel();
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                scope.spawn(|| work.run(2, &finished.clone()).unwrap());
+                scope.spawn(|| work.run(&finished.clone()).unwrap());
             }
         });
         drop(finished);
@@ -307,6 +312,7 @@ mod tests {
         let local = Player::open(&name, &place()).unwrap();
         assert!(local.service().is_none());
         let mut served = Player::named(&name, &place()).unwrap();
+        served.identity = local.identity.clone();
         let options = ServiceOptions {
             batch_sizes: Some(vec![4, 16]),
             ..ServiceOptions::default()

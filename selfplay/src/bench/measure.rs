@@ -1,11 +1,14 @@
 //! What the bench measures, in which order, and what follows from it.
 
 use super::devices::DeviceThreads;
-use super::memory::Resident;
 use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
 use super::worker::{Done, Task, Worker, computed};
-use crate::generate::Shards;
+use crate::cache::EvaluationCache;
+use crate::generate::keeper::{Keeper, ShardSize};
+use crate::generate::roster::{Fielded, Roster};
+use crate::generate::starts::Starts;
 use crate::generate::worker::Work;
+use crate::memory::Resident;
 use crate::place::Place;
 use crate::player::Player;
 use anyhow::{Context, Result, bail};
@@ -15,6 +18,7 @@ use engine::progress::Progress;
 use engine::shard::{GameRecord, Header};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -56,12 +60,21 @@ impl Bench<'_> {
     /// Measures until all is done or `stop` is set.
     pub(super) fn run(plan: &Plan, stop: &AtomicBool) -> Result<Report> {
         let folder = tempfile::tempdir().context("can't make a folder for the games")?;
-        let work = Work::new(plan.config.clone(), plan.player.clone(), 0, 0, u64::MAX);
+        let config = &plan.config;
+        let cache = EvaluationCache::new(config.selfplay.cache_mib).map(Arc::new);
+        let work = Work::new(
+            config.clone(),
+            Fielded::new(plan.player.clone(), 0, None)?,
+            cache,
+            Starts::open(&config.selfplay.openings, None)?,
+            config.selfplay.games_in_flight as usize,
+        );
         let written = Written::default();
         let tasks = 4 + plan.batch_sizes.len() + 2 * ROUNDS as usize + 3 * TRIED_QUARTERS.len();
         std::thread::scope(|scope| {
             let (finished, records) = channel();
-            let writer = scope.spawn(|| written.write(plan, folder.path(), records));
+            let roster = Arc::clone(&work.roster);
+            let writer = scope.spawn(|| written.write(plan, roster, folder.path(), records));
             let crew = Crew {
                 members: (0..plan.threads)
                     .map(|_| Member::start(scope, &work, stop, finished.clone()))
@@ -363,9 +376,8 @@ impl<'a> Member<'a> {
     ) -> Self {
         let (tasks, orders) = channel();
         let (outbox, results) = channel();
-        let games_in_flight = work.config.selfplay.games_in_flight as usize;
         let thread = scope.spawn(move || {
-            let mut worker = match Worker::new(work, games_in_flight, finished) {
+            let mut worker = match Worker::new(work, finished) {
                 Ok(worker) => worker,
                 Err(error) => {
                     let _ = outbox.send(Err(error));
@@ -396,7 +408,13 @@ struct Written {
 }
 
 impl Written {
-    fn write(&self, plan: &Plan, folder: &Path, records: Receiver<GameRecord>) -> Result<()> {
+    fn write(
+        &self,
+        plan: &Plan,
+        roster: Arc<Roster>,
+        folder: &Path,
+        records: Receiver<GameRecord>,
+    ) -> Result<()> {
         let header = Header {
             encoding_version: ENCODING_VERSION,
             program_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -404,11 +422,15 @@ impl Written {
             config_digest: String::new(),
             generator: 0,
         };
-        let mut shards = Shards::new(folder, header, plan.config.selfplay.games_per_shard);
+        let size = ShardSize::of(&plan.config.selfplay);
+        let mut keeper = Keeper::new(folder, header, size, roster, None, None)?;
         for record in records {
-            shards.push(&record)?;
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);
+            keeper.take(record)?;
+            if let Some(trouble) = keeper.trouble() {
+                bail!("{trouble}");
+            }
             // Nobody will read them: finished shards make room for others.
             let games_per_shard = u64::from(plan.config.selfplay.games_per_shard);
             if self.games.load(Relaxed).is_multiple_of(games_per_shard) {
@@ -416,7 +438,7 @@ impl Written {
             }
             self.computed.store(computed().as_nanos() as u64, Relaxed);
         }
-        shards.finish()
+        keeper.close()
     }
 
     /// How many games are written, and how many turns they had.

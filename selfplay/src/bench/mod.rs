@@ -9,7 +9,6 @@
 
 mod devices;
 mod measure;
-mod memory;
 mod report;
 mod worker;
 

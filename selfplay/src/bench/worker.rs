@@ -1,8 +1,8 @@
 //! A worker thread of the bench: it plays, or evaluates without playing, a slice of time at once.
 
-use crate::batch::{Batcher, Tally};
+use crate::batch::Tally;
 use crate::generate::game::SelfplayGame;
-use crate::generate::worker::Work;
+use crate::generate::worker::{Seat, Work};
 use crate::line::{Line, LocalLine};
 use anyhow::Result;
 use engine::encoding::{LegalMask, encode};
@@ -65,20 +65,16 @@ impl Done {
 /// One worker, between its tasks.
 pub(super) struct Worker<'a> {
     work: &'a Work,
-    batcher: Batcher<SelfplayGame>,
+    seat: Seat,
     finished: Sender<GameRecord>,
     queries: Vec<Query>,
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(
-        work: &'a Work,
-        games_in_flight: usize,
-        finished: Sender<GameRecord>,
-    ) -> Result<Self> {
+    pub(super) fn new(work: &'a Work, finished: Sender<GameRecord>) -> Result<Self> {
         Ok(Self {
             work,
-            batcher: work.batcher(games_in_flight)?,
+            seat: work.seat()?,
             finished,
             queries: Vec::new(),
         })
@@ -107,42 +103,42 @@ impl<'a> Worker<'a> {
     }
 
     fn play(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let before = *self.batcher.tally();
-        while !is_over() && self.work.advance(&mut self.batcher, &self.finished)? {}
-        self.batcher.settle()?;
-        Ok(self.batcher.tally().since(&before))
+        let before = *self.seat.batcher.tally();
+        while !is_over() && self.work.advance(&mut self.seat, &self.finished)? {}
+        self.seat.batcher.settle()?;
+        Ok(self.seat.batcher.tally().since(&before))
     }
 
     /// What is measured is self-play as it goes on for hours, and large networks would take minutes for the first turns of all games.
     /// Counts the second half of them alone.
     fn play_first_turns(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let null: Box<dyn Line> = Box::new(LocalLine::new(Box::new(Null::default())));
-        let lines = self.batcher.replace_lines(vec![null]);
-        let mut before = *self.batcher.tally();
+        let lines = self.seat.batcher.replace_lines(vec![null]);
+        let mut before = *self.seat.batcher.tally();
         for turns in [FIRST_TURNS / 2, FIRST_TURNS] {
-            before = *self.batcher.tally();
+            before = *self.seat.batcher.tally();
             let mut rounds = 0;
             let is_young = |game: &SelfplayGame| game.turns() < turns;
             while !is_over()
-                && (rounds < self.batcher.groups() || self.batcher.games().any(is_young))
-                && self.work.advance(&mut self.batcher, &self.finished)?
+                && (rounds < self.seat.batcher.groups() || self.seat.batcher.games().any(is_young))
+                && self.work.advance(&mut self.seat, &self.finished)?
             {
                 rounds += 1;
             }
         }
-        self.batcher.settle()?;
-        self.batcher.replace_lines(lines);
-        Ok(self.batcher.tally().since(&before))
+        self.seat.batcher.settle()?;
+        self.seat.batcher.replace_lines(lines);
+        Ok(self.seat.batcher.tally().since(&before))
     }
 
     fn warm_up(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let before = *self.batcher.tally();
+        let before = *self.seat.batcher.tally();
         let mut place = 0;
         // Without queries there is nothing to measure the evaluator with.
         while (self.queries.is_empty() || !is_over())
-            && self.work.advance(&mut self.batcher, &self.finished)?
+            && self.work.advance(&mut self.seat, &self.finished)?
         {
-            for query in self.batcher.queries() {
+            for query in self.seat.batcher.queries() {
                 match self.queries.get_mut(place % KEPT_QUERIES) {
                     Some(old) => *old = *query,
                     None => self.queries.push(*query),
@@ -150,21 +146,19 @@ impl<'a> Worker<'a> {
                 place += 1;
             }
         }
-        self.batcher.settle()?;
-        Ok(self.batcher.tally().since(&before))
+        self.seat.batcher.settle()?;
+        Ok(self.seat.batcher.tally().since(&before))
     }
 
     fn restart(&mut self, games_in_flight: usize) {
-        let groups = self.work.groups();
-        let lines = self.batcher.replace_lines(Vec::new());
-        self.batcher = Batcher::new(lines, games_in_flight, groups);
+        self.seat.restart(games_in_flight, self.work.groups());
     }
 
     /// Asks the evaluator again and again, as many batches at once as self-play has.
     fn ask(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let lanes = self.batcher.groups();
+        let lanes = self.seat.batcher.groups();
         let mut tally = Tally::default();
-        let Some(line) = self.batcher.lines_mut().first_mut() else {
+        let Some(line) = self.seat.batcher.lines_mut().first_mut() else {
             return Ok(tally);
         };
         let line = line.without_cache();

@@ -1,58 +1,148 @@
 //! One game of self-play.
 
+use super::decided::{Effort, effort, resigning};
+use super::log::GameLog;
+use super::plan::{GamePlan, Part, random_numbers};
+use super::roster::Evaluators;
+use super::starts::Begun;
+use super::thinker::{Decided, Thinker};
+use super::weights::weigh_by_surprise;
 use crate::batch::{InPlay, Tally};
-use anyhow::{Context, Result};
-use engine::config::Config;
-use engine::rules::Game;
-use engine::search::{Decision, Evaluation, Query, Search, SearchOptions, StateTarget};
+use anyhow::{Context, Result, bail};
+use engine::config::{Config, NetworkChange, SelfplayConfig};
+use engine::rules::{Action, Game, Side};
+use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use engine::shard::{
     Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,
-    TurnRecord, quantize_policy,
+    TurnRecord, WaivedResignation, quantize_policy,
 };
-use rand::SeedableRng;
+use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
+use std::sync::Arc;
 use std::time::Instant;
+
+/// Surprises are kept in steps of 1/4,096 nat: they need no more, and round numbers compress better.
+const SURPRISE_STEPS: f32 = 4_096.0;
+
+/// What all games of a worker have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) config: Arc<Config>,
+    pub(crate) log: Arc<dyn GameLog>,
+    pub(crate) evaluators: Arc<Evaluators>,
+}
 
 /// A game that plays itself and keeps its record.
 #[derive(Debug)]
 pub(crate) struct SelfplayGame {
-    config: Config,
+    setting: Setting,
     id: GameId,
     seed: u64,
-    rng: ChaCha8Rng,
+    start: Start,
+    plan: GamePlan,
+    /// The turns up to this one are given, or drawn from the policy.
+    policy_until: usize,
     game: Game,
-    search: Search,
-    evaluator: Evaluator,
     turns: Vec<TurnRecord>,
+    evaluators: Vec<Evaluator>,
+    /// The line to who is asked, and its place in `evaluators`; none before the first turn.
+    asked: Option<(usize, u16)>,
+    rng: ChaCha8Rng,
+    thinker: Thinker,
+    /// How the present turn is searched, with how many evaluations, and what its rows weigh.
+    kind: SearchKind,
+    budget: u32,
+    weight: f32,
+    waived: Option<WaivedResignation>,
+    /// Who has given up.
+    resigned: Option<Side>,
+}
+
+/// A game that was begun at another time, as far as it was played.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Unfinished {
+    pub(crate) id: GameId,
+    pub(crate) seed: u64,
+    pub(crate) start: Start,
+    pub(crate) evaluators: Vec<Evaluator>,
+    pub(crate) turns: Vec<TurnRecord>,
 }
 
 impl SelfplayGame {
-    /// A game before its first setup. Everything in it follows from the seed, the id and the evaluator.
-    pub(crate) fn new(
-        config: &Config,
-        evaluator: &Evaluator,
-        seed: u64,
-        id: GameId,
-    ) -> Result<Self> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(u64::from(id.generator) << 40 ^ id.counter);
-        let game = Game::new();
-        let search = Search::new(game.position(), game.history(), options(config, 0))?;
-        Ok(Self {
-            config: config.clone(),
-            id,
-            seed,
-            rng,
-            game,
-            search,
-            evaluator: evaluator.clone(),
-            turns: Vec::new(),
-        })
+    /// A game before its first own turn. Everything in it follows from the seed, the id, how it begins and the evaluator.
+    pub(crate) fn begin(setting: &Setting, seed: u64, id: GameId, begun: Begun) -> Result<Self> {
+        setting.log.begin(id, seed, begun.start)?;
+        for (number, turn) in begun.turns.iter().enumerate() {
+            setting.log.turn(id, number, turn)?;
+        }
+        Self::go_on(
+            setting,
+            Unfinished {
+                id,
+                seed,
+                start: begun.start,
+                evaluators: Vec::new(),
+                turns: begun.turns,
+            },
+        )
     }
 
-    /// Whether the game has ended, by the rules or by the turn limit.
+    /// Goes on with a game whose turns so far have been written down.
+    pub(crate) fn go_on(setting: &Setting, unfinished: Unfinished) -> Result<Self> {
+        let id = unfinished.id;
+        let mut game = unfinished.start.new_game()?;
+        for turn in &unfinished.turns {
+            let turn = turn.turn_in(&game).with_context(|| format!("game {id}"))?;
+            game.play_unchecked(turn);
+        }
+        let is_given = |turn: &&TurnRecord| turn.origin == TurnOrigin::Given;
+        let given = unfinished.turns.iter().take_while(is_given).count();
+        let plan = GamePlan::draw(&setting.config.selfplay, unfinished.seed, id);
+        // A fork leaves its game by a turn of the policy.
+        let is_fork = matches!(unfinished.start, Start::Fork { .. });
+        let policy_turns = plan.policy_turns.max(usize::from(is_fork));
+        let mut this = Self {
+            setting: setting.clone(),
+            id,
+            seed: unfinished.seed,
+            start: unfinished.start,
+            plan,
+            policy_until: given + policy_turns,
+            game,
+            turns: Vec::new(),
+            evaluators: unfinished.evaluators,
+            asked: None,
+            rng: random_numbers(unfinished.seed, id, Part::Plan),
+            thinker: Thinker::default(),
+            kind: SearchKind::Full,
+            budget: 0,
+            weight: 1.0,
+            waived: None,
+            resigned: None,
+        };
+        for turn in unfinished.turns {
+            this.turns.push(turn);
+            this.consider_resignation();
+        }
+        Ok(this)
+    }
+
+    /// The game as far as it was played, to be gone on with another time.
+    pub(crate) fn put_away(self) -> Unfinished {
+        Unfinished {
+            id: self.id,
+            seed: self.seed,
+            start: self.start,
+            evaluators: self.evaluators,
+            turns: self.turns,
+        }
+    }
+
+    /// Whether the game has ended: by the rules, by a resignation or by the turn limit.
     pub(crate) fn is_over(&self) -> bool {
-        self.game.outcome().is_some() || self.turns.len() >= self.config.selfplay.max_turns as usize
+        self.game.outcome().is_some()
+            || self.resigned.is_some()
+            || self.turns.len() >= self.config().selfplay.max_turns as usize
     }
 
     /// The turns played so far.
@@ -60,58 +150,216 @@ impl SelfplayGame {
         self.turns.len()
     }
 
+    /// The slot of the line that is asked for its present turn; none before its first.
+    pub(crate) fn line(&self) -> Option<usize> {
+        self.asked.map(|(line, _)| line)
+    }
+
     /// The record of the game as it stands.
-    pub(crate) fn into_record(self) -> GameRecord {
+    pub(crate) fn into_record(mut self) -> GameRecord {
         let last_search = self.turns.iter().rev().find_map(TurnRecord::search);
         let value = last_search.map(|search| search.value);
+        let share = self.config().selfplay.surprise_share;
+        weigh_by_surprise(&mut self.turns, share);
         GameRecord {
             id: self.id,
             seed: self.seed,
-            start: Start::Empty,
-            evaluators: vec![self.evaluator],
+            start: self.start,
+            evaluators: self.evaluators,
             turns: self.turns,
-            ending: match self.game.outcome() {
-                Some(outcome) => Ending::Won(outcome),
-                None => Ending::Unfinished { value },
+            ending: match (self.game.outcome(), self.resigned) {
+                (Some(outcome), _) => Ending::Won(outcome),
+                (None, Some(loser)) => Ending::Resigned {
+                    winner: loser.opponent(),
+                },
+                (None, None) => Ending::Unfinished { value },
             },
-            resignation_waived: None,
+            resignation_waived: self.waived,
         }
     }
 
-    /// Plays the turn that the search has decided on, and starts it on the next one.
+    fn config(&self) -> &Config {
+        &self.setting.config
+    }
+
+    /// Begins the next turn: who is asked, and how.
+    fn begin_turn(&mut self) -> Result<()> {
+        let number = self.turns.len();
+        self.rng = random_numbers(self.seed, self.id, Part::Turn(number));
+        let is_another = self.choose_evaluator()?;
+        let config = Arc::clone(&self.setting.config);
+        let selfplay = &config.selfplay;
+        if number < self.policy_until {
+            let temperature = selfplay.openings.policy_temperature;
+            return self.thinker.sample(&self.game, temperature);
+        }
+        let cap = &selfplay.playout_cap;
+        let is_full = cap.full_share >= 1.0 || self.rng.random::<f32>() < cap.full_share;
+        let effort = effort(&self.turns, &selfplay.soft_resignation);
+        self.budget = self.budget_of(is_full, effort);
+        self.weight = effort.weight;
+        let temperature = temperature(selfplay, number);
+        let options = if is_full {
+            self.kind = SearchKind::Full;
+            SearchOptions::exploring_with(&config.search, self.budget, temperature)
+        } else {
+            self.kind = SearchKind::Fast;
+            let noise = cap.fast_gumbel_noise;
+            SearchOptions::fast(&config.search, self.budget, temperature, noise)
+        };
+        // With playout-cap randomisation what is learned from is found by the whole budget alone, not by what was there before it.
+        let anew = is_another || !config.search.reuse_tree || (is_full && cap.full_share < 1.0);
+        self.thinker.search(&self.game, options, anew)
+    }
+
+    /// Takes the evaluator of the next turn. Whether it is another than that of the search so far.
+    fn choose_evaluator(&mut self) -> Result<bool> {
+        let stays = self.config().selfplay.network_change == NetworkChange::Game;
+        if self.asked.is_some() && stays {
+            return Ok(false);
+        }
+        let (line, evaluator) = self.setting.evaluators.newest();
+        let known = self
+            .evaluators
+            .iter()
+            .position(|known| *known == *evaluator);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                self.setting.log.evaluator(self.id, &evaluator)?;
+                self.evaluators.push((*evaluator).clone());
+                self.evaluators.len() - 1
+            }
+        };
+        let place = u16::try_from(place)
+            .with_context(|| format!("game {} has had too many networks", self.id))?;
+        let before = self.asked.replace((line, place));
+        Ok(before.is_none_or(|(_, before)| before != place))
+    }
+
+    /// The evaluations of the next turn.
+    fn budget_of(&self, is_full: bool, effort: Effort) -> u32 {
+        let side = self.game.position().side();
+        let config = self.config();
+        let whole = match is_full {
+            true => config.search.evaluations,
+            false => config.selfplay.playout_cap.fast_evaluations,
+        };
+        let handicap = match self.plan.weaker == Some(side) {
+            true => config.selfplay.handicap.evaluations,
+            false => 1.0,
+        };
+        let share = f64::from(handicap) * f64::from(effort.evaluations);
+        ((f64::from(whole) * share).round() as u32).max(1)
+    }
+
+    /// Plays the turn that was decided on.
     fn play(&mut self, tally: &mut Tally) -> Result<()> {
-        let decision = self
-            .search
-            .decision()
-            .context("the search ended without a decision")?;
         let begun = Instant::now();
-        let record = turn_record(&self.game, decision, self.config.selfplay.min_target_visits)
-            .with_context(|| format!("game {}", self.id))?;
+        let (turn, record) = match self.thinker.decided() {
+            None => bail!("the search ended without a decision"),
+            Some(Decided::Sampled(sampled)) => {
+                let origin = TurnOrigin::Policy {
+                    evaluator: self.asked.map_or(0, |(_, place)| place),
+                    network_value: sampled.value,
+                };
+                let record = self.turn_record(&sampled.actions, origin, Vec::new());
+                (sampled.turn.clone(), record)
+            }
+            Some(Decided::Searched(decision)) => {
+                let record = self.searched(decision);
+                let record = record.with_context(|| format!("game {}", self.id))?;
+                (decision.turn.clone(), record)
+            }
+        };
+        let is_full = record
+            .search()
+            .is_some_and(|search| search.kind == SearchKind::Full);
+        self.setting.log.turn(self.id, self.turns.len(), &record)?;
+        self.game
+            .play(&turn)
+            .with_context(|| format!("an illegal turn was decided on in game {}", self.id))?;
+        self.thinker.rest();
+        self.turns.push(record);
+        self.consider_resignation();
         tally.times.records += begun.elapsed();
         tally.turns += 1;
-        self.game.play(&decision.turn).with_context(|| {
-            format!("the search decided on an illegal turn in game {}", self.id)
-        })?;
-        self.turns.push(record);
-        if !self.is_over() {
-            let options = options(&self.config, self.turns.len());
-            let (position, history) = (self.game.position(), self.game.history());
-            if self.config.search.reuse_tree {
-                self.search.go_on(position, history, options)?;
-            } else {
-                self.search.restart(position, history, options)?;
-            }
-        }
+        tally.full_turns += u64::from(is_full);
         Ok(())
+    }
+
+    fn searched(&self, decision: &Decision) -> Result<TurnRecord> {
+        let selfplay = &self.config().selfplay;
+        let rows = match self.kind {
+            SearchKind::Fast if !selfplay.playout_cap.record_fast => Vec::new(),
+            SearchKind::Full | SearchKind::Fast => {
+                let is_enough = |target: &&StateTarget| {
+                    target.proven || target.visits >= selfplay.min_target_visits
+                };
+                let targets = decision.targets.iter().filter(is_enough);
+                let rows = targets.map(|target| row_record(target, self.weight));
+                rows.collect::<Result<_>>()?
+            }
+        };
+        let origin = TurnOrigin::Search(SearchRecord {
+            evaluator: self.asked.map_or(0, |(_, place)| place),
+            kind: self.kind,
+            budget: self.budget,
+            evaluations: decision.evaluations,
+            visits: decision.visits,
+            value: decision.value,
+            value_spread: decision.value_spread,
+            network_value: decision.own_value,
+        });
+        Ok(self.turn_record(&decision.actions, origin, rows))
+    }
+
+    fn turn_record(
+        &self,
+        actions: &[Action],
+        origin: TurnOrigin,
+        rows: Vec<RowRecord>,
+    ) -> TurnRecord {
+        let side = self.game.position().side();
+        TurnRecord {
+            actions: actions
+                .iter()
+                .map(|action| action.index(side) as u16)
+                .collect(),
+            origin,
+            rows,
+        }
+    }
+
+    /// A side gives up where all searches agree, unless the game is played out to see whether they are right.
+    fn consider_resignation(&mut self) {
+        if self.game.outcome().is_some() || self.waived.is_some() {
+            return;
+        }
+        let Some(loser) = resigning(&self.turns, &self.config().selfplay.resignation) else {
+            return;
+        };
+        if self.plan.is_played_out {
+            self.waived = Some(WaivedResignation {
+                turn: self.turns.len() as u32,
+                loser,
+            });
+        } else {
+            self.resigned = Some(loser);
+        }
     }
 }
 
 impl InPlay for SelfplayGame {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            let history = self.game.history();
-            if !self.search.leaves(history, &mut self.rng).is_empty() {
-                return Ok(Some((0, self.search.leaves(history, &mut self.rng))));
+            if !self.thinker.is_at_work() {
+                self.begin_turn()?;
+            }
+            let line = self.line().unwrap_or_default();
+            // Asked twice, for the borrow of the first answer would not end where it is returned.
+            if !self.thinker.leaves(&self.game, &mut self.rng).is_empty() {
+                return Ok(Some((line, self.thinker.leaves(&self.game, &mut self.rng))));
             }
             self.play(tally)?;
         }
@@ -119,209 +367,26 @@ impl InPlay for SelfplayGame {
     }
 
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        Ok(self.search.answer(index, evaluator, evaluation)?)
+        self.thinker.answer(index, evaluator, evaluation)
     }
 }
 
-/// The search of a game's turn, the first being 0: its temperature falls by half every `temperature_half_life` turns.
-fn options(config: &Config, turn: usize) -> SearchOptions {
-    let selfplay = &config.selfplay;
-    let cooled = selfplay.temperature * (-(turn as f32) / selfplay.temperature_half_life).exp2();
-    SearchOptions::exploring(&config.search, cooled.max(selfplay.final_temperature))
+/// The temperature of a game's turn, the first being 0: it falls by half every `temperature_half_life` turns.
+fn temperature(config: &SelfplayConfig, turn: usize) -> f32 {
+    let cooled = config.temperature * (-(turn as f32) / config.temperature_half_life).exp2();
+    cooled.max(config.final_temperature)
 }
 
-fn turn_record(game: &Game, decision: &Decision, min_target_visits: u32) -> Result<TurnRecord> {
-    let side = game.position().side();
-    let rows = decision
-        .targets
-        .iter()
-        .filter(|target| target.proven || target.visits >= min_target_visits)
-        .map(row_record);
-    Ok(TurnRecord {
-        actions: decision
-            .actions
-            .iter()
-            .map(|action| action.index(side) as u16)
-            .collect(),
-        origin: TurnOrigin::Search(SearchRecord {
-            evaluator: 0,
-            kind: SearchKind::Full,
-            budget: 0,
-            evaluations: decision.evaluations,
-            visits: decision.visits,
-            value: decision.value,
-            value_spread: 0.0,
-            network_value: decision.own_value,
-        }),
-        rows: rows.collect::<Result<_>>()?,
-    })
-}
-
-fn row_record(target: &StateTarget) -> Result<RowRecord> {
+fn row_record(target: &StateTarget, weight: f32) -> Result<RowRecord> {
     Ok(RowRecord {
         step: target.step,
         visits: target.visits,
         policy: quantize_policy(&target.policy)?,
-        surprise: 0.0,
-        weight: 1.0,
+        surprise: (target.surprise * SURPRISE_STEPS).round() / SURPRISE_STEPS,
+        weight,
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::batch::Batcher;
-    use crate::cache::{CachedLine, EvaluationCache};
-    use crate::line::tests::SlowLine;
-    use crate::line::{Line, LocalLine};
-    use engine::search::{Null, Uniform};
-    use std::sync::Arc;
-
-    fn config() -> Config {
-        let mut config = Config::default();
-        config.search.evaluations = 16;
-        config.selfplay.min_target_visits = 2;
-        config.selfplay.max_turns = 40;
-        config
-    }
-
-    fn play(counters: std::ops::Range<u64>) -> Vec<GameRecord> {
-        play_by(&config(), counters)
-    }
-
-    fn play_by(config: &Config, counters: std::ops::Range<u64>) -> Vec<GameRecord> {
-        let line = LocalLine::new(Box::new(Uniform));
-        play_on(config, Box::new(line), (6, 1), counters)
-    }
-
-    /// Plays games on one thread, `in_flight` at once in `groups` groups.
-    fn play_on(
-        config: &Config,
-        line: Box<dyn Line>,
-        (in_flight, groups): (usize, usize),
-        counters: std::ops::Range<u64>,
-    ) -> Vec<GameRecord> {
-        let mut ids = counters.map(|counter| GameId {
-            generator: 1,
-            counter,
-        });
-        let mut batcher = Batcher::new(vec![line], in_flight, Some(groups));
-        let mut records: Vec<GameRecord> = Vec::new();
-        let mut is_over = false;
-        while !is_over {
-            let mut begin = || {
-                ids.next()
-                    .map(|id| SelfplayGame::new(config, &Evaluator::default(), 5, id))
-            };
-            let over = |game: SelfplayGame| {
-                records.push(game.into_record());
-                Ok(())
-            };
-            batcher.round(|| begin().transpose(), over).unwrap();
-            is_over = batcher.games().next().is_none();
-        }
-        let turns: usize = records.iter().map(|record| record.turns.len()).sum();
-        assert_eq!(batcher.tally().turns, turns as u64);
-        records.sort_by_key(|record| record.id);
-        records
-    }
-
-    #[test]
-    fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
-        let config = config();
-        // Its answers differ from state to state: one that goes to another game changes that game.
-        let local = || Box::new(LocalLine::new(Box::new(Null::default()))) as Box<dyn Line>;
-        let expected = play_on(&config, local(), (6, 1), 0..9);
-        for (in_flight, groups) in [(1, 1), (9, 2), (5, 5), (7, 3)] {
-            let slow = Box::new(SlowLine::new(Null::default()));
-            for line in [local(), slow] {
-                let what = format!("{in_flight} in {groups}, remote: {}", line.is_remote());
-                let records = play_on(&config, line, (in_flight, groups), 0..9);
-                assert_eq!(records, expected, "{what}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_cache_changes_no_game() {
-        let mut config = config();
-        config.search.reuse_tree = false;
-        let line = || Box::new(LocalLine::new(Box::new(Null::default()))) as Box<dyn Line>;
-        let expected = play_on(&config, line(), (4, 1), 0..6);
-        let cache = Arc::new(EvaluationCache::new(4).unwrap());
-        let cached = |line| Box::new(CachedLine::new(line, Arc::clone(&cache), "null"));
-        let slow = Box::new(SlowLine::new(Null::default()));
-        assert_eq!(play_on(&config, cached(line()), (4, 1), 0..6), expected);
-        assert_eq!(play_on(&config, cached(slow), (4, 2), 0..6), expected);
-        let (asked, found) = cache.uses();
-        assert!(2 * found > asked, "the second time, all was known: {found}");
-    }
-
-    #[test]
-    fn records_replay_under_the_rules() {
-        for record in play(0..6) {
-            let turns = engine::shard::replay(&record).unwrap();
-            assert_eq!(turns.len(), record.turns.len());
-            assert!(
-                record
-                    .turns
-                    .iter()
-                    .all(|turn| turn.search().unwrap().visits <= 16)
-            );
-            assert!(
-                record
-                    .turns
-                    .iter()
-                    .skip(2)
-                    .any(|turn| !turn.rows.is_empty())
-            );
-        }
-    }
-
-    #[test]
-    fn a_game_is_the_same_in_whatever_company_it_is_played() {
-        let together = play(0..6);
-        let alone: Vec<_> = (0..6)
-            .flat_map(|counter| play(counter..counter + 1))
-            .collect();
-        assert_eq!(together, alone);
-        assert_ne!(together[0].turns, together[1].turns);
-    }
-
-    #[test]
-    fn trees_are_kept_where_the_configuration_says_so() {
-        let fresh = |mut config: Config| {
-            config.search.reuse_tree = false;
-            config
-        };
-        let [kept, fresh] = [config(), fresh(config())].map(|config| play_by(&config, 0..2));
-        for record in kept.iter().chain(&fresh) {
-            engine::shard::replay(record).unwrap();
-        }
-        for (kept, fresh) in kept.iter().zip(&fresh) {
-            assert_eq!(kept.turns[0], fresh.turns[0], "there was nothing to keep");
-        }
-        assert_ne!(kept, fresh);
-    }
-
-    #[test]
-    fn whole_turns_are_sampled_in_mode_gumbel() {
-        let mut config = config();
-        config.search.mode = engine::config::SearchMode::Gumbel;
-        for record in play_by(&config, 0..3) {
-            engine::shard::replay(&record).unwrap();
-            assert!(record.turns.iter().any(|turn| !turn.rows.is_empty()));
-        }
-    }
-
-    #[test]
-    fn the_temperature_halves_and_stops_falling() {
-        let mut config = config();
-        config.selfplay.temperature = 1.0;
-        config.selfplay.temperature_half_life = 10.0;
-        config.selfplay.final_temperature = 0.3;
-        for (turn, expected) in [(0, 1.0), (10, 0.5), (100, 0.3)] {
-            assert!((options(&config, turn).temperature - expected).abs() < 1e-6);
-        }
-    }
-}
+#[path = "game_tests.rs"]
+mod tests;

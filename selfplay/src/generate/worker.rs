@@ -1,30 +1,46 @@
-//! The threads that play: each owns its games outright and has a line of its own to the evaluator.
+//! The threads that play: each owns its games outright and has lines of its own to the evaluators.
 
-use super::game::SelfplayGame;
+use super::game::{SelfplayGame, Setting, Unfinished};
+use super::log::{GameLog, NoLog, StoppedWhileWaiting};
+use super::plan::{Part, random_numbers};
+use super::roster::{Evaluators, Fielded, Roster};
+use super::starts::Starts;
 use crate::batch::{Batcher, Tally};
 use crate::cache::EvaluationCache;
-use crate::player::Player;
 use anyhow::Result;
 use engine::config::Config;
 use engine::shard::{GameId, GameRecord};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a worker sleeps at once while nothing is to be played.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What all workers share.
 #[derive(Debug)]
 pub(crate) struct Work {
-    pub(crate) config: Config,
-    pub(crate) player: Player,
+    pub(crate) config: Arc<Config>,
+    pub(crate) roster: Arc<Roster>,
     pub(crate) cache: Option<Arc<EvaluationCache>>,
+    pub(crate) log: Arc<dyn GameLog>,
+    pub(crate) starts: Starts,
     pub(crate) seed: u64,
     pub(crate) generator: u32,
-    /// Games to play.
+    /// The counter that no game may reach.
     pub(crate) games: u64,
     /// The next game's counter.
-    pub(crate) next_game: AtomicU64,
+    pub(crate) next_game: Mutex<u64>,
+    /// Games that were begun at another time, or put away.
+    pub(crate) shelf: Mutex<VecDeque<Unfinished>>,
+    /// How many games a worker may play at once.
+    pub(crate) room: AtomicUsize,
+    /// Set while nobody may play.
+    pub(crate) pause: AtomicBool,
     /// Set to make the workers return at once, their games unfinished.
-    pub(crate) stop: AtomicBool,
+    pub(crate) stop: Arc<AtomicBool>,
     pub(crate) counts: Counts,
 }
 
@@ -32,44 +48,70 @@ pub(crate) struct Work {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) turns: AtomicU64,
+    pub(crate) full_turns: AtomicU64,
     pub(crate) evaluations: AtomicU64,
     pub(crate) batches: AtomicU64,
+    pub(crate) in_flight: AtomicUsize,
 }
 
-/// What one worker leaves behind.
-#[derive(Debug, Default)]
-pub(crate) struct Worked {
-    pub(crate) tally: Tally,
-    /// Games that were in play when it was stopped.
-    pub(crate) given_up: usize,
+/// A worker's place: its games, and its lines to who is asked.
+pub(crate) struct Seat {
+    pub(crate) batcher: Batcher<SelfplayGame>,
+    setting: Setting,
+    /// The roster's, when it was last looked at.
+    version: u64,
+    /// The games that it may play at once.
+    room: usize,
+    /// Those in play when they were last counted.
+    in_flight: usize,
 }
 
 impl Work {
-    /// `games` games of self-play, none of which has begun.
+    /// Self-play without an end, of which nothing is written down, each worker playing `games_in_flight` games at once. What is to be
+    /// different is set in what is returned.
     pub(crate) fn new(
         config: Config,
-        player: Player,
-        seed: u64,
-        generator: u32,
-        games: u64,
+        first: Fielded,
+        cache: Option<Arc<EvaluationCache>>,
+        starts: Starts,
+        games_in_flight: usize,
     ) -> Self {
         Self {
-            cache: EvaluationCache::new(config.selfplay.cache_mib).map(Arc::new),
-            config,
-            player,
-            seed,
-            generator,
-            games,
-            next_game: AtomicU64::new(0),
-            stop: AtomicBool::new(false),
+            config: Arc::new(config),
+            roster: Arc::new(Roster::new(first)),
+            cache,
+            log: Arc::new(NoLog),
+            starts,
+            seed: 0,
+            generator: 0,
+            games: u64::MAX,
+            next_game: Mutex::new(0),
+            shelf: Mutex::default(),
+            room: AtomicUsize::new(games_in_flight),
+            pause: AtomicBool::new(false),
+            stop: Arc::new(AtomicBool::new(false)),
             counts: Counts::default(),
         }
     }
 
-    /// One worker's place, with room for `games_in_flight` games.
-    pub(crate) fn batcher(&self, games_in_flight: usize) -> Result<Batcher<SelfplayGame>> {
-        let lines = self.player.line(self.cache.as_ref())?.into_iter().collect();
-        Ok(Batcher::new(lines, games_in_flight, self.groups()))
+    /// One worker's place.
+    pub(crate) fn seat(&self) -> Result<Seat> {
+        let version = self.roster.version();
+        let newest = self.roster.newest();
+        let lines = newest.line(self.cache.as_ref())?.into_iter().collect();
+        let room = self.room.load(Relaxed);
+        let setting = Setting {
+            config: Arc::clone(&self.config),
+            log: Arc::clone(&self.log),
+            evaluators: Arc::new(Evaluators::new(newest.evaluator.clone())),
+        };
+        Ok(Seat {
+            batcher: Batcher::new(lines, room, self.groups()),
+            setting,
+            version,
+            room,
+            in_flight: 0,
+        })
     }
 
     /// The groups that each worker's games are split into, if the configuration says.
@@ -79,58 +121,141 @@ impl Work {
     }
 
     /// Plays games until there are none left to begin, handing each to `finished` when it is over.
-    pub(crate) fn run(
-        &self,
-        games_in_flight: usize,
-        finished: &Sender<GameRecord>,
-    ) -> Result<Worked> {
-        let mut batcher = self.batcher(games_in_flight)?;
-        while self.advance(&mut batcher, finished)? {}
-        Ok(Worked {
-            tally: *batcher.tally(),
-            given_up: batcher.games().count(),
-        })
+    pub(crate) fn run(&self, finished: &Sender<GameRecord>) -> Result<Tally> {
+        let mut seat = self.seat()?;
+        while self.advance(&mut seat, finished)? {}
+        Ok(*seat.batcher.tally())
     }
 
     /// Plays one group of games on. Whether there is more to do.
-    pub(crate) fn advance(
-        &self,
-        batcher: &mut Batcher<SelfplayGame>,
-        finished: &Sender<GameRecord>,
-    ) -> Result<bool> {
+    pub(crate) fn advance(&self, seat: &mut Seat, finished: &Sender<GameRecord>) -> Result<bool> {
+        while self.pause.load(Relaxed) && !self.stop.load(Relaxed) {
+            std::thread::sleep(PAUSE);
+        }
         if self.stop.load(Relaxed) {
             return Ok(false);
         }
-        let before = *batcher.tally();
-        let evaluator = self.player.shard_evaluator();
+        seat.follow(self)?;
+        seat.fit(self)?;
+        let before = *seat.batcher.tally();
         let mut is_heard = true;
-        batcher.round(
-            || {
-                self.begin_game()
-                    .map(|id| SelfplayGame::new(&self.config, &evaluator, self.seed, id))
-                    .transpose()
-            },
+        let Seat {
+            batcher, setting, ..
+        } = seat;
+        let played = batcher.round(
+            || self.begin_game(setting),
             |game| {
                 // Nobody listens any more only where the program is ending with an error of its own.
                 is_heard &= finished.send(game.into_record()).is_ok();
                 Ok(())
             },
-        )?;
-        let done = batcher.tally().since(&before);
+        );
+        match played {
+            // What could not be written down is played again another time.
+            Err(error) if error.is::<StoppedWhileWaiting>() => return Ok(false),
+            played => played?,
+        }
+        let done = seat.batcher.tally().since(&before);
         self.counts.turns.fetch_add(done.turns, Relaxed);
+        self.counts.full_turns.fetch_add(done.full_turns, Relaxed);
         self.counts.evaluations.fetch_add(done.evaluations, Relaxed);
         self.counts.batches.fetch_add(done.batches, Relaxed);
-        Ok(is_heard && batcher.games().next().is_some())
+        seat.count(&self.counts);
+        Ok(is_heard && seat.in_flight > 0)
     }
 
-    fn begin_game(&self) -> Option<GameId> {
+    /// A game that waits to be gone on with, or else a new one, if there is one.
+    fn begin_game(&self, setting: &Setting) -> Result<Option<SelfplayGame>> {
         if self.stop.load(Relaxed) {
-            return None;
+            return Ok(None);
         }
-        let counter = self.next_game.fetch_add(1, Relaxed);
-        (counter < self.games).then_some(GameId {
+        let waiting = self.shelf().pop_front();
+        if let Some(unfinished) = waiting {
+            return SelfplayGame::go_on(setting, unfinished).map(Some);
+        }
+        // Held until the game is written down: whoever goes on after a kill takes all games before the last one as begun.
+        let mut counter = locked(&self.next_game);
+        if *counter >= self.games {
+            return Ok(None);
+        }
+        let id = GameId {
             generator: self.generator,
-            counter,
-        })
+            counter: *counter,
+        };
+        let mut rng = random_numbers(self.seed, id, Part::Start);
+        let max_turns = self.config.selfplay.max_turns as usize;
+        let begun = self.starts.draw(max_turns, &mut rng);
+        let game = SelfplayGame::begin(setting, self.seed, id, begun)?;
+        *counter += 1;
+        Ok(Some(game))
+    }
+
+    /// The most step states that are asked for at once: one a game of a group, but for searches that ask for several.
+    pub(crate) fn largest_batch(&self) -> u64 {
+        let room = self.room.load(Relaxed);
+        let groups = self.groups().unwrap_or(1).clamp(1, room.max(1));
+        room.div_ceil(groups) as u64
+    }
+
+    /// The games that wait to be gone on with.
+    pub(crate) fn shelf(&self) -> MutexGuard<'_, VecDeque<Unfinished>> {
+        locked(&self.shelf)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Seat {
+    /// Begins anew with so many games at once, on the same lines.
+    pub(crate) fn restart(&mut self, games_in_flight: usize, groups: Option<usize>) {
+        let lines = self.batcher.replace_lines(Vec::new());
+        self.batcher = Batcher::new(lines, games_in_flight, groups);
+        self.room = games_in_flight;
+    }
+
+    /// Takes a line to a player that is new, and gives up those that no game asks any more.
+    fn follow(&mut self, work: &Work) -> Result<()> {
+        let version = work.roster.version();
+        let evaluators = &self.setting.evaluators;
+        if version != self.version {
+            let newest = work.roster.newest();
+            let slot = match newest.line(work.cache.as_ref())? {
+                Some(line) => self.batcher.add_line(line),
+                None => evaluators.newest_slot(),
+            };
+            evaluators.set_newest(slot, newest.evaluator.clone());
+            self.version = version;
+        }
+        let newest = evaluators.newest_slot();
+        for slot in 0..self.batcher.slots() {
+            let is_asked = |game: &SelfplayGame| game.line() == Some(slot);
+            if slot != newest && self.batcher.has_line(slot) && !self.batcher.games().any(is_asked)
+            {
+                self.batcher.retire_line(slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts games away where there is no more room for them.
+    fn fit(&mut self, work: &Work) -> Result<()> {
+        let room = work.room.load(Relaxed);
+        if room == self.room {
+            return Ok(());
+        }
+        self.room = room;
+        let too_many = self.batcher.resize(room)?;
+        work.shelf()
+            .extend(too_many.into_iter().map(SelfplayGame::put_away));
+        Ok(())
+    }
+
+    fn count(&mut self, counts: &Counts) {
+        let now = self.batcher.games().count();
+        counts.in_flight.fetch_add(now, Relaxed);
+        counts.in_flight.fetch_sub(self.in_flight, Relaxed);
+        self.in_flight = now;
     }
 }

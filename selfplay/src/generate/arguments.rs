@@ -1,0 +1,148 @@
+//! The command line of `selfplay generate`, and what follows from it.
+
+use crate::crew::CrewArguments;
+use crate::place::Place;
+use crate::player::PlayerName;
+use crate::telemetry::{Limits, TelemetryArguments};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use engine::config::{Config, ConfigArguments, NetworkChange};
+use engine::run::{GeneratorPlaces, RunDirectory};
+use std::path::PathBuf;
+
+/// Play games against oneself and write them to shards
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArguments {
+    #[command(flatten)]
+    pub(super) config: ConfigArguments,
+    /// The network that plays: its file; without one `uniform`, which knows nothing, or `material`, which counts by hand [default: a
+    /// run's newest network, and those that come after it; else `uniform`]
+    #[arg(long, value_name = "FILE|uniform|material", value_parser = searcher)]
+    network: Option<PlayerName>,
+    #[command(flatten)]
+    target: Target,
+    /// How many games to play, those included that an earlier start of the same command has played [default: no end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) games: Option<u64>,
+    /// Stop after so many hours
+    #[arg(long, value_name = "H", value_parser = positive)]
+    hours: Option<f64>,
+    /// Stop when the run, or the folder of shards, takes so many GiB on the disk
+    #[arg(long, value_name = "GIB", value_parser = positive)]
+    max_disk: Option<f64>,
+    /// Play fewer games at once where the program takes more than so many GiB of memory
+    #[arg(long, value_name = "GIB", value_parser = positive)]
+    max_memory: Option<f64>,
+    /// All randomness follows from it, the generator's number and the game's
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) telemetry: TelemetryArguments,
+    #[command(flatten)]
+    pub(super) crew: CrewArguments,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Target {
+    /// Write the shards into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the shards into this run; its configuration and newest network are used unless others are named
+    #[arg(long, value_name = "DIR")]
+    run: Option<PathBuf>,
+}
+
+/// A player whose searches can be learned from.
+fn searcher(text: &str) -> Result<PlayerName, String> {
+    match text.parse() {
+        Ok(PlayerName::Random) => {
+            Err("a random player has no search to learn from; `uniform` and `material` have".into())
+        }
+        Ok(player) => Ok(player),
+        Err(never) => match never {},
+    }
+}
+
+/// A number above 0.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if 0.0 < number && number < f64::INFINITY => Ok(number),
+        _ => Err("expected a number above 0".into()),
+    }
+}
+
+/// Where the games come from and where they go.
+pub(super) struct Plan {
+    pub(super) config: Config,
+    pub(super) player: PlayerName,
+    /// Whom the same command is about, whichever network plays first.
+    pub(super) subject: String,
+    pub(super) place: Place,
+    pub(super) places: GeneratorPlaces,
+    /// The run, if there is one.
+    pub(super) run: Option<RunDirectory>,
+    /// The generation that plays first, and whether the run's networks are followed.
+    pub(super) generation: Option<u32>,
+    pub(super) follows: bool,
+    pub(super) limits: Limits,
+}
+
+impl GenerateArguments {
+    pub(super) fn plan(&self) -> Result<Plan> {
+        let run = self.target.run.as_ref().map(RunDirectory::new);
+        let saved = run.as_ref().map(RunDirectory::config);
+        let saved = saved.filter(|path| path.exists());
+        let config = self.config.resolve(saved.as_deref())?;
+        let newest = match &run {
+            Some(run) => run.list_networks()?.pop(),
+            None => None,
+        };
+        let follows = run.is_some()
+            && self.network.is_none()
+            && config.selfplay.network_change != NetworkChange::Never;
+        let generation = newest.as_ref().map(|(generation, _)| *generation);
+        let newest = newest.map(|(_, path)| PlayerName::Network(path));
+        let subject = match (&self.network, &newest) {
+            (Some(named), _) => named.to_string(),
+            (None, _) if follows => "the run's networks".into(),
+            (None, Some(newest)) => newest.to_string(),
+            (None, None) => PlayerName::Uniform.to_string(),
+        };
+        let player = self.network.clone().or(newest);
+        Ok(Plan {
+            place: self.crew.device.place(&config)?,
+            config,
+            player: player.unwrap_or(PlayerName::Uniform),
+            subject,
+            places: match (&run, &self.target.out) {
+                (Some(run), _) => GeneratorPlaces::from(run),
+                (None, Some(out)) => GeneratorPlaces {
+                    root: out.clone(),
+                    journal: out.join("journal"),
+                    shards: out.clone(),
+                },
+                (None, None) => bail!("neither --out nor --run says where the games go"),
+            },
+            run,
+            generation,
+            follows,
+            limits: self.limits()?,
+        })
+    }
+
+    fn limits(&self) -> Result<Limits> {
+        let bytes = |gib: f64| (gib * f64::from(1 << 30)) as u64;
+        if self.max_memory.is_some() {
+            crate::memory::Resident::measure()
+                .now
+                .context("--max-memory: this system doesn't say how much memory a program takes")?;
+        }
+        Ok(Limits {
+            games: self.games,
+            hours: self.hours,
+            disk_bytes: self.max_disk.map(bytes),
+            memory_bytes: self.max_memory.map(bytes),
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! Disks: how much is used and free, and what to do while nothing can be written.
+
+use super::log::StoppedWhileWaiting;
+use crate::output::complain;
+use anyhow::Result;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two attempts to write what could not be written.
+pub(super) const RETRY: Duration = Duration::from_secs(1);
+
+/// Between two looks at whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The bytes of all files in a folder and those below it. What can't be looked at counts nothing: it may be gone by now.
+pub(super) fn bytes_in(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// The bytes that can still be written where a folder is; none where the system doesn't say.
+pub(super) fn bytes_free(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Where those wait who can't write: a full disk is no reason to lose anything, nor to end.
+#[derive(Debug)]
+pub(crate) struct WaitingRoom {
+    stop: Arc<AtomicBool>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Who waits now.
+    count: usize,
+    /// What the first of them said.
+    reason: Option<String>,
+}
+
+impl WaitingRoom {
+    /// What is said when it is over.
+    pub(super) const GOING_ON: &str = "going on: it could be written";
+
+    /// What is said when somebody begins to wait.
+    pub(super) fn pause_message(reason: &str) -> String {
+        format!("paused, nothing is lost: {reason}; going on as soon as it can be written")
+    }
+
+    /// One that is left when `stop` is set.
+    pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
+        Self {
+            stop,
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Why somebody waits, if somebody does.
+    pub(crate) fn reason(&self) -> Option<String> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.reason.clone()
+    }
+
+    /// Writes something, again and again until it works, as long as what goes wrong may pass.
+    ///
+    /// # Errors
+    /// What won't pass; and [`StoppedWhileWaiting`] where the user wants to stop.
+    pub(crate) fn write<T, E: std::error::Error + Send + Sync + 'static>(
+        &self,
+        mut write: impl FnMut() -> Result<T, E>,
+        may_pass: impl Fn(&E) -> bool,
+    ) -> Result<T> {
+        let error = match write() {
+            Ok(written) => return Ok(written),
+            Err(error) if may_pass(&error) => error,
+            Err(error) => return Err(error.into()),
+        };
+        let _place = self.enter(&error.to_string());
+        loop {
+            let begun = Instant::now();
+            while begun.elapsed() < RETRY {
+                if self.stop.load(Relaxed) {
+                    return Err(StoppedWhileWaiting.into());
+                }
+                std::thread::sleep(LOOK);
+            }
+            match write() {
+                Ok(written) => return Ok(written),
+                Err(error) if may_pass(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits from here on, until what is returned is dropped. The first says why.
+    pub(super) fn enter(&self, reason: &str) -> Place<'_> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.count == 0 {
+            complain(format_args!("{}", Self::pause_message(reason)));
+            waiting.reason = Some(reason.to_owned());
+        }
+        waiting.count += 1;
+        Place(self)
+    }
+}
+
+/// Somebody's place in the waiting room.
+#[derive(Debug)]
+pub(super) struct Place<'a>(&'a WaitingRoom);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let room = self.0;
+        let mut waiting = room.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.count -= 1;
+        if waiting.count == 0 {
+            waiting.reason = None;
+            if !room.stop.load(Relaxed) {
+                complain(format_args!("{}", WaitingRoom::GOING_ON));
+            }
+        }
+    }
+}
+
+/// Whether an error of the system may pass: all but those that say that the program asks for something that can't be.
+pub(crate) fn may_pass(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::InvalidData
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_tried_again_and_the_rest_is_not() {
+        let room = WaitingRoom::new(Arc::default());
+        let mut attempts = 0;
+        let result = room.write(
+            || {
+                attempts += 1;
+                assert_eq!(room.reason().is_some(), attempts > 1);
+                match attempts {
+                    1 => Err(io::Error::from(io::ErrorKind::StorageFull)),
+                    _ => Ok(attempts),
+                }
+            },
+            may_pass,
+        );
+        assert_eq!(result.unwrap(), 2);
+        assert_eq!(room.reason(), None);
+        let fatal = || Err::<(), _>(io::Error::from(io::ErrorKind::InvalidInput));
+        assert!(room.write(fatal, may_pass).is_err());
+    }
+
+    #[test]
+    fn who_wants_to_stop_does_not_wait() {
+        let stop = Arc::new(AtomicBool::new(true));
+        let room = WaitingRoom::new(stop);
+        let full = || Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
+        let error = room.write(full, may_pass).unwrap_err();
+        assert!(error.is::<StoppedWhileWaiting>());
+        assert_eq!(room.reason(), None);
+    }
+
+    #[test]
+    fn folders_are_measured_with_what_is_below_them() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("below")).unwrap();
+        fs::write(folder.path().join("a"), [0; 10]).unwrap();
+        fs::write(folder.path().join("below").join("b"), [0; 5]).unwrap();
+        assert_eq!(bytes_in(folder.path()), 15);
+        assert_eq!(bytes_in(&folder.path().join("missing")), 0);
+        assert!(bytes_free(folder.path()).unwrap() > 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! `--max-memory`: fewer games at once where the program takes too much.
+
+use std::time::Duration;
+
+/// How long a change is given to show before the next one.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// With a single game a worker, how long the program may stay above its limit.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Below this share of the limit games are taken up again.
+const EASY: f64 = 0.8;
+
+/// Keeps the program's memory within a limit by how many games each worker plays at once.
+#[derive(Debug)]
+pub(super) struct MemoryGuard {
+    limit_mib: f64,
+    /// The games at once that were wanted, and that are allowed now.
+    most: usize,
+    room: usize,
+    last_change: Duration,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Advice {
+    /// Nothing.
+    GoOn,
+    /// Play so many games at once.
+    Play(usize),
+    /// Stop: it is too much with a single game a worker.
+    Stop,
+}
+
+impl MemoryGuard {
+    /// A limit in MiB for a program whose workers play `games_in_flight` games at once.
+    pub(super) fn new(limit_mib: u64, games_in_flight: usize) -> Self {
+        Self {
+            limit_mib: limit_mib as f64,
+            most: games_in_flight,
+            room: games_in_flight,
+            last_change: Duration::ZERO,
+        }
+    }
+
+    /// What to do where so many MiB are resident, so long after the start.
+    pub(super) fn advise(&mut self, resident_mib: f64, now: Duration) -> Advice {
+        let since = now.saturating_sub(self.last_change);
+        if since < SETTLING {
+            return Advice::GoOn;
+        }
+        let room = if resident_mib > self.limit_mib {
+            match self.room {
+                1 if since >= PATIENCE => return Advice::Stop,
+                room => (room * 3 / 4).max(1),
+            }
+        } else if resident_mib < EASY * self.limit_mib {
+            (self.room + self.room.div_ceil(16)).min(self.most)
+        } else {
+            self.room
+        };
+        if room == self.room {
+            return Advice::GoOn;
+        }
+        (self.room, self.last_change) = (room, now);
+        Advice::Play(room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn games_are_put_away_and_taken_up_again() {
+        let mut guard = MemoryGuard::new(1_000, 64);
+        assert_eq!(guard.advise(999.0, seconds(10)), Advice::GoOn);
+        assert_eq!(guard.advise(1_001.0, seconds(11)), Advice::Play(48));
+        assert_eq!(
+            guard.advise(1_001.0, seconds(12)),
+            Advice::GoOn,
+            "it takes time"
+        );
+        assert_eq!(guard.advise(1_001.0, seconds(16)), Advice::Play(36));
+        assert_eq!(
+            guard.advise(900.0, seconds(30)),
+            Advice::GoOn,
+            "close to the limit"
+        );
+        assert_eq!(guard.advise(700.0, seconds(31)), Advice::Play(39));
+        let last = (40..200).map(|second| guard.advise(700.0, seconds(second)));
+        let rooms: Vec<Advice> = last.filter(|&advice| advice != Advice::GoOn).collect();
+        assert_eq!(rooms.last(), Some(&Advice::Play(64)));
+    }
+
+    #[test]
+    fn a_single_game_that_is_too_much_ends_it() {
+        let mut guard = MemoryGuard::new(10, 2);
+        assert_eq!(guard.advise(50.0, seconds(5)), Advice::Play(1));
+        for second in 6..65 {
+            assert_eq!(guard.advise(50.0, seconds(second)), Advice::GoOn);
+        }
+        assert_eq!(guard.advise(50.0, seconds(65)), Advice::Stop);
+    }
+}

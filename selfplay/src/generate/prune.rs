@@ -1,0 +1,255 @@
+//! `selfplay.keep_shards`: shards that no window of training can reach any more are removed.
+
+use crate::output::complain;
+use engine::shard::journal;
+use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Training opens its window once and reads from it for a while, as more games come: kept is twice what it may reach.
+const WINDOWS: u64 = 2;
+
+/// Which shards of a folder are kept.
+#[derive(Debug)]
+pub(crate) struct Pruning {
+    shards: PathBuf,
+    journal: PathBuf,
+    /// So many of the newest.
+    keep: usize,
+    /// The newest that hold so many games.
+    games: u64,
+    /// How many games each shard holds, for those that have been looked at.
+    counted: BTreeMap<ShardName, u64>,
+}
+
+/// What was removed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Removed {
+    pub(crate) shards: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A shard of the folder.
+struct Candidate {
+    name: ShardName,
+    path: PathBuf,
+    written: SystemTime,
+    bytes: u64,
+}
+
+impl Pruning {
+    /// Keeps `keep` shards, and a window of so many games twice over; nothing is ever removed where `keep` is 0.
+    pub(crate) fn new(shards: &Path, journal: &Path, keep: u32, window_games: u64) -> Option<Self> {
+        (keep > 0).then(|| Self {
+            shards: shards.to_owned(),
+            journal: journal.to_owned(),
+            keep: keep as usize,
+            games: window_games.saturating_mul(WINDOWS),
+            counted: BTreeMap::new(),
+        })
+    }
+
+    /// Removes what is not kept. Where something can't be read nothing is removed, and that is said.
+    pub(crate) fn prune(&mut self) -> Removed {
+        match self.unreachable() {
+            Ok(unreachable) => remove(&unreachable),
+            Err(error) => {
+                complain(format_args!("no shards are removed for now: {error}"));
+                Removed::default()
+            }
+        }
+    }
+
+    /// The shards that are not among the newest, neither by their names nor by when they were written; nor are they the last of
+    /// their generators, whose numbers go on from there, nor has a journal still to hear of them.
+    fn unreachable(&mut self) -> Result<Vec<Candidate>, PruneError> {
+        let mut candidates = Vec::new();
+        for (name, path) in list_shards(&self.shards)? {
+            // Another generator may have removed it.
+            if let Ok(file) = fs::metadata(&path) {
+                let written = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                let bytes = file.len();
+                candidates.push(Candidate {
+                    name,
+                    path,
+                    written,
+                    bytes,
+                });
+            }
+        }
+        if candidates.len() <= self.keep {
+            return Ok(Vec::new());
+        }
+        let mut kept: BTreeSet<ShardName> = self.newest(&candidates)?;
+        candidates.sort_by_key(|candidate| (candidate.written, candidate.name));
+        kept.extend(self.newest(&candidates)?);
+        let last_of_generators: BTreeMap<u32, ShardName> = candidates
+            .iter()
+            .map(|candidate| candidate.name)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .map(|name| (name.generator, name))
+            .collect();
+        kept.extend(last_of_generators.into_values());
+        if candidates
+            .iter()
+            .all(|candidate| kept.contains(&candidate.name))
+        {
+            return Ok(Vec::new());
+        }
+        kept.extend(journal::announced(&self.journal)?);
+        candidates.retain(|candidate| !kept.contains(&candidate.name));
+        Ok(candidates)
+    }
+
+    /// The newest of shards in order, as many as are kept.
+    fn newest(&mut self, oldest_first: &[Candidate]) -> Result<BTreeSet<ShardName>, ShardError> {
+        let mut games = 0;
+        let mut newest = BTreeSet::new();
+        for candidate in oldest_first.iter().rev() {
+            if newest.len() >= self.keep && games >= self.games {
+                break;
+            }
+            games += self.games_in(candidate)?;
+            newest.insert(candidate.name);
+        }
+        Ok(newest)
+    }
+
+    fn games_in(&mut self, candidate: &Candidate) -> Result<u64, ShardError> {
+        if let Some(&games) = self.counted.get(&candidate.name) {
+            return Ok(games);
+        }
+        let offsets = ShardReader::open(&candidate.path)?.frame_offsets()?;
+        let games = offsets.len() as u64;
+        self.counted.insert(candidate.name, games);
+        Ok(games)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum PruneError {
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    #[error(transparent)]
+    Journal(#[from] journal::JournalError),
+}
+
+fn remove(candidates: &[Candidate]) -> Removed {
+    let mut removed = Removed::default();
+    for candidate in candidates {
+        match fs::remove_file(&candidate.path) {
+            Ok(()) => {
+                removed.shards += 1;
+                removed.bytes += candidate.bytes;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => complain(format_args!(
+                "can't remove {}: {error}",
+                candidate.path.display()
+            )),
+        }
+    }
+    removed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::shard::{Evaluator, GameId, Header, ShardWriter, digest, samples::random_game};
+
+    /// Writes a shard of so many games, as if so many seconds after the epoch.
+    fn write(folder: &Path, generator: u32, sequence: u32, games: u64, seconds: u64) {
+        let header = Header {
+            encoding_version: 1,
+            program_version: "0".into(),
+            evaluator: Evaluator::default(),
+            config_digest: digest(b""),
+            generator,
+        };
+        let name = ShardName {
+            generator,
+            sequence,
+        };
+        let mut writer = ShardWriter::create(folder, name, &header).unwrap();
+        for counter in 0..games {
+            writer
+                .push(&random_game(GameId { generator, counter }, 1, 2))
+                .unwrap();
+        }
+        let path = writer.finish().unwrap();
+        let file = fs::File::options().append(true).open(path).unwrap();
+        let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        file.set_modified(time).unwrap();
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        list_shards(folder)
+            .unwrap()
+            .keys()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn what_a_window_may_reach_is_kept_in_either_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let (shards, journal) = (folder.path().join("shards"), folder.path().join("journal"));
+        fs::create_dir(&shards).unwrap();
+        fs::create_dir(&journal).unwrap();
+        for sequence in 0..6 {
+            write(&shards, 0, sequence, 5, 100 + u64::from(sequence));
+            write(&shards, 1, sequence, 5, 50 + u64::from(sequence));
+        }
+        let prune = |keep, games| {
+            Pruning::new(&shards, &journal, keep, games).map(|mut pruning| pruning.prune())
+        };
+        assert_eq!(prune(0, 1), None);
+        assert_eq!(prune(12, 1), Some(Removed::default()));
+        assert_eq!(
+            prune(1, 1_000),
+            Some(Removed::default()),
+            "all are in the window"
+        );
+        // Twice ten games are four shards: by name 1-2 to 1-5, by time 0-2 to 0-5.
+        let removed = prune(2, 10).unwrap();
+        assert_eq!(removed.shards, 4);
+        assert!(removed.bytes > 0);
+        let left = names(&shards);
+        assert_eq!(left.len(), 8);
+        for gone in ["000-000000", "000-000001", "001-000000", "001-000001"] {
+            assert!(!left.iter().any(|name| name.starts_with(gone)), "{left:?}");
+        }
+        assert_eq!(prune(2, 10), Some(Removed::default()));
+        // The last of a generator stays, however old it is.
+        write(&shards, 2, 0, 5, 1);
+        write(&shards, 3, 0, 30, 1_000);
+        prune(1, 1);
+        assert_eq!(
+            names(&shards),
+            [
+                "000-000005.shard",
+                "001-000005.shard",
+                "002-000000.shard",
+                "003-000000.shard"
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_is_removed_where_something_can_t_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (shards, journal) = (folder.path().join("shards"), folder.path().join("journal"));
+        fs::create_dir(&shards).unwrap();
+        fs::create_dir(&journal).unwrap();
+        for sequence in 0..5 {
+            write(&shards, 0, sequence, 3, u64::from(sequence));
+        }
+        fs::write(shards.join("000-000004.shard"), "nonsense").unwrap();
+        let mut pruning = Pruning::new(&shards, &journal, 2, 1).unwrap();
+        assert_eq!(pruning.prune(), Removed::default());
+        assert_eq!(names(&shards).len(), 5);
+    }
+}

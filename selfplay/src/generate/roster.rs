@@ -1,0 +1,140 @@
+//! Who plays, while networks come and go.
+//!
+//! ```text
+//! follower: networks/ ── load beside the old one ──> Roster ──> every worker: a line to it in a slot of its own
+//! ```
+
+use crate::cache::EvaluationCache;
+use crate::line::Line;
+use crate::player::Player;
+use anyhow::Result;
+use engine::shard::Evaluator;
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The player that plays now, for all workers.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    newest: Mutex<Arc<Fielded>>,
+    /// How often it has changed: read far more often than the lock is worth.
+    version: AtomicU64,
+}
+
+/// A player with lines for all workers.
+pub(crate) struct Fielded {
+    pub(crate) player: Player,
+    /// Its name and identity in records.
+    pub(crate) evaluator: Evaluator,
+    /// Lines that were made where nobody had to wait for them.
+    lines: Mutex<Vec<Box<dyn Line>>>,
+}
+
+impl std::fmt::Debug for Fielded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fielded")
+            .field("evaluator", &self.evaluator)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Fielded {
+    /// A player, with the lines of so many workers made already.
+    pub(crate) fn new(
+        player: Player,
+        workers: usize,
+        cache: Option<&Arc<EvaluationCache>>,
+    ) -> Result<Self> {
+        let mut lines = Vec::with_capacity(workers);
+        for _ in 0..workers {
+            lines.extend(player.line(cache)?);
+        }
+        Ok(Self {
+            evaluator: player.shard_evaluator(),
+            player,
+            lines: Mutex::new(lines),
+        })
+    }
+
+    /// A line for one worker.
+    pub(crate) fn line(
+        &self,
+        cache: Option<&Arc<EvaluationCache>>,
+    ) -> Result<Option<Box<dyn Line>>> {
+        match locked(&self.lines).pop() {
+            Some(line) => Ok(Some(line)),
+            None => self.player.line(cache),
+        }
+    }
+}
+
+impl Roster {
+    pub(crate) fn new(first: Fielded) -> Self {
+        Self {
+            newest: Mutex::new(Arc::new(first)),
+            version: AtomicU64::new(0),
+        }
+    }
+
+    /// The player that plays now.
+    pub(crate) fn newest(&self) -> Arc<Fielded> {
+        Arc::clone(&locked(&self.newest))
+    }
+
+    /// Grows with every change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Acquire)
+    }
+
+    /// Has another player play.
+    pub(crate) fn field(&self, player: Fielded) {
+        *locked(&self.newest) = Arc::new(player);
+        self.version.fetch_add(1, Release);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The evaluators of one worker's games, by the slots of their lines, and which one is to be asked from now on.
+#[derive(Debug)]
+pub(crate) struct Evaluators {
+    newest: AtomicUsize,
+    by_slot: Mutex<Vec<Arc<Evaluator>>>,
+}
+
+impl Evaluators {
+    /// One evaluator, in slot 0.
+    pub(crate) fn new(first: Evaluator) -> Self {
+        Self {
+            newest: AtomicUsize::new(0),
+            by_slot: Mutex::new(vec![Arc::new(first)]),
+        }
+    }
+
+    /// The slot of the newest, and who it is.
+    pub(crate) fn newest(&self) -> (usize, Arc<Evaluator>) {
+        let by_slot = locked(&self.by_slot);
+        let slot = self.newest.load(Relaxed);
+        (slot, Arc::clone(&by_slot[slot]))
+    }
+
+    /// Puts another evaluator into a slot: an old one, or the one behind the last. It is the newest from now on.
+    pub(crate) fn set_newest(&self, slot: usize, evaluator: Evaluator) {
+        let mut by_slot = locked(&self.by_slot);
+        let evaluator = Arc::new(evaluator);
+        match by_slot.get_mut(slot) {
+            Some(old) => *old = evaluator,
+            None => by_slot.push(evaluator),
+        }
+        self.newest.store(slot.min(by_slot.len() - 1), Relaxed);
+    }
+
+    /// The slot of the newest.
+    pub(crate) fn newest_slot(&self) -> usize {
+        self.newest.load(Relaxed)
+    }
+}

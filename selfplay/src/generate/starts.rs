@@ -1,0 +1,394 @@
+//! Where games start: on the empty board, in a file's positions, or in the middle of earlier games.
+
+use anyhow::{Context, Result, bail};
+use engine::config::OpeningsConfig;
+use engine::encoding::ENCODING_VERSION;
+use engine::notation::parse_record;
+use engine::rules::{Game, Phase, Position};
+use engine::shard::{
+    GameId, GameRecord, ShardReader, Start, StartPosition, TurnRecord, list_shards,
+};
+use rand::{Rng, RngExt};
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many of the newest games forks are made from.
+const FORKABLE_GAMES: usize = 2_048;
+
+/// The most bytes of a file of openings.
+const LARGEST_FILE: u64 = 256 << 20;
+
+/// Where games can start.
+#[derive(Debug)]
+pub(crate) struct Starts {
+    config: OpeningsConfig,
+    openings: Vec<Opening>,
+    forkable: Mutex<VecDeque<Arc<Forkable>>>,
+}
+
+/// A beginning from a file.
+#[derive(Debug, Clone, PartialEq)]
+struct Opening {
+    start: Start,
+    turns: Vec<TurnRecord>,
+    /// Whether the game was over at the end: it is left at any of its turns, while others are gone on with.
+    is_whole_game: bool,
+}
+
+/// An earlier game, from the empty board on.
+#[derive(Debug)]
+struct Forkable {
+    id: GameId,
+    turns: Vec<Box<[u16]>>,
+}
+
+/// How a game begins.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Begun {
+    pub(crate) start: Start,
+    /// The first turns, which are given.
+    pub(crate) turns: Vec<TurnRecord>,
+}
+
+impl Starts {
+    /// Reads the file, if the configuration names one and it is used, and the newest games of a folder of shards, if there are to be
+    /// forks.
+    pub(crate) fn open(config: &OpeningsConfig, shards: Option<&Path>) -> Result<Self> {
+        let openings = match config.file_share > 0.0 {
+            true => read_openings(Path::new(&config.file))?,
+            false => Vec::new(),
+        };
+        let starts = Self {
+            config: config.clone(),
+            openings,
+            forkable: Mutex::default(),
+        };
+        if let Some(folder) = shards.filter(|_| config.fork_share > 0.0) {
+            starts.remember_newest(folder)?;
+        }
+        Ok(starts)
+    }
+
+    /// Where the next game starts. One that can't be forked yet, because there is no earlier game, starts on the empty board.
+    pub(crate) fn draw(&self, max_turns: usize, rng: &mut impl Rng) -> Begun {
+        let drawn: f32 = rng.random();
+        let Self { config, .. } = self;
+        let begun = if drawn < config.fork_share {
+            self.fork(max_turns, rng)
+        } else if drawn < config.fork_share + config.file_share {
+            self.opening(max_turns, rng)
+        } else {
+            None
+        };
+        begun.unwrap_or(Begun {
+            start: Start::Empty,
+            turns: Vec::new(),
+        })
+    }
+
+    /// A game has been played, and may be forked.
+    pub(crate) fn remember(&self, record: &GameRecord) {
+        // Behind the setups, and with a turn to leave out.
+        let is_forkable = !matches!(record.start, Start::Position(_)) && record.turns.len() > 2;
+        if self.config.fork_share <= 0.0 || !is_forkable {
+            return;
+        }
+        let turns = record.turns.iter();
+        let game = Forkable {
+            id: record.id,
+            turns: turns.map(|turn| turn.actions.clone().into()).collect(),
+        };
+        let mut forkable = self.forkable.lock().unwrap_or_else(PoisonError::into_inner);
+        forkable.push_back(Arc::new(game));
+        if forkable.len() > FORKABLE_GAMES {
+            forkable.pop_front();
+        }
+    }
+
+    /// Remembers the games of the newest shards. What can't be read is left to `selfplay inspect`: forks do without it.
+    fn remember_newest(&self, folder: &Path) -> Result<()> {
+        if !folder.exists() {
+            return Ok(());
+        }
+        let shards = list_shards(folder)?;
+        let mut games = Vec::new();
+        for path in shards.values().rev() {
+            if games.len() >= FORKABLE_GAMES {
+                break;
+            }
+            let Ok(reader) = ShardReader::open(path) else {
+                continue;
+            };
+            if reader.header().encoding_version == ENCODING_VERSION {
+                let good = reader.flatten().filter(|record| record.to_game().is_ok());
+                games.extend(good);
+            }
+        }
+        games.truncate(FORKABLE_GAMES);
+        games.iter().rev().for_each(|record| self.remember(record));
+        Ok(())
+    }
+
+    /// The first turns of an earlier game: the setups at least, and not its last turn.
+    fn fork(&self, max_turns: usize, rng: &mut impl Rng) -> Option<Begun> {
+        let forkable = self.forkable.lock().unwrap_or_else(PoisonError::into_inner);
+        if forkable.is_empty() {
+            return None;
+        }
+        let game = Arc::clone(forkable.get(rng.random_range(0..forkable.len()))?);
+        drop(forkable);
+        let turns = rng.random_range(2..game.turns.len()).min(max_turns - 1);
+        let given = game.turns[..turns].iter().map(|actions| TurnRecord {
+            actions: actions.to_vec(),
+            origin: engine::shard::TurnOrigin::Given,
+            rows: Vec::new(),
+        });
+        Some(Begun {
+            start: Start::Fork { game: game.id },
+            turns: given.collect(),
+        })
+    }
+
+    fn opening(&self, max_turns: usize, rng: &mut impl Rng) -> Option<Begun> {
+        if self.openings.is_empty() {
+            return None;
+        }
+        let opening = &self.openings[rng.random_range(0..self.openings.len())];
+        let turns = match opening.is_whole_game {
+            true => rng.random_range(0..opening.turns.len()),
+            false => opening.turns.len(),
+        };
+        Some(Begun {
+            start: opening.start,
+            turns: opening.turns[..turns.min(max_turns - 1)].to_vec(),
+        })
+    }
+}
+
+/// Reads a file of positions, one a line in the short form, or of game records, with an empty line or a line that begins with `#`
+/// between two of them.
+fn read_openings(path: &Path) -> Result<Vec<Opening>> {
+    let what = || format!("selfplay.openings.file {}", path.display());
+    let size = fs::metadata(path).with_context(what)?.len();
+    if size > LARGEST_FILE {
+        bail!("{}: {size} bytes are more than {LARGEST_FILE}", what());
+    }
+    let text = fs::read_to_string(path).with_context(what)?;
+    let mut openings = Vec::new();
+    for (line, record) in records(&text) {
+        // Empty lines don't matter, and errors name the line of the file.
+        let game = parse_record(&format!("{}{record}", "\n".repeat(line - 1)));
+        let opening = opening_of(&game.with_context(what)?);
+        openings.push(opening.with_context(|| format!("{}: line {line}", what()))?);
+    }
+    if openings.is_empty() {
+        bail!("{}: there is no position and no game in it", what());
+    }
+    Ok(openings)
+}
+
+/// The parts of a text that are a record or a position each, with the line where they begin.
+fn records(text: &str) -> Vec<(usize, String)> {
+    let mut records: Vec<(usize, String)> = Vec::new();
+    let mut is_open = false;
+    for (index, line) in text.lines().enumerate() {
+        let is_position = line.contains('[');
+        if line.trim().is_empty() || line.starts_with('#') {
+            is_open = false;
+            continue;
+        }
+        match records.last_mut() {
+            // A position may be a record's first line, and then its turns follow.
+            Some((_, record)) if is_open && !is_position => {
+                record.push_str(line);
+                record.push('\n');
+            }
+            _ => records.push((index + 1, format!("{line}\n"))),
+        }
+        is_open = true;
+    }
+    records
+}
+
+fn opening_of(game: &Game) -> Result<Opening> {
+    let start = match *game.start() == Position::INITIAL {
+        true => Start::Opening,
+        false => Start::Position(StartPosition::new(game.start())),
+    };
+    let mut sides = [game.start().side(), game.start().side().opponent()]
+        .into_iter()
+        .cycle();
+    let turns: Vec<TurnRecord> = game
+        .turns()
+        .iter()
+        .filter_map(|turn| Some(TurnRecord::given(turn, sides.next()?)))
+        .collect();
+    if let (Some(outcome), true) = (game.outcome(), turns.is_empty()) {
+        bail!("the game is over already: {outcome}");
+    }
+    if game.start().phase() == Phase::Setup && *game.start() != Position::INITIAL {
+        bail!("a game can't start between the setups; give Gold's setup as a turn");
+    }
+    Ok(Opening {
+        start,
+        turns,
+        is_whole_game: game.outcome().is_some(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::notation::format_record;
+    use engine::shard::{Ending, samples::random_game};
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+
+    fn game(counter: u64, max_turns: usize) -> GameRecord {
+        let id = GameId {
+            generator: 4,
+            counter,
+        };
+        random_game(id, 1, max_turns)
+    }
+
+    fn won() -> GameRecord {
+        let is_won = |record: &GameRecord| matches!(record.ending, Ending::Won(_));
+        (0..)
+            .map(|counter| game(counter, 300))
+            .find(is_won)
+            .unwrap()
+    }
+
+    /// The record of a game that begins so and goes on with nothing.
+    fn record(begun: &Begun) -> GameRecord {
+        GameRecord {
+            start: begun.start,
+            turns: begun.turns.clone(),
+            ending: Ending::Unfinished { value: None },
+            ..game(0, 0)
+        }
+    }
+
+    fn from_file(text: &str) -> Result<Starts> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("openings.txt");
+        fs::write(&path, text).unwrap();
+        let config = OpeningsConfig {
+            file_share: 1.0,
+            file: path.display().to_string(),
+            ..OpeningsConfig::default()
+        };
+        Starts::open(&config, None)
+    }
+
+    #[test]
+    fn files_hold_positions_and_records() {
+        let begun = format_record(&game(1, 9).to_game().unwrap());
+        let over = format_record(&won().to_game().unwrap());
+        let silver = *game(1, 9).to_game().unwrap().position();
+        let gold = *game(1, 10).to_game().unwrap().position();
+        let text = format!("# mine\n{silver}\n{gold}\n\n{begun}\n\n\n{over}");
+        let starts = from_file(&text).unwrap();
+        let [first, second, opening, won] = &starts.openings[..] else {
+            panic!("{:?}", starts.openings);
+        };
+        let expected = |position| Start::Position(StartPosition::new(position));
+        assert_eq!([first.start, second.start], [&silver, &gold].map(expected));
+        assert_eq!((opening.start, opening.turns.len()), (Start::Opening, 9));
+        assert!(won.is_whole_game && !opening.is_whole_game);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut lengths = [0; 3];
+        for _ in 0..400 {
+            let begun = starts.draw(20, &mut rng);
+            let game = record(&begun).to_game().unwrap();
+            assert_eq!(game.outcome(), None);
+            assert!(game.turns().len() < 20);
+            match (begun.start, begun.turns.len()) {
+                (Start::Position(_), 0) => lengths[0] += 1,
+                (Start::Opening, 9) => lengths[1] += 1,
+                (Start::Opening, _) => lengths[2] += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(lengths.iter().all(|&count| count > 60), "{lengths:?}");
+    }
+
+    #[test]
+    fn bad_files_are_named_with_the_line() {
+        let error = |text: &str| format!("{:#}", from_file(text).unwrap_err());
+        let begun = format_record(&game(1, 3).to_game().unwrap());
+        for (text, part) in [
+            (
+                format!("{begun}\n\n{begun}2s Ra1n Ra2q\n"),
+                "line 9, column",
+            ),
+            ("\n# nothing\n".into(), "no position and no game"),
+            ("\ng [R ]".into(), "line 2, column"),
+            (
+                "g [R                                  Er                          r]".into(),
+                "line 1: the game is over already",
+            ),
+        ] {
+            let message = error(&text);
+            assert!(
+                message.contains(part) && message.contains("openings.txt"),
+                "{message}"
+            );
+        }
+        let config = OpeningsConfig {
+            file_share: 0.1,
+            file: "/nowhere/openings.txt".into(),
+            ..OpeningsConfig::default()
+        };
+        let message = format!("{:#}", Starts::open(&config, None).unwrap_err());
+        assert!(
+            message.contains("openings.file /nowhere/openings.txt"),
+            "{message}"
+        );
+        let unused = OpeningsConfig {
+            file_share: 0.0,
+            ..config
+        };
+        assert!(Starts::open(&unused, None).is_ok());
+    }
+
+    #[test]
+    fn forks_leave_earlier_games_in_their_middle() {
+        let config = OpeningsConfig {
+            fork_share: 0.5,
+            ..OpeningsConfig::default()
+        };
+        let starts = Starts::open(&config, None).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        assert_eq!(
+            starts.draw(50, &mut rng).start,
+            Start::Empty,
+            "nothing to fork"
+        );
+        let games = [game(1, 40), game(2, 2), won()];
+        games.iter().for_each(|record| starts.remember(record));
+        let (mut forks, mut lengths) = (0, std::collections::HashSet::new());
+        for _ in 0..300 {
+            let begun = starts.draw(30, &mut rng);
+            let Start::Fork { game } = begun.start else {
+                continue;
+            };
+            forks += 1;
+            let of = games.iter().find(|record| record.id == game).unwrap();
+            assert!(game.counter != 2, "there is nothing behind its setups");
+            let turns = begun.turns.len();
+            assert!((2..of.turns.len().min(30)).contains(&turns));
+            for (given, turn) in begun.turns.iter().zip(&of.turns) {
+                assert_eq!(given.actions, turn.actions);
+                assert!(given.rows.is_empty(), "nothing is learned from it twice");
+            }
+            assert_eq!(record(&begun).to_game().unwrap().outcome(), None);
+            lengths.insert(turns);
+        }
+        assert!((100..200).contains(&forks), "{forks} of 300");
+        assert!(lengths.len() > 15, "{lengths:?}");
+    }
+}

@@ -1,0 +1,340 @@
+//! The thread that takes finished games: it keeps them, watches the limits, and shows how it goes.
+
+use super::arguments::Plan;
+use super::disk::{WaitingRoom, bytes_free, bytes_in};
+use super::keeper::Keeper;
+use super::memory_guard::{Advice, MemoryGuard};
+use super::totals::Totals;
+use super::worker::Work;
+use crate::batch::Tally;
+use crate::memory::Resident;
+use crate::output::{complain, print};
+use crate::telemetry::{CacheUses, Counters, Limits, NetworkInUse, State, Telemetry};
+use anyhow::{Context, Result};
+use engine::progress::bytes_in_words;
+use engine::rules::Side;
+use engine::run::Generator;
+use engine::shard::GameRecord;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Between two looks at memory and at what is free on the disk.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Between two walks over all files of the run: others write there, too.
+const WALK: Duration = Duration::from_secs(30);
+
+/// Why a generator ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Games,
+    Hours,
+    Disk,
+    Memory,
+    Asked,
+    Error,
+}
+
+impl Reason {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Games => "all games are played",
+            Self::Hours => "the hours are over",
+            Self::Disk => "--max-disk is reached",
+            Self::Memory => "--max-memory is exceeded with a single game a thread",
+            Self::Asked => "asked to stop",
+            Self::Error => "an error",
+        }
+    }
+}
+
+/// Takes finished games, and ends the work in time.
+pub(super) struct Supervisor<'a> {
+    work: &'a Work,
+    keeper: Keeper,
+    waiting_room: Arc<WaitingRoom>,
+    telemetry: Option<Telemetry>,
+    totals: Totals,
+    limits: Limits,
+    begun: Instant,
+    /// The folder that `--max-disk` is about, and that of the shards.
+    root: PathBuf,
+    shards: PathBuf,
+    disk: DiskUse,
+    memory: Option<u64>,
+    guard: Option<MemoryGuard>,
+    last_look: Instant,
+    networks_loaded: Arc<AtomicU64>,
+    reason: Option<Reason>,
+}
+
+/// What is on the disk, as far as it is known.
+struct DiskUse {
+    walked: Instant,
+    used: u64,
+    shards: u64,
+    free: Option<u64>,
+    /// What the keeper had written when it was walked.
+    written_then: i64,
+}
+
+impl<'a> Supervisor<'a> {
+    pub(super) fn new(
+        plan: &Plan,
+        work: &'a Work,
+        keeper: Keeper,
+        waiting_room: Arc<WaitingRoom>,
+        networks_loaded: &Arc<AtomicU64>,
+    ) -> Self {
+        let root = plan.places.root.clone();
+        let limit_mib = plan.limits.memory_bytes.map(|bytes| bytes >> 20);
+        let mut this = Self {
+            work,
+            keeper,
+            waiting_room,
+            telemetry: None,
+            totals: Totals::default(),
+            limits: plan.limits,
+            begun: Instant::now(),
+            shards: plan.places.shards.clone(),
+            disk: DiskUse {
+                walked: Instant::now(),
+                used: 0,
+                shards: 0,
+                free: bytes_free(&root),
+                written_then: 0,
+            },
+            root,
+            memory: None,
+            guard: limit_mib.map(|mib| MemoryGuard::new(mib, work.room.load(Relaxed))),
+            last_look: Instant::now(),
+            networks_loaded: Arc::clone(networks_loaded),
+            reason: None,
+        };
+        this.walk();
+        this.look_at_memory();
+        this
+    }
+
+    /// Shows how it goes from now on.
+    pub(super) fn show(&mut self, telemetry: Telemetry) {
+        self.telemetry = Some(telemetry);
+    }
+
+    /// Takes a finished game, or none where only time has passed.
+    pub(super) fn take(&mut self, record: Option<GameRecord>) -> Result<()> {
+        match record {
+            Some(record) => {
+                self.totals.add(&record);
+                self.work.starts.remember(&record);
+                self.keeper.take(record)?;
+            }
+            None => self.keeper.go_on()?,
+        }
+        self.pause_in_trouble();
+        if self.last_look.elapsed() >= LOOK {
+            self.last_look = Instant::now();
+            self.look_at_disk();
+            self.look_at_memory();
+        }
+        self.stop_at_limits();
+        let counters = self.counters();
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.tick(&counters);
+        }
+        Ok(())
+    }
+
+    /// Nobody plays while finished games can't be kept.
+    fn pause_in_trouble(&mut self) {
+        let is_in_trouble = self.keeper.trouble().is_some();
+        if is_in_trouble != self.work.pause.load(Relaxed) {
+            self.work.pause.store(is_in_trouble, Relaxed);
+            match self.keeper.trouble() {
+                Some(reason) => self.say(&WaitingRoom::pause_message(reason)),
+                None => self.say(WaitingRoom::GOING_ON),
+            }
+        }
+    }
+
+    fn stop_at_limits(&mut self) {
+        let hours = self.begun.elapsed().as_secs_f64() / 3_600.0;
+        if self.limits.hours.is_some_and(|limit| hours >= limit) {
+            self.stop(Reason::Hours);
+        }
+        let used = self.disk_used();
+        if self.limits.disk_bytes.is_some_and(|limit| used >= limit) {
+            self.stop(Reason::Disk);
+        }
+    }
+
+    fn stop(&mut self, reason: Reason) {
+        if self.reason.is_none() && !self.work.stop.swap(true, Relaxed) {
+            self.reason = Some(reason);
+        }
+    }
+
+    fn look_at_disk(&mut self) {
+        self.disk.free = bytes_free(&self.root);
+        if self.disk.walked.elapsed() >= WALK {
+            self.walk();
+        }
+    }
+
+    fn walk(&mut self) {
+        self.disk.used = bytes_in(&self.root);
+        self.disk.shards = bytes_in(&self.shards);
+        self.disk.written_then = self.keeper.written.on_disk();
+        self.disk.walked = Instant::now();
+    }
+
+    /// As it was at the last walk, with the shards since then.
+    fn disk_used(&self) -> u64 {
+        let since = self.keeper.written.on_disk() - self.disk.written_then;
+        self.disk.used.saturating_add_signed(since)
+    }
+
+    fn look_at_memory(&mut self) {
+        let Some(mib) = Resident::measure().now else {
+            return;
+        };
+        self.memory = Some((mib * f64::from(1 << 20)) as u64);
+        let advice = match &mut self.guard {
+            Some(guard) => guard.advise(mib, self.begun.elapsed()),
+            None => Advice::GoOn,
+        };
+        match advice {
+            Advice::GoOn => {}
+            Advice::Play(room) => {
+                self.work.room.store(room, Relaxed);
+                self.say(&format!("--max-memory: {room} games at once a thread"));
+            }
+            Advice::Stop => self.stop(Reason::Memory),
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.telemetry {
+            Some(telemetry) => telemetry.say(line),
+            None => complain(format_args!("{line}")),
+        }
+    }
+
+    /// How it stands.
+    pub(super) fn counters(&self) -> Counters {
+        let counts = &self.work.counts;
+        let totals = &self.totals;
+        let playing = self.work.roster.newest();
+        let written = &self.keeper.written;
+        let evaluations = counts.evaluations.load(Relaxed);
+        Counters {
+            gold_wins: totals.wins_of(Side::Gold),
+            silver_wins: totals.wins_of(Side::Silver),
+            unfinished: totals.unfinished,
+            resigned: totals.resigned,
+            game_turns: totals.turns,
+            resignation_checks: totals.checks.games,
+            resignation_errors: totals.checks.errors,
+            games_in_flight: (counts.in_flight.load(Relaxed) + self.work.shelf().len()) as u64,
+            turns: counts.turns.load(Relaxed),
+            full_turns: counts.full_turns.load(Relaxed),
+            rows: totals.rows,
+            evaluations,
+            batches: counts.batches.load(Relaxed),
+            largest_batch: self.work.largest_batch(),
+            cache: self.work.cache.as_deref().map(|cache| {
+                let (queries, hits) = cache.uses();
+                CacheUses { queries, hits }
+            }),
+            network: NetworkInUse {
+                name: playing.evaluator.name.clone(),
+                identity: (playing.evaluator.identity != playing.evaluator.name)
+                    .then(|| playing.evaluator.identity.clone()),
+            },
+            networks_loaded: self.networks_loaded.load(Relaxed),
+            shards: written.shards,
+            shard_bytes: self
+                .disk
+                .shards
+                .saturating_add_signed(written.on_disk() - self.disk.written_then),
+            disk_used: self.disk_used(),
+            disk_free: self.disk.free,
+            memory: self.memory,
+            state: self.state(),
+        }
+    }
+
+    fn state(&self) -> State {
+        let trouble = self.keeper.trouble().map(str::to_owned);
+        match trouble.or_else(|| self.waiting_room.reason()) {
+            _ if self.work.stop.load(Relaxed) => State::Stopping,
+            Some(reason) => State::WaitingForDisk { reason },
+            None => State::Running,
+        }
+    }
+
+    /// Keeps what has been finished, says how it went, and what is left.
+    ///
+    /// # Errors
+    /// Those of the work; and that finished games could not be kept.
+    pub(super) fn end(
+        mut self,
+        played: Result<Vec<Tally>>,
+        generator: &Generator,
+    ) -> Result<ExitCode> {
+        // Whatever went wrong elsewhere: the games that are finished are kept. The first error says why.
+        let closed = self.keeper.close();
+        let synced = generator.journal().sync();
+        let unfinished = generator
+            .journal()
+            .games()
+            .saturating_sub(self.keeper.waiting());
+        let is_done = played.is_ok() && unfinished == 0 && self.keeper.waiting() == 0;
+        let reason = match (&played, self.reason) {
+            (Err(_), _) => Reason::Error,
+            (Ok(_), Some(reason)) => reason,
+            (Ok(_), None) if is_done => Reason::Games,
+            (Ok(_), None) => Reason::Asked,
+        };
+        let counters = self.counters();
+        if let Some(telemetry) = self.telemetry.take() {
+            telemetry.finish(&counters, reason.in_words());
+        }
+        let mut tally = Tally::default();
+        played?.iter().for_each(|worker| tally.add(worker));
+        complain(format_args!("{}", tally.times));
+        closed?;
+        synced?;
+        if reason == Reason::Games && self.limits.games.is_some() {
+            generator.mark_done()?;
+        }
+        let mut report = self.totals.report(&self.shards);
+        let written = &self.keeper.written;
+        if written.pruned > 0 {
+            report.push_str(&format!(
+                "{} shards of {} removed: no training can reach them any more\n",
+                written.pruned,
+                bytes_in_words(written.pruned_bytes)
+            ));
+        }
+        if unfinished > 0 {
+            report.push_str(&format!(
+                "stopped, {}: {unfinished} games in play are in the journal, and the same command goes on with them\n",
+                reason.in_words()
+            ));
+        }
+        print(&report)?;
+        match self.keeper.trouble() {
+            None => Ok(ExitCode::SUCCESS),
+            Some(reason) => Err(anyhow::anyhow!("{reason}")).with_context(|| {
+                format!(
+                    "{} finished games are in the journal alone; the same command writes them to a shard",
+                    self.keeper.waiting()
+                )
+            }),
+        }
+    }
+}
