@@ -134,6 +134,7 @@ fn describe_checkpoint(path: &Path) -> Result<String, TrainError> {
 
 fn describe_run(path: &Path) -> Result<String, TrainError> {
     let run = RunDirectory::new(path);
+    run.check_format()?;
     if !run.config().exists() {
         return Err(TrainError::NoRun {
             path: path.to_owned(),

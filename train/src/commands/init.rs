@@ -45,6 +45,7 @@ pub(crate) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Resul
             path: run.root().to_owned(),
         });
     }
+    run.ensure_format()?;
     let network = Network::new(config.network.into(), seed)?;
     let origin: Origin = [
         ("version", env!("CARGO_PKG_VERSION").to_owned()),

@@ -57,6 +57,7 @@ impl Workplace {
 /// Runs `train run`.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let run = RunDirectory::new(&arguments.run);
+    run.check_format()?;
     if !run.config().exists() {
         let (path, missing) = (arguments.run.clone(), "config.toml");
         return Err(TrainError::NoRun { path, missing }.into());

@@ -101,6 +101,7 @@ pub(crate) fn configuration(
     run: &RunDirectory,
     arguments: &ConfigArguments,
 ) -> Result<Config, TrainError> {
+    run.check_format()?;
     let path = run.config();
     if !path.exists() {
         return Ok(arguments.resolve(None)?);
@@ -122,20 +123,27 @@ pub(crate) fn configuration(
 fn first_difference(saved: &Config, given: &Config) -> Option<(String, String, String)> {
     let table =
         |config: &Config| toml::from_str::<toml::Table>(&config.to_toml()).unwrap_or_default();
-    let (saved, given) = (table(saved), table(given));
-    for (section, keys) in saved
-        .iter()
-        .filter_map(|(name, keys)| Some((name, keys.as_table()?)))
-    {
-        for (key, value) in keys {
-            let other = given.get(section).and_then(|keys| keys.get(key));
-            if other != Some(value) {
-                let other = other.map_or_else(String::new, ToString::to_string);
-                return Some((format!("{section}.{key}"), value.to_string(), other));
-            }
+    difference_of_tables(&table(saved), &table(given))
+}
+
+fn difference_of_tables(
+    saved: &toml::Table,
+    given: &toml::Table,
+) -> Option<(String, String, String)> {
+    saved.iter().find_map(|(key, value)| {
+        let other = given.get(key);
+        if other == Some(value) {
+            return None;
         }
-    }
-    None
+        if let (Some(saved), Some(given)) =
+            (value.as_table(), other.and_then(toml::Value::as_table))
+        {
+            let (below, saved, given) = difference_of_tables(saved, given)?;
+            return Some((format!("{key}.{below}"), saved, given));
+        }
+        let other = other.map_or_else(String::new, ToString::to_string);
+        Some((key.clone(), value.to_string(), other))
+    })
 }
 
 /// Makes the run if it is new, and returns its seed.
@@ -144,6 +152,7 @@ fn begin_or_go_on(
     config: &Config,
     seed: Option<u64>,
 ) -> Result<u64, TrainError> {
+    run.ensure_format()?;
     if run.list_networks()?.is_empty() {
         let seed = seed.unwrap_or(0);
         begin_run(run, config, seed)?;
@@ -402,6 +411,11 @@ mod tests {
             .with("loop.generations=3")
             .unwrap();
         let difference = first_difference(&config, &other);
+        let deeper = config.with("selfplay.handicap.share=0.5").unwrap();
+        assert_eq!(
+            first_difference(&config, &deeper),
+            Some(("selfplay.handicap.share".into(), "0.0".into(), "0.5".into()))
+        );
         let expected = ("train.batch_size".into(), "256".into(), "64".into());
         assert!(
             difference == Some(expected)
