@@ -3,13 +3,16 @@
 use engine::config::Config;
 use std::path::PathBuf;
 
+/// All keys, those of sections in sections too.
 fn keys(table: &toml::Table) -> Vec<String> {
-    let sections = table
-        .iter()
-        .filter_map(|(section, keys)| Some((section, keys.as_table()?)));
-    sections
-        .flat_map(|(section, keys)| keys.keys().map(move |key| format!("{section}.{key}")))
-        .collect()
+    let of = |(name, value): (&String, &toml::Value)| match value.as_table() {
+        Some(section) => keys(section)
+            .into_iter()
+            .map(|key| format!("{name}.{key}"))
+            .collect(),
+        None => vec![name.clone()],
+    };
+    table.iter().flat_map(of).collect()
 }
 
 #[test]
