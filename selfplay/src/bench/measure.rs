@@ -423,7 +423,7 @@ impl Written {
             generator: 0,
         };
         let size = ShardSize::of(&plan.config.selfplay);
-        let mut keeper = Keeper::new(folder, header, size, roster, None, None)?;
+        let mut keeper = Keeper::new(folder, header, 0, size, roster, None, None);
         for record in records {
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);

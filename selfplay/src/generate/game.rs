@@ -47,6 +47,8 @@ pub(crate) struct SelfplayGame {
     evaluators: Vec<Evaluator>,
     /// The line to who is asked, and its place in `evaluators`; none before the first turn.
     asked: Option<(usize, u16)>,
+    /// Who judged what the search has found so far.
+    searched_by: Option<u16>,
     rng: ChaCha8Rng,
     thinker: Thinker,
     /// How the present turn is searched, with how many evaluations, and what its rows weigh.
@@ -112,6 +114,7 @@ impl SelfplayGame {
             turns: Vec::new(),
             evaluators: unfinished.evaluators,
             asked: None,
+            searched_by: None,
             rng: random_numbers(unfinished.seed, id, Part::Plan),
             thinker: Thinker::default(),
             kind: SearchKind::Full,
@@ -186,7 +189,7 @@ impl SelfplayGame {
     fn begin_turn(&mut self) -> Result<()> {
         let number = self.turns.len();
         self.rng = random_numbers(self.seed, self.id, Part::Turn(number));
-        let is_another = self.choose_evaluator()?;
+        let evaluator = self.choose_evaluator()?;
         let config = Arc::clone(&self.setting.config);
         let selfplay = &config.selfplay;
         if number < self.policy_until {
@@ -208,15 +211,16 @@ impl SelfplayGame {
             SearchOptions::fast(&config.search, self.budget, temperature, noise)
         };
         // With playout-cap randomisation what is learned from is found by the whole budget alone, not by what was there before it.
+        let is_another = self.searched_by.replace(evaluator) != Some(evaluator);
         let anew = is_another || !config.search.reuse_tree || (is_full && cap.full_share < 1.0);
         self.thinker.search(&self.game, options, anew)
     }
 
-    /// Takes the evaluator of the next turn. Whether it is another than that of the search so far.
-    fn choose_evaluator(&mut self) -> Result<bool> {
+    /// Takes the evaluator of the next turn: its place in the record.
+    fn choose_evaluator(&mut self) -> Result<u16> {
         let stays = self.config().selfplay.network_change == NetworkChange::Game;
-        if self.asked.is_some() && stays {
-            return Ok(false);
+        if let (Some((_, place)), true) = (self.asked, stays) {
+            return Ok(place);
         }
         let (line, evaluator) = self.setting.evaluators.newest();
         let known = self
@@ -233,8 +237,8 @@ impl SelfplayGame {
         };
         let place = u16::try_from(place)
             .with_context(|| format!("game {} has had too many networks", self.id))?;
-        let before = self.asked.replace((line, place));
-        Ok(before.is_none_or(|(_, before)| before != place))
+        self.asked = Some((line, place));
+        Ok(place)
     }
 
     /// The evaluations of the next turn.

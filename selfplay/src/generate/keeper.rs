@@ -10,9 +10,7 @@ use anyhow::Result;
 use engine::config::SelfplayConfig;
 use engine::run::Generator;
 use engine::shard::journal::{JournalError, JournalFault};
-use engine::shard::{
-    GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter, list_shards,
-};
+use engine::shard::{GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -123,21 +121,17 @@ impl KeepError {
 }
 
 impl Keeper {
-    /// Keeps games in a folder, under the number of the header's generator, from its first free name on.
+    /// Keeps games in a folder, under the number of the header's generator, in shards from a sequence number on.
     pub(crate) fn new(
         folder: &Path,
         header: Header,
+        next_shard: u32,
         size: ShardSize,
         roster: Arc<Roster>,
         generator: Option<Arc<Generator>>,
         pruning: Option<Pruning>,
-    ) -> Result<Self> {
-        let names = list_shards(folder)?;
-        let own = names
-            .keys()
-            .filter(|name| name.generator == header.generator);
-        let last = own.map(|name| name.sequence).max();
-        Ok(Self {
+    ) -> Self {
+        Self {
             folder: folder.to_owned(),
             header,
             size,
@@ -145,12 +139,12 @@ impl Keeper {
             roster,
             generator,
             pruning,
-            sequence: last.map_or(0, |last| last + 1),
+            sequence: next_shard,
             games: Vec::new(),
             stage: Stage::EMPTY,
             written: Written::default(),
             trouble: None,
-        })
+        }
     }
 
     /// Takes a finished game.

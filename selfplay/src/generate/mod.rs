@@ -109,6 +109,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     work.seed = arguments.seed;
     work.generator = generator.number();
     work.next_game = Mutex::new(recovery.next_counter);
+    let next_shard = recovery.next_shard;
     // Games of others that are gone on with count like own ones.
     let is_adopted = |game: &&GameInFlight| game.beginning.id.generator != generator.number();
     let adopted = recovery.games.iter().filter(is_adopted).count() as u64;
@@ -135,11 +136,12 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let keeper = Keeper::new(
         &plan.places.shards,
         header,
+        next_shard,
         ShardSize::of(selfplay),
         Arc::clone(&work.roster),
         Some(Arc::clone(&generator)),
         pruning,
-    )?;
+    );
     let about = About {
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         config_digest,

@@ -62,8 +62,8 @@ impl Pruning {
         }
     }
 
-    /// The shards that are not among the newest, neither by their names nor by when they were written; nor are they the last of
-    /// their generators, whose numbers go on from there, nor has a journal still to hear of them.
+    /// The shards that are not among the newest, neither by their names nor by when they were written; nor has a journal still to
+    /// hear of them.
     fn unreachable(&mut self) -> Result<Vec<Candidate>, PruneError> {
         let mut candidates = Vec::new();
         for (name, path) in list_shards(&self.shards)? {
@@ -85,14 +85,6 @@ impl Pruning {
         let mut kept: BTreeSet<ShardName> = self.newest(&candidates)?;
         candidates.sort_by_key(|candidate| (candidate.written, candidate.name));
         kept.extend(self.newest(&candidates)?);
-        let last_of_generators: BTreeMap<u32, ShardName> = candidates
-            .iter()
-            .map(|candidate| candidate.name)
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .map(|name| (name.generator, name))
-            .collect();
-        kept.extend(last_of_generators.into_values());
         if candidates
             .iter()
             .all(|candidate| kept.contains(&candidate.name))
@@ -223,19 +215,11 @@ mod tests {
             assert!(!left.iter().any(|name| name.starts_with(gone)), "{left:?}");
         }
         assert_eq!(prune(2, 10), Some(Removed::default()));
-        // The last of a generator stays, however old it is.
+        // An old generator's shards go as well.
         write(&shards, 2, 0, 5, 1);
         write(&shards, 3, 0, 30, 1_000);
         prune(1, 1);
-        assert_eq!(
-            names(&shards),
-            [
-                "000-000005.shard",
-                "001-000005.shard",
-                "002-000000.shard",
-                "003-000000.shard"
-            ]
-        );
+        assert_eq!(names(&shards), ["003-000000.shard"]);
     }
 
     #[test]
