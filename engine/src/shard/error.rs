@@ -1,6 +1,6 @@
 //! What can be wrong with a shard.
 
-use super::{FORMAT_VERSION, ReplayError};
+use super::{FORMAT_VERSION, GameId, ReplayError};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -137,10 +137,26 @@ pub enum ShardFault {
         /// How many.
         bytes: u64,
     },
+    /// The search for the next whole frame ([`ShardReader::resync`](super::ShardReader::resync)) was given up.
+    #[error("{bytes} bytes behind it look like frames and are none; nothing more is looked for")]
+    Decoys {
+        /// How many, those that stand in several of them counted as often.
+        bytes: u64,
+    },
     /// An earlier error left the unfinished file in an unknown state.
     #[error("an earlier write failed; the shard is given up")]
     GivenUp,
     /// The game breaks the rules, or its rows don't fit it.
     #[error("game: {0}")]
     Game(#[from] ReplayError),
+    /// The game is there twice. What stands in a single shard can't tell: this is found by who reads them all.
+    #[error("game {id} is there already: {} at byte {offset}", .path.display())]
+    Doubled {
+        /// Which game.
+        id: GameId,
+        /// The shard in which it was found first.
+        path: PathBuf,
+        /// The first byte of its frame there.
+        offset: u64,
+    },
 }

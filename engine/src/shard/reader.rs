@@ -1,5 +1,7 @@
 //! Reading a shard, which may be anything.
 
+mod resync;
+
 use super::frame::{Content, FRAME_HEAD_BYTES, FrameHead, MAX_FRAME_BYTES, Unpacker};
 use super::old::version_1::GameRecord1;
 use super::{
@@ -21,7 +23,7 @@ pub struct FrameLocation {
 /// Reads a shard: the iterator gives its games in order.
 ///
 /// A frame that can't be read is an error of its own, and the iterator goes on behind it as long as the frame's length can be
-/// believed. A file whose games have all come without an error, up to the iterator's end, is exactly what was written: whole,
+/// believed; [`resync`](Self::resync) finds what is behind it in any case. A file whose games have all come without an error, up to the iterator's end, is exactly what was written: whole,
 /// and with nothing behind it.
 pub struct ShardReader {
     frames: FrameReader,
@@ -30,6 +32,11 @@ pub struct ShardReader {
     next: FrameLocation,
     last: FrameLocation,
     last_was_bad: bool,
+    /// Whether the last frame could not be read at all, so that its length may be wrong too.
+    last_was_damaged: bool,
+    /// Whether no frame was passed over unseen.
+    frames_are_counted: bool,
+    search: resync::Search,
     done: bool,
 }
 
@@ -70,6 +77,9 @@ impl ShardReader {
             next: first_game,
             last: at,
             last_was_bad: false,
+            last_was_damaged: false,
+            frames_are_counted: true,
+            search: resync::Search::default(),
             done: false,
         })
     }
@@ -151,6 +161,7 @@ impl ShardReader {
             return (!self.last_was_bad).then_some(Err(ShardFault::CutOff));
         }
         let (content, end) = self.frames.read(self.next.offset);
+        self.last_was_damaged = content.is_err();
         match end {
             Some(offset) => {
                 self.next = FrameLocation {
@@ -180,7 +191,7 @@ impl ShardReader {
         let trailing = self.frames.bytes - self.next.offset;
         if trailing > 0 {
             Some(ShardFault::Trailing { bytes: trailing })
-        } else if stated != found {
+        } else if stated != found && self.frames_are_counted {
             Some(ShardFault::Count { stated, found })
         } else {
             None
@@ -196,6 +207,7 @@ impl Iterator for ShardReader {
             return None;
         }
         self.last = self.next;
+        self.last_was_damaged = false;
         let game = self.next_game()?;
         self.last_was_bad = game.is_err();
         Some(game.map_err(|fault| self.frames.error(self.last, fault)))

@@ -6,6 +6,14 @@ use crate::rules::{
 use serde::{Deserialize, Serialize};
 
 /// Which game it is: unique within a run.
+///
+/// ```
+/// use engine::shard::GameId;
+/// let id = GameId { generator: 3, counter: 1041 };
+/// assert_eq!(id.to_string(), "3-1041");
+/// assert_eq!("3-1041".parse(), Ok(id));
+/// assert!("3-+1041".parse::<GameId>().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GameId {
     /// The number of the generator that started the game.
@@ -17,6 +25,25 @@ pub struct GameId {
 impl std::fmt::Display for GameId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.generator, self.counter)
+    }
+}
+
+impl std::str::FromStr for GameId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let parsed = || {
+            let (generator, counter) = text.split_once('-')?;
+            (digits(generator) && digits(counter)).then_some(())?;
+            Some(Self {
+                generator: generator.parse().ok()?,
+                counter: counter.parse().ok()?,
+            })
+        };
+        parsed().ok_or_else(|| {
+            format!("`{text}` is no game: it is like 3-1041, the generator's number and its game's")
+        })
     }
 }
 
