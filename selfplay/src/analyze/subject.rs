@@ -1,6 +1,6 @@
 //! Which position to analyze, and the game that led to it.
 
-use crate::inspect;
+use crate::inspect::{self, GameChoice};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgGroup, Args};
 use engine::files;
@@ -23,9 +23,9 @@ pub(super) struct SubjectArguments {
     /// A shard, a folder of shards or a run, with a game that counts as one of a record does
     #[arg(long, value_name = "PATH", requires = "game")]
     shard: Option<PathBuf>,
-    /// Which game of the shards, counted as `selfplay inspect --game` does: readable games in order from 0
-    #[arg(long, value_name = "K", conflicts_with_all = ["position", "record"])]
-    game: Option<u64>,
+    /// Which game of the shards, as `selfplay inspect --game` has it: readable games counted in order from 0, or an id like 3-1041
+    #[arg(long, value_name = "K|ID", conflicts_with_all = ["position", "record"])]
+    game: Option<GameChoice>,
     /// The turn to search, by its number and side as it stands in the record, like `12s`: the position before that turn was played
     /// [default: the one after the last turn]
     #[arg(long, value_name = "TURN", conflicts_with = "position")]
@@ -43,9 +43,9 @@ impl SubjectArguments {
                 return Ok((Game::from_position(*position), "--position".into()));
             }
             (_, Some(path), ..) => (read_record(path)?, path.display().to_string()),
-            (_, _, Some(path), Some(number)) => (
-                read_shard(path, number)?,
-                format!("game {number} of {}", path.display()),
+            (_, _, Some(path), Some(choice)) => (
+                read_shard(path, choice)?,
+                format!("game {choice} of {}", path.display()),
             ),
             _ => bail!("neither --position nor --record nor --shard says what to analyze"),
         };
@@ -67,8 +67,8 @@ fn read_record(path: &Path) -> Result<Game> {
         .with_context(|| path.display().to_string())
 }
 
-fn read_shard(path: &Path, number: u64) -> Result<Game> {
-    let found = inspect::find_game(&inspect::shards_at(path)?, number)?;
+fn read_shard(path: &Path, choice: GameChoice) -> Result<Game> {
+    let found = inspect::find_game(&inspect::shards_at(path)?, choice)?;
     found
         .record
         .to_game()

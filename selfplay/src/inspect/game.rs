@@ -1,0 +1,261 @@
+//! One game: finding it, and printing it with boards and searches.
+
+use super::counts::entropy;
+use super::read::{Games, in_frame};
+use crate::output::{complain, print};
+use anyhow::bail;
+use engine::notation::{format_board_picture, format_step_with_capture, format_turn};
+use engine::rules::{Action, Phase, Piece, Side};
+use engine::shard::{
+    Ending, Evaluator, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
+    ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, replay,
+};
+use std::fmt::{self, Display, Formatter, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Which game of some shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GameChoice {
+    /// By its number among the readable ones, in order from 0.
+    Number(u64),
+    /// By its id.
+    Id(GameId),
+}
+
+impl FromStr for GameChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains('-') {
+            return text.parse().map(Self::Id);
+        }
+        let number = text.parse().map(Self::Number);
+        number
+            .map_err(|error| format!("{error}: a game is a number from 0 on, or an id like 3-1041"))
+    }
+}
+
+impl Display for GameChoice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Id(id) => id.fmt(f),
+        }
+    }
+}
+
+/// A game that was looked for in shards.
+pub(crate) struct FoundGame {
+    /// Its shard, and where in it.
+    pub(crate) path: PathBuf,
+    pub(crate) at: FrameLocation,
+    header: Header,
+    format_version: u32,
+    pub(crate) record: GameRecord,
+    /// Whether everything before it could be read.
+    all_readable: bool,
+}
+
+/// Finds a game among the readable ones of all shards; what can't be read on the way is complained of.
+pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Result<FoundGame> {
+    let mut all_readable = true;
+    let mut before = 0;
+    for path in shards {
+        let mut games = match Games::open(path) {
+            Ok(games) => games,
+            Err(fault) => {
+                complain(format_args!("{fault}"));
+                all_readable = false;
+                continue;
+            }
+        };
+        while let Some((at, game)) = games.next() {
+            let record = match game {
+                Ok(record) => record,
+                Err(fault) => {
+                    complain(format_args!("{fault}"));
+                    all_readable = false;
+                    continue;
+                }
+            };
+            if choice == GameChoice::Number(before) || choice == GameChoice::Id(record.id) {
+                return Ok(FoundGame {
+                    path: path.clone(),
+                    at,
+                    header: games.reader.header().clone(),
+                    format_version: games.reader.format_version(),
+                    record,
+                    all_readable,
+                });
+            }
+            before += 1;
+        }
+    }
+    bail!("there is no game {choice}: the shards hold {before} readable games, counted from 0")
+}
+
+/// Prints one game; whether all that was read on the way to it is well.
+pub(super) fn print_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Result<bool> {
+    let found = find_game(shards, choice)?;
+    let turns = replay(&found.record).map_err(|error| in_frame(&found.path, found.at, error))?;
+    print(&describe(&found, &turns)?)?;
+    Ok(found.all_readable)
+}
+
+/// A game as text: where it is from, then board and turn by turn, then how it ended.
+fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String> {
+    let record = &found.record;
+    let mut text = String::new();
+    describe_origin(&mut text, found)?;
+    for (index, turn) in turns.iter().enumerate() {
+        let label = record.turn_number(index);
+        writeln!(text)?;
+        if turn.position.phase() == Phase::Play {
+            text.push_str(&format_board_picture(&turn.position, label.number));
+        }
+        let steps = format_turn(&turn.turn, &turn.position);
+        writeln!(text, "{label} {steps}")?;
+        describe_choice(&mut text, &turn.origin, &record.evaluators)?;
+        for row in &turn.rows {
+            describe_row(&mut text, row)?;
+        }
+    }
+    let game = record.to_game()?;
+    let next = record.turn_number(turns.len());
+    writeln!(text)?;
+    text.push_str(&format_board_picture(game.position(), next.number));
+    if let Some(waived) = record.resignation_waived {
+        let (loser, after) = (waived.loser, waived.turn);
+        writeln!(
+            text,
+            "{loser} would have resigned after {after} turns, and was made to play on"
+        )?;
+    }
+    let after = format!("after {} turns", turns.len());
+    match record.ending {
+        Ending::Won(outcome) => writeln!(text, "{outcome} {after}")?,
+        Ending::Resigned { winner } => writeln!(text, "{winner} wins by resignation {after}")?,
+        Ending::Forfeited { winner } => writeln!(text, "{winner} wins by forfeit {after}")?,
+        Ending::Unfinished { value: None } => writeln!(text, "unfinished {after}")?,
+        Ending::Unfinished { value: Some(value) } => {
+            let gold = 100.0 * value;
+            writeln!(text, "unfinished {after}: counted as {gold:.1}% for Gold")?;
+        }
+    }
+    Ok(text)
+}
+
+fn describe_origin(text: &mut String, found: &FoundGame) -> fmt::Result {
+    let FoundGame {
+        path,
+        at,
+        header,
+        record,
+        ..
+    } = found;
+    let (path, frame, offset) = (path.display(), at.frame, at.offset);
+    writeln!(
+        text,
+        "game {} from {path}, frame {frame} at byte {offset}",
+        record.id
+    )?;
+    writeln!(
+        text,
+        "seed {}, program {}, format {}, encoding {}",
+        record.seed, header.program_version, found.format_version, header.encoding_version
+    )?;
+    for Evaluator { name, identity } in &record.evaluators {
+        writeln!(text, "evaluator {name} ({identity})")?;
+    }
+    match &record.start {
+        Start::Empty => writeln!(text, "begun on the empty board"),
+        Start::Fork { game } => writeln!(text, "begun with turns of game {game}"),
+        Start::Opening => writeln!(text, "begun with a given opening"),
+        Start::Position(_) => writeln!(text, "begun in a given position"),
+    }
+}
+
+fn describe_choice(
+    text: &mut String,
+    origin: &TurnOrigin,
+    evaluators: &[Evaluator],
+) -> fmt::Result {
+    let place = origin.evaluator().map(usize::from);
+    let name = place.and_then(|place| evaluators.get(place));
+    let name = name.map_or("", |evaluator| &evaluator.name);
+    match origin {
+        TurnOrigin::Given => writeln!(text, "   given"),
+        TurnOrigin::Policy { network_value, .. } => {
+            let gold = 100.0 * network_value;
+            writeln!(
+                text,
+                "   drawn from the policy of {name}: Gold wins {gold:.1}% by its value"
+            )
+        }
+        TurnOrigin::Search(search) => describe_search(text, search, name),
+    }
+}
+
+fn describe_search(text: &mut String, search: &SearchRecord, name: &str) -> fmt::Result {
+    let kind = match search.kind {
+        SearchKind::Full => "full",
+        SearchKind::Fast => "fast",
+    };
+    let [gold, spread, network] =
+        [search.value, search.value_spread, search.network_value].map(|value| 100.0 * value);
+    write!(
+        text,
+        "   {kind} search by {name}: Gold wins {gold:.1}% ± {spread:.1} ({network:.1}% by the network's value), {} visits",
+        search.visits
+    )?;
+    // 0 where it was not kept.
+    if search.evaluations > 0 {
+        write!(text, ", {} evaluations", search.evaluations)?;
+    }
+    if search.budget > 0 {
+        write!(text, " of {} allowed", search.budget)?;
+    }
+    writeln!(text)
+}
+
+/// The actions of a policy target that are shown.
+const ACTIONS_SHOWN: usize = 5;
+
+fn describe_row(text: &mut String, row: &ReplayedRow) -> fmt::Result {
+    let side = row.state.side();
+    let step = row.state.steps_used();
+    write!(
+        text,
+        "   row {step}: {} visits, weight {:.3}, surprise {:.3}, entropy {:.3}:",
+        row.visits,
+        row.weight,
+        row.surprise,
+        entropy(row.policy)
+    )?;
+    let mut shares: Vec<(Action, u16)> = row
+        .legal
+        .in_index_order(side)
+        .zip(row.policy.iter().copied())
+        .filter(|&(_, part)| part > 0)
+        .collect();
+    // Equal ones in the order of the policy.
+    shares.sort_by_key(|&(_, part)| std::cmp::Reverse(part));
+    for (action, part) in shares.iter().take(ACTIONS_SHOWN) {
+        let share = 100.0 * f64::from(*part) / f64::from(POLICY_TOTAL);
+        write!(text, " {} {share:.1}%", written(*action, row, side))?;
+    }
+    writeln!(text)
+}
+
+/// An action as it is written where it is due.
+fn written(action: Action, row: &ReplayedRow, side: Side) -> String {
+    match action {
+        Action::Step(step) => format_step_with_capture(step, &row.state),
+        Action::Place(square) => match row.state.next_placement() {
+            Some(kind) => format!("{}{square}", Piece::new(side, kind)),
+            None => square.to_string(),
+        },
+        Action::End => "end".into(),
+    }
+}

@@ -1,0 +1,119 @@
+//! `selfplay inspect`: reads shards, replays every game in them, and says what they hold or what is wrong with them.
+//!
+//! | where | what |
+//! |---|---|
+//! | `read` | every game and every fault of a shard, games that are there twice |
+//! | `counts`, `calibration`, `share` | what is counted of good games |
+//! | `report`, `text` | what is printed: the keys of the JSON object with their meanings, and the same for people |
+//! | `game` | finding one game, and printing it |
+//! | `repair` | copying the good games of damaged shards |
+
+mod calibration;
+mod counts;
+mod game;
+mod read;
+mod repair;
+mod report;
+mod share;
+mod text;
+
+pub(crate) use game::{GameChoice, find_game};
+pub(crate) use read::in_frame;
+
+use crate::output::{complain, print};
+use anyhow::{Context, ensure};
+use engine::shard::list_shards;
+use rayon::prelude::*;
+use read::Inspected;
+use report::Report;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What to inspect, and what to print of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InspectArguments {
+    /// Shards, folders of shards, or run directories
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Print the totals as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Print one game with its boards and searches instead: the readable games of all shards are counted in order from 0, or
+    /// the game is named by its id, like 3-1041
+    #[arg(long, value_name = "K|ID", conflicts_with_all = ["json", "repair"])]
+    game: Option<GameChoice>,
+    /// Copy the good games of each damaged shard into a new shard of the same name in this folder, which is made where it is
+    /// missing. Shards without a fault are not copied; nothing is overwritten. A shard whose header can't be read can't be repaired
+    #[arg(long, value_name = "DIR")]
+    repair: Option<PathBuf>,
+}
+
+/// Inspects; the exit code is 1 where anything is wrong with a shard, repaired or not.
+pub(crate) fn run(arguments: &InspectArguments) -> anyhow::Result<ExitCode> {
+    let shards = shards_of(&arguments.paths)?;
+    let good = match arguments.game {
+        Some(choice) => game::print_game(&shards, choice)?,
+        None => print_totals(&shards, arguments.repair.as_deref(), arguments.json)?,
+    };
+    Ok(if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// The shards that paths stand for, each once.
+fn shards_of(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut shards = Vec::new();
+    let mut known = HashSet::new();
+    for path in paths {
+        for shard in shards_at(path)? {
+            if known.insert(shard.canonicalize().unwrap_or_else(|_| shard.clone())) {
+                shards.push(shard);
+            }
+        }
+    }
+    Ok(shards)
+}
+
+/// The shards that a path stands for: itself, or all in the folder, or in the `shards` folder of a run.
+pub(crate) fn shards_at(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let of_run = path.join("shards");
+    let folder = if of_run.is_dir() { &of_run } else { path };
+    let shards: Vec<PathBuf> = list_shards(folder)?.into_values().collect();
+    ensure!(!shards.is_empty(), "{} holds no shards", folder.display());
+    Ok(shards)
+}
+
+/// Prints the totals, and on stderr every fault; whether all is well.
+fn print_totals(
+    shards: &[PathBuf],
+    repair_into: Option<&Path>,
+    json: bool,
+) -> anyhow::Result<bool> {
+    let mut inspected: Vec<Inspected> = shards
+        .par_iter()
+        .map(|path| Inspected::of_shard(path))
+        .collect();
+    read::find_doubled(&mut inspected);
+    for fault in inspected.iter().flat_map(|shard| &shard.faults) {
+        complain(format_args!("{fault}"));
+    }
+    let repaired = match repair_into {
+        Some(folder) => repair::repair(&inspected, folder)?,
+        None => Vec::new(),
+    };
+    let report = Report::new(&inspected, repaired);
+    if json {
+        print(&format!("{}\n", serde_json::to_string(&report)?))?;
+    } else {
+        print(&report.to_string())?;
+    }
+    Ok(report.bad_frames == 0)
+}

@@ -1,0 +1,185 @@
+//! Reading shards: every game that is whole, wherever it stands, and every fault with its place.
+
+use super::counts::Counts;
+use engine::shard::{
+    FrameLocation, GameId, GameRecord, Header, ReplayError, ShardError, ShardFault, ShardReader,
+    replay,
+};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Games that one thread takes at once. Their sums are added in the order of the file, whoever took them, so that a shard's
+/// totals don't depend on the threads.
+const GAMES_AT_ONCE: usize = 16;
+
+/// The games and faults of a shard in order: behind a frame that can't be read it goes on at the next one that can.
+pub(super) struct Games {
+    pub(super) reader: ShardReader,
+    /// Why nothing more is looked for behind the last fault.
+    given_up: Option<ShardError>,
+}
+
+impl Games {
+    pub(super) fn open(path: &Path) -> Result<Self, ShardError> {
+        Ok(Self {
+            reader: ShardReader::open(path)?,
+            given_up: None,
+        })
+    }
+}
+
+impl Iterator for Games {
+    type Item = (FrameLocation, Result<GameRecord, ShardError>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(fault) = self.given_up.take() {
+            return Some((self.reader.last_location(), Err(fault)));
+        }
+        let game = self.reader.next()?;
+        let at = self.reader.last_location();
+        if game.is_err() {
+            self.given_up = self.reader.resync().err();
+        }
+        Some((at, game))
+    }
+}
+
+/// What one shard holds.
+pub(super) struct Inspected {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    /// None where it can't be read: then nothing of the shard can.
+    pub(super) header: Option<(u32, Header)>,
+    /// Of the games that were read and replayed without a fault.
+    pub(super) counts: Counts,
+    /// In the order of the file.
+    pub(super) faults: Vec<ShardError>,
+    /// The good games.
+    ids: Vec<(GameId, FrameLocation)>,
+}
+
+impl Inspected {
+    pub(super) fn of_shard(path: &Path) -> Self {
+        let mut inspected = Self {
+            path: path.to_owned(),
+            bytes: 0,
+            header: None,
+            counts: Counts::default(),
+            faults: Vec::new(),
+            ids: Vec::new(),
+        };
+        match Games::open(path) {
+            Ok(games) => inspected.read(games),
+            Err(fault) => {
+                inspected.bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+                inspected.faults.push(fault);
+            }
+        }
+        inspected
+    }
+
+    fn read(&mut self, mut games: Games) {
+        self.bytes = games.reader.bytes();
+        let reader = &games.reader;
+        self.header = Some((reader.format_version(), reader.header().clone()));
+        let chunks = std::iter::from_fn(|| {
+            let chunk: Vec<_> = games.by_ref().take(GAMES_AT_ONCE).collect();
+            (!chunk.is_empty()).then_some(chunk)
+        });
+        let path = &self.path;
+        // One thread at a time reads, all of them replay.
+        let mut parts: Vec<(usize, Part)> = chunks
+            .enumerate()
+            .par_bridge()
+            .map(|(index, chunk)| (index, Part::of_games(path, chunk)))
+            .collect();
+        parts.sort_by_key(|&(index, _)| index);
+        for (_, part) in parts {
+            self.counts.add(&part.counts);
+            self.faults.extend(part.faults);
+            self.ids.extend(part.ids);
+        }
+    }
+}
+
+/// What some games of a shard hold.
+#[derive(Default)]
+struct Part {
+    counts: Counts,
+    faults: Vec<ShardError>,
+    ids: Vec<(GameId, FrameLocation)>,
+}
+
+impl Part {
+    fn of_games(path: &Path, games: Vec<(FrameLocation, Result<GameRecord, ShardError>)>) -> Self {
+        let mut part = Self::default();
+        for (at, game) in games {
+            if let Err(fault) = game.and_then(|record| part.count(path, at, &record)) {
+                part.faults.push(fault);
+            }
+        }
+        part
+    }
+
+    fn count(
+        &mut self,
+        path: &Path,
+        at: FrameLocation,
+        record: &GameRecord,
+    ) -> Result<(), ShardError> {
+        let turns = replay(record).map_err(|error| in_frame(path, at, error))?;
+        self.counts.count(record, &turns);
+        self.ids.push((record.id, at));
+        Ok(())
+    }
+}
+
+/// A game's fault with its place.
+pub(crate) fn in_frame(path: &Path, at: FrameLocation, error: ReplayError) -> ShardError {
+    fault_in_frame(path, at, ShardFault::Game(error))
+}
+
+fn fault_in_frame(path: &Path, at: FrameLocation, fault: ShardFault) -> ShardError {
+    ShardError {
+        path: path.to_owned(),
+        frame: Some(at.frame),
+        offset: at.offset,
+        fault,
+    }
+}
+
+/// Adds a fault wherever a game is there already: earlier in its shard, or in an earlier shard of the same folder. Ids are a run's
+/// own, and a run keeps its shards in one folder: other folders may have the same.
+pub(super) fn find_doubled(shards: &mut [Inspected]) {
+    let mut folders: HashMap<PathBuf, FxHashMap<GameId, (usize, u64)>> = HashMap::new();
+    for index in 0..shards.len() {
+        let known = folders.entry(folder_of(&shards[index].path)).or_default();
+        let mut doubled = Vec::new();
+        for (id, at) in std::mem::take(&mut shards[index].ids) {
+            match known.get(&id) {
+                Some(&first) => doubled.push((id, at, first)),
+                None => {
+                    known.insert(id, (index, at.offset));
+                }
+            }
+        }
+        for (id, at, (first, offset)) in doubled {
+            let path = shards[first].path.clone();
+            let fault = ShardFault::Doubled { id, path, offset };
+            let fault = fault_in_frame(&shards[index].path, at, fault);
+            shards[index].faults.push(fault);
+        }
+        shards[index].faults.sort_by_key(|fault| fault.offset);
+    }
+}
+
+/// The folder that a file is in, by its one name.
+pub(super) fn folder_of(path: &Path) -> PathBuf {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}

@@ -1,0 +1,135 @@
+//! `--repair`: the good games of damaged shards, copied into new ones.
+
+use super::read::{Games, Inspected, folder_of};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use engine::run::make_folder;
+use engine::shard::{ShardName, ShardWriter};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::{self, Display, Formatter};
+use std::path::{Path, PathBuf};
+
+/// What became of one damaged shard.
+#[derive(Debug, Serialize)]
+pub(super) struct Repaired {
+    /// The damaged shard, which stays as it is.
+    file: PathBuf,
+    /// The new one; none where nothing could be kept.
+    written: Option<PathBuf>,
+    /// The games in it.
+    kept: u64,
+    /// The faults that it was made without; each but a missing end is a lost game, or several where lengths are wrong.
+    passed_over: u64,
+    /// Why nothing was written.
+    reason: Option<String>,
+}
+
+impl Display for Repaired {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let file = self.file.display();
+        match (&self.written, &self.reason) {
+            (Some(written), _) => write!(
+                f,
+                "{file}: {} games kept, {} faults left out: {}",
+                self.kept,
+                self.passed_over,
+                written.display()
+            ),
+            (None, reason) => write!(f, "{file}: {}", reason.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// Writes the good games of every damaged shard into a shard of the same name and header in another folder, which is made where
+/// it is missing. Shards without a fault are not copied. Nothing is ever overwritten; where that would happen, nothing is written
+/// at all.
+pub(super) fn repair(shards: &[Inspected], folder: &Path) -> Result<Vec<Repaired>> {
+    let damaged = || shards.iter().filter(|shard| !shard.faults.is_empty());
+    let names = names(damaged(), folder)?;
+    if damaged().next().is_some() {
+        make_folder(folder)?;
+        let own = folder.canonicalize();
+        let own = own.with_context(|| format!("can't open {}", folder.display()))?;
+        let source = shards.iter().find(|shard| folder_of(&shard.path) == own);
+        if let Some(shard) = source {
+            bail!(
+                "--repair: {} is where {} is from; repaired shards go into another folder",
+                folder.display(),
+                shard.path.display()
+            );
+        }
+    }
+    damaged()
+        .map(|shard| repair_shard(shard, folder, &names))
+        .collect()
+}
+
+/// The names of the damaged shards that can be repaired, by their places.
+fn names<'a>(
+    damaged: impl Iterator<Item = &'a Inspected>,
+    folder: &Path,
+) -> Result<BTreeMap<&'a Path, ShardName>> {
+    let mut names = BTreeMap::new();
+    let mut taken: BTreeMap<ShardName, &Path> = BTreeMap::new();
+    for shard in damaged.filter(|shard| shard.header.is_some()) {
+        let path = shard.path.as_path();
+        let text = path.file_name().and_then(|name| name.to_str());
+        let name: ShardName = text
+            .unwrap_or_default()
+            .parse()
+            .map_err(|reason: String| anyhow!("--repair: {}: {reason}", path.display()))?;
+        if let Some(other) = taken.insert(name, path) {
+            bail!(
+                "--repair: {} and {} have the same name; repair them into different folders",
+                other.display(),
+                path.display()
+            );
+        }
+        let target = folder.join(name.to_string());
+        ensure!(
+            !target.exists(),
+            "--repair: {} exists already, and is not overwritten",
+            target.display()
+        );
+        names.insert(path, name);
+    }
+    Ok(names)
+}
+
+fn repair_shard(
+    shard: &Inspected,
+    folder: &Path,
+    names: &BTreeMap<&Path, ShardName>,
+) -> Result<Repaired> {
+    let mut repaired = Repaired {
+        file: shard.path.clone(),
+        written: None,
+        kept: 0,
+        passed_over: shard.faults.len() as u64,
+        reason: None,
+    };
+    let (Some((_, header)), Some(&name)) = (&shard.header, names.get(shard.path.as_path())) else {
+        repaired.reason = Some(
+            "can't be repaired, for its header can't be read: what made its games is not known"
+                .into(),
+        );
+        return Ok(repaired);
+    };
+    let bad: HashSet<u64> = shard.faults.iter().map(|fault| fault.offset).collect();
+    let good =
+        Games::open(&shard.path)?.filter(|(at, game)| game.is_ok() && !bad.contains(&at.offset));
+    let mut writer: Option<ShardWriter> = None;
+    for (_, record) in good {
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            None => writer.insert(ShardWriter::create(folder, name, header)?),
+        };
+        writer.push(&record?)?;
+        repaired.kept += 1;
+    }
+    match writer {
+        Some(writer) => repaired.written = Some(writer.finish()?),
+        None => repaired.reason = Some("no game in it could be kept; nothing is written".into()),
+    }
+    Ok(repaired)
+}
