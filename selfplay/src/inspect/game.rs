@@ -2,6 +2,7 @@
 
 use super::counts::entropy;
 use super::read::{Games, in_frame};
+use super::text::printable;
 use crate::output::{complain, print};
 use anyhow::bail;
 use engine::notation::{format_board_picture, format_step_with_capture, format_turn};
@@ -163,9 +164,13 @@ fn describe_origin(text: &mut String, found: &FoundGame) -> fmt::Result {
     writeln!(
         text,
         "seed {}, program {}, format {}, encoding {}",
-        record.seed, header.program_version, found.format_version, header.encoding_version
+        record.seed,
+        printable(&header.program_version),
+        found.format_version,
+        header.encoding_version
     )?;
     for Evaluator { name, identity } in &record.evaluators {
+        let (name, identity) = (printable(name), printable(identity));
         writeln!(text, "evaluator {name} ({identity})")?;
     }
     match &record.start {
@@ -183,7 +188,7 @@ fn describe_choice(
 ) -> fmt::Result {
     let place = origin.evaluator().map(usize::from);
     let name = place.and_then(|place| evaluators.get(place));
-    let name = name.map_or("", |evaluator| &evaluator.name);
+    let name = name.map_or(String::new(), |evaluator| printable(&evaluator.name));
     match origin {
         TurnOrigin::Given => writeln!(text, "   given"),
         TurnOrigin::Policy { network_value, .. } => {
@@ -193,7 +198,7 @@ fn describe_choice(
                 "   drawn from the policy of {name}: Gold wins {gold:.1}% by its value"
             )
         }
-        TurnOrigin::Search(search) => describe_search(text, search, name),
+        TurnOrigin::Search(search) => describe_search(text, search, &name),
     }
 }
 

@@ -37,14 +37,20 @@ pub(crate) struct InspectArguments {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Print the totals as one JSON object
+    ///
+    /// Shares and means of nothing are null. Every key is explained where it stands in `selfplay/src/inspect/report.rs`.
     #[arg(long)]
     json: bool,
-    /// Print one game with its boards and searches instead: the readable games of all shards are counted in order from 0, or
-    /// the game is named by its id, like 3-1041
+    /// Print one game with its boards and searches instead
+    ///
+    /// K counts the readable games of all shards in order from 0; an id is like 3-1041, the generator's number and its game's.
     #[arg(long, value_name = "K|ID", conflicts_with_all = ["json", "repair"])]
     game: Option<GameChoice>,
-    /// Copy the good games of each damaged shard into a new shard of the same name in this folder, which is made where it is
-    /// missing. Shards without a fault are not copied; nothing is overwritten. A shard whose header can't be read can't be repaired
+    /// Copy the good games of every damaged shard into a shard of the same name in this folder
+    ///
+    /// The folder is made where it is missing. Shards without a fault are not copied, nothing is overwritten, and the damaged shards
+    /// stay as they are. A game that is there twice is kept where it is first. A shard whose header can't be read can't be repaired:
+    /// what made its games is not known. The new shards are of the newest format version.
     #[arg(long, value_name = "DIR")]
     repair: Option<PathBuf>,
 }

@@ -46,7 +46,8 @@ impl Display for Report {
         calibration(f, "search", &self.search_calibration)?;
         calibration(f, "network", &self.network_calibration)?;
         for total in &self.evaluators {
-            let (name, identity) = (&total.evaluator.name, &total.evaluator.identity);
+            let name = printable(&total.evaluator.name);
+            let identity = printable(&total.evaluator.identity);
             let (games, turns) = (total.games, total.turns);
             line(
                 f,
@@ -142,6 +143,11 @@ impl<Format: Fn(f64) -> String> Display for Optional<Format> {
     }
 }
 
+/// A text out of a shard, without what would move a terminal's cursor.
+pub(super) fn printable(text: &str) -> String {
+    text.replace(char::is_control, "\u{FFFD}")
+}
+
 /// What there is some of, behind a colon.
 fn listed(counts: &[(u64, &str)]) -> String {
     let counts = counts.iter().filter(|(count, _)| *count > 0);
@@ -226,7 +232,8 @@ fn versions<Name: Display>(
     versions: &[Version<Name>],
 ) -> fmt::Result {
     for version in versions {
-        let (name, shards, games) = (&version.version, version.shards, version.games);
+        let name = printable(&version.version.to_string());
+        let (shards, games) = (version.shards, version.games);
         line(
             f,
             of,

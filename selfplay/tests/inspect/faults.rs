@@ -201,3 +201,19 @@ fn a_shard_without_games_has_nothing_to_divide_by() {
     assert_eq!(totals["mean_turns"], json!(null));
     assert_eq!(totals["lengths"], json!(null));
 }
+
+#[test]
+fn a_name_does_not_command_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut hostile = sample(0, 4);
+    hostile.evaluators[0].name = "\u{1b}[2J\nbad frames  0".into();
+    let path = write_shard(folder.path(), 0, &[hostile]);
+    for arguments in [&[][..], &["--game", "0"]] {
+        let (code, text, _) = outcome(inspect().arg(&path).args(arguments));
+        assert_eq!(code, 0);
+        assert!(
+            text.contains("\u{FFFD}[2J\u{FFFD}bad frames") && !text.contains('\u{1b}'),
+            "{text}"
+        );
+    }
+}
