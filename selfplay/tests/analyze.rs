@@ -310,11 +310,12 @@ fn a_game_of_a_shard_is_the_same_as_its_record() {
     let record = format_record(&game(1).to_game().unwrap());
     let record = write(folder.path(), "game.txt", &record);
     let more = ["--turn", "4s", "--evaluations", "100"];
-    let mut of_shard = analyze(&["--game", "1", "--shard"]);
-    assert_eq!(
-        timeless(json(of_shard.arg(&shard).args(more))),
-        timeless(json(&mut of_record(&record, &more)))
-    );
+    let expected = timeless(json(&mut of_record(&record, &more)));
+    let id = game(1).id.to_string();
+    for choice in ["1", &id] {
+        let mut of_shard = analyze(&["--game", choice, "--shard"]);
+        assert_eq!(timeless(json(of_shard.arg(&shard).args(more))), expected);
+    }
     let (code, _, said) = outcome(analyze(&["--game", "3", "--shard"]).arg(&shard));
     assert_eq!(code, Some(1));
     assert!(
