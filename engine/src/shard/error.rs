@@ -77,10 +77,8 @@ pub enum ShardFault {
     /// The file stops before its end frame.
     #[error("the file is cut off: it has no end frame")]
     CutOff,
-    /// A frame's length can't be true, so that nothing behind it can be found.
-    #[error(
-        "it claims {length} bytes where there can be no more than {left}; nothing after it can be read"
-    )]
+    /// A frame's length can't be true, so that it doesn't say where the next one begins.
+    #[error("it claims {length} bytes where there can be no more than {left}")]
     Length {
         /// The stated length of the payload, in bytes.
         length: u32,

@@ -1,8 +1,8 @@
 //! Games on disk: the record of one self-play game, and shards, the files that hold many of them.
 //!
 //! [`ShardWriter`] writes a shard, [`ShardReader`] reads one and trusts nothing in it, and [`replay`] plays a record under the
-//! rules and hands out its rows. What a network makes of the rows is left to `encoding`. Games that are still played are kept by
-//! [`journal`].
+//! rules and hands out its rows. Damage costs the games that it hits: [`ShardReader::resync`] finds those behind it. What a network
+//! makes of the rows is left to `encoding`. Games that are still played are kept by [`journal`].
 //!
 //! # Layout
 //!
