@@ -1,9 +1,12 @@
 //! Games of random legal steps, for tests and measurements: whole and valid, but nothing that a network should learn from.
 
+use super::codec;
+use super::frame::{ContentToWrite, Packer, frame_of};
 use super::{
-    Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,
-    TurnRecord, quantize_policy,
+    Ending, Evaluator, FORMAT_VERSION, GameId, GameRecord, Header, MAGIC, RowRecord, SearchKind,
+    SearchRecord, Start, TurnOrigin, TurnRecord, quantize_policy,
 };
+use crate::encoding::ENCODING_VERSION;
 use crate::rules::{Action, Game, Phase, Setup, StepState, Steps, Turn};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -37,6 +40,46 @@ pub fn random_game(id: GameId, seed: u64, max_turns: usize) -> GameRecord {
         turns,
         resignation_waived: None,
     }
+}
+
+/// A game's content as in its frame, before compression.
+///
+/// # Panics
+/// Never with a record that fits a frame, as those of [`random_game`] do.
+pub fn content_of(record: &GameRecord) -> Vec<u8> {
+    let mut content = Vec::new();
+    codec::encode(&ContentToWrite::Game(record), &mut content)
+        .unwrap_or_else(|error| panic!("{error:?}"));
+    content
+}
+
+/// The bytes of a shard with a sound header, frames that hold these contents, whatever they are, and an end that counts them: lengths
+/// and checksums are right everywhere.
+///
+/// # Panics
+/// Never with contents that fit frames.
+pub fn shard_with(contents: &[&[u8]]) -> Vec<u8> {
+    let header = Header {
+        encoding_version: ENCODING_VERSION,
+        program_version: "0".into(),
+        evaluator: Evaluator::default(),
+        config_digest: String::new(),
+        generator: 0,
+    };
+    let mut packer = Packer::new().unwrap_or_else(|fault| panic!("{fault}"));
+    let mut frame = |content: &ContentToWrite| {
+        packer
+            .pack(content)
+            .unwrap_or_else(|fault| panic!("{fault}"))
+    };
+    let (header, games) = (ContentToWrite::header(&header), contents.len() as u64);
+    let mut bytes = [&MAGIC[..], &FORMAT_VERSION.to_le_bytes(), &frame(&header)].concat();
+    for content in contents {
+        let payload = zstd::bulk::compress(content, 1).unwrap_or_else(|error| panic!("{error}"));
+        bytes.extend(frame_of(&payload).unwrap_or_else(|fault| panic!("{fault}")));
+    }
+    bytes.extend(frame(&ContentToWrite::End { games }));
+    bytes
 }
 
 /// One turn of a game that is not over.

@@ -64,7 +64,7 @@ impl JournalLog {
 impl GameLog for JournalLog {
     fn begin(&self, id: GameId, seed: u64, start: Start) -> Result<()> {
         let beginning = Beginning { id, seed, start };
-        self.write(|| self.generator.journal().begin(beginning.clone()))
+        self.write(|| self.generator.journal().begin(beginning))
     }
 
     fn evaluator(&self, id: GameId, evaluator: &Evaluator) -> Result<()> {
