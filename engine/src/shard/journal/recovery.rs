@@ -133,8 +133,14 @@ pub(super) fn adopt(
         .collect();
     let mut adopted = Adopted::default();
     for generator in generators {
-        let Some(lock) = Lock::try_take(&place.journal, generator)? else {
-            continue;
+        let lock = match Lock::try_take(&place.journal, generator) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => continue,
+            // As where the files are another user's.
+            Err(error) => {
+                adopted.left.push(error);
+                continue;
+            }
         };
         // Listed under the lock: it may have been taken over since.
         let owned = Owned::list(&place.journal, generator)?;
