@@ -4,6 +4,10 @@
 #[allow(dead_code, reason = "the tests use more of it")]
 mod reference;
 
+mod journals;
+
+pub(crate) use journals::journal;
+
 use engine::notation::{
     TurnLabel, format_board, format_board_picture, format_position, format_record, format_turn,
     parse_board, parse_board_picture, parse_position, parse_record, parse_turn,

@@ -102,4 +102,9 @@ proptest! {
     fn any_turn(bytes in vec(any::<u8>(), 0..120)) {
         bodies::generator(&bytes);
     }
+
+    #[test]
+    fn any_journal(bytes in vec(any::<u8>(), 0..300)) {
+        bodies::journal(&bytes);
+    }
 }

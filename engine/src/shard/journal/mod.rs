@@ -87,6 +87,7 @@ mod disk;
 mod entry;
 mod error;
 mod folder;
+mod games;
 mod live;
 mod reader;
 mod recovery;
@@ -97,16 +98,17 @@ mod tests;
 
 pub use announced::announced;
 pub use error::{JournalError, JournalFault};
+pub use games::{Beginning, Dropped, GameInFlight, Recovery, games_in};
 
-use super::{Evaluator, GameId, ShardName, Start, TurnRecord};
+#[cfg(doc)]
+use super::Start;
+use super::{Evaluator, GameId, ShardName, TurnRecord};
 use disk::{Disk, FileSystem};
 use entry::Entry;
 use folder::{JournalFile, Lock, Owned};
 use live::{Counts, Shared, State};
 use reader::FileHeader;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -147,76 +149,6 @@ impl JournalPlace {
             sync_every: Duration::from_secs(1),
         }
     }
-}
-
-/// How a game begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beginning {
-    /// Which game it is.
-    pub id: GameId,
-    /// The run's seed.
-    pub seed: u64,
-    /// Where it starts. Turns that are given are appended as any others.
-    pub start: Start,
-}
-
-/// A game to go on with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GameInFlight {
-    /// How it began.
-    pub beginning: Beginning,
-    /// Those who judge its step states; turns name them by their place here.
-    pub evaluators: Vec<Evaluator>,
-    /// Its turns so far: legal, and perhaps the last one has ended the game.
-    pub turns: Vec<TurnRecord>,
-}
-
-/// The end of a file that could not be read, and was lost.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
-    /// The file, by the name that it had.
-    pub path: PathBuf,
-    /// The first byte that was dropped.
-    pub offset: u64,
-    /// How many were.
-    pub bytes: u64,
-    /// What is wrong with the frame there.
-    pub reason: String,
-}
-
-impl fmt::Display for Dropped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            offset,
-            bytes,
-            reason,
-        } = self;
-        let path = path.display();
-        write!(
-            f,
-            "{path}: the last {bytes} bytes, from byte {offset} on, were never flushed and are dropped: {reason}"
-        )
-    }
-}
-
-/// What was found when a journal was opened.
-#[derive(Debug, Default)]
-pub struct Recovery {
-    /// The games to go on with, by id. They are in the new journal already.
-    pub games: Vec<GameInFlight>,
-    /// The counter of the generator's next game.
-    pub next_counter: u64,
-    /// The sequence number of the generator's next shard: above all that it has announced.
-    pub next_shard: u32,
-    /// The generators whose journals were taken over, by number.
-    pub adopted: Vec<u32>,
-    /// Games in the files that a complete shard holds.
-    pub finished: u64,
-    /// Torn ends of files.
-    pub dropped: Vec<Dropped>,
-    /// Journals of other generators that nobody locks and that can't be read: they stay as they are.
-    pub left: Vec<JournalError>,
 }
 
 /// What there is of a generator's journal.
@@ -506,16 +438,6 @@ impl Drop for Journal {
         if let Some(syncing) = self.syncing.take() {
             // It does not panic, and a journal that is dropped has nobody to tell.
             let _ = syncing.join();
-        }
-    }
-}
-
-impl From<reader::Told> for GameInFlight {
-    fn from(told: reader::Told) -> Self {
-        Self {
-            beginning: told.beginning,
-            evaluators: told.evaluators,
-            turns: told.turns,
         }
     }
 }

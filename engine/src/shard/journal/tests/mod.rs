@@ -1,13 +1,18 @@
 //! Journals abandoned in every state, and written by many threads.
 
+mod announced;
+mod crashes;
 mod damage;
 mod full_disk;
+mod owners;
 
 use super::reader::Games;
 use super::writer::temporary;
 use super::*;
+use crate::rules::{Kind, Piece, Side};
 use crate::shard::{
-    GameRecord, Header, ShardReader, ShardWriter, list_shards, samples::random_game,
+    GameRecord, Header, ShardReader, ShardWriter, Start, StartPosition, TurnOrigin, list_shards,
+    samples::random_game,
 };
 use std::fs;
 use std::path::Path;
@@ -145,6 +150,73 @@ fn games_go_on_where_they_were() {
         matches!(error.fault, JournalFault::NotInFlight(_)),
         "{error}"
     );
+}
+
+#[test]
+fn games_start_anywhere_and_know_their_evaluators() {
+    let root = run();
+    let (journal, _) = open(root.path(), 3);
+    let id = |counter| GameId {
+        generator: 3,
+        counter,
+    };
+    // A game from a position: the turns after both setups of another.
+    let mut record = game(3, 0, 9);
+    let after_setups = GameRecord {
+        turns: record.turns[..2].to_vec(),
+        ending: crate::shard::Ending::Unfinished { value: None },
+        ..record.clone()
+    };
+    let position = *after_setups.to_game().unwrap().position();
+    record.start = Start::Position(StartPosition::new(&position));
+    record.turns.drain(..2);
+    play(&journal, &record);
+    // A fork, whose first turns are given.
+    let mut fork = game(3, 1, 5);
+    fork.start = Start::Fork { game: id(0) };
+    fork.turns[..3]
+        .iter_mut()
+        .for_each(|turn| turn.origin = TurnOrigin::Given);
+    play(&journal, &fork);
+    let second = Evaluator {
+        name: "00001.safetensors".into(),
+        identity: crate::shard::digest(b"1"),
+    };
+    fork.evaluators.push(second.clone());
+    assert_eq!(journal.evaluator(id(1), &second).unwrap(), 1);
+    let (_, recovery) = open(copy(root.path()).path(), 3);
+    let records = [record.clone(), fork];
+    let turns: Vec<usize> = offered(&recovery, &records)
+        .into_iter()
+        .map(|game| game.1)
+        .collect();
+    assert_eq!(turns, [7, 5]);
+    assert_eq!(recovery.games[1].evaluators.len(), 2);
+
+    // A turn that names an evaluator that there is not.
+    let mut turn = record.turns[6].clone();
+    if let TurnOrigin::Search(search) = &mut turn.origin {
+        search.evaluator = 1;
+    }
+    let error = journal.turn(id(0), 7, &turn).unwrap_err();
+    assert!(
+        matches!(error.fault, JournalFault::Evaluator { count: 1, .. }),
+        "{error}"
+    );
+    // A position that there is not: two elephants.
+    let mut pieces = [0; 12];
+    pieces[Piece::new(Side::Gold, Kind::Elephant).index()] = 3;
+    let side = Side::Gold;
+    let error = journal.begin(Beginning {
+        id: id(2),
+        seed: 5,
+        start: Start::Position(StartPosition { pieces, side }),
+    });
+    let error = error.unwrap_err();
+    assert!(matches!(error.fault, JournalFault::Start { .. }), "{error}");
+    let unknown = journal.evaluator(id(2), &second).unwrap_err();
+    assert!(matches!(unknown.fault, JournalFault::NotInFlight(_)));
+    assert_eq!(journal.games(), 2);
 }
 
 #[test]
@@ -405,65 +477,6 @@ fn what_a_killed_generator_left_half_written_is_removed() {
     fs::write(folder.join("copy.journal"), b"").unwrap();
     let error = fault_of(root.path(), 3);
     assert!(error.path.ends_with("copy.journal"), "{error}");
-}
-
-#[test]
-fn a_generator_has_one_journal_at_a_time() {
-    let root = run();
-    let (journal, _) = open(root.path(), 3);
-    play(&journal, &game(3, 0, 2));
-    let error = fault_of(root.path(), 3);
-    assert!(
-        matches!(error.fault, JournalFault::Locked { generator: 3 }),
-        "{error}"
-    );
-    assert!(error.path.ends_with("003.lock"), "{error}");
-    // Nor does another take what is locked.
-    assert_eq!(open(root.path(), 4).1.games.len(), 0);
-    play(&journal, &game(3, 1, 2));
-    drop(journal);
-    assert_eq!(open(root.path(), 3).1.games.len(), 2);
-}
-
-#[test]
-fn journals_that_nobody_locks_are_adopted() {
-    let root = run();
-    let records = [game(3, 0, 4), game(4, 0, 3), game(5, 0, 2)];
-    let mut live = Vec::new();
-    for record in &records {
-        let (journal, _) = open(root.path(), record.id.generator);
-        play(&journal, record);
-        live.push(journal);
-    }
-    // A crash when some files had been renamed and others not: each has one owner.
-    drop(live.remove(0));
-    let crashed = copy(root.path());
-    let folder = crashed.path().join("journal");
-    fs::rename(
-        folder.join("003-000000.journal"),
-        folder.join("004-000001.adopted"),
-    )
-    .unwrap();
-    check_crash(crashed.path(), &records, 4);
-    let crashed = copy(root.path());
-    let folder = crashed.path().join("journal");
-    fs::rename(
-        folder.join("003-000000.journal"),
-        folder.join("004-000001.adopted"),
-    )
-    .unwrap();
-    check_crash(crashed.path(), &records, 5);
-    check_crash(crashed.path(), &records, 5);
-
-    let (journal, recovery) = open(root.path(), 6);
-    assert_eq!(offered(&recovery, &records), [(records[0].id, 4)]);
-    let error = fault_of(root.path(), 3);
-    assert!(
-        matches!(error.fault, JournalFault::TakenOver { generator: 3 }),
-        "{error}"
-    );
-    drop((journal, live));
-    check_crash(root.path(), &records, 7);
 }
 
 #[test]
