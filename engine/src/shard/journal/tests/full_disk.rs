@@ -129,11 +129,18 @@ fn insist<T>(
     }
 }
 
-/// Games and turns that a crashed run offers or holds in a shard, by id; it is checked that none is there twice.
+/// The turns of the games that a crashed run goes on with or has in a shard, by id; it is checked that none is there twice.
+/// Nothing is written, so that it is quick.
 fn after_crash(root: &Path, records: &[GameRecord]) -> BTreeMap<GameId, usize> {
     let crashed = copy(root);
-    let (_journal, recovery) = open(crashed.path(), 3);
-    let mut found: BTreeMap<GameId, usize> = offered(&recovery, records).into_iter().collect();
+    let place = place(crashed.path(), 3);
+    let owned = Owned::list(&place.journal, 3).unwrap();
+    let mut found = BTreeMap::new();
+    for (id, told) in recovery::load(&place, &owned).unwrap().told {
+        let record = records.iter().find(|record| record.id == id).unwrap();
+        assert_eq!(told.turns, record.turns[..told.turns.len()]);
+        found.insert(id, told.turns.len());
+    }
     for path in list_shards(&crashed.path().join("shards"))
         .unwrap()
         .values()
@@ -282,6 +289,31 @@ fn a_turn_is_one_write_and_no_flush() {
     assert_eq!(journal.shared.lock().file.sequence, 0);
     journal.shared.renew_if_large().unwrap();
     assert_eq!(journal.shared.lock().file.sequence, 1);
+}
+
+#[test]
+fn a_new_file_that_fails_takes_no_turn_with_it() {
+    let record = game(3, 0, 3);
+    for after in 0..8 {
+        for are_done in [false, true] {
+            let root = run();
+            let disk = FaultyDisk::default();
+            let (journal, _) = open_on(root.path(), &disk).unwrap();
+            play(&journal, &game(3, 0, 2));
+            journal.shared.lock().large = 0;
+            disk.0.are_done.store(are_done, SeqCst);
+            disk.0.fail(after, 1);
+            // The new file may have its name, and make the old one void, though it seems to have failed.
+            let renewed = journal.shared.renew_if_large();
+            assert_eq!(renewed.is_err(), after < 7, "{after}");
+            journal.shared.lock().large = u64::MAX;
+            journal.turn(record.id, 2, &record.turns[2]).ok();
+            if journal.shared.lock().in_flight[&record.id].turns == 2 {
+                journal.turn(record.id, 2, &record.turns[2]).unwrap();
+            }
+            check_crash(copy(root.path()).path(), &[record.clone()], 3);
+        }
+    }
 }
 
 #[test]
