@@ -6,8 +6,6 @@ mod reference;
 
 mod journals;
 
-pub(crate) use journals::journal;
-
 use engine::notation::{
     TurnLabel, format_board, format_board_picture, format_position, format_record, format_turn,
     parse_board, parse_board_picture, parse_position, parse_record, parse_turn,
@@ -48,6 +46,11 @@ impl<'a> Choices<'a> {
     fn of<T: Copy>(&mut self, items: &[T]) -> T {
         items[usize::from(self.byte()) % items.len()]
     }
+}
+
+/// See [`journals::journal`].
+pub(crate) fn journal(bytes: &[u8]) {
+    journals::journal(bytes);
 }
 
 /// A record whose turns and positions texts are read in.

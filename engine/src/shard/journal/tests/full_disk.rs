@@ -311,7 +311,7 @@ fn a_new_file_that_fails_takes_no_turn_with_it() {
             if journal.shared.lock().in_flight[&record.id].turns == 2 {
                 journal.turn(record.id, 2, &record.turns[2]).unwrap();
             }
-            check_crash(copy(root.path()).path(), &[record.clone()], 3);
+            check_crash(copy(root.path()).path(), std::slice::from_ref(&record), 3);
         }
     }
 }
