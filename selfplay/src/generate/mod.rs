@@ -150,7 +150,14 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         limits: plan.limits,
     };
     let networks_loaded = Arc::new(AtomicU64::new(1));
-    let mut supervisor = Supervisor::new(&plan, &work, keeper, waiting_room, &networks_loaded);
+    let mut supervisor = Supervisor::new(
+        &plan,
+        &work,
+        Arc::clone(&generator),
+        keeper,
+        waiting_room,
+        &networks_loaded,
+    );
     let first = supervisor.counters();
     supervisor.show(Telemetry::start(&arguments.telemetry, &about, &first)?);
     let follower = follow(&plan, &work, threads, networks_loaded)?;
@@ -167,7 +174,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     {
         complain(format_args!("the thread that loads networks panicked"));
     }
-    supervisor.end(played, &generator)
+    supervisor.end(played)
 }
 
 /// Follows the run's networks, if they are to be followed.

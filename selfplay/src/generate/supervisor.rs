@@ -54,6 +54,7 @@ impl Reason {
 /// Takes finished games, and ends the work in time.
 pub(super) struct Supervisor<'a> {
     work: &'a Work,
+    generator: Arc<Generator>,
     keeper: Keeper,
     waiting_room: Arc<WaitingRoom>,
     telemetry: Option<Telemetry>,
@@ -85,6 +86,7 @@ impl<'a> Supervisor<'a> {
     pub(super) fn new(
         plan: &Plan,
         work: &'a Work,
+        generator: Arc<Generator>,
         keeper: Keeper,
         waiting_room: Arc<WaitingRoom>,
         networks_loaded: &Arc<AtomicU64>,
@@ -93,6 +95,7 @@ impl<'a> Supervisor<'a> {
         let limit_mib = plan.limits.memory_bytes.map(|bytes| bytes >> 20);
         let mut this = Self {
             work,
+            generator,
             keeper,
             waiting_room,
             telemetry: None,
@@ -139,6 +142,11 @@ impl<'a> Supervisor<'a> {
             self.last_look = Instant::now();
             self.look_at_disk();
             self.look_at_memory();
+            if let Some(trouble) = self.generator.journal().trouble() {
+                self.say(&format!(
+                    "the journal could not be flushed, and is again: {trouble}"
+                ));
+            }
         }
         self.stop_at_limits();
         let counters = self.counters();
@@ -280,11 +288,8 @@ impl<'a> Supervisor<'a> {
     ///
     /// # Errors
     /// Those of the work; and that finished games could not be kept.
-    pub(super) fn end(
-        mut self,
-        played: Result<Vec<Tally>>,
-        generator: &Generator,
-    ) -> Result<ExitCode> {
+    pub(super) fn end(mut self, played: Result<Vec<Tally>>) -> Result<ExitCode> {
+        let generator = Arc::clone(&self.generator);
         // Whatever went wrong elsewhere: the games that are finished are kept. The first error says why.
         let closed = self.keeper.close();
         let synced = generator.journal().sync();
