@@ -8,6 +8,8 @@
 //! | board | [`parse_board`] | [`format_board`] | `[`, 64 characters, `]` |
 //! | board picture | [`parse_board_picture`] | [`format_board_picture`] | ranks in a frame |
 //! | game record | [`parse_record`] | [`format_record`] | one turn a line: `1g Ra1 …` |
+//! | [archive] of the official server | [`ArchiveReader`] | [`format_movelist`] | one game a line, in columns |
+//! | [many games](archive) | [`RecordReader`] | [`format_concluded_record`] | records one after another |
 //!
 //! Directions are always seen from Gold's side, upper case is Gold. Whatever can't be read is a [`NotationError`], which names
 //! the line, the column and the reason.
@@ -53,6 +55,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+pub mod archive;
 mod boardless;
 mod error;
 mod forms;
@@ -64,6 +67,11 @@ mod state_form;
 mod token;
 mod turn;
 
+pub use archive::{
+    ArchiveColumns, ArchiveError, ArchiveFault, ArchiveLine, ArchiveReader, ArchivedGame,
+    ArchivedPlayer, Conclusion, RecordReader, RecordText, SideLetters, Termination, WrittenGame,
+    format_concluded_record, format_movelist,
+};
 pub use error::{NotationError, NotationReason};
 pub use picture::{BoardPicture, format_board_picture, parse_board_picture};
 pub(crate) use position::board_letters;

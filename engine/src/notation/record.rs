@@ -29,17 +29,11 @@ pub struct TurnLabel {
 impl TurnLabel {
     /// The label of the turn that is due in a game.
     pub fn due(game: &Game) -> Self {
-        let turns = u32::try_from(game.turns().len()).unwrap_or(u32::MAX);
-        let first = Self::first(game.start());
-        let before = turns.saturating_add(first.side.index() as u32);
-        Self {
-            number: first.number.saturating_add(before / 2),
-            side: game.position().side(),
-        }
+        Self::first(game.start()).after(game.turns().len())
     }
 
     /// The label of the first turn of a game that starts from a position.
-    fn first(start: &Position) -> Self {
+    pub(super) fn first(start: &Position) -> Self {
         Self {
             number: match start.phase() {
                 Phase::Setup => 1,
@@ -49,8 +43,18 @@ impl TurnLabel {
         }
     }
 
+    /// The label of the turn that comes so many turns later.
+    pub(super) fn after(self, turns: usize) -> Self {
+        let turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        let before = turns.saturating_add(self.side.index() as u32);
+        Self {
+            number: self.number.saturating_add(before / 2),
+            side: Side::ALL[before as usize % 2],
+        }
+    }
+
     /// The label of the turn after this one.
-    fn next(self) -> Self {
+    pub(super) fn next(self) -> Self {
         Self {
             number: self
                 .number
@@ -137,7 +141,7 @@ pub fn parse_record(text: &str) -> Result<Game, NotationError> {
 }
 
 /// Whether a line is a position rather than a turn.
-fn is_position(line: &str) -> bool {
+pub(super) fn is_position(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with(['g', 's']) && line.contains('[')
 }
