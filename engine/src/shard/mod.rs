@@ -2,7 +2,8 @@
 //!
 //! [`ShardWriter`] writes a shard, [`ShardReader`] reads one and trusts nothing in it, and [`replay`] plays a record under the
 //! rules and hands out its rows. Damage costs the games that it hits: [`ShardReader::resync`] finds those behind it. What a network
-//! makes of the rows is left to `encoding`. Games that are still played are kept by [`journal`].
+//! makes of the rows is left to `encoding`. Games that are still played are kept by [`journal`]; [`import`] makes a record of a
+//! game that others have played.
 //!
 //! # Layout
 //!
@@ -91,6 +92,7 @@
 mod codec;
 mod error;
 mod frame;
+mod import;
 pub mod journal;
 mod name;
 mod old;
@@ -109,6 +111,7 @@ mod tests;
 
 pub use error::{ShardError, ShardFault};
 pub use frame::{MAX_CONTENT_BYTES, MAX_FRAME_BYTES};
+pub use import::{ImportError, import};
 pub use name::{ShardName, list_shards};
 pub use policy::{POLICY_TOTAL, PolicyError, quantize_policy};
 pub use reader::{FrameLocation, ShardReader};
