@@ -7,7 +7,8 @@ mod reference;
 mod journals;
 
 use engine::notation::{
-    TurnLabel, format_board, format_board_picture, format_position, format_record, format_turn,
+    ArchiveReader, RecordReader, SideLetters, TurnLabel, format_board, format_board_picture,
+    format_concluded_record, format_movelist, format_position, format_record, format_turn,
     parse_board, parse_board_picture, parse_position, parse_record, parse_turn,
 };
 use engine::perft::Case;
@@ -15,6 +16,7 @@ use engine::rules::{
     Action, Board, Direction, Game, History, Kind, Phase, Piece, Position, PositionFault, Setup,
     Side, Square, Step, StepError, StepState, Steps, Turn,
 };
+use engine::shard::{GameId, import, replay};
 use reference::{Letters, Past};
 use std::collections::BTreeSet;
 
@@ -115,6 +117,108 @@ fn reads_back<
     if let Ok(value) = text.parse::<T>() {
         assert_eq!(value.to_string().parse::<T>().unwrap(), value);
     }
+}
+
+/// The columns and the first game of an archive.
+const ARCHIVE: &str = "\
+id\twusername\tbusername\twrating\tbrating\tevent\tresult\ttermination\tmovelist\tcorrupt
+1\tanna\tbert\t1600\t\t\tw\tr\t\
+1w Ra1 Rb1 Rc1 Cd1 Re1 Rf1 Dg1 Rh1 Ra2 Db2 Mc2 Cd2 Ee2 Hf2 Hg2 Rh2\\n\
+1b ed7 mg7 he7 df7 ce8 hb7 dc7 cd8 ra7 rh7 ra8 rb8 rc8 rf8 rg8 rh8\\n\
+2w Ee2n Ee3n Ee4n\\n2b ed7s\\n3w takeback\\n2b ed7s ra7s ra6e rb6s\\n3w Ee5n Ee6s he7s\\n3b resigns\t0
+";
+
+/// Reads bytes as an archive, as the lines behind the columns' names, and in the place of bytes of a game. Nothing may panic,
+/// every line must be read, and whatever is read must be written and read again as itself, and become a record that replays.
+pub(crate) fn archive(bytes: &[u8]) {
+    assert_eq!(read_archive(ARCHIVE.as_bytes()), 1);
+    read_archive(bytes);
+    let header = ARCHIVE.lines().next().unwrap();
+    read_archive(&[header.as_bytes(), b"\n", bytes].concat());
+    let Some((at, rest)) = bytes.split_first_chunk::<2>() else {
+        return;
+    };
+    let at = usize::from(u16::from_le_bytes(*at)) % ARCHIVE.len();
+    let end = (at + rest.len()).min(ARCHIVE.len());
+    let (before, after) = (&ARCHIVE.as_bytes()[..at], &ARCHIVE.as_bytes()[end..]);
+    read_archive(&[before, rest, after].concat());
+    read_archive(&[before, rest, &ARCHIVE.as_bytes()[at..]].concat());
+}
+
+/// Counts the games that could be read.
+fn read_archive(bytes: &[u8]) -> usize {
+    let Ok(games) = ArchiveReader::new(bytes) else {
+        return 0;
+    };
+    let (mut line, mut count) = (1, 0);
+    for game in games {
+        let found = match &game {
+            Ok(game) => game.line,
+            Err(error) => error.line,
+        };
+        assert!(found > line, "line {found} comes after line {line}");
+        line = found;
+        let Ok(game) = game else {
+            continue;
+        };
+        let id = GameId {
+            generator: 0,
+            counter: game.id,
+        };
+        let record = import(&game.game, game.conclusion, id).unwrap();
+        assert_eq!(replay(&record).unwrap().len(), game.game.turns().len());
+        assert_eq!(record.to_game().as_ref(), Ok(&game.game));
+        let movelist = format_movelist(&game.game, SideLetters::New);
+        let again = format!(
+            "id\tresult\ttermination\tmovelist\n1\t{}\t\t{movelist}",
+            match game.winner {
+                Some(side) => side.letter().to_string(),
+                None => String::new(),
+            }
+        );
+        let again = ArchiveReader::new(again.as_bytes())
+            .unwrap()
+            .next()
+            .unwrap();
+        assert_eq!(again.unwrap().game, game.game);
+        count += 1;
+    }
+    let lines = bytes.split(|&byte| byte == b'\n').count() as u64;
+    assert!(line <= lines);
+    count
+}
+
+/// Reads bytes as texts of games one after another, alone and behind a game. Whatever is read must be written and read again as
+/// itself, and become a record that replays.
+pub(crate) fn texts(bytes: &[u8]) {
+    read_texts(bytes);
+    let (_, movelist) = ARCHIVE.rsplit_once("\tr\t").unwrap();
+    let (movelist, _) = movelist.split_once("\\n2b").unwrap();
+    let game = movelist.replace("\\n", "\n") + "\n";
+    let texts = [game.as_bytes(), bytes, b"\n1w\n", game.as_bytes()].concat();
+    assert!(read_texts(&texts) >= 1);
+}
+
+/// Counts the games that could be read.
+fn read_texts(bytes: &[u8]) -> usize {
+    let mut count = 0;
+    for game in RecordReader::new(bytes) {
+        let Ok(game) = game else {
+            continue;
+        };
+        let id = GameId {
+            generator: 0,
+            counter: game.line,
+        };
+        let record = import(&game.game, game.conclusion, id).unwrap();
+        assert_eq!(record.to_game().as_ref(), Ok(&game.game));
+        let text = format_concluded_record(&game.game, game.conclusion);
+        let mut again = RecordReader::new(text.as_bytes());
+        let again = again.next().unwrap().unwrap();
+        assert_eq!((again.game, again.conclusion), (game.game, game.conclusion));
+        count += 1;
+    }
+    count
 }
 
 /// Puts any pieces on any squares. Exactly the impossible boards are refused, with all their faults, and what is accepted

@@ -53,6 +53,17 @@ fn texts() -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
+/// A movelist of random entries behind the setups.
+fn movelist() -> impl Strategy<Value = String> {
+    let turn = "(([1-4][wbgs] )?(takeback|resigns|(([REMHDCremhdc][a-h][1-8][nesw]) ?){0,4})(\\\\n)?){0,12}";
+    turn.prop_map(|turns| {
+        format!(
+            "7\t\t\t\t\t\tw\tt\t1g Ra1 Rb1 Rc1 Cd1 Re1 Rf1 Dg1 Rh1 Ra2 Db2 Mc2 Cd2 Ee2 Hf2 Hg2 Rh2\\n\
+             1s ed7 mg7 he7 df7 ce8 hb7 dc7 cd8 ra7 rh7 ra8 rb8 rc8 rf8 rg8 rh8\\n{turns}\t0\n"
+        )
+    })
+}
+
 #[test]
 fn undamaged_texts_pass() {
     for text in texts() {
@@ -106,5 +117,30 @@ proptest! {
     #[test]
     fn any_journal(bytes in vec(any::<u8>(), 0..300)) {
         bodies::journal(&bytes);
+    }
+
+    #[test]
+    fn any_archive(bytes in vec(any::<u8>(), 0..80)) {
+        bodies::archive(&bytes);
+    }
+
+    #[test]
+    fn any_movelist(line in movelist()) {
+        bodies::archive(line.as_bytes());
+    }
+
+    #[test]
+    fn any_texts(bytes in vec(any::<u8>(), 0..80)) {
+        bodies::texts(&bytes);
+    }
+
+    #[test]
+    fn any_lines(text in "((([1-3][wbgs]|x:) ?)(takeback|resigns|lost|(([REMDCremdc][a-h][1-8][nesw]) ?){0,4})\n){0,12}") {
+        bodies::texts(text.as_bytes());
+    }
+
+    #[test]
+    fn damaged_archives(at in any::<[u8; 2]>(), text in "[ \\\\nwbgs1-4\t\nExRe]{0,6}") {
+        bodies::archive(&[&at[..], text.as_bytes()].concat());
     }
 }
