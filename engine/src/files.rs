@@ -18,11 +18,10 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let mut file = temporary_in(folder_of(path))?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    match file.persist_noclobber(path) {
-        Ok(_) => sync_folder_of(path).map(|()| true),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error.error),
+    match publish_new(file, path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -54,6 +53,13 @@ pub fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
+/// Flushes a file of [`temporary_in`] to the disk and gives it its own name, which nothing may have yet.
+pub fn publish_new(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    sync_folder_of(path)
+}
+
 /// Flushes the folder that a file was renamed in, so that the name outlasts a power cut. Where folders can't be opened (on
 /// anything but Unix), renaming is all that can be done.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
@@ -63,7 +69,8 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder that a file is in: `.` for a mere name.
+pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -91,6 +98,22 @@ mod tests {
         assert!(write_whole(&folder.path().join("taken"), b"x").is_err());
         assert!(write_whole(&folder.path().join("missing").join("file"), b"x").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_new_name_is_never_taken_from_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let publish = |text: &[u8]| {
+            let mut file = temporary_in(folder_of(&path)).unwrap();
+            file.write_all(text).unwrap();
+            publish_new(file, &path)
+        };
+        publish(b"first").unwrap();
+        let error = publish(b"second").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
