@@ -6,6 +6,7 @@ mod bench;
 mod cache;
 mod crew;
 mod generate;
+mod import;
 mod inspect;
 mod line;
 mod memory;
@@ -46,6 +47,8 @@ enum Command {
     /// Whatever is wrong is named on the standard error with file, frame, byte and reason; the exit code is 1 then, also where it was
     /// repaired.
     Inspect(inspect::InspectArguments),
+    /// Make shards of games that others have played: of standard texts, or of the official server's archive
+    Import(import::ImportArguments),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::complain(format_args!("error: {error:#}"));

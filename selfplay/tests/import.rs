@@ -1,0 +1,401 @@
+//! `selfplay import` from the outside.
+
+use assert_cmd::Command;
+use engine::encoding::ENCODING_VERSION;
+use engine::notation::{SideLetters, format_concluded_record, format_movelist, parse_record};
+use engine::rules::{Game, Side};
+use engine::shard::{
+    Ending, GameId, GameRecord, Header, ShardReader, Start, TurnOrigin, digest, list_shards,
+    replay, samples::random_game,
+};
+use std::path::{Path, PathBuf};
+
+const GOLD_SETUP: &str = "Ra1 Rb1 Rc1 Dd1 De1 Rf1 Rg1 Rh1 Ra2 Hb2 Cc2 Md2 Ee2 Cf2 Hg2 Rh2";
+const SILVER_SETUP: &str = "ra8 rb8 rc8 cd8 ce8 rf8 rg8 rh8 ra7 hb7 dc7 md7 ee7 df7 hg7 rh7";
+const POSITION: &str =
+    "s [r                                  Er                          R]\n2s ra8e\n";
+
+fn import() -> Command {
+    let mut command = Command::cargo_bin("selfplay").expect("cargo has built the program");
+    command.arg("import");
+    command
+}
+
+/// Exit code, standard output and standard error.
+fn outcome(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().unwrap();
+    (
+        output.status.code().expect("no signal ended it"),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// All shards of a folder, with their games; every game replays.
+fn read(folder: &Path) -> Vec<(Header, Vec<GameRecord>)> {
+    let shards = list_shards(folder).unwrap();
+    let read = shards.values().map(|path| {
+        let reader = ShardReader::open(path).unwrap();
+        let header = reader.header().clone();
+        let games: Vec<GameRecord> = reader.map(|game| game.unwrap()).collect();
+        games.iter().for_each(|game| drop(replay(game).unwrap()));
+        (header, games)
+    });
+    read.collect()
+}
+
+fn random(counter: u64, max_turns: usize) -> Game {
+    let id = GameId {
+        generator: 7,
+        counter,
+    };
+    random_game(id, 3, max_turns).to_game().unwrap()
+}
+
+/// A short game, the text of its turns separated as given.
+fn turns(separator: &str) -> String {
+    format!("1g {GOLD_SETUP}{separator}1s {SILVER_SETUP}{separator}2g Ee2n{separator}2s ra7s")
+}
+
+fn short_game() -> Game {
+    parse_record(&turns("\n")).unwrap()
+}
+
+#[test]
+fn texts_become_shards() {
+    let folder = tempfile::tempdir().unwrap();
+    let won = (0..).map(|counter| random(counter, 2_000));
+    let won = won.into_iter().find(|game| game.outcome().is_some());
+    let won = won.unwrap();
+    let game = turns("\n");
+    let wrong = game.replace("Ee2n", "Ee2s");
+    let text = format!(
+        "Gold: anna\n{game}\n\n{game}\n3g resigns\n{wrong}\n{game}\n3g lost\n{POSITION}{won}"
+    );
+    let first = write(folder.path(), "first.txt", &text);
+    let second = write(folder.path(), "second.txt", game.replace('\n', "\r\n"));
+    let out = folder.path().join("out");
+    let (code, report, complaints) =
+        outcome(import().args([&first, &second]).arg("--out").arg(&out));
+    assert_eq!(code, 0, "{complaints}");
+    assert!(
+        report.starts_with("7 games read, 6 imported with "),
+        "{report}"
+    );
+    assert!(
+        report.contains("left out: 1 with something wrong\n"),
+        "{report}"
+    );
+    let named = format!("left out: {}: line 14, turn 2g: ", first.display());
+    assert!(complaints.starts_with(&named), "{complaints}");
+
+    let shards = read(&out);
+    assert_eq!(shards.len(), 2, "a file begins a shard");
+    for ((header, _), path) in shards.iter().zip([&first, &second]) {
+        assert_eq!(header.encoding_version, ENCODING_VERSION);
+        assert_eq!(header.evaluator.name, "import");
+        assert_eq!(
+            header.evaluator.identity,
+            digest(&std::fs::read(path).unwrap())
+        );
+        assert_eq!(header.generator, 0);
+    }
+    let games: Vec<&GameRecord> = shards.iter().flat_map(|(_, games)| games).collect();
+    let winner = Side::Silver;
+    let endings: Vec<Ending> = games.iter().map(|game| game.ending).collect();
+    assert_eq!(
+        endings,
+        [
+            Ending::Unfinished { value: None },
+            Ending::Resigned { winner },
+            Ending::Forfeited { winner },
+            Ending::Unfinished { value: None },
+            Ending::Won(won.outcome().unwrap()),
+            Ending::Unfinished { value: None },
+        ]
+    );
+    for (counter, game) in games.iter().enumerate() {
+        assert_eq!(game.id.counter, counter as u64);
+        assert!(
+            game.turns
+                .iter()
+                .all(|turn| turn.origin == TurnOrigin::Given && !turn.rows.is_empty())
+        );
+    }
+    for (index, expected) in [
+        (0, short_game()),
+        (2, short_game()),
+        (3, parse_record(POSITION).unwrap()),
+        (4, won),
+        (5, short_game()),
+    ] {
+        assert_eq!(games[index].to_game(), Ok(expected));
+    }
+    assert!(matches!(games[3].start, Start::Position(_)));
+}
+
+/// An archive of the official server's columns, as far as they matter.
+fn archive(lines: &[[&str; 6]]) -> String {
+    let mut text =
+        "id\twusername\twrating\tbrating\tresult\ttermination\trated\tmovelist\tevents\n"
+            .to_owned();
+    for (id, [gold, silver, result, termination, rated, movelist]) in lines.iter().enumerate() {
+        text.push_str(&format!(
+            "{id}\tanna\t{gold}\t{silver}\t{result}\t{termination}\t{rated}\t{movelist}\tstart [\\n\n"
+        ));
+    }
+    text
+}
+
+#[test]
+fn an_archive_is_known_by_its_first_line_and_filtered() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = turns("\\n");
+    let old = format_movelist(&short_game(), SideLetters::Old);
+    let long = format!("{new}\\n3g Ee3n\\n3s resigns");
+    let text = archive(&[
+        ["1800", "1900", "w", "r", "1", &long],
+        ["1700", "1900", "b", "t", "1", &old],
+        ["1800", "", "b", "t", "1", &new],
+        ["1800", "1900", "b", "t", "0", &old],
+        ["1800", "1900", "", "a", "1", &new],
+        ["1800", "1900", "b", "g", "1", &new],
+        ["1800", "1900", "x", "t", "1", &new],
+        ["2000", "2000", "w", "i", "1", "2g Ee2n"],
+    ]);
+    // A name in Latin-1, ends of lines as of Windows, a line with a field too many.
+    let mut bytes = text.replace('\n', "\r\n").into_bytes();
+    bytes.extend_from_slice(b"9\tRen\xe9\t1900\t1900\tw\tt\t1\t");
+    bytes.extend_from_slice(format!("{old}\t\r\n10\ttoo\tmany{}\n", "\t".repeat(7)).as_bytes());
+    let file = write(folder.path(), "games.tsv", bytes);
+    let run = |options: &[&str]| {
+        let out = tempfile::tempdir().unwrap();
+        let (code, report, complaints) = outcome(
+            import()
+                .arg(&file)
+                .arg("--out")
+                .arg(out.path())
+                .args(options),
+        );
+        assert_eq!(code, 0, "{complaints}");
+        let games: Vec<GameRecord> = read(out.path())
+            .into_iter()
+            .flat_map(|(_, games)| games)
+            .collect();
+        (games, report, complaints)
+    };
+    let (games, report, complaints) = run(&[]);
+    assert_eq!(games.len(), 6);
+    assert!(
+        report.starts_with("10 games read, 6 imported with "),
+        "{report}"
+    );
+    assert!(
+        report.contains("left out: 4 with something wrong\n"),
+        "{report}"
+    );
+    for message in [
+        "line 7, game 5: the archive says that the game ended by goal",
+        "line 8, game 6: the column result holds `x`",
+        "line 9, game 7, turn 2g: turn 1g is due here",
+        "line 11: the line has 10 fields for 9 columns",
+    ] {
+        let named = format!("left out: {}: {message}", file.display());
+        assert!(complaints.contains(&named), "{named} in {complaints}");
+    }
+    assert_eq!(games[0].ending, Ending::Resigned { winner: Side::Gold });
+    assert_eq!(games[0].turns.len(), 5);
+    assert_eq!(
+        games[1].ending,
+        Ending::Forfeited {
+            winner: Side::Silver
+        }
+    );
+    assert_eq!(games[4].ending, Ending::Unfinished { value: None });
+
+    let (games, report, _) = run(&["--min-rating", "1800", "--rated-only"]);
+    assert_eq!(games.len(), 3);
+    assert!(
+        report.contains("left out: 2 of players with a lower rating or none\n")
+            && report.contains("left out: 1 not known to be rated\n"),
+        "{report}"
+    );
+    let (games, report, _) = run(&["--min-turns", "5"]);
+    assert_eq!(games.len(), 1);
+    assert!(report.contains("left out: 5 too short\n"), "{report}");
+
+    let (games, report, _) = run(&["--winner-only"]);
+    assert!(
+        report.contains("left out: 1 without a winner\n"),
+        "{report}"
+    );
+    assert_eq!(games.len(), 5);
+    for game in games {
+        for (index, turn) in game.turns.iter().enumerate() {
+            let is_winner = Some(Side::ALL[index % 2]) == game.ending.winner();
+            assert_eq!(!turn.rows.is_empty(), is_winner);
+        }
+    }
+}
+
+#[test]
+fn the_first_twenty_faulty_games_are_named_or_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = turns("\n").replace("Ee2n", "Ee2s") + "\n";
+    let text = format!("{}{}", wrong.repeat(25), turns("\n"));
+    let file = write(folder.path(), "games.txt", text);
+    let named = |options: &[&str]| {
+        let out = tempfile::tempdir().unwrap();
+        let (code, _, complaints) = outcome(
+            import()
+                .arg(&file)
+                .arg("--out")
+                .arg(out.path())
+                .args(options),
+        );
+        assert_eq!(code, 0, "{complaints}");
+        let count = complaints.matches("left out: ").count();
+        (count, complaints.contains("5 more are left out"))
+    };
+    assert_eq!(named(&[]), (20, true));
+    assert_eq!(named(&["--verbose"]), (25, false));
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named_and_the_others_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = write(folder.path(), "good.txt", turns("\n"));
+    let columns = write(folder.path(), "columns.tsv", "movelist\tresult\n");
+    let missing = folder.path().join("missing.txt");
+    let out = folder.path().join("out");
+    let (code, report, complaints) = outcome(
+        import()
+            .args([&missing, &columns, &good])
+            .arg(folder.path())
+            .arg("--out")
+            .arg(&out),
+    );
+    assert_eq!(code, 1);
+    assert!(
+        report.starts_with("1 games read, 1 imported with "),
+        "{report}"
+    );
+    for message in [
+        format!("error: can't read {}: ", missing.display()),
+        format!(
+            "error: {}: line 1: the first line names no column id, termination",
+            columns.display()
+        ),
+        format!(
+            "error: can't read {}: this is no regular file",
+            folder.path().display()
+        ),
+    ] {
+        assert!(complaints.contains(&message), "{message} in {complaints}");
+    }
+    assert_eq!(read(&out).len(), 1);
+}
+
+#[test]
+fn where_nothing_is_imported_nothing_is_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = write(
+        folder.path(),
+        "games.tsv",
+        archive(&[["", "", "b", "t", "", &turns("\\n")]]),
+    );
+    for options in [&["--format", "text"][..], &["--min-rating", "1000"]] {
+        let out = folder.path().join("out");
+        let (code, report, complaints) =
+            outcome(import().arg(&archive).arg("--out").arg(&out).args(options));
+        assert_eq!(code, 1, "{report}");
+        assert!(report.contains(" 0 imported"), "{report}");
+        assert!(
+            complaints.ends_with("error: there is no game to import\n"),
+            "{complaints}"
+        );
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn a_run_of_another_format_is_left_alone() {
+    let run = tempfile::tempdir().unwrap();
+    let file = write(run.path(), "games.txt", turns("\n"));
+    write(run.path(), "format.toml", "format = 1000\n");
+    let (code, report, complaints) = outcome(import().arg(&file).arg("--run").arg(run.path()));
+    assert_eq!((code, report.as_str()), (1, ""));
+    assert!(complaints.contains("format 1000"), "{complaints}");
+    assert_eq!(std::fs::read_dir(run.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "games.txt", "\u{1b}[31mred \u{9b}31m\n");
+    let out = folder.path().join("out");
+    let (code, _, complaints) = outcome(import().arg(&file).arg("--out").arg(&out));
+    assert_eq!(code, 1);
+    assert!(
+        complaints.contains("begins with `\u{fffd}[31mred`"),
+        "{complaints}"
+    );
+}
+
+#[test]
+fn threads_do_not_change_the_shards_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let endings = [
+        None,
+        Some(engine::notation::Conclusion::Resigned { winner: Side::Gold }),
+    ];
+    let text: String = (0..1_300)
+        .map(|counter| format_concluded_record(&random(counter, 4), endings[counter as usize % 2]))
+        .collect();
+    let file = write(folder.path(), "games.txt", text);
+    let shards: Vec<Vec<Vec<u8>>> = ["1", "3"]
+        .iter()
+        .map(|threads| {
+            let run = tempfile::tempdir().unwrap();
+            // Another generator has been there.
+            std::fs::create_dir_all(run.path().join("generators").join("000")).unwrap();
+            let (code, report, complaints) = outcome(
+                import()
+                    .env("RAYON_NUM_THREADS", threads)
+                    .arg(&file)
+                    .arg("--run")
+                    .arg(run.path()),
+            );
+            assert_eq!(code, 0, "{complaints}");
+            assert!(
+                report.starts_with("1300 games read, 1300 imported"),
+                "{report}"
+            );
+            let shards = list_shards(&run.path().join("shards")).unwrap();
+            let names: Vec<String> = shards.keys().map(ToString::to_string).collect();
+            assert_eq!(names, ["001-000000.shard", "001-000001.shard"]);
+            let games = read(&run.path().join("shards"));
+            let counts: Vec<usize> = games.iter().map(|(_, games)| games.len()).collect();
+            assert_eq!(counts, [1_000, 300]);
+            for (counter, game) in games.iter().flat_map(|(_, games)| games).enumerate() {
+                let id = GameId {
+                    generator: 1,
+                    counter: counter as u64,
+                };
+                assert_eq!(game.id, id);
+                assert_eq!(game.to_game().unwrap(), random(id.counter, 4));
+            }
+            shards
+                .values()
+                .map(|path| std::fs::read(path).unwrap())
+                .collect()
+        })
+        .collect();
+    assert_eq!(shards[0], shards[1]);
+}
