@@ -5,6 +5,7 @@ mod batch;
 mod bench;
 mod cache;
 mod crew;
+mod export;
 mod generate;
 mod import;
 mod inspect;
@@ -49,6 +50,8 @@ enum Command {
     Inspect(inspect::InspectArguments),
     /// Make shards of games that others have played: of standard texts, or of the official server's archive
     Import(import::ImportArguments),
+    /// Write the games of shards as standard text, or their rows as arrays for numpy
+    Export(export::ExportArguments),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::complain(format_args!("error: {error:#}"));

@@ -1,0 +1,126 @@
+//! The files that are written: each is there whole or not at all, and replaces none.
+
+use super::arrays::Arrays;
+use super::rows::Row;
+use crate::output::print;
+use anyhow::{Context, Result, ensure};
+use engine::files::{folder_of, publish_new, temporary_in};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Where the games' text goes.
+pub(super) struct TextFile {
+    path: PathBuf,
+    /// None for standard output.
+    file: Option<BufWriter<NamedTempFile>>,
+}
+
+impl TextFile {
+    /// `-` is standard output.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let file = match path == Path::new("-") {
+            true => None,
+            false => Some(BufWriter::new(begin(path)?)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+        })
+    }
+
+    pub(super) fn write(&mut self, text: &str) -> Result<()> {
+        match &mut self.file {
+            None => print(text),
+            Some(file) => file
+                .write_all(text.as_bytes())
+                .with_context(|| cant_write(&self.path)),
+        }
+    }
+
+    /// The file, complete.
+    pub(super) fn finish(self) -> Result<PathBuf> {
+        if let Some(file) = self.file {
+            let written = file.into_inner().map_err(|error| error.into_error());
+            written
+                .and_then(|file| publish_new(file, &self.path))
+                .with_context(|| cant_write(&self.path))?;
+        }
+        Ok(self.path)
+    }
+}
+
+/// Where the rows go: to `NAME.npz` if one file holds them all, else to `NAME-000.npz` and on.
+pub(super) struct RowFiles {
+    path: PathBuf,
+    rows_per_file: usize,
+    /// The rows that are in no file yet.
+    arrays: Arrays,
+    /// The files, with their rows.
+    written: Vec<(PathBuf, usize)>,
+}
+
+impl RowFiles {
+    /// Nothing is written before it must be; but names that are taken are found out now.
+    pub(super) fn create(path: &Path, rows_per_file: usize) -> Result<Self> {
+        let files = Self {
+            path: path.to_owned(),
+            rows_per_file,
+            arrays: Arrays::default(),
+            written: Vec::new(),
+        };
+        begin(path)?;
+        begin(&files.numbered(0))?;
+        Ok(files)
+    }
+
+    pub(super) fn push(&mut self, row: &Row) -> Result<()> {
+        if self.arrays.len() >= self.rows_per_file {
+            self.write(self.numbered(self.written.len()))?;
+        }
+        self.arrays.push(row);
+        Ok(())
+    }
+
+    /// The files, complete, with their rows. There is one even if there was no row.
+    pub(super) fn finish(mut self) -> Result<Vec<(PathBuf, usize)>> {
+        if self.written.is_empty() {
+            self.write(self.path.clone())?;
+        } else if self.arrays.len() > 0 {
+            self.write(self.numbered(self.written.len()))?;
+        }
+        Ok(self.written)
+    }
+
+    fn write(&mut self, path: PathBuf) -> Result<()> {
+        let mut file = begin(&path)?;
+        self.arrays
+            .write(&mut file)
+            .with_context(|| cant_write(&path))?;
+        publish_new(file, &path).with_context(|| cant_write(&path))?;
+        self.written.push((path, self.arrays.len()));
+        self.arrays.clear();
+        Ok(())
+    }
+
+    fn numbered(&self, number: usize) -> PathBuf {
+        let stem = self.path.file_stem().unwrap_or_default();
+        let mut name = stem.to_os_string();
+        name.push(format!("-{number:03}.npz"));
+        self.path.with_file_name(name)
+    }
+}
+
+/// Begins a file that is not there yet, under a temporary name.
+fn begin(path: &Path) -> Result<NamedTempFile> {
+    ensure!(
+        !path.exists(),
+        "{} exists already, and is not overwritten",
+        path.display()
+    );
+    temporary_in(folder_of(path)).with_context(|| cant_write(path))
+}
+
+fn cant_write(path: &Path) -> String {
+    format!("can't write {}", path.display())
+}

@@ -1,0 +1,262 @@
+//! `selfplay export`: games of shards as standard text, their rows as arrays for numpy.
+//!
+//! Shards are read and files are written by this thread, in the games' order; what lies between, replaying games and encoding
+//! their rows, is done by all threads, a batch of games at a time. Memory is bounded by a batch and one file of rows.
+
+mod arrays;
+mod files;
+mod rows;
+
+use crate::inspect::{in_frame, shards_at};
+use crate::output::print;
+use anyhow::Result;
+use clap::{ArgGroup, Args};
+use engine::notation::format_concluded_record;
+use engine::progress::Progress;
+use engine::shard::{FrameLocation, GameRecord, ReplayError, ShardReader};
+use files::{RowFiles, TextFile};
+use rayon::prelude::*;
+use rows::{Row, rows_of};
+use std::fmt::Display;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+
+/// What to export, and where to.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("target").required(true).multiple(true).args(["text", "rows"])))]
+pub(crate) struct ExportArguments {
+    /// Shards, folders of shards, or run directories
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Write the games as standard records one after another, which `import` reads; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+    /// Write the recorded step states as arrays for numpy; more than fit into one file go to NAME-000.npz, NAME-001.npz, …
+    #[arg(long, value_name = "NAME.npz", value_parser = npz_path)]
+    rows: Option<PathBuf>,
+    /// Only these games, counted from 0 over all shards, like 0..100 (without 100), 100.. or ..100
+    #[arg(long, value_name = "A..B", default_value = "..")]
+    games: GameRange,
+    /// Write so many rows at most, the first
+    #[arg(long, value_name = "N", requires = "rows")]
+    limit: Option<u64>,
+    /// So many rows a file at most; each takes about 3 KB of memory in numpy, and up to twice as much here
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rows_per_file: u32,
+}
+
+fn npz_path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().is_some_and(|extension| extension == "npz") {
+        true => Ok(path),
+        false => Err("the name must end in .npz".to_owned()),
+    }
+}
+
+/// Games by number, the last not included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct GameRange {
+    first: u64,
+    end: u64,
+}
+
+impl FromStr for GameRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("`{text}` is no range of games like 0..100, 100.. or ..100");
+        let (first, end) = text.split_once("..").ok_or_else(wrong)?;
+        let number = |digits: &str, default| match digits {
+            "" => Ok(default),
+            digits => digits.parse().map_err(|_| wrong()),
+        };
+        let (first, end) = (number(first, 0)?, number(end, u64::MAX)?);
+        match first < end {
+            true => Ok(Self { first, end }),
+            false => Err(format!("there is no game in the range {text}")),
+        }
+    }
+}
+
+/// The games that are read before the threads get to work on them.
+const BATCH_GAMES: usize = 64;
+
+/// Runs `selfplay export`; the exit code is 1 where anything is wrong with a shard.
+pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode> {
+    let mut shards = Vec::new();
+    for path in &arguments.paths {
+        shards.extend(shards_at(path)?);
+    }
+    let text = arguments.text.as_deref().map(TextFile::create);
+    let rows_per_file = arguments.rows_per_file as usize;
+    let rows = arguments.rows.as_deref();
+    let rows = rows.map(|path| RowFiles::create(path, rows_per_file));
+    let mut export = Export {
+        games: arguments.games,
+        readable: 0,
+        text: text.transpose()?,
+        rows: rows.transpose()?,
+        rows_left: arguments.limit.unwrap_or(u64::MAX),
+        counts: Counts::default(),
+        progress: Progress::new("export", shards.len() as u64),
+    };
+    for (done, path) in shards.iter().enumerate() {
+        if export.shard(path, done as u64)?.is_break() {
+            break;
+        }
+    }
+    let (mut report, counts) = export.finish()?;
+    if arguments.text.as_deref() == Some(Path::new("-")) {
+        // Standard output is the games' alone.
+        report.clear();
+    }
+    print(&report)?;
+    Ok(match counts.faults {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+/// What was exported.
+#[derive(Debug, Default)]
+struct Counts {
+    games: u64,
+    rows: u64,
+    faults: u64,
+}
+
+/// An export under way.
+struct Export {
+    /// Those that are wanted.
+    games: GameRange,
+    /// The readable games so far, wanted or not.
+    readable: u64,
+    text: Option<TextFile>,
+    rows: Option<RowFiles>,
+    rows_left: u64,
+    counts: Counts,
+    progress: Progress,
+}
+
+/// A game as it is written.
+struct Exported {
+    text: String,
+    rows: Vec<Row>,
+}
+
+impl Export {
+    /// Exports the wanted games of a shard, before which so many are done. What can't be read is complained of. Breaks once nothing
+    /// more is wanted.
+    fn shard(&mut self, path: &Path, done: u64) -> Result<ControlFlow<()>> {
+        let mut reader = match ShardReader::open(path) {
+            Ok(reader) => reader,
+            Err(fault) => {
+                self.complain(&fault);
+                return Ok(ControlFlow::Continue(()));
+            }
+        };
+        let mut batch = Vec::new();
+        while let Some(game) = reader.next() {
+            match game {
+                Ok(record) => {
+                    if self.games.first <= self.readable {
+                        batch.push((reader.last_location(), record));
+                    }
+                    self.readable += 1;
+                }
+                Err(fault) => self.complain(&fault),
+            }
+            let is_last = self.readable >= self.games.end;
+            if batch.len() >= BATCH_GAMES || is_last {
+                let flow = self.batch(path, &mut batch)?;
+                if is_last || flow.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let rows = self.counts.rows;
+            self.progress.show(done, || format!("shards, {rows} rows"));
+        }
+        self.batch(path, &mut batch)
+    }
+
+    fn complain(&mut self, fault: &dyn Display) {
+        self.counts.faults += 1;
+        self.progress.say(&fault.to_string());
+    }
+
+    /// Exports some games of a shard and forgets them.
+    fn batch(
+        &mut self,
+        path: &Path,
+        batch: &mut Vec<(FrameLocation, GameRecord)>,
+    ) -> Result<ControlFlow<()>> {
+        let (with_text, with_rows) = (self.text.is_some(), self.rows.is_some());
+        let exported: Vec<(FrameLocation, Result<Exported, ReplayError>)> = batch
+            .par_drain(..)
+            .map(|(at, record)| (at, export_game(&record, with_text, with_rows)))
+            .collect();
+        for (at, exported) in exported {
+            match exported {
+                Ok(exported) => self.write(&exported)?,
+                Err(error) => self.complain(&in_frame(path, at, error)),
+            }
+            if self.rows_left == 0 && self.text.is_none() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn write(&mut self, exported: &Exported) -> Result<()> {
+        self.counts.games += 1;
+        if let Some(text) = &mut self.text {
+            text.write(&exported.text)?;
+        }
+        if let Some(files) = &mut self.rows {
+            for row in &exported.rows {
+                if self.rows_left == 0 {
+                    break;
+                }
+                files.push(row)?;
+                self.rows_left -= 1;
+                self.counts.rows += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the files; what they are, a line each.
+    fn finish(self) -> Result<(String, Counts)> {
+        let Counts { games, rows, .. } = self.counts;
+        let mut report = String::new();
+        if let Some(text) = self.text {
+            report.push_str(&format!("{games} games: {}\n", text.finish()?.display()));
+        }
+        if let Some(files) = self.rows {
+            for (path, rows) in files.finish()? {
+                report.push_str(&format!("{rows} rows: {}\n", path.display()));
+            }
+        }
+        self.progress.finish(&format!("{games} games, {rows} rows"));
+        Ok((report, self.counts))
+    }
+}
+
+fn export_game(
+    record: &GameRecord,
+    with_text: bool,
+    with_rows: bool,
+) -> Result<Exported, ReplayError> {
+    // Each checks the whole game.
+    let text = match with_text {
+        true => format_concluded_record(&record.to_game()?, record.ending.conclusion()),
+        false => String::new(),
+    };
+    let rows = match with_rows {
+        true => rows_of(record)?,
+        false => Vec::new(),
+    };
+    Ok(Exported { text, rows })
+}
