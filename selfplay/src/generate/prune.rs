@@ -1,5 +1,6 @@
 //! `selfplay.keep_shards`: shards that no window of training can reach any more are removed.
 
+use crate::import;
 use crate::output::complain;
 use engine::shard::journal;
 use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
@@ -62,8 +63,8 @@ impl Pruning {
         }
     }
 
-    /// The shards that are not among the newest, neither by their names nor by when they were written; nor has a journal still to
-    /// hear of them.
+    /// The shards that are not among the newest, neither by their names nor by when they were written, nor imported; nor has a
+    /// journal still to hear of them.
     fn unreachable(&mut self) -> Result<Vec<Candidate>, PruneError> {
         let mut candidates = Vec::new();
         for (name, path) in list_shards(&self.shards)? {
@@ -92,8 +93,13 @@ impl Pruning {
             return Ok(Vec::new());
         }
         kept.extend(journal::announced(&self.journal)?);
-        candidates.retain(|candidate| !kept.contains(&candidate.name));
-        Ok(candidates)
+        let mut unreachable = Vec::new();
+        for candidate in candidates {
+            if !kept.contains(&candidate.name) && !is_imported(&candidate.path)? {
+                unreachable.push(candidate);
+            }
+        }
+        Ok(unreachable)
     }
 
     /// The newest of shards in order, as many as are kept.
@@ -119,6 +125,12 @@ impl Pruning {
         self.counted.insert(candidate.name, games);
         Ok(games)
     }
+}
+
+/// Whether somebody has brought a shard along: no generator could play its games again.
+fn is_imported(path: &Path) -> Result<bool, ShardError> {
+    let reader = ShardReader::open(path)?;
+    Ok(reader.header().evaluator.name == import::EVALUATOR)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -152,12 +164,25 @@ mod tests {
     use super::*;
     use engine::shard::{Evaluator, GameId, Header, ShardWriter, digest, samples::random_game};
 
-    /// Writes a shard of so many games, as if so many seconds after the epoch.
     fn write(folder: &Path, generator: u32, sequence: u32, games: u64, seconds: u64) {
+        write_by("uniform", folder, (generator, sequence), games, seconds);
+    }
+
+    /// Writes a shard of so many games, as if so many seconds after the epoch.
+    fn write_by(
+        evaluator: &str,
+        folder: &Path,
+        (generator, sequence): (u32, u32),
+        games: u64,
+        seconds: u64,
+    ) {
         let header = Header {
             encoding_version: 1,
             program_version: "0".into(),
-            evaluator: Evaluator::default(),
+            evaluator: Evaluator {
+                name: evaluator.into(),
+                identity: String::new(),
+            },
             config_digest: digest(b""),
             generator,
         };
@@ -215,11 +240,12 @@ mod tests {
             assert!(!left.iter().any(|name| name.starts_with(gone)), "{left:?}");
         }
         assert_eq!(prune(2, 10), Some(Removed::default()));
-        // An old generator's shards go as well.
+        // An old generator's shards go as well, but not what was brought along.
+        write_by(import::EVALUATOR, &shards, (4, 0), 5, 1);
         write(&shards, 2, 0, 5, 1);
         write(&shards, 3, 0, 30, 1_000);
         prune(1, 1);
-        assert_eq!(names(&shards), ["003-000000.shard"]);
+        assert_eq!(names(&shards), ["003-000000.shard", "004-000000.shard"]);
     }
 
     #[test]

@@ -3,22 +3,20 @@
 use anyhow::{Context, Result, bail};
 use engine::config::OpeningsConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::notation::parse_record;
+use engine::notation::RecordReader;
 use engine::rules::{Game, Phase, Position};
 use engine::shard::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnRecord, list_shards,
 };
 use rand::{Rng, RngExt};
 use std::collections::VecDeque;
-use std::fs;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many of the newest games forks are made from.
 const FORKABLE_GAMES: usize = 2_048;
-
-/// The most bytes of a file of openings.
-const LARGEST_FILE: u64 = 256 << 20;
 
 /// Where games can start.
 #[derive(Debug)]
@@ -167,49 +165,21 @@ impl Starts {
     }
 }
 
-/// Reads a file of positions, one a line in the short form, or of game records, with an empty line or a line that begins with `#`
-/// between two of them.
+/// Reads a file of positions and game records, one after another, as [`RecordReader`] does.
 fn read_openings(path: &Path) -> Result<Vec<Opening>> {
     let what = || format!("selfplay.openings.file {}", path.display());
-    let size = fs::metadata(path).with_context(what)?.len();
-    if size > LARGEST_FILE {
-        bail!("{}: {size} bytes are more than {LARGEST_FILE}", what());
-    }
-    let text = fs::read_to_string(path).with_context(what)?;
+    let file = File::open(path).with_context(what)?;
+    let mut texts = RecordReader::new(BufReader::new(file));
     let mut openings = Vec::new();
-    for (line, record) in records(&text) {
-        // Empty lines don't matter, and errors name the line of the file.
-        let game = parse_record(&format!("{}{record}", "\n".repeat(line - 1)));
-        let opening = opening_of(&game.with_context(what)?);
-        openings.push(opening.with_context(|| format!("{}: line {line}", what()))?);
+    while let Some(text) = texts.next_text() {
+        let written = text.and_then(|text| text.read()).with_context(what)?;
+        let opening = opening_of(&written.game);
+        openings.push(opening.with_context(|| format!("{}: line {}", what(), written.line))?);
     }
     if openings.is_empty() {
         bail!("{}: there is no position and no game in it", what());
     }
     Ok(openings)
-}
-
-/// The parts of a text that are a record or a position each, with the line where they begin.
-fn records(text: &str) -> Vec<(usize, String)> {
-    let mut records: Vec<(usize, String)> = Vec::new();
-    let mut is_open = false;
-    for (index, line) in text.lines().enumerate() {
-        let is_position = line.contains('[');
-        if line.trim().is_empty() || line.starts_with('#') {
-            is_open = false;
-            continue;
-        }
-        match records.last_mut() {
-            // A position may be a record's first line, and then its turns follow.
-            Some((_, record)) if is_open && !is_position => {
-                record.push_str(line);
-                record.push('\n');
-            }
-            _ => records.push((index + 1, format!("{line}\n"))),
-        }
-        is_open = true;
-    }
-    records
 }
 
 fn opening_of(game: &Game) -> Result<Opening> {
@@ -245,6 +215,7 @@ mod tests {
     use engine::shard::{Ending, samples::random_game};
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
+    use std::fs;
 
     fn game(counter: u64, max_turns: usize) -> GameRecord {
         let id = GameId {
@@ -323,10 +294,10 @@ mod tests {
         for (text, part) in [
             (
                 format!("{begun}\n\n{begun}2s Ra1n Ra2q\n"),
-                "line 9, column",
+                "line 9, turn 2s: column 4",
             ),
             ("\n# nothing\n".into(), "no position and no game"),
-            ("\ng [R ]".into(), "line 2, column"),
+            ("\ng [R ]".into(), "line 2: column"),
             (
                 "g [R                                  Er                          r]".into(),
                 "line 1: the game is over already",

@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// Who judged the games of imported shards, as their headers say: nobody.
+pub(crate) const EVALUATOR: &str = "import";
+
 /// Which games to import, and where to.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {

@@ -120,7 +120,7 @@ fn header(generator: u32, source: &str) -> Header {
         encoding_version: ENCODING_VERSION,
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         evaluator: Evaluator {
-            name: "import".to_owned(),
+            name: super::EVALUATOR.to_owned(),
             identity: source.to_owned(),
         },
         config_digest: digest(b""),

@@ -5,7 +5,7 @@ use super::super::{format_record, parse_position};
 use super::movelist::{Entry, read_label, read_movelist};
 use super::reader::Lines;
 use super::{ArchiveError, ArchiveFault, Conclusion, MAX_LINE_BYTES};
-use crate::rules::{Game, Position, Side};
+use crate::rules::{Game, Phase, Position, Side};
 use std::io::BufRead;
 
 /// A game that stood in a text.
@@ -91,7 +91,9 @@ impl<R: BufRead> RecordReader<R> {
             }
             let is_start = is_position(&line);
             let takes_back = lines.last().is_some_and(|(_, last)| is_takeback(last));
-            if has_turns && (is_start || is_first_turn(&line) && !takes_back) {
+            // A position alone is a game as well, one without turns.
+            let is_game = has_turns || lines.first().is_some_and(|(_, first)| is_in_play(first));
+            if is_game && (is_start || is_first_turn(&line) && !takes_back) {
                 self.begun = Some((number, line));
                 break;
             }
@@ -152,6 +154,13 @@ impl RecordText {
             }
             _ => (Position::INITIAL, &self.lines[..]),
         };
+        if turns.is_empty() && start != Position::INITIAL {
+            return Ok(WrittenGame {
+                line,
+                game: Game::from_position(start),
+                conclusion: None,
+            });
+        }
         let entries = turns.iter().map(|(number, text)| Entry {
             line: *number,
             text,
@@ -187,6 +196,10 @@ fn is_note(line: &str) -> bool {
             word.starts_with('#') || tag.is_some_and(|tag| read_label(tag).is_none())
         }
     }
+}
+
+fn is_in_play(line: &str) -> bool {
+    parse_position(line).is_ok_and(|position| position.phase() == Phase::Play)
 }
 
 fn is_first_turn(line: &str) -> bool {

@@ -44,6 +44,19 @@ fn games_follow_on_each_other_in_a_text() {
 }
 
 #[test]
+fn positions_alone_are_games_without_turns() {
+    let position = "g [r                                  Er                          R]";
+    let text = format!(
+        "{position}\n{position}\n\n{position}\n2g Ed4n\n{position}\n1g {GOLD_SETUP}\n1s {SILVER_SETUP}\n"
+    );
+    let games: Vec<_> = RecordReader::new(text.as_bytes())
+        .map(|game| game.unwrap())
+        .map(|game| (game.line, game.game.turns().len()))
+        .collect();
+    assert_eq!(games, [(1, 0), (2, 0), (4, 1), (6, 0), (7, 2)]);
+}
+
+#[test]
 fn after_a_faulty_game_the_next_is_read() {
     let good = format!("1g {GOLD_SETUP}\n1s {SILVER_SETUP}\n2g Ee2n\n");
     let wrong = good.replace("Ee2n", "Ee2n Ee3s");
