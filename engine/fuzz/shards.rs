@@ -64,7 +64,7 @@ fn read(bytes: &[u8]) -> (Vec<GameRecord>, usize) {
         return (Vec::new(), 1);
     };
     let (mut games, mut faults) = (Vec::new(), 0);
-    while let Some(game) = reader.next() {
+    for game in reader.by_ref() {
         match game {
             Ok(game) => games.push(game),
             Err(_) => faults += 1,
