@@ -5,6 +5,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
+/// How temporary names end.
+pub const TEMPORARY: &str = ".tmp";
+
 /// Writes a whole file or nothing: under a temporary name, flushed to the disk, then renamed over what was there.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = temporary_in(folder_of(path))?;
@@ -46,8 +49,13 @@ pub fn read_whole(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// An empty file with a temporary name (`.….tmp`) in a folder, gone when it is dropped. Once it is renamed, others may read it
 /// as far as the user's umask lets them.
 pub fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    temporary_as(folder, ".")
+}
+
+/// As [`temporary_in`], with a beginning of its name that tells whose it is.
+pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".tmp");
+    builder.prefix(beginning).suffix(TEMPORARY);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)

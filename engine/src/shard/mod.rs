@@ -122,7 +122,7 @@ pub use record::{
 pub use replay::{
     EndingFault, ReplayError, ReplayedRow, ReplayedTurn, RowFault, TurnFault, TurnNumber, replay,
 };
-pub use writer::ShardWriter;
+pub use writer::{ShardWriter, remove_unfinished};
 
 /// The version of the format that this program writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 2;

@@ -658,3 +658,27 @@ fn a_record_beyond_the_limit_is_refused_and_the_shard_stays_good() {
         .collect();
     assert_eq!(games.unwrap(), [game(1, 2)]);
 }
+
+#[test]
+fn what_a_killed_writer_leaves_is_removed_by_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_shard(folder.path(), &[game(0, 3)]);
+    for generator in [3, 4] {
+        let name = ShardName {
+            generator,
+            sequence: 15,
+        };
+        // A process that is killed drops nothing.
+        std::mem::forget(ShardWriter::create(folder.path(), name, &header()).unwrap());
+    }
+    std::fs::write(folder.path().join("003-notes.tmp"), b"a user's").unwrap();
+    let count = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(count(), 4);
+    remove_unfinished(folder.path(), 3).unwrap();
+    assert_eq!(count(), 3, "the other's stays");
+    remove_unfinished(folder.path(), 4).unwrap();
+    assert_eq!(count(), 2);
+    assert!(path.exists());
+    let missing = remove_unfinished(&folder.path().join("missing"), 3).unwrap_err();
+    assert!(missing.to_string().contains("missing"), "{missing}");
+}

@@ -3,6 +3,7 @@
 use super::frame::{ContentToWrite, Packer};
 use super::{FORMAT_VERSION, GameRecord, Header, MAGIC, ShardError, ShardFault, ShardName};
 use crate::files;
+use std::fs;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -26,7 +27,8 @@ impl ShardWriter {
         if path.exists() {
             return Err(fault(ShardFault::Exists));
         }
-        let file = files::temporary_in(folder).map_err(|error| fault(error.into()))?;
+        let file = files::temporary_as(folder, &unfinished(name.generator));
+        let file = file.map_err(|error| fault(error.into()))?;
         let mut writer = Self {
             packer: Packer::new().map_err(fault)?,
             path,
@@ -94,6 +96,30 @@ impl ShardWriter {
             ShardError::of_file(&self.path, fault)
         })
     }
+}
+
+/// How the temporary names of a generator's shards begin.
+fn unfinished(generator: u32) -> String {
+    format!(".{generator:03}-")
+}
+
+/// Removes the shards that a killed generator has left under their temporary names. Nobody may be writing under its number.
+///
+/// # Errors
+///
+/// What the disk says, at the first file that can't be removed.
+pub fn remove_unfinished(folder: &Path, generator: u32) -> Result<(), ShardError> {
+    let fault = |path: &Path, error: std::io::Error| ShardError::of_file(path, error);
+    for entry in fs::read_dir(folder).map_err(|error| fault(folder, error))? {
+        let entry = entry.map_err(|error| fault(folder, error))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(&unfinished(generator)) && name.ends_with(files::TEMPORARY) {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(|error| fault(&path, error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Flushes a file to the disk, gives it its name, and flushes the folder that now knows it.

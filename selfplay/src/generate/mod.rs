@@ -92,6 +92,11 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let (generator, recovery) = Generator::start(&plan.places, &asked_for)?;
     let generator = Arc::new(generator);
     tell(&generator, &recovery);
+    for &number in recovery.adopted.iter().chain([&generator.number()]) {
+        if let Err(error) = shard::remove_unfinished(&plan.places.shards, number) {
+            complain(format_args!("what a killed generator left stays: {error}"));
+        }
+    }
 
     let games_in_flight = match arguments.games {
         Some(games) => {
