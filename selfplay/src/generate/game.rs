@@ -92,11 +92,6 @@ impl SelfplayGame {
     /// Goes on with a game whose turns so far have been written down.
     pub(crate) fn go_on(setting: &Setting, unfinished: Unfinished) -> Result<Self> {
         let id = unfinished.id;
-        let mut game = unfinished.start.new_game()?;
-        for turn in &unfinished.turns {
-            let turn = turn.turn_in(&game).with_context(|| format!("game {id}"))?;
-            game.play_unchecked(turn);
-        }
         let is_given = |turn: &&TurnRecord| turn.origin == TurnOrigin::Given;
         let given = unfinished.turns.iter().take_while(is_given).count();
         let plan = GamePlan::draw(&setting.config.selfplay, unfinished.seed, id);
@@ -110,7 +105,7 @@ impl SelfplayGame {
             start: unfinished.start,
             plan,
             policy_until: given + policy_turns,
-            game,
+            game: unfinished.start.new_game()?,
             turns: Vec::new(),
             evaluators: unfinished.evaluators,
             asked: None,
@@ -123,8 +118,12 @@ impl SelfplayGame {
             waived: None,
             resigned: None,
         };
-        for turn in unfinished.turns {
-            this.turns.push(turn);
+        for record in unfinished.turns {
+            let turn = record.turn_in(&this.game);
+            this.game
+                .play_unchecked(turn.with_context(|| format!("game {id}"))?);
+            this.turns.push(record);
+            // As it stood then: a game that is over by now was not.
             this.consider_resignation();
         }
         Ok(this)
