@@ -44,9 +44,20 @@ pub(crate) fn run<T: Send, W: Send>(
     threads: usize,
     stop: &AtomicBool,
     work: impl Fn(&Sender<T>) -> Result<W> + Sync,
-    mut take: impl FnMut(Option<T>) -> Result<()>,
+    take: impl FnMut(Option<T>) -> Result<()>,
 ) -> Result<Vec<W>> {
     let asked_to_stop = listen_for_signals()?;
+    run_until_asked(threads, stop, &asked_to_stop, work, take)
+}
+
+/// As [`run`], for a program that has listened for signals since before.
+pub(crate) fn run_until_asked<T: Send, W: Send>(
+    threads: usize,
+    stop: &AtomicBool,
+    asked_to_stop: &AtomicBool,
+    work: impl Fn(&Sender<T>) -> Result<W> + Sync,
+    mut take: impl FnMut(Option<T>) -> Result<()>,
+) -> Result<Vec<W>> {
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
         let start = |sender: Sender<T>| {

@@ -73,6 +73,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     if let Some(run) = &plan.run {
         run.check_format()?;
     }
+    // From here on, for loading a network may take a while, and so may waiting for the disk when all is played.
+    let asked_to_stop = crew::listen_for_signals()?;
     let threads = arguments.crew.threads();
     let cache = EvaluationCache::new(plan.config.selfplay.cache_mib).map(Arc::new);
     let player = Player::open(&plan.player, &plan.place)?;
@@ -167,9 +169,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     supervisor.show(Telemetry::start(&arguments.telemetry, &about, &first)?);
     let follower = follow(&plan, &work, threads, networks_loaded)?;
 
-    let played = crew::run(
+    let played = crew::run_until_asked(
         threads,
         &work.stop,
+        &asked_to_stop,
         |finished| work.run(finished),
         |record| supervisor.take(record),
     );
@@ -179,7 +182,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     {
         complain(format_args!("the thread that loads networks panicked"));
     }
-    supervisor.end(played)
+    supervisor.end(played, &asked_to_stop)
 }
 
 /// Follows the run's networks, if they are to be followed.

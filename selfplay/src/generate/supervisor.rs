@@ -18,7 +18,7 @@ use engine::shard::GameRecord;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Between two looks at memory and at what is free on the disk.
@@ -26,6 +26,9 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Between two walks over all files of the run: others write there, too.
 const WALK: Duration = Duration::from_secs(30);
+
+/// Between two attempts to keep the last games.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Why a generator ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,10 +291,27 @@ impl<'a> Supervisor<'a> {
     ///
     /// # Errors
     /// Those of the work; and that finished games could not be kept.
-    pub(super) fn end(mut self, played: Result<Vec<Tally>>) -> Result<ExitCode> {
+    pub(super) fn end(
+        mut self,
+        played: Result<Vec<Tally>>,
+        asked_to_stop: &AtomicBool,
+    ) -> Result<ExitCode> {
         let generator = Arc::clone(&self.generator);
         // Whatever went wrong elsewhere: the games that are finished are kept. The first error says why.
-        let closed = self.keeper.close();
+        let mut closed = self.keeper.close();
+        // Where all is played a full disk is waited for, as before.
+        while played.is_ok() && closed.is_ok() && self.reason.is_none() {
+            self.pause_in_trouble();
+            if self.keeper.waiting() == 0 || asked_to_stop.load(Relaxed) {
+                break;
+            }
+            std::thread::sleep(PATIENCE);
+            let counters = self.counters();
+            if let Some(telemetry) = &mut self.telemetry {
+                telemetry.tick(&counters);
+            }
+            closed = self.keeper.close();
+        }
         let synced = generator.journal().sync();
         let unfinished = generator
             .journal()
