@@ -213,8 +213,8 @@ impl Keeper {
             else {
                 continue;
             };
-            *closes |= version != self.version && *pushed > 0;
             let is_full = *pushed >= self.size.games
+                || version != self.version
                 || writer
                     .as_ref()
                     .is_some_and(|writer| writer.bytes() >= self.size.bytes);
