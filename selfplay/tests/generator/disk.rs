@@ -1,0 +1,137 @@
+//! Generators that can't write for a while: they say so, lose nothing, and go on.
+
+use super::audit::{Audit, in_flight};
+use super::process::{Orders, Running};
+use engine::shard::list_shards;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+const PAUSED: &str = "paused, nothing is lost: ";
+const GOING_ON: &str = "going on: it could be written";
+
+const GAMES: u64 = 60;
+
+/// Some games that depend on nothing but the seed.
+fn orders(folder: &Path) -> Orders {
+    let keys = ["search.reuse_tree=false", "selfplay.games_per_shard=4"];
+    let games = GAMES.to_string();
+    let arguments = ["--games", &games, "--threads", "2", "--seed", "51"];
+    Orders::for_run(folder).set(&keys).with(&arguments)
+}
+
+/// Asserts that the games are those of a run that nothing came in the way of.
+fn assert_undisturbed(orders_given: &Orders) {
+    let folder = tempfile::tempdir().unwrap();
+    let spared = orders(folder.path());
+    spared.finish();
+    let audit = Audit::of(orders_given.places());
+    audit.assert_complete(orders_given.places(), &[0], GAMES);
+    let undisturbed = Audit::of(spared.places());
+    assert_eq!(undisturbed.different_in(&audit), []);
+}
+
+/// A limit on the size of files stands for a full disk: what is over it can't be written.
+#[test]
+fn a_generator_that_is_killed_on_a_full_disk_goes_on_when_there_is_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = orders(folder.path());
+    for blocks in [32, 100] {
+        // Without the trap the signal would end the program.
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let mut running = orders.start_in_shell(&script);
+        running.wait_until("it pauses", |running| running.said().contains(PAUSED));
+        assert!(!running.said().contains(GOING_ON));
+        let reason = running.said();
+        assert!(reason.contains(".journal"), "{reason}");
+        running.kill();
+        Audit::of(orders.places()).assert_sound();
+        assert!(!in_flight(orders.places()).is_empty());
+    }
+    orders.finish();
+    assert_undisturbed(&orders);
+}
+
+#[test]
+fn a_generator_on_a_full_disk_goes_on_as_soon_as_there_is_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let is_possible = Command::new("unshare")
+        .args(["-rm", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+        .arg(folder.path())
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !is_possible {
+        eprintln!("skipped: no disk of a size of its own can be mounted here");
+        return;
+    }
+    // The mount ends with the shell, so what is on the disk is copied to where the test can see it.
+    let orders = orders(&folder.path().join("run"));
+    let copy = folder.path().with_extension("copy");
+    let script = r#"
+        exec unshare -rm sh -euc '
+            folder=$1 copy=$2; shift 2
+            mount -t tmpfs -o size=6m tmpfs "$folder"
+            head -c 5800k /dev/zero > "$folder/ballast"
+            "$@" & generator=$!
+            until df --output=avail "$folder" | grep -qx " *0"; do
+                kill -0 $generator
+                sleep 0.02
+            done
+            sleep 1
+            rm "$folder/ballast"
+            wait $generator
+            cp -r "$folder/run" "$copy"
+        ' sh "FOLDER" "COPY" "$@""#;
+    let script = script
+        .replace("FOLDER", &folder.path().display().to_string())
+        .replace("COPY", &copy.display().to_string());
+    let ended = orders.start_in_shell(&script).wait();
+    assert!(ended.status.success(), "{ended:?}");
+    for part in [PAUSED, GOING_ON] {
+        assert!(ended.said.contains(part), "{part}: {}", ended.said);
+    }
+    let copied = self::orders(&copy);
+    assert_undisturbed(&copied);
+    fs::remove_dir_all(copy).unwrap();
+}
+
+#[test]
+fn a_generator_waits_for_a_folder_that_it_may_not_write_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = orders(folder.path());
+    let shards = &orders.places().shards;
+    let Some(mut running) = start_obeying_permissions(&orders) else {
+        eprintln!("skipped: this user may write everywhere");
+        return;
+    };
+    running.wait_until("there are shards", |_| {
+        list_shards(shards).is_ok_and(|shards| !shards.is_empty())
+    });
+    fs::set_permissions(shards, Permissions::from_mode(0o555)).unwrap();
+    running.wait_until("it pauses", |running| running.said().contains(PAUSED));
+    fs::set_permissions(shards, Permissions::from_mode(0o755)).unwrap();
+    let ended = running.wait();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(ended.said.contains(GOING_ON), "{}", ended.said);
+    assert_undisturbed(&orders);
+}
+
+/// Starts it without the right of the superuser to write everywhere. None where it has that right, and can't be rid of it.
+fn start_obeying_permissions(orders: &Orders) -> Option<Running> {
+    const WITHOUT: &str = "--bounding-set=-dac_override,-dac_read_search";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
+    if fs::write(&file, b"").is_err() {
+        return Some(orders.start());
+    }
+    fs::remove_file(&file).unwrap();
+    let works = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        let output = command.arg(WITHOUT).args(arguments).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let is_rid_of_it = works(&["true"]) && !works(&["touch", &file.display().to_string()]);
+    is_rid_of_it.then(|| orders.start_in_shell(&format!("exec setpriv {WITHOUT} \"$@\"")))
+}

@@ -1,0 +1,180 @@
+//! Generators that follow a run's networks.
+
+use super::audit::Audit;
+use super::process::{Orders, Running};
+use engine::config::NetworkConfig;
+use engine::network::Network;
+use engine::run::RunDirectory;
+use engine::shard::{Evaluator, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
+use std::fs;
+use std::path::Path;
+
+/// A generator of a run that has no network yet, and plays until it is stopped.
+fn orders(run: &Path, change: &str) -> Orders {
+    let change = format!("selfplay.network_change={change}");
+    let keys = [
+        "network.precision=fp32",
+        "search.evaluations=24",
+        "selfplay.games_per_shard=10",
+        "search.lost_turn_checks=0",
+        &change,
+    ];
+    let arguments = ["--threads", "1", "--seed", "61"];
+    Orders::following(run).set(&keys).with(&arguments)
+}
+
+/// Puts a small network into the run, all at once.
+fn publish(run: &Path, generation: u32) {
+    let sizes = NetworkConfig {
+        blocks: 1,
+        channels: 8,
+        ..NetworkConfig::default()
+    };
+    let path = RunDirectory::new(run).network(generation);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let network = Network::new(sizes.into(), u64::from(generation)).unwrap();
+    network.save(&path, &Default::default()).unwrap();
+}
+
+/// The evaluators that the shards' headers name, one shard after the other.
+fn named(orders: &Orders) -> Vec<(ShardName, Evaluator)> {
+    let shards = list_shards(&orders.places().shards).unwrap_or_default();
+    let header = |(name, path)| {
+        let reader = ShardReader::open(path).unwrap();
+        (name, reader.header().evaluator.clone())
+    };
+    shards.into_iter().map(header).collect()
+}
+
+fn has_shard_by(orders: &Orders, name: &str) -> bool {
+    named(orders)
+        .iter()
+        .any(|(_, evaluator)| evaluator.name.contains(name))
+}
+
+fn wait_for_shard_by(running: &mut Running, orders: &Orders, name: &str) {
+    running.wait_until(name, |_| has_shard_by(orders, name));
+}
+
+/// Who judged a game's turns, one turn after the other.
+fn judges(record: &GameRecord) -> Vec<&str> {
+    let places = record
+        .turns
+        .iter()
+        .filter_map(|turn: &TurnRecord| turn.origin.evaluator());
+    places
+        .map(|place| record.evaluators[usize::from(place)].name.as_str())
+        .collect()
+}
+
+/// Plays without a network until there are shards, then with one until there are shards by it.
+fn play_through_a_change(run: &Path, change: &str) -> (Audit, Orders) {
+    let orders = orders(run, change);
+    let mut running = orders.start();
+    wait_for_shard_by(&mut running, &orders, "uniform");
+    publish(run, 0);
+    wait_for_shard_by(&mut running, &orders, "00000");
+    running.wait_until("its games", |_| {
+        let audit = Audit::of(orders.places());
+        audit
+            .games
+            .values()
+            .any(|game| judges(game)[0] != "uniform")
+    });
+    running.stop();
+    let audit = Audit::of(orders.places());
+    audit.assert_sound();
+    (audit, orders)
+}
+
+/// Asserts that shards by the network come after those without, and that what it judged is in them.
+fn assert_shards_change_with_the_network(audit: &Audit, orders: &Orders) {
+    let named = named(orders);
+    let first = named
+        .iter()
+        .position(|(_, evaluator)| evaluator.name != "uniform");
+    let (before, after) = named.split_at(first.unwrap());
+    assert!(!before.is_empty());
+    assert!(after.iter().all(|(_, evaluator)| *evaluator == after[0].1));
+    assert_ne!(after[0].1.identity, after[0].1.name, "the network's digest");
+    for (name, _) in before {
+        let path = orders.places().shards.join(name.to_string());
+        for record in ShardReader::open(&path).unwrap() {
+            let record = record.unwrap();
+            assert!(
+                judges(&record).iter().all(|&judge| judge == "uniform"),
+                "{name}"
+            );
+        }
+    }
+    assert!(audit.games.len() > 10);
+}
+
+#[test]
+fn a_new_network_takes_over_between_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let (audit, orders) = play_through_a_change(folder.path(), "turn");
+    assert_shards_change_with_the_network(&audit, &orders);
+    let mut mixed = 0;
+    for record in audit.games.values() {
+        let judges = judges(record);
+        let changes = judges.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!(changes <= 1, "{judges:?}");
+        mixed += changes;
+        assert_eq!(record.evaluators.len(), 1 + changes);
+    }
+    assert!(mixed > 0, "no game was in play");
+}
+
+#[test]
+fn a_new_network_takes_over_between_games() {
+    let folder = tempfile::tempdir().unwrap();
+    let (audit, orders) = play_through_a_change(folder.path(), "game");
+    assert_shards_change_with_the_network(&audit, &orders);
+    let mut by = [0, 0];
+    for record in audit.games.values() {
+        assert_eq!(record.evaluators.len(), 1);
+        by[usize::from(record.evaluators[0].name != "uniform")] += 1;
+    }
+    assert!(by[0] > 0 && by[1] > 0, "{by:?}");
+}
+
+#[test]
+fn no_network_takes_over_where_none_is_to_and_one_that_is_broken_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (stays, follows) = (folder.path().join("stays"), folder.path().join("follows"));
+    publish(&follows, 0);
+    let (staying, following) = (orders(&stays, "never"), orders(&follows, "turn"));
+    let mut running = [staying.start(), following.start()];
+    wait_for_shard_by(&mut running[0], &staying, "uniform");
+    wait_for_shard_by(&mut running[1], &following, "00000");
+    publish(&stays, 0);
+    let broken = RunDirectory::new(&follows).network(1);
+    fs::write(&broken, b"nothing of a network").unwrap();
+    running[1].wait_until("it is named", |running| running.said().contains("00001"));
+    let before = named(&following).len();
+    let more = |running: &mut Running, orders: &Orders, least: usize| {
+        running.wait_until("more shards", |_| named(orders).len() >= least);
+    };
+    more(&mut running[1], &following, before + 3);
+    // A later one ends the trouble.
+    publish(&follows, 2);
+    wait_for_shard_by(&mut running[1], &following, "00002");
+    let [stayed, followed] = running.map(Running::stop);
+    assert!(
+        named(&staying)
+            .iter()
+            .all(|(_, evaluator)| evaluator.name == "uniform")
+    );
+    assert!(!stayed.said.contains("00000"), "{}", stayed.said);
+    let complaints = followed.said.matches("can't be used").count();
+    assert_eq!(complaints, 1, "{}", followed.said);
+    assert!(
+        followed.said.contains("00000 plays on"),
+        "{}",
+        followed.said
+    );
+    for orders in [&staying, &following] {
+        Audit::of(orders.places()).assert_sound();
+    }
+}

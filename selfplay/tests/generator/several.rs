@@ -1,0 +1,156 @@
+//! Several generators on one run, killed and started again.
+
+use super::audit::{Audit, assert_goes_on, in_flight};
+use super::process::{Orders, Running, done_file, names};
+use engine::shard::list_shards;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Starts a command, and waits until its generator is beyond taking over what others have left.
+fn start(orders: &Orders) -> Running {
+    let journal = || names(&orders.places().journal);
+    let before = journal();
+    let mut running = orders.start();
+    running.wait_until("its journal is there", |_| {
+        let new = |name: &String| name.ends_with(".journal") && !before.contains(name);
+        journal().iter().any(new)
+    });
+    running
+}
+
+/// Keeps two commands' generators at work on one run, kills one of them now and then, and lets both end. Returns how many it has
+/// killed. With care one of them is beyond its start at any time.
+fn kill_in_turns(orders: &[Orders; 2], kills: usize, seed: u64, with_care: bool) -> usize {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let places = orders[0].places();
+    let mut running: Vec<Running> = orders.iter().map(Orders::start).collect();
+    if with_care {
+        let has_plan = |number| {
+            let plan = done_file(places, number).with_file_name("plan.toml");
+            plan.exists()
+        };
+        running[0].wait_until("both have plans", |_| has_plan(0) && has_plan(1));
+    }
+    let mut killed = 0;
+    while killed < kills && !running.iter_mut().any(Running::has_ended) {
+        let victim = rng.random_range(0..2);
+        running.remove(victim).kill();
+        killed += 1;
+        // It may have said that all is done; the same command is another generator's then.
+        if (0..2).any(|number| done_file(places, number).exists()) {
+            break;
+        }
+        running.insert(
+            victim,
+            match with_care {
+                true => start(&orders[victim]),
+                false => orders[victim].start(),
+            },
+        );
+        sleep(Duration::from_millis(rng.random_range(0..50)));
+    }
+    for generator in running {
+        let ended = generator.wait();
+        assert!(ended.status.success(), "{ended:?}");
+    }
+    killed
+}
+
+fn orders(run: &Path, seed: &str) -> Orders {
+    let arguments = ["--games", "400", "--threads", "1", "--seed", seed];
+    Orders::for_run(run)
+        .set(&["selfplay.games_per_shard=4"])
+        .with(&arguments)
+}
+
+#[test]
+fn two_generators_on_one_run_keep_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, seeds) in [("alike", ["21", "21"]), ("other seeds", ["22", "23"])] {
+        let run = folder.path().join(name);
+        let orders = seeds.map(|seed| orders(&run, seed));
+        let killed = kill_in_turns(&orders, 3, 4, true);
+        assert!(killed >= 1);
+        let audit = Audit::of(orders[0].places());
+        audit.assert_complete(orders[0].places(), &[0, 1], 400);
+        let games = audit.games.iter();
+        let found: BTreeSet<_> = games.map(|(id, game)| (id.generator, game.seed)).collect();
+        let mut found: Vec<String> = found.iter().map(|(_, seed)| seed.to_string()).collect();
+        found.sort();
+        assert_eq!(found, seeds, "one seed a generator");
+    }
+}
+
+/// One that starts while the other is dead takes over its games, and the dead one's command gets another number.
+#[test]
+fn two_generators_that_die_together_lose_no_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = ["24", "25"].map(|seed| orders(folder.path(), seed));
+    let killed = kill_in_turns(&orders, 10, 5, false);
+    assert!(killed >= 1);
+    let audit = Audit::of(orders[0].places());
+    audit.assert_sound();
+    assert_eq!(in_flight(orders[0].places()), []);
+    for generator in audit.generators() {
+        let counters = audit.counters(generator);
+        assert_eq!(counters, (0..counters.len() as u64).collect::<Vec<_>>());
+    }
+    assert!(audit.games.len() >= 800);
+}
+
+#[test]
+fn the_games_of_a_dead_generator_are_another_one_s_to_finish() {
+    let folder = tempfile::tempdir().unwrap();
+    let order = |seed: &str, games: &str| {
+        let arguments = ["--threads", "2", "--seed", seed, "--games", games];
+        Orders::for_run(folder.path())
+            .set(&["selfplay.games_per_shard=6"])
+            .with(&arguments)
+    };
+    let dead = order("31", "100000");
+    let places = dead.places();
+    let mut running = dead.start();
+    running.wait_until("there are shards", |_| {
+        list_shards(&places.shards).is_ok_and(|shards| shards.len() > 1)
+    });
+    running.kill();
+    let begun = in_flight(places);
+    assert!(!begun.is_empty());
+    let before = Audit::of(places);
+    let heir = order("32", "20");
+    let ended = heir.finish();
+    let said = format!("goes on with {} games in flight", begun.len());
+    assert!(ended.said.contains(&said), "{}", ended.said);
+
+    let audit = Audit::of(places);
+    audit.assert_sound();
+    assert_eq!(in_flight(places), []);
+    for game in &begun {
+        assert_goes_on(&audit.games[&game.beginning.id], game);
+    }
+    for (id, game) in &before.games {
+        assert_eq!(audit.games.get(id), Some(game));
+    }
+    let counters = audit.counters(0);
+    assert_eq!(counters.len(), before.games.len() + begun.len());
+    assert_eq!(counters, (0..counters.len() as u64).collect::<Vec<_>>());
+    // They count among its own.
+    let own = 20 - begun.len().min(20) as u64;
+    assert_eq!(audit.counters(1), (0..own).collect::<Vec<_>>());
+    // Nobody goes on under the number of the dead any more.
+    order("31", "100000").with(&["--hours", "0.00001"]).finish();
+    assert_eq!(
+        in_flight(places)
+            .iter()
+            .filter(|game| game.beginning.id.generator == 0)
+            .count(),
+        0
+    );
+    let after = Audit::of(places);
+    after.assert_sound();
+    assert_eq!(after.counters(0), counters);
+}

@@ -1,0 +1,213 @@
+//! Generators that are asked to stop, or that reach a limit: all end well, and the same command goes on.
+
+use super::audit::{Audit, assert_goes_on, in_flight};
+use super::process::{Ended, Orders, Running};
+use engine::shard::journal::GameInFlight;
+use engine::shard::list_shards;
+use rustix::fs::{OFlags, fcntl_setfl};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Games without an end.
+fn endless(folder: &Path, keys: &[&str]) -> Orders {
+    Orders::for_folder(folder)
+        .set(&["selfplay.games_per_shard=5"])
+        .set(keys)
+        .with(&["--threads", "2", "--seed", "41"])
+}
+
+fn has_shards(orders: &Orders) -> bool {
+    list_shards(&orders.places().shards).is_ok_and(|shards| !shards.is_empty())
+}
+
+fn started(orders: &Orders) -> Running {
+    let mut running = orders.start();
+    running.wait_until("there are shards", |_| has_shards(orders));
+    running
+}
+
+/// Asserts that it ended well, for this reason, and that nothing is lost. Returns the games that can be gone on with.
+fn assert_stopped(ended: &Ended, reason: &str, orders: &Orders) -> Vec<GameInFlight> {
+    assert!(ended.status.success(), "{ended:?}");
+    let begun = in_flight(orders.places());
+    let left = format!(
+        "stopped, {reason}: {} games in play are in the journal, and the same command goes on with them\n",
+        begun.len()
+    );
+    assert!(ended.printed.ends_with(&left), "{ended:?}");
+    let audit = Audit::of(orders.places());
+    audit.assert_sound();
+    let games = audit.games.len();
+    let all: Vec<u64> = (0..(games + begun.len()) as u64).collect();
+    let mut known = audit.counters(0);
+    known.extend(begun.iter().map(|game| game.beginning.id.counter));
+    known.sort_unstable();
+    assert_eq!(known, all);
+    begun
+}
+
+/// As [`assert_stopped`], and that the same command goes on.
+fn assert_goes_on_after(ended: &Ended, reason: &str, orders: &Orders) {
+    let begun = assert_stopped(ended, reason, orders);
+    let mut again = orders.start();
+    again.wait_until("it has gone on", |_| {
+        let audit = Audit::of(orders.places());
+        begun
+            .iter()
+            .all(|game| audit.games.contains_key(&game.beginning.id))
+    });
+    again.stop();
+    let audit = Audit::of(orders.places());
+    audit.assert_sound();
+    for game in begun {
+        assert_goes_on(&audit.games[&game.beginning.id], &game);
+    }
+}
+
+#[test]
+fn signals_stop_it_and_the_same_command_goes_on() {
+    for signal in ["TERM", "INT", "HUP"] {
+        let folder = tempfile::tempdir().unwrap();
+        let orders = endless(folder.path(), &[]);
+        let running = started(&orders);
+        running.signal(signal);
+        assert_goes_on_after(&running.wait(), "asked to stop", &orders);
+    }
+}
+
+/// A stop that can't come to its end, for nobody reads what is printed; the second signal doesn't wait for that.
+#[test]
+fn the_second_signal_ends_it_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = endless(folder.path(), &[]);
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+    loop {
+        match writer.write(&[b'x'; 512]) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    fcntl_setfl(&writer, OFlags::empty()).unwrap();
+    let mut running = orders.start_printing_to(writer);
+    running.wait_until("there are shards", |_| has_shards(&orders));
+    running.signal("TERM");
+    running.wait_until("all is written", |running| {
+        running.said().contains("workers: ")
+    });
+    running.signal("TERM");
+    assert_eq!(running.wait().status.code(), Some(128 + 15));
+    let audit = Audit::of(orders.places());
+    audit.assert_sound();
+    assert!(!in_flight(orders.places()).is_empty());
+}
+
+#[test]
+fn limits_stop_it_and_the_same_command_goes_on() {
+    for (limit, reason) in [
+        (["--hours", "0.0001"], "the hours are over"),
+        (["--max-disk", "0.0001"], "--max-disk is reached"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let unlimited = endless(folder.path(), &[]);
+        let ended = unlimited.clone().with(&limit).start().wait();
+        assert_goes_on_after(&ended, reason, &unlimited);
+    }
+}
+
+#[test]
+fn a_generator_that_takes_too_much_memory_plays_fewer_games_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = endless(
+        folder.path(),
+        &["selfplay.games_in_flight=40", "search.evaluations=300"],
+    );
+    let mut running = orders.clone().with(&["--max-memory", "0.001"]).start();
+    running.wait_until("it plays fewer", |running| {
+        running
+            .said()
+            .contains("--max-memory: 30 games at once a thread")
+    });
+    running.signal("TERM");
+    assert_stopped(&running.wait(), "asked to stop", &orders);
+}
+
+#[test]
+#[ignore = "it is given minutes to get by with less memory"]
+fn a_generator_that_can_t_get_by_with_its_memory_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = endless(folder.path(), &["selfplay.games_in_flight=2"]);
+    let ended = orders
+        .clone()
+        .with(&["--max-memory", "0.001"])
+        .start()
+        .wait();
+    let reason = "--max-memory is exceeded with a single game a thread";
+    assert_stopped(&ended, reason, &orders);
+}
+
+#[test]
+fn it_is_seen_over_http_and_in_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.jsonl");
+    let path = log.display().to_string();
+    let orders = endless(&folder.path().join("out"), &[]).with(&[
+        "--metrics",
+        "127.0.0.1:0",
+        "--json-log",
+        &path,
+    ]);
+    let mut running = started(&orders);
+    running.wait_until("it has said where", |running| {
+        running.said().contains("/metrics")
+    });
+    let said = running.said();
+    let address = said.split("http://").nth(1).unwrap();
+    let address = address.split('/').next().unwrap();
+    let games = |metrics: &str| -> f64 {
+        let line = metrics
+            .lines()
+            .filter(|line| line.starts_with("tusker_games_total"));
+        line.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
+            .sum()
+    };
+    let begun = Instant::now();
+    loop {
+        let metrics = get(address);
+        assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
+        if games(&metrics) >= 5.0 {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{metrics}");
+    }
+    let ended = running.stop();
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (first, last) = (lines.first().unwrap(), lines.last().unwrap());
+    assert_eq!(
+        (&first["event"], &first["seed"]),
+        (&"start".into(), &41.into())
+    );
+    assert_eq!(
+        (&last["event"], &last["reason"]),
+        (&"end".into(), &"asked to stop".into())
+    );
+    let written = Audit::of(orders.places()).games.len();
+    assert_eq!(last["games"], written, "{ended:?}");
+}
+
+/// One request.
+fn get(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
