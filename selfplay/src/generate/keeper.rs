@@ -10,7 +10,9 @@ use anyhow::Result;
 use engine::config::SelfplayConfig;
 use engine::run::Generator;
 use engine::shard::journal::{JournalError, JournalFault};
-use engine::shard::{GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter};
+use engine::shard::{
+    GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter, remove_unfinished,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -184,7 +186,12 @@ impl Keeper {
             *closes = true;
         }
         self.trouble = None;
-        self.go_on()
+        self.go_on()?;
+        if self.waiting() == 0 && self.generator.is_some() {
+            // Where a folder could not be written to, what had been begun could not be removed either. The next start tries it again.
+            let _ = remove_unfinished(&self.folder, self.header.generator);
+        }
+        Ok(())
     }
 
     /// Why nothing can be written, if it is so.
