@@ -67,33 +67,31 @@ fn a_generator_on_a_full_disk_goes_on_as_soon_as_there_is_space() {
     }
     // The mount ends with the shell, so what is on the disk is copied to where the test can see it.
     let orders = orders(&folder.path().join("run"));
-    let copy = folder.path().with_extension("copy");
+    let outside = tempfile::tempdir().unwrap();
     let script = r#"
         exec unshare -rm sh -euc '
-            folder=$1 copy=$2; shift 2
+            folder=$1 outside=$2; shift 2
             mount -t tmpfs -o size=6m tmpfs "$folder"
             head -c 5800k /dev/zero > "$folder/ballast"
             "$@" & generator=$!
-            until df --output=avail "$folder" | grep -qx " *0"; do
-                kill -0 $generator
-                sleep 0.02
-            done
-            sleep 1
+            until [ -e "$outside/go" ]; do sleep 0.02; done
             rm "$folder/ballast"
             wait $generator
-            cp -r "$folder/run" "$copy"
-        ' sh "FOLDER" "COPY" "$@""#;
+            cp -r "$folder/run" "$outside"
+        ' sh "FOLDER" "OUTSIDE" "$@""#;
     let script = script
         .replace("FOLDER", &folder.path().display().to_string())
-        .replace("COPY", &copy.display().to_string());
-    let ended = orders.start_in_shell(&script).wait();
+        .replace("OUTSIDE", &outside.path().display().to_string());
+    let mut running = orders.start_in_shell(&script);
+    running.wait_until("it pauses", |running| running.said().contains(PAUSED));
+    assert!(!running.said().contains(GOING_ON), "{}", running.said());
+    fs::write(outside.path().join("go"), b"").unwrap();
+    let ended = running.wait();
     assert!(ended.status.success(), "{ended:?}");
     for part in [PAUSED, GOING_ON] {
         assert!(ended.said.contains(part), "{part}: {}", ended.said);
     }
-    let copied = self::orders(&copy);
-    assert_undisturbed(&copied);
-    fs::remove_dir_all(copy).unwrap();
+    assert_undisturbed(&self::orders(&outside.path().join("run")));
 }
 
 #[test]
