@@ -1,8 +1,9 @@
 //! What the bench measures, in which order, and what follows from it.
 
 use super::devices::DeviceThreads;
+use super::members::Crew;
 use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
-use super::worker::{Done, Task, Worker, computed};
+use super::worker::{Done, Task, computed};
 use crate::cache::EvaluationCache;
 use crate::generate::keeper::{Keeper, ShardSize};
 use crate::generate::roster::{Fielded, Roster};
@@ -20,7 +21,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// How often the bare network and self-play take turns.
@@ -75,12 +76,7 @@ impl Bench<'_> {
             let (finished, records) = channel();
             let roster = Arc::clone(&work.roster);
             let writer = scope.spawn(|| written.write(plan, roster, folder.path(), records));
-            let crew = Crew {
-                members: (0..plan.threads)
-                    .map(|_| Member::start(scope, &work, stop, finished.clone()))
-                    .collect(),
-            };
-            drop(finished);
+            let crew = Crew::start(scope, plan.threads, &work, stop, finished);
             let bench = Bench {
                 plan,
                 work: &work,
@@ -315,7 +311,7 @@ impl Bench<'_> {
     }
 }
 
-fn sum(done: &[Done]) -> Done {
+pub(super) fn sum(done: &[Done]) -> Done {
     done.iter().fold(Done::default(), |mut sum, done| {
         sum.add(done);
         sum
@@ -336,66 +332,6 @@ fn remove_files(folder: &Path) -> Result<()> {
         fs::remove_file(entry?.path())?;
     }
     Ok(())
-}
-
-/// The worker threads. They end when this is dropped.
-struct Crew<'a> {
-    members: Vec<Member<'a>>,
-}
-
-impl Crew<'_> {
-    fn perform(&self, task: Task) -> Result<Vec<Done>> {
-        for member in &self.members {
-            // One that is gone has left its reason.
-            let _ = member.tasks.send(task);
-        }
-        let results: Vec<Result<Done>> = self
-            .members
-            .iter()
-            .map(|member| {
-                let result = member.results.recv();
-                result.unwrap_or_else(|_| bail!("a worker thread panicked"))
-            })
-            .collect();
-        results.into_iter().collect()
-    }
-}
-
-struct Member<'a> {
-    tasks: Sender<Task>,
-    results: Receiver<Result<Done>>,
-    _thread: std::thread::ScopedJoinHandle<'a, ()>,
-}
-
-impl<'a> Member<'a> {
-    fn start<'e>(
-        scope: &'a std::thread::Scope<'a, 'e>,
-        work: &'e Work,
-        stop: &'e AtomicBool,
-        finished: Sender<GameRecord>,
-    ) -> Self {
-        let (tasks, orders) = channel();
-        let (outbox, results) = channel();
-        let thread = scope.spawn(move || {
-            let mut worker = match Worker::new(work, finished) {
-                Ok(worker) => worker,
-                Err(error) => {
-                    let _ = outbox.send(Err(error));
-                    return;
-                }
-            };
-            while let Ok(task) = orders.recv() {
-                if outbox.send(worker.perform(task, stop)).is_err() {
-                    return;
-                }
-            }
-        });
-        Self {
-            tasks,
-            results,
-            _thread: thread,
-        }
-    }
 }
 
 /// The finished games, which are written to shards as `selfplay generate` does.

@@ -1,14 +1,16 @@
 //! `selfplay bench`: how fast self-play is, beside the bare network of the same worker threads.
 //!
 //! ```text
-//! warm-up │ raw, by size │ raw  play  raw  play  …  raw │ play with other games in flight
+//! warm-up │ raw, by size │ raw  play  raw  play  …  raw │ play with other games in flight │ keep  play  play  keep  …
 //! ```
 //!
 //! Machines are noisy: the bare network at self-play's own batch size and self-play are measured in turns, by the same threads, and
-//! compared within the run.
+//! compared within the run. So are self-play that keeps its games and self-play that doesn't ([`keeping`]).
 
 mod devices;
+mod keeping;
 mod measure;
+mod members;
 mod report;
 mod worker;
 
@@ -21,6 +23,7 @@ use engine::config::ConfigArguments;
 use engine::network::Architecture;
 use measure::{Bench, Plan};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
@@ -42,6 +45,10 @@ pub(crate) struct BenchArguments {
     /// The batch sizes at which the bare network is measured, beside the one that self-play has
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,16,64,256", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     batch_sizes: Vec<u32>,
+    /// Measure as well what it costs to keep games as `selfplay generate` does: so long with a journal, shards, metrics and a log, in
+    /// the folder for temporary files, in turns with as long without
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    keeping: Option<u32>,
     /// Print an object: a key for each number, null where nothing is known
     #[arg(long)]
     json: bool,
@@ -102,7 +109,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
             .collect(),
         config,
     };
-    let report = Bench::run(&plan, &asked_to_stop)?;
+    let mut report = Bench::run(&plan, &asked_to_stop)?;
+    if let Some(seconds) = arguments.keeping {
+        let time = Duration::from_secs(seconds.into());
+        report.keeping = keeping::measure(&plan, time, &asked_to_stop)?;
+        report.stopped = asked_to_stop.load(Relaxed);
+    }
     output::print(&if arguments.json {
         let text = serde_json::to_string_pretty(&report).context("can't write the report")?;
         text + "\n"

@@ -1,5 +1,6 @@
 //! What the bench prints: a table for people, and an object whose keys stay.
 
+use super::keeping::KeepingCost;
 use super::measure::Plan;
 use super::worker::Done;
 use crate::player::NetworkForm;
@@ -75,6 +76,8 @@ pub(super) struct Report {
     /// What was tried to recommend something.
     pub(super) tried: Vec<Tried>,
     pub(super) recommended: Option<Recommended>,
+    /// What it costs to keep games, if that was asked for.
+    pub(super) keeping: Option<KeepingCost>,
 }
 
 /// The evaluators alone at one batch size.
@@ -251,6 +254,7 @@ impl Report {
             rss_at_end_mib: None,
             tried: Vec::new(),
             recommended: None,
+            keeping: None,
         }
     }
 
@@ -438,6 +442,9 @@ impl fmt::Display for Report {
                 recommended.options,
                 tried.join(", ")
             )?;
+        }
+        if let Some(keeping) = &self.keeping {
+            write!(f, "{keeping}")?;
         }
         if self.stopped {
             writeln!(f, "stopped: what is missing was not measured")?;

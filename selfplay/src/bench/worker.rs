@@ -229,7 +229,16 @@ impl Source {
 
 /// The time that this thread has computed.
 pub(super) fn computed() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time_of(ClockId::ThreadCPUTime)
+}
+
+/// The time that all threads of the program have computed.
+pub(super) fn computed_by_all() -> Duration {
+    time_of(ClockId::ProcessCPUTime)
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
     seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())
 }

@@ -19,7 +19,7 @@
 
 mod arguments;
 mod decided;
-mod disk;
+pub(crate) mod disk;
 mod follower;
 pub(crate) mod game;
 pub(crate) mod keeper;
@@ -29,7 +29,7 @@ mod plan;
 mod prune;
 pub(crate) mod roster;
 pub(crate) mod starts;
-mod supervisor;
+pub(crate) mod supervisor;
 mod thinker;
 mod totals;
 mod weights;
@@ -158,7 +158,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     };
     let networks_loaded = Arc::new(AtomicU64::new(1));
     let mut supervisor = Supervisor::new(
-        &plan,
+        &plan.places,
+        plan.limits,
         &work,
         Arc::clone(&generator),
         keeper,

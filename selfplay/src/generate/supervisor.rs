@@ -1,6 +1,5 @@
 //! The thread that takes finished games: it keeps them, watches the limits, and shows how it goes.
 
-use super::arguments::Plan;
 use super::disk::{WaitingRoom, bytes_free, bytes_in};
 use super::keeper::Keeper;
 use super::memory_guard::{Advice, MemoryGuard};
@@ -13,7 +12,7 @@ use crate::telemetry::{CacheUses, Counters, Limits, NetworkInUse, State, Telemet
 use anyhow::{Context, Result};
 use engine::progress::bytes_in_words;
 use engine::rules::Side;
-use engine::run::Generator;
+use engine::run::{Generator, GeneratorPlaces};
 use engine::shard::GameRecord;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,7 +54,7 @@ impl Reason {
 }
 
 /// Takes finished games, and ends the work in time.
-pub(super) struct Supervisor<'a> {
+pub(crate) struct Supervisor<'a> {
     work: &'a Work,
     generator: Arc<Generator>,
     keeper: Keeper,
@@ -86,16 +85,17 @@ struct DiskUse {
 }
 
 impl<'a> Supervisor<'a> {
-    pub(super) fn new(
-        plan: &Plan,
+    pub(crate) fn new(
+        places: &GeneratorPlaces,
+        limits: Limits,
         work: &'a Work,
         generator: Arc<Generator>,
         keeper: Keeper,
         waiting_room: Arc<WaitingRoom>,
         networks_loaded: &Arc<AtomicU64>,
     ) -> Self {
-        let root = plan.places.root.clone();
-        let limit_mib = plan.limits.memory_bytes.map(|bytes| bytes >> 20);
+        let root = places.root.clone();
+        let limit_mib = limits.memory_bytes.map(|bytes| bytes >> 20);
         let mut this = Self {
             work,
             generator,
@@ -103,9 +103,9 @@ impl<'a> Supervisor<'a> {
             waiting_room,
             telemetry: None,
             totals: Totals::default(),
-            limits: plan.limits,
+            limits,
             begun: Instant::now(),
-            shards: plan.places.shards.clone(),
+            shards: places.shards.clone(),
             disk: DiskUse {
                 walked: Instant::now(),
                 used: 0,
@@ -126,12 +126,12 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Shows how it goes from now on.
-    pub(super) fn show(&mut self, telemetry: Telemetry) {
+    pub(crate) fn show(&mut self, telemetry: Telemetry) {
         self.telemetry = Some(telemetry);
     }
 
     /// Takes a finished game, or none where only time has passed.
-    pub(super) fn take(&mut self, record: Option<GameRecord>) -> Result<()> {
+    pub(crate) fn take(&mut self, record: Option<GameRecord>) -> Result<()> {
         match record {
             Some(record) => {
                 self.totals.add(&record);
@@ -235,7 +235,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// How it stands.
-    pub(super) fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         let counts = &self.work.counts;
         let totals = &self.totals;
         let playing = self.work.roster.newest();

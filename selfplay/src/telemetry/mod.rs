@@ -27,6 +27,7 @@ use engine::progress::Progress;
 use log::{Event, JsonLog};
 use server::MetricsServer;
 use snapshot::{Moment, Reporter, Snapshot, rfc3339};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -41,10 +42,10 @@ const TICK_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct TelemetryArguments {
     /// Add a line of JSON to this file every 15 seconds, at the start and at the end
     #[arg(long, value_name = "FILE")]
-    json_log: Option<PathBuf>,
+    pub(crate) json_log: Option<PathBuf>,
     /// Serve metrics for Prometheus at http://ADDR/metrics: an address and a port, 127.0.0.1:9100 say; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
-    metrics: Option<String>,
+    pub(crate) metrics: Option<String>,
 }
 
 /// Shows how a generator goes.
@@ -106,6 +107,11 @@ impl Telemetry {
         let time = &rfc3339(time);
         telemetry.write(&Event::Start { time, about });
         Ok(telemetry)
+    }
+
+    /// Where metrics are served, if they are.
+    pub(crate) fn metrics_address(&self) -> Option<SocketAddr> {
+        self.server.as_ref().map(MetricsServer::address)
     }
 
     /// Shows how it goes now. To be called some times a second, also while nothing happens.
