@@ -11,6 +11,9 @@ pub(super) const MARK: [u8; 4] = *b"\xf7TJ\n";
 /// The bytes of a frame before its payload: mark, length and checksum.
 pub(super) const HEAD_BYTES: usize = 12;
 
+/// A payload seldom has more bytes.
+const USUAL_BYTES: usize = 1_024;
+
 /// What a frame says; the turn is borrowed for writing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Entry<Turn = TurnRecord> {
@@ -51,7 +54,7 @@ pub(super) enum Entry<Turn = TurnRecord> {
 impl<Turn: Serialize> Entry<Turn> {
     /// The frame's payload.
     pub(super) fn payload(&self) -> Result<Vec<u8>, JournalFault> {
-        let mut payload = Vec::new();
+        let mut payload = Vec::with_capacity(USUAL_BYTES);
         codec::encode(self, &mut payload)?;
         if payload.len() > MAX_CONTENT_BYTES {
             return Err(JournalFault::Length {
