@@ -2,8 +2,9 @@
 //! nothing is left.
 //!
 //! Both play the same games, for their seeds are the same. Each pair of slices gives a ratio, and noise of the machine that lasts
-//! longer than a pair hits both sides of it alike. What a slice has left to be written is written before the next one begins: its
-//! computing counts, by the clock of the whole program, and its time doesn't.
+//! longer than a pair hits both sides of it alike. The games that wait when a slice ends are kept before the next one begins, and
+//! the time counts, for self-play that goes on could not put it off for ever. Then the journal is flushed, so that nothing is left
+//! to the other side; of that the computing counts alone, by the clock of the whole program, for a generator doesn't wait for it.
 
 use super::measure::{Plan, sum};
 use super::members::Crew;
@@ -29,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// About how long a slice is: several times what passes between two flushes of the journal.
 const SLICE: Duration = Duration::from_secs(3);
@@ -162,7 +163,7 @@ impl fmt::Display for KeepingCost {
 struct Slice {
     evaluations: u64,
     turns: u64,
-    /// Seconds, the mean of the workers'.
+    /// Seconds: the mean of the workers', and what the games took that were kept behind its end.
     time: f64,
     /// Seconds that all threads of the program computed.
     computed: f64,
@@ -412,12 +413,15 @@ impl Kept<'_> {
             supervisor.take(record)?;
             metrics.take().map_or(Ok(()), scrape)
         })?;
+        let begun = Instant::now();
         for record in records.try_iter() {
             written.games += 1;
             supervisor.take(Some(record))?;
         }
+        let late = begun.elapsed();
         self.generator.journal().sync()?;
-        let slice = Slice::new(&done, computed_by_all().saturating_sub(computed));
+        let mut slice = Slice::new(&done, computed_by_all().saturating_sub(computed));
+        slice.time += late.as_secs_f64();
         self.written.shards += self.supervisor.counters().shards - shards;
         remove_shards(&self.shards)?;
         Ok(slice)
