@@ -35,7 +35,8 @@ pub(crate) struct Tally {
 pub(crate) struct Times {
     /// Searches and rules, and taking answers.
     pub(crate) search: Duration,
-    /// Making records of what was decided, and handing over finished games.
+    /// Making records of what was decided, writing them to the journal, and handing over finished games. Where all cores are taken,
+    /// the thread that is woken to take a game may run in place of this one, and its time is in here.
     pub(crate) records: Duration,
     /// Sending queries to an evaluator elsewhere: input rows and legal masks.
     pub(crate) encode: Duration,

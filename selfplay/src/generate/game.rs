@@ -279,13 +279,13 @@ impl SelfplayGame {
             .search()
             .is_some_and(|search| search.kind == SearchKind::Full);
         self.setting.log.turn(self.id, self.turns.len(), &record)?;
+        tally.times.records += begun.elapsed();
         self.game
             .play(&turn)
             .with_context(|| format!("an illegal turn was decided on in game {}", self.id))?;
         self.thinker.rest();
         self.turns.push(record);
         self.consider_resignation();
-        tally.times.records += begun.elapsed();
         tally.turns += 1;
         tally.full_turns += u64::from(is_full);
         Ok(())
