@@ -29,6 +29,9 @@ const WALK: Duration = Duration::from_secs(30);
 /// Between two attempts to keep the last games.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// Finished games that may wait in memory until they are taken.
+const UNTAKEN: u64 = 1_024;
+
 /// Why a generator ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
@@ -72,6 +75,8 @@ pub(crate) struct Supervisor<'a> {
     last_look: Instant,
     networks_loaded: Arc<AtomicU64>,
     reason: Option<Reason>,
+    was_in_trouble: bool,
+    is_behind: bool,
 }
 
 /// What is on the disk, as far as it is known.
@@ -119,6 +124,8 @@ impl<'a> Supervisor<'a> {
             last_look: Instant::now(),
             networks_loaded: Arc::clone(networks_loaded),
             reason: None,
+            was_in_trouble: false,
+            is_behind: false,
         };
         this.walk();
         this.look_at_memory();
@@ -159,16 +166,23 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Nobody plays while finished games can't be kept.
+    /// Nobody plays while finished games can't be kept, or are not kept as fast as they are played.
     fn pause_in_trouble(&mut self) {
-        let is_in_trouble = self.keeper.trouble().is_some();
-        if is_in_trouble != self.work.pause.load(Relaxed) {
-            self.work.pause.store(is_in_trouble, Relaxed);
-            match self.keeper.trouble() {
+        let trouble = self.keeper.trouble();
+        let is_in_trouble = trouble.is_some();
+        if is_in_trouble != self.was_in_trouble {
+            match trouble {
                 Some(reason) => self.say(&WaitingRoom::pause_message(reason)),
                 None => self.say(WaitingRoom::GOING_ON),
             }
+            self.was_in_trouble = is_in_trouble;
         }
+        let finished = self.work.counts.finished.load(Relaxed);
+        let untaken = finished.saturating_sub(self.totals.games);
+        let limit = if self.is_behind { UNTAKEN / 4 } else { UNTAKEN };
+        self.is_behind = untaken > limit;
+        let pause = is_in_trouble || self.is_behind;
+        self.work.pause.store(pause, Relaxed);
     }
 
     fn stop_at_limits(&mut self) {

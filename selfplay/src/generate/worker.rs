@@ -51,6 +51,8 @@ pub(crate) struct Counts {
     pub(crate) full_turns: AtomicU64,
     pub(crate) evaluations: AtomicU64,
     pub(crate) batches: AtomicU64,
+    /// Games that were played to their end.
+    pub(crate) finished: AtomicU64,
     pub(crate) in_flight: AtomicUsize,
 }
 
@@ -147,6 +149,7 @@ impl Work {
             |game| {
                 // Nobody listens any more only where the program is ending with an error of its own.
                 is_heard &= finished.send(game.into_record()).is_ok();
+                self.counts.finished.fetch_add(1, Relaxed);
                 Ok(())
             },
         );
