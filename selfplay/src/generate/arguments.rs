@@ -84,6 +84,8 @@ pub(super) struct Plan {
     pub(super) run: Option<RunDirectory>,
     /// The generation that plays first, and whether the run's networks are followed.
     pub(super) generation: Option<u32>,
+    /// The networks before it, which play if it can't be used, the oldest first.
+    pub(super) older: Vec<(u32, PathBuf)>,
     pub(super) follows: bool,
     pub(super) limits: Limits,
 }
@@ -94,10 +96,11 @@ impl GenerateArguments {
         let saved = run.as_ref().map(RunDirectory::config);
         let saved = saved.filter(|path| path.exists());
         let config = self.config.resolve(saved.as_deref())?;
-        let newest = match &run {
-            Some(run) => run.list_networks()?.pop(),
-            None => None,
+        let mut networks = match &run {
+            Some(run) => run.list_networks()?,
+            None => Vec::new(),
         };
+        let newest = networks.pop();
         let follows = run.is_some()
             && self.network.is_none()
             && config.selfplay.network_change != NetworkChange::Never;
@@ -108,6 +111,10 @@ impl GenerateArguments {
             (None, _) if follows => "the run's networks".into(),
             (None, Some(newest)) => newest.to_string(),
             (None, None) => PlayerName::Uniform.to_string(),
+        };
+        let older = match self.network {
+            Some(_) => Vec::new(),
+            None => networks,
         };
         let player = self.network.clone().or(newest);
         Ok(Plan {
@@ -126,6 +133,7 @@ impl GenerateArguments {
             },
             run,
             generation,
+            older,
             follows,
             limits: self.limits()?,
         })

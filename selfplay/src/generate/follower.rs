@@ -36,6 +36,9 @@ pub(super) struct Follower {
 }
 
 impl Follower {
+    /// Within this time it ends when it is to, unless it loads a network.
+    pub(super) const NOTICE: Duration = LOOK.saturating_mul(2);
+
     /// Starts to follow. It ends when `stop` is set.
     pub(super) fn start(mut self) -> std::io::Result<JoinHandle<()>> {
         let thread = std::thread::Builder::new().name("networks".into());

@@ -40,7 +40,7 @@ pub(crate) use arguments::GenerateArguments;
 use crate::cache::EvaluationCache;
 use crate::crew;
 use crate::output::{complain, print};
-use crate::player::Player;
+use crate::player::{Player, PlayerName};
 use crate::telemetry::{About, Telemetry};
 use anyhow::{Context, Result};
 use arguments::Plan;
@@ -65,7 +65,7 @@ use worker::Work;
 
 /// Runs `selfplay generate`.
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
-    let plan = arguments.plan()?;
+    let mut plan = arguments.plan()?;
     if arguments.config.print_config {
         print(&plan.config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let asked_to_stop = crew::listen_for_signals()?;
     let threads = arguments.crew.threads();
     let cache = EvaluationCache::new(plan.config.selfplay.cache_mib).map(Arc::new);
-    let player = Player::open(&plan.player, &plan.place)?;
+    let player = open_player(&mut plan)?;
     let fielded = Fielded::new(player, threads, cache.as_ref())?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
     if let Some(run) = &plan.run {
@@ -178,12 +178,39 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         |record| supervisor.take(record),
     );
     work.stop.store(true, Relaxed);
-    if let Some(follower) = follower
-        && follower.join().is_err()
-    {
-        complain(format_args!("the thread that loads networks panicked"));
+    let ended = supervisor.end(played, &asked_to_stop);
+    if let Some(follower) = follower {
+        // A large network takes its time to load, and who asked to stop doesn't wait for it.
+        std::thread::sleep(Follower::NOTICE);
+        if !follower.is_finished() {
+            supervisor::leave(ended);
+        }
+        if follower.join().is_err() {
+            complain(format_args!("the thread that loads networks panicked"));
+        }
     }
-    supervisor.end(played, &asked_to_stop)
+    ended
+}
+
+/// Opens the player; in place of a run's network that can't be used the newest that can: a run is not stopped by one bad file.
+fn open_player(plan: &mut Plan) -> Result<Player> {
+    let mut first_error = None;
+    loop {
+        let error = match Player::open(&plan.player, &plan.place) {
+            Ok(player) => return Ok(player),
+            Err(error) => error,
+        };
+        let Some((generation, path)) = plan.older.pop() else {
+            return Err(first_error.unwrap_or(error));
+        };
+        complain(format_args!(
+            "network {generation} plays: the run's network {} can't be used: {error:#}",
+            plan.generation.unwrap_or_default()
+        ));
+        first_error.get_or_insert(error);
+        plan.generation = Some(generation);
+        plan.player = PlayerName::Network(path);
+    }
 }
 
 /// Follows the run's networks, if they are to be followed.

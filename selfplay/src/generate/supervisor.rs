@@ -32,6 +32,21 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Finished games that may wait in memory until they are taken.
 const UNTAKEN: u64 = 1_024;
 
+/// How long the workers have to hear that they are to stop: one evaluates its batch to the end.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Ends the program at once, whatever its threads do: nothing is waited for, and no destructor runs.
+pub(super) fn leave(ended: Result<ExitCode>) -> ! {
+    let status = match ended {
+        Ok(_) => 0,
+        Err(error) => {
+            complain(format_args!("error: {error:#}"));
+            1
+        }
+    };
+    signal_hook::low_level::exit(status)
+}
+
 /// Why a generator ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
@@ -75,6 +90,7 @@ pub(crate) struct Supervisor<'a> {
     last_look: Instant,
     networks_loaded: Arc<AtomicU64>,
     reason: Option<Reason>,
+    stopping_since: Option<Instant>,
     was_in_trouble: bool,
     is_behind: bool,
 }
@@ -124,6 +140,7 @@ impl<'a> Supervisor<'a> {
             last_look: Instant::now(),
             networks_loaded: Arc::clone(networks_loaded),
             reason: None,
+            stopping_since: None,
             was_in_trouble: false,
             is_behind: false,
         };
@@ -159,6 +176,12 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.stop_at_limits();
+        if self.work.stop.load(Relaxed) {
+            let since = *self.stopping_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= GRACE {
+                self.leave_without_workers();
+            }
+        }
         let counters = self.counters();
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.tick(&counters);
@@ -310,7 +333,6 @@ impl<'a> Supervisor<'a> {
         played: Result<Vec<Tally>>,
         asked_to_stop: &AtomicBool,
     ) -> Result<ExitCode> {
-        let generator = Arc::clone(&self.generator);
         // Whatever went wrong elsewhere: the games that are finished are kept. The first error says why.
         let mut closed = self.keeper.close();
         // Where all is played a full disk is waited for, as before.
@@ -326,12 +348,28 @@ impl<'a> Supervisor<'a> {
             }
             closed = self.keeper.close();
         }
+        self.conclude(played, closed)
+    }
+
+    /// Leaves the program with the workers at work, where they take too long to hear that they are to stop: all that they have
+    /// played is in the journal.
+    fn leave_without_workers(&mut self) -> ! {
+        let closed = self.keeper.close();
+        leave(self.conclude(Ok(Vec::new()), closed))
+    }
+
+    /// Says how it went, and what is left.
+    fn conclude(&mut self, played: Result<Vec<Tally>>, closed: Result<()>) -> Result<ExitCode> {
+        let generator = Arc::clone(&self.generator);
         let synced = generator.journal().sync();
         let unfinished = generator
             .journal()
             .games()
             .saturating_sub(self.keeper.waiting());
-        let is_done = played.is_ok() && unfinished == 0 && self.keeper.waiting() == 0;
+        let is_done = played.is_ok()
+            && unfinished == 0
+            && self.keeper.waiting() == 0
+            && self.work.has_begun_all();
         let reason = match (&played, self.reason) {
             (Err(_), _) => Reason::Error,
             (Ok(_), Some(reason)) => reason,
@@ -344,7 +382,9 @@ impl<'a> Supervisor<'a> {
         }
         let mut tally = Tally::default();
         played?.iter().for_each(|worker| tally.add(worker));
-        complain(format_args!("{}", tally.times));
+        if !tally.times.total().is_zero() {
+            complain(format_args!("{}", tally.times));
+        }
         closed?;
         synced?;
         if reason == Reason::Games && self.limits.games.is_some() {

@@ -193,6 +193,11 @@ impl Work {
         Ok(Some(game))
     }
 
+    /// Whether there is no game left to begin.
+    pub(crate) fn has_begun_all(&self) -> bool {
+        *locked(&self.next_game) >= self.games
+    }
+
     /// The most step states that are asked for at once: one a game of a group, but for searches that ask for several.
     pub(crate) fn largest_batch(&self) -> u64 {
         let room = self.room.load(Relaxed);

@@ -144,6 +144,27 @@ fn a_new_network_takes_over_between_games() {
 }
 
 #[test]
+fn a_start_with_a_broken_network_plays_with_the_one_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    publish(&run, 0);
+    fs::write(RunDirectory::new(&run).network(1), b"nothing of a network").unwrap();
+    let ended = orders(&run, "turn").with(&["--hours", "0.0005"]).finish();
+    let said = ended.said;
+    assert!(
+        said.contains("network 0 plays") && said.contains("00001.safetensors"),
+        "{said}"
+    );
+    fs::write(RunDirectory::new(&run).network(0), b"nothing either").unwrap();
+    let failed = orders(&run, "turn").start().wait();
+    let said = failed.said;
+    assert!(
+        !failed.status.success() && said.contains("00001.safetensors: "),
+        "{said}"
+    );
+}
+
+#[test]
 fn no_network_takes_over_where_none_is_to_and_one_that_is_broken_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let (stays, follows) = (folder.path().join("stays"), folder.path().join("follows"));
