@@ -8,8 +8,10 @@ use crate::trainer::Trainer;
 use engine::config::Config;
 use engine::network::{Architecture, Device, Network, NetworkFile};
 use engine::progress::say;
-use engine::run::RunDirectory;
+use engine::run::{RunDirectory, write_file};
+use engine::shard::{ShardError, ShardFault};
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A training that is ready to go.
@@ -73,22 +75,24 @@ fn go_on(
     )?;
     trainer.restore(checkpoint)?;
     let folder = run.shards();
-    if let Some(name) = state.shards.iter().find(|name| !folder.join(name).exists()) {
-        say(&format!(
-            "{} was there when the training of network {} began, and is gone: its window is made anew",
-            folder.join(name).display(),
-            state.generation
-        ));
-        state.shards = shard_names(&folder)?;
-        state.cursor = Cursor::default();
-    }
-    let window = Window::open(
-        &folder,
-        &state.shards,
-        &HashSet::new(),
-        window_options(config),
-    )?;
+    let open =
+        |names: &[String]| Window::open(&folder, names, &HashSet::new(), window_options(config));
+    // Older shards than the window's may be gone.
+    let window = match open(&state.shards) {
+        Err(TrainError::Shard(error)) if is_gone(&error) => {
+            say(&format!(
+                "{} was there when the training of network {} began, and is gone: its window is made anew",
+                error.path.display(),
+                state.generation
+            ));
+            state.shards = shard_names(&folder)?;
+            state.cursor = Cursor::default();
+            open(&state.shards)?
+        }
+        opened => opened?,
+    };
     check_rows(&window, config)?;
+    hold(run, &window)?;
     Ok(Plan {
         state,
         trainer,
@@ -128,6 +132,7 @@ fn begin(
     let shards = shard_names(&run.shards())?;
     let window = Window::open(&run.shards(), &shards, &known, window_options(config))?;
     check_rows(&window, config)?;
+    hold(run, &window)?;
     let steps = match steps {
         Some(steps) => steps,
         None if window.new_rows() == 0 => {
@@ -159,6 +164,19 @@ fn begin(
         window,
         begins: true,
     })
+}
+
+fn is_gone(error: &ShardError) -> bool {
+    matches!(&error.fault, ShardFault::Io(error) if error.kind() == ErrorKind::NotFound)
+}
+
+/// Says which shards are read from now on: whoever removes old ones leaves them alone.
+fn hold(run: &RunDirectory, window: &Window) -> Result<(), TrainError> {
+    let names: String = window
+        .shard_names()
+        .map(|name| format!("{name}\n"))
+        .collect();
+    Ok(write_file(&run.window(), names.as_bytes())?)
 }
 
 /// How many steps use each new row as often as the configuration says.

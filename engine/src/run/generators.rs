@@ -13,7 +13,7 @@
 //! as long as a number is used; see [`journal`](crate::shard::journal) for what that asks of the file system. Whatever breaks
 //! off a start wastes a number at most.
 
-use super::{GENERATORS, RunDirectory, RunError, make_folder, write_file};
+use super::{GENERATORS, RunDirectory, RunError, make_folder, numbers_of_shards, write_file};
 use crate::files;
 use crate::shard::ShardFault;
 use crate::shard::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing};
@@ -125,7 +125,9 @@ impl Generator {
                 return Ok(resumed);
             }
         }
-        for number in 0..GENERATORS {
+        // Shards may have come without their generators.
+        let taken = numbers_of_shards(&places.shards)?;
+        for number in (0..GENERATORS).filter(|number| !taken.contains(number)) {
             if let Some(new) = claim(places, plan, number)? {
                 return Ok(new);
             }

@@ -11,6 +11,7 @@
 //! pit/          the matches' games and results
 //! logs/         the trainer's measurements, one JSON object a line
 //! trainer.lock  held by the one trainer that may work on the run
+//! trainer.window  the shards that it reads, which are not removed
 //! ```
 
 mod format;
@@ -20,7 +21,9 @@ pub use format::RUN_FORMAT;
 pub use generators::{Generator, GeneratorPlaces, GeneratorPlan};
 
 use crate::files;
+use crate::shard::ShardName;
 use crate::shard::journal::JournalError;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,6 +98,9 @@ impl From<JournalError> for RunError {
     }
 }
 
+/// Networks by generation, and files that only look like networks.
+pub type FoundNetworks = (Vec<(u32, PathBuf)>, Vec<PathBuf>);
+
 /// How many generators may work on a run, one after the other or at once.
 const GENERATORS: u32 = 100_000;
 
@@ -149,13 +155,30 @@ impl RunDirectory {
         self.root.join("logs")
     }
 
+    /// `trainer.window`: the names of the shards that the trainer reads, one a line. They must not be removed.
+    pub fn window(&self) -> PathBuf {
+        self.root.join("trainer.window")
+    }
+
     /// The networks that are there, by generation. A file that ends in `.safetensors` and has no generation's name is an error,
     /// for it would be left out.
     pub fn list_networks(&self) -> Result<Vec<(u32, PathBuf)>, RunError> {
+        let (networks, strays) = self.find_networks()?;
+        match strays.into_iter().next() {
+            Some(path) => Err(RunError::NetworkName { path }),
+            None => Ok(networks),
+        }
+    }
+
+    /// The networks that are there, by generation, and the files that end as theirs do and have no generation's name.
+    pub fn find_networks(&self) -> Result<FoundNetworks, RunError> {
         let folder = self.networks();
+        let mut strays = Vec::new();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((Vec::new(), strays));
+            }
             Err(error) => {
                 return Err(RunError::Io {
                     what: "read the folder",
@@ -188,21 +211,24 @@ impl RunDirectory {
                 Some(number) if number < u32::MAX && self.network(number) == path => {
                     networks.push((number, path))
                 }
-                _ => return Err(RunError::NetworkName { path }),
+                _ => strays.push(path),
             }
         }
         networks.sort();
-        Ok(networks)
+        strays.sort();
+        Ok((networks, strays))
     }
 }
 
 /// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one
-/// of several programs can succeed in. A game's identity is this number and a counter. [`Generator`] claims numbers that can be
+/// of several programs can succeed in. Numbers that shards in the folder have are taken. A game's identity is this number and a
+/// counter. [`Generator`] claims numbers that can be
 /// gone on with.
-pub fn claim_generator(root: &Path) -> Result<u32, RunError> {
+pub fn claim_generator(root: &Path, shards: &Path) -> Result<u32, RunError> {
     let folder = root.join("generators");
     make_folder(&folder)?;
-    for number in 0..GENERATORS {
+    let taken = numbers_of_shards(shards)?;
+    for number in (0..GENERATORS).filter(|number| !taken.contains(number)) {
         let path = folder.join(format!("{number:03}"));
         match fs::create_dir(&path) {
             Ok(()) => return Ok(number),
@@ -220,6 +246,28 @@ pub fn claim_generator(root: &Path) -> Result<u32, RunError> {
         path: folder,
         limit: GENERATORS,
     })
+}
+
+/// The generators that shards in a folder are from, by their names: somebody may have brought the shards alone. None where there is no
+/// folder.
+fn numbers_of_shards(folder: &Path) -> Result<BTreeSet<u32>, RunError> {
+    let fault = |error| RunError::Io {
+        what: "read the folder",
+        path: folder.to_owned(),
+        error,
+    };
+    let mut numbers = BTreeSet::new();
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(numbers),
+        Err(error) => return Err(fault(error)),
+    };
+    for entry in entries {
+        let name = entry.map_err(fault)?.file_name();
+        let name: Option<ShardName> = name.to_str().and_then(|name| name.parse().ok());
+        numbers.extend(name.map(|name| name.generator));
+    }
+    Ok(numbers)
 }
 
 /// Makes a folder and those above it.
@@ -249,7 +297,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut numbers: Vec<u32> = std::thread::scope(|scope| {
             let claims: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| claim_generator(folder.path()).unwrap()))
+                .map(|_| scope.spawn(|| claim_generator(folder.path(), folder.path()).unwrap()))
                 .collect();
             claims
                 .into_iter()

@@ -21,7 +21,8 @@ pub(crate) struct GenerateArguments {
     network: Option<PlayerName>,
     #[command(flatten)]
     target: Target,
-    /// How many games to play, those included that an earlier start of the same command has played [default: no end]
+    /// How many games to play. After a kill or a stop the same command plays what is left of them; once all are played, as many more
+    /// [default: no end]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) games: Option<u64>,
     /// Stop after so many hours

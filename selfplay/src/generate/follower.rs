@@ -5,8 +5,8 @@ use crate::cache::EvaluationCache;
 use crate::output::complain;
 use crate::place::Place;
 use crate::player::{Player, PlayerName};
-use engine::run::RunDirectory;
-use std::collections::BTreeMap;
+use engine::run::{RunDirectory, RunError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -33,6 +33,8 @@ pub(super) struct Follower {
     pub(super) generation: Option<u32>,
     pub(super) loaded: Arc<AtomicU64>,
     pub(super) stop: Arc<AtomicBool>,
+    /// What has been said already.
+    pub(super) complaints: BTreeSet<String>,
 }
 
 impl Follower {
@@ -48,22 +50,23 @@ impl Follower {
     fn follow(&mut self) {
         let mut failed: BTreeMap<u32, Instant> = BTreeMap::new();
         while !self.stop.load(Relaxed) {
-            if let Some((generation, path)) = self.newer() {
+            for (generation, path) in self.newer() {
                 let is_due = failed
                     .get(&generation)
                     .is_none_or(|at| at.elapsed() >= RETRY);
-                if is_due {
-                    match self.field(generation, path) {
-                        Ok(()) => failed.clear(),
-                        Err(error) => {
-                            // Said once: the network that plays goes on playing.
-                            if failed.insert(generation, Instant::now()).is_none() {
-                                let playing = self.roster.newest();
-                                complain(format_args!(
-                                    "{} plays on: the run's newest network can't be used: {error:#}",
-                                    playing.evaluator.name
-                                ));
-                            }
+                if !is_due {
+                    continue;
+                }
+                match self.field(generation, path) {
+                    Ok(()) => break,
+                    // Said once: the network that plays goes on playing, or one before this one takes over.
+                    Err(error) => {
+                        if failed.insert(generation, Instant::now()).is_none() {
+                            let playing = self.roster.newest();
+                            complain(format_args!(
+                                "{} plays on: the run's network {generation} can't be used: {error:#}",
+                                playing.evaluator.name
+                            ));
                         }
                     }
                 }
@@ -75,10 +78,29 @@ impl Follower {
         }
     }
 
-    /// The run's newest network, if it is newer than the one that plays. A folder that can't be read for now is looked at again.
-    fn newer(&self) -> Option<(u32, PathBuf)> {
-        let newest = self.run.list_networks().ok()?.pop()?;
-        (self.generation.is_none_or(|playing| newest.0 > playing)).then_some(newest)
+    /// The run's networks that are newer than the one that plays, the newest first. What can't be read for now is looked at again.
+    fn newer(&mut self) -> Vec<(u32, PathBuf)> {
+        let (mut networks, strays) = match self.run.find_networks() {
+            Ok(found) => found,
+            Err(error) => {
+                self.complain_once(format!("new networks can't be looked for: {error}"));
+                return Vec::new();
+            }
+        };
+        for path in strays {
+            self.complain_once(RunError::NetworkName { path }.to_string());
+        }
+        networks
+            .retain(|(generation, _)| self.generation.is_none_or(|playing| *generation > playing));
+        networks.reverse();
+        networks
+    }
+
+    fn complain_once(&mut self, complaint: String) {
+        if !self.complaints.contains(&complaint) {
+            complain(format_args!("{complaint}"));
+            self.complaints.insert(complaint);
+        }
     }
 
     fn field(&mut self, generation: u32, path: PathBuf) -> anyhow::Result<()> {

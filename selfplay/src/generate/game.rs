@@ -21,7 +21,11 @@ use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Surprises are kept in steps of 1/4,096 nat: they need no more, and round numbers compress better.
+/// Numbers are kept in steps of one over these: they need no more, and round numbers compress better. Win probabilities ...
+const VALUE_STEPS: f32 = 65_536.0;
+/// ... their spread ...
+const SPREAD_STEPS: f32 = 4_096.0;
+/// ... and surprises in nats.
 const SURPRISE_STEPS: f32 = 4_096.0;
 
 /// What all games of a worker have in common.
@@ -123,9 +127,12 @@ impl SelfplayGame {
             this.game
                 .play_unchecked(turn.with_context(|| format!("game {id}"))?);
             this.turns.push(record);
-            // As it stood then: a game that is over by now was not.
+            // As it stood then: a game that is over by now was not. Whoever did not resign then plays on, though the configuration
+            // may have changed since.
             this.consider_resignation();
+            this.resigned = None;
         }
+        this.consider_resignation();
         Ok(this)
     }
 
@@ -310,9 +317,9 @@ impl SelfplayGame {
             budget: self.budget,
             evaluations: decision.evaluations,
             visits: decision.visits,
-            value: decision.value,
-            value_spread: decision.value_spread,
-            network_value: decision.own_value,
+            value: rounded(decision.value, VALUE_STEPS),
+            value_spread: rounded(decision.value_spread, SPREAD_STEPS),
+            network_value: rounded(decision.own_value, VALUE_STEPS),
         });
         Ok(self.turn_record(&decision.actions, origin, rows))
     }
@@ -380,12 +387,16 @@ fn temperature(config: &SelfplayConfig, turn: usize) -> f32 {
     cooled.max(config.final_temperature)
 }
 
+fn rounded(number: f32, steps: f32) -> f32 {
+    (number * steps).round() / steps
+}
+
 fn row_record(target: &StateTarget, weight: f32) -> Result<RowRecord> {
     Ok(RowRecord {
         step: target.step,
         visits: target.visits,
         policy: quantize_policy(&target.policy)?,
-        surprise: (target.surprise * SURPRISE_STEPS).round() / SURPRISE_STEPS,
+        surprise: rounded(target.surprise, SURPRISE_STEPS),
         weight,
     })
 }

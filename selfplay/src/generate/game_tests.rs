@@ -605,3 +605,30 @@ fn a_new_network_takes_over_where_the_configuration_says() {
         assert_eq!(last.evaluators, [named("second")]);
     }
 }
+
+#[test]
+fn a_configuration_that_resigns_earlier_does_not_reach_into_the_past() {
+    // Played without resignation, and gone on with where the first searches would have made Silver resign.
+    let mut config = config();
+    config.selfplay.max_turns = 12;
+    let record = play_sure_of_gold(&config, 0.97, 1).remove(0);
+    config.selfplay.resignation.turns = 4;
+    config.selfplay.resignation.threshold = 0.05;
+    config.selfplay.resignation.played_out_share = 0.0;
+    let go_on = |turns: Vec<TurnRecord>| {
+        let unfinished = Unfinished {
+            id: record.id,
+            seed: 5,
+            start: Start::Empty,
+            evaluators: record.evaluators.clone(),
+            turns,
+        };
+        SelfplayGame::go_on(&setting(&config, Arc::new(NoLog)), unfinished).unwrap()
+    };
+    let mut turns = record.turns[..8].to_vec();
+    assert!(go_on(turns.clone()).is_over(), "the last searches agree");
+    if let TurnOrigin::Search(search) = &mut turns[7].origin {
+        search.value = 0.5;
+    }
+    assert!(!go_on(turns).is_over(), "they do not any more");
+}

@@ -41,7 +41,7 @@ use crate::cache::EvaluationCache;
 use crate::crew;
 use crate::output::{complain, print};
 use crate::player::{Player, PlayerName};
-use crate::telemetry::{About, Telemetry};
+use crate::telemetry::{About, Limits, Telemetry};
 use anyhow::{Context, Result};
 use arguments::Plan;
 use disk::WaitingRoom;
@@ -57,6 +57,7 @@ use log::JournalLog;
 use prune::Pruning;
 use roster::Fielded;
 use starts::Starts;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -123,6 +124,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     work.games = arguments
         .games
         .map_or(u64::MAX, |games| games.saturating_sub(adopted));
+    // What this start has to finish: those that wait, and those that have not begun.
+    let left = recovery.games.len() as u64 + work.games.saturating_sub(recovery.next_counter);
     work.shelf()
         .extend(recovery.games.into_iter().map(Unfinished::from));
 
@@ -135,8 +138,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     };
     let selfplay = &plan.config.selfplay;
     let pruning = Pruning::new(
-        &plan.places.shards,
-        &plan.places.journal,
+        &plan.places,
         selfplay.keep_shards,
         plan.config.train.window_games,
     );
@@ -154,7 +156,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         config_digest,
         seed: arguments.seed,
         generator: generator.number(),
-        limits: plan.limits,
+        limits: Limits {
+            games: arguments.games.map(|_| left),
+            ..plan.limits
+        },
     };
     let networks_loaded = Arc::new(AtomicU64::new(1));
     let mut supervisor = Supervisor::new(
@@ -232,6 +237,7 @@ fn follow(
         generation: plan.generation,
         loaded,
         stop: Arc::clone(&work.stop),
+        complaints: BTreeSet::new(),
     };
     let thread = follower
         .start()

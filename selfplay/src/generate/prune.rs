@@ -2,10 +2,12 @@
 
 use crate::import;
 use crate::output::complain;
+use engine::run::{GeneratorPlaces, RunDirectory};
 use engine::shard::journal;
 use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -17,6 +19,8 @@ const WINDOWS: u64 = 2;
 pub(crate) struct Pruning {
     shards: PathBuf,
     journal: PathBuf,
+    /// The file that names what the trainer reads.
+    window: PathBuf,
     /// So many of the newest.
     keep: usize,
     /// The newest that hold so many games.
@@ -42,10 +46,11 @@ struct Candidate {
 
 impl Pruning {
     /// Keeps `keep` shards, and a window of so many games twice over; nothing is ever removed where `keep` is 0.
-    pub(crate) fn new(shards: &Path, journal: &Path, keep: u32, window_games: u64) -> Option<Self> {
+    pub(crate) fn new(places: &GeneratorPlaces, keep: u32, window_games: u64) -> Option<Self> {
         (keep > 0).then(|| Self {
-            shards: shards.to_owned(),
-            journal: journal.to_owned(),
+            shards: places.shards.clone(),
+            journal: places.journal.clone(),
+            window: RunDirectory::new(&places.root).window(),
             keep: keep as usize,
             games: window_games.saturating_mul(WINDOWS),
             counted: BTreeMap::new(),
@@ -63,7 +68,8 @@ impl Pruning {
         }
     }
 
-    /// The shards that are not among the newest, neither by their names nor by when they were written, nor imported; nor has a
+    /// The shards that are not among the newest, neither by their names nor by when they were written, nor read by a
+    /// trainer now, nor imported; nor has a
     /// journal still to hear of them.
     fn unreachable(&mut self) -> Result<Vec<Candidate>, PruneError> {
         let mut candidates = Vec::new();
@@ -93,6 +99,7 @@ impl Pruning {
             return Ok(Vec::new());
         }
         kept.extend(journal::announced(&self.journal)?);
+        kept.extend(self.read_by_the_trainer()?);
         let mut unreachable = Vec::new();
         for candidate in candidates {
             if !kept.contains(&candidate.name) && !is_imported(&candidate.path)? {
@@ -100,6 +107,15 @@ impl Pruning {
             }
         }
         Ok(unreachable)
+    }
+
+    /// What a training that takes long reads, however old it has become.
+    fn read_by_the_trainer(&self) -> io::Result<BTreeSet<ShardName>> {
+        match fs::read_to_string(&self.window) {
+            Ok(names) => Ok(names.lines().filter_map(|name| name.parse().ok()).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// The newest of shards in order, as many as are kept.
@@ -139,6 +155,8 @@ enum PruneError {
     Shard(#[from] ShardError),
     #[error(transparent)]
     Journal(#[from] journal::JournalError),
+    #[error("can't read what the trainer reads: {0}")]
+    Window(#[from] io::Error),
 }
 
 fn remove(candidates: &[Candidate]) -> Removed {
@@ -202,6 +220,30 @@ mod tests {
         file.set_modified(time).unwrap();
     }
 
+    fn places(root: &Path) -> GeneratorPlaces {
+        let places = GeneratorPlaces::from(&RunDirectory::new(root));
+        fs::create_dir(&places.shards).unwrap();
+        fs::create_dir(&places.journal).unwrap();
+        places
+    }
+
+    #[test]
+    fn what_a_trainer_reads_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = places(folder.path());
+        for sequence in 0..6 {
+            write(&places.shards, 0, sequence, 5, u64::from(sequence));
+        }
+        let run = RunDirectory::new(folder.path());
+        fs::write(run.window(), "000-000001.shard\n000-000003.shard\n").unwrap();
+        let removed = Pruning::new(&places, 1, 1).unwrap().prune();
+        assert_eq!(removed.shards, 3);
+        assert_eq!(
+            names(&places.shards),
+            ["000-000001.shard", "000-000003.shard", "000-000005.shard"]
+        );
+    }
+
     fn names(folder: &Path) -> Vec<String> {
         list_shards(folder)
             .unwrap()
@@ -213,16 +255,14 @@ mod tests {
     #[test]
     fn what_a_window_may_reach_is_kept_in_either_order() {
         let folder = tempfile::tempdir().unwrap();
-        let (shards, journal) = (folder.path().join("shards"), folder.path().join("journal"));
-        fs::create_dir(&shards).unwrap();
-        fs::create_dir(&journal).unwrap();
+        let places = places(folder.path());
+        let shards = places.shards.clone();
         for sequence in 0..6 {
             write(&shards, 0, sequence, 5, 100 + u64::from(sequence));
             write(&shards, 1, sequence, 5, 50 + u64::from(sequence));
         }
-        let prune = |keep, games| {
-            Pruning::new(&shards, &journal, keep, games).map(|mut pruning| pruning.prune())
-        };
+        let prune =
+            |keep, games| Pruning::new(&places, keep, games).map(|mut pruning| pruning.prune());
         assert_eq!(prune(0, 1), None);
         assert_eq!(prune(12, 1), Some(Removed::default()));
         assert_eq!(
@@ -251,14 +291,13 @@ mod tests {
     #[test]
     fn nothing_is_removed_where_something_can_t_be_read() {
         let folder = tempfile::tempdir().unwrap();
-        let (shards, journal) = (folder.path().join("shards"), folder.path().join("journal"));
-        fs::create_dir(&shards).unwrap();
-        fs::create_dir(&journal).unwrap();
+        let places = places(folder.path());
+        let shards = places.shards.clone();
         for sequence in 0..5 {
             write(&shards, 0, sequence, 3, u64::from(sequence));
         }
         fs::write(shards.join("000-000004.shard"), "nonsense").unwrap();
-        let mut pruning = Pruning::new(&shards, &journal, 2, 1).unwrap();
+        let mut pruning = Pruning::new(&places, 2, 1).unwrap();
         assert_eq!(pruning.prune(), Removed::default());
         assert_eq!(names(&shards).len(), 5);
     }

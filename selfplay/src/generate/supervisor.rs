@@ -9,7 +9,7 @@ use crate::batch::Tally;
 use crate::memory::Resident;
 use crate::output::{complain, print};
 use crate::telemetry::{CacheUses, Counters, Limits, NetworkInUse, State, Telemetry};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use engine::progress::bytes_in_words;
 use engine::rules::Side;
 use engine::run::{Generator, GeneratorPlaces};
@@ -93,6 +93,7 @@ pub(crate) struct Supervisor<'a> {
     stopping_since: Option<Instant>,
     was_in_trouble: bool,
     is_behind: bool,
+    journal_is_gone: bool,
 }
 
 /// What is on the disk, as far as it is known.
@@ -101,8 +102,9 @@ struct DiskUse {
     used: u64,
     shards: u64,
     free: Option<u64>,
-    /// What the keeper had written when it was walked.
+    /// What the keeper and the journal had written when it was walked.
     written_then: i64,
+    journal_then: u64,
 }
 
 impl<'a> Supervisor<'a> {
@@ -133,6 +135,7 @@ impl<'a> Supervisor<'a> {
                 shards: 0,
                 free: bytes_free(&root),
                 written_then: 0,
+                journal_then: 0,
             },
             root,
             memory: None,
@@ -143,6 +146,7 @@ impl<'a> Supervisor<'a> {
             stopping_since: None,
             was_in_trouble: false,
             is_behind: false,
+            journal_is_gone: false,
         };
         this.walk();
         this.look_at_memory();
@@ -169,6 +173,7 @@ impl<'a> Supervisor<'a> {
             self.last_look = Instant::now();
             self.look_at_disk();
             self.look_at_memory();
+            self.look_at_journal();
             if let Some(trouble) = self.generator.journal().trouble() {
                 self.say(&format!(
                     "the journal could not be flushed, and is again: {trouble}"
@@ -232,17 +237,32 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Somebody may remove it; then it is better to know at once.
+    fn look_at_journal(&mut self) {
+        let journal = self.generator.journal();
+        let is_gone = !journal.is_there();
+        if is_gone && !self.journal_is_gone {
+            self.say(&format!(
+                "{}: the journal was removed; the games in flight are lost if this ends before they do",
+                journal.folder().display()
+            ));
+        }
+        self.journal_is_gone = is_gone;
+    }
+
     fn walk(&mut self) {
         self.disk.used = bytes_in(&self.root);
         self.disk.shards = bytes_in(&self.shards);
         self.disk.written_then = self.keeper.written.on_disk();
+        self.disk.journal_then = self.generator.journal().bytes();
         self.disk.walked = Instant::now();
     }
 
-    /// As it was at the last walk, with the shards since then.
+    /// As it was at the last walk, with this generator's shards and journal since then.
     fn disk_used(&self) -> u64 {
-        let since = self.keeper.written.on_disk() - self.disk.written_then;
-        self.disk.used.saturating_add_signed(since)
+        let shards = self.keeper.written.on_disk() - self.disk.written_then;
+        let journal = self.generator.journal().bytes() as i64 - self.disk.journal_then as i64;
+        self.disk.used.saturating_add_signed(shards + journal)
     }
 
     fn look_at_memory(&mut self) {
@@ -284,7 +304,7 @@ impl<'a> Supervisor<'a> {
             unfinished: totals.unfinished,
             resigned: totals.resigned,
             game_turns: totals.turns,
-            resignation_checks: totals.checks.games,
+            resignation_checks: totals.checks.decided,
             resignation_errors: totals.checks.errors,
             games_in_flight: (counts.in_flight.load(Relaxed) + self.work.shelf().len()) as u64,
             turns: counts.turns.load(Relaxed),
@@ -292,7 +312,7 @@ impl<'a> Supervisor<'a> {
             rows: totals.rows,
             evaluations,
             batches: counts.batches.load(Relaxed),
-            largest_batch: self.work.largest_batch(),
+            largest_batch: counts.largest_batch.load(Relaxed),
             cache: self.work.cache.as_deref().map(|cache| {
                 let (queries, hits) = cache.uses();
                 CacheUses { queries, hits }
@@ -398,6 +418,14 @@ impl<'a> Supervisor<'a> {
                 written.pruned,
                 bytes_in_words(written.pruned_bytes)
             ));
+        }
+        self.look_at_journal();
+        if unfinished > 0 && self.journal_is_gone {
+            print(&report)?;
+            bail!(
+                "{}: the journal was removed, and with it {unfinished} games in flight",
+                generator.journal().folder().display()
+            );
         }
         if unfinished > 0 {
             report.push_str(&format!(

@@ -21,10 +21,12 @@ pub(super) struct Totals {
 /// How good resignations are, by the games that were played on in spite of one.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct ResignationChecks {
-    /// Games in which a side would have resigned.
-    pub(super) games: u64,
-    /// Those that it did not lose.
+    /// Games in which a side would have resigned, and that somebody won.
+    pub(super) decided: u64,
+    /// Those of them that it won.
     pub(super) errors: u64,
+    /// Games in which a side would have resigned, and that stopped at the turn limit.
+    pub(super) unfinished: u64,
 }
 
 impl Totals {
@@ -40,8 +42,13 @@ impl Totals {
         }
         self.resigned += u64::from(matches!(record.ending, Ending::Resigned { .. }));
         if let Some(waived) = record.resignation_waived {
-            self.checks.games += 1;
-            self.checks.errors += u64::from(winner != Some(waived.loser.opponent()));
+            match winner {
+                Some(winner) => {
+                    self.checks.decided += 1;
+                    self.checks.errors += u64::from(winner == waived.loser);
+                }
+                None => self.checks.unfinished += 1,
+            }
         }
     }
 
@@ -69,7 +76,7 @@ impl Totals {
             "{games} games, {turns} turns, {rows} rows, {unfinished} unfinished at the turn limit{by_resignation}: {}\n",
             shards.display()
         );
-        if checks.games > 0 {
+        if checks.decided + checks.unfinished > 0 {
             report.push_str(&format!("{checks}\n"));
         }
         report
@@ -78,11 +85,20 @@ impl Totals {
 
 impl fmt::Display for ResignationChecks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { games, errors } = self;
-        let share = 100.0 * *errors as f64 / (*games).max(1) as f64;
+        let Self {
+            decided,
+            errors,
+            unfinished,
+        } = self;
+        let share = 100.0 * *errors as f64 / (*decided).max(1) as f64;
         write!(
             f,
-            "resignation: a side would have given up in {games} games that were played out, and did not lose {errors} of them ({share:.1}%)"
-        )
+            "resignation: a side would have given up in {} games that were played out; it won {errors} of the {decided} that were decided ({share:.1}%)",
+            decided + unfinished
+        )?;
+        match unfinished {
+            0 => Ok(()),
+            games => write!(f, ", {games} stopped at the turn limit"),
+        }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Counts {
     pub(crate) full_turns: AtomicU64,
     pub(crate) evaluations: AtomicU64,
     pub(crate) batches: AtomicU64,
+    /// The most evaluations that came in a batch.
+    pub(crate) largest_batch: AtomicU64,
     /// Games that were played to their end.
     pub(crate) finished: AtomicU64,
     pub(crate) in_flight: AtomicUsize,
@@ -163,6 +165,9 @@ impl Work {
         self.counts.full_turns.fetch_add(done.full_turns, Relaxed);
         self.counts.evaluations.fetch_add(done.evaluations, Relaxed);
         self.counts.batches.fetch_add(done.batches, Relaxed);
+        if let Some(size) = done.evaluations.checked_div(done.batches) {
+            self.counts.largest_batch.fetch_max(size, Relaxed);
+        }
         seat.count(&self.counts);
         Ok(is_heard && seat.in_flight > 0)
     }
@@ -196,13 +201,6 @@ impl Work {
     /// Whether there is no game left to begin.
     pub(crate) fn has_begun_all(&self) -> bool {
         *locked(&self.next_game) >= self.games
-    }
-
-    /// The most step states that are asked for at once: one a game of a group, but for searches that ask for several.
-    pub(crate) fn largest_batch(&self) -> u64 {
-        let room = self.room.load(Relaxed);
-        let groups = self.groups().unwrap_or(1).clamp(1, room.max(1));
-        room.div_ceil(groups) as u64
     }
 
     /// The games that wait to be gone on with.

@@ -107,7 +107,7 @@ impl ImportedShards {
             run.ensure_format()?;
         }
         make_folder(&self.folder)?;
-        let generator = claim_generator(&self.numbers)?;
+        let generator = claim_generator(&self.numbers, &self.folder)?;
         self.generator = Some(generator);
         Ok(generator)
     }

@@ -17,9 +17,9 @@ pub(crate) struct Counters {
     pub(crate) resigned: u64,
     /// Turns of all finished games together, the setups among them.
     pub(crate) game_turns: u64,
-    /// Finished games that went on only to learn how well resigning works: a side would have resigned.
+    /// Won games that went on only to learn how well resigning works: a side would have resigned.
     pub(crate) resignation_checks: u64,
-    /// Those of them that the side which would have resigned did not lose.
+    /// Those of them that the side which would have resigned won.
     pub(crate) resignation_errors: u64,
     /// Games that are being played now.
     pub(crate) games_in_flight: u64,

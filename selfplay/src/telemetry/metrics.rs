@@ -114,7 +114,7 @@ fn games(page: &Page, snapshot: &Snapshot) -> Result<()> {
     )?;
     page.counter(
         "tusker_resignation_errors_total",
-        "Those of the checks that the side which would have resigned did not lose",
+        "Those of the checks that the side which would have resigned won",
         Some(snapshot.resignation_errors),
     )
 }

@@ -72,6 +72,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
+    check_pruning(&config)?;
     arguments.workplace.device.open()?;
     let stop = Stop::listen().context("can't listen for signals")?;
     let selfplay = Selfplay::find(arguments.workplace, stop.clone())?;
@@ -117,6 +118,19 @@ pub(crate) fn configuration(
             saved,
         }),
     }
+}
+
+/// Refuses to remove games of a generation before it is counted: what is done is known from what is there.
+fn check_pruning(config: &Config) -> Result<(), TrainError> {
+    let cycle = &config.cycle;
+    let games = u64::from(cycle.first_games.max(cycle.games_per_generation));
+    if config.selfplay.keep_shards > 0 && games > config.train.window_games.saturating_mul(2) {
+        return Err(TrainError::PrunedTooEarly {
+            games,
+            window: config.train.window_games,
+        });
+    }
+    Ok(())
 }
 
 /// The first key that differs, with both values.

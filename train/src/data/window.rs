@@ -114,6 +114,12 @@ impl Window {
         self.new_rows += if new { rows } else { 0 };
     }
 
+    /// The names of the shards that are read.
+    pub(crate) fn shard_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.shards.iter().filter_map(|path| path.file_name());
+        names.filter_map(|name| name.to_str())
+    }
+
     /// Where the shards are.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

@@ -419,6 +419,11 @@ impl Journal {
         self.shared.place.generator
     }
 
+    /// Whether its present file is still there under its name. If somebody has removed it, what is in flight can't be gone on with.
+    pub fn is_there(&self) -> bool {
+        self.shared.lock().file.path.exists()
+    }
+
     /// The folder that it is in.
     pub fn folder(&self) -> &Path {
         &self.shared.place.journal
