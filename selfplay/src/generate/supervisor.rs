@@ -414,7 +414,7 @@ impl<'a> Supervisor<'a> {
         let written = &self.keeper.written;
         if written.pruned > 0 {
             report.push_str(&format!(
-                "{} shards of {} removed: no training can reach them any more\n",
+                "{} shards of {} removed, beyond the window of training\n",
                 written.pruned,
                 bytes_in_words(written.pruned_bytes)
             ));
