@@ -47,8 +47,8 @@ use arguments::Plan;
 use disk::WaitingRoom;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
-use engine::run::{Generator, GeneratorPlan, RunDirectory, write_file};
-use engine::shard::journal::{GameInFlight, Recovery};
+use engine::run::{Generator, GeneratorPlan, RunDirectory, RunError, write_file};
+use engine::shard::journal::{GameInFlight, JournalFault, Recovery};
 use engine::shard::{self, Header};
 use follower::Follower;
 use game::Unfinished;
@@ -58,8 +58,9 @@ use prune::Pruning;
 use roster::Fielded;
 use starts::Starts;
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use supervisor::Supervisor;
 use worker::Work;
@@ -81,10 +82,6 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let player = open_player(&mut plan)?;
     let fielded = Fielded::new(player, threads, cache.as_ref())?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
-    if let Some(run) = &plan.run {
-        run.ensure_format()?;
-        save_config(run, &plan.config)?;
-    }
     let config_digest = shard::digest(plan.config.to_toml().as_bytes());
     let asked_for = GeneratorPlan {
         seed: arguments.seed,
@@ -92,7 +89,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         config_digest: config_digest.clone(),
         evaluator: plan.subject.clone(),
     };
-    let (generator, recovery) = Generator::start(&plan.places, &asked_for)?;
+    let (generator, recovery) = start_generator(&plan, &asked_for, &asked_to_stop)?;
     let generator = Arc::new(generator);
     tell(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
@@ -197,6 +194,62 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     ended
 }
 
+/// Makes what is missing of the run, and takes a generator's number. A full disk is waited for, as later on; whatever else is wrong
+/// with the place had better be known at once.
+fn start_generator(
+    plan: &Plan,
+    asked_for: &GeneratorPlan,
+    asked_to_stop: &AtomicBool,
+) -> Result<(Generator, Recovery), RunError> {
+    let mut is_told = false;
+    loop {
+        let started = prepare(plan).and_then(|()| Generator::start(&plan.places, asked_for));
+        match started {
+            Err(error) if is_full(&error) && !asked_to_stop.load(Relaxed) => {
+                if !is_told {
+                    let reason = error.to_string();
+                    complain(format_args!("{}", WaitingRoom::pause_message(&reason)));
+                    is_told = true;
+                }
+                std::thread::sleep(disk::RETRY);
+            }
+            started => {
+                if is_told && started.is_ok() {
+                    complain(format_args!("{}", WaitingRoom::GOING_ON));
+                }
+                return started;
+            }
+        }
+    }
+}
+
+/// What a run holds beside its games.
+fn prepare(plan: &Plan) -> Result<(), RunError> {
+    match &plan.run {
+        None => Ok(()),
+        Some(run) => {
+            run.ensure_format()?;
+            save_config(run, &plan.config)
+        }
+    }
+}
+
+/// Whether there is no room on the disk.
+fn is_full(error: &RunError) -> bool {
+    let error = match error {
+        RunError::Io { error, .. } => error,
+        RunError::Journal(error) => match &error.fault {
+            JournalFault::Io(error) => error,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    )
+}
+
 /// Opens the player; in place of a run's network that can't be used the newest that can: a run is not stopped by one bad file.
 fn open_player(plan: &mut Plan) -> Result<Player> {
     let mut first_error = None;
@@ -246,7 +299,7 @@ fn follow(
 }
 
 /// Keeps the configuration in a run that has none yet.
-fn save_config(run: &RunDirectory, config: &Config) -> Result<()> {
+fn save_config(run: &RunDirectory, config: &Config) -> Result<(), RunError> {
     if !run.config().exists() {
         write_file(&run.config(), config.to_toml().as_bytes())?;
     }

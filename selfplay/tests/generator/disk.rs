@@ -55,6 +55,16 @@ fn a_generator_that_is_killed_on_a_full_disk_goes_on_when_there_is_space() {
 
 #[test]
 fn a_generator_on_a_full_disk_goes_on_as_soon_as_there_is_space() {
+    play_on_a_full_disk(5_800);
+}
+
+#[test]
+fn a_generator_that_starts_on_a_full_disk_begins_as_soon_as_there_is_space() {
+    play_on_a_full_disk(7_000);
+}
+
+/// Plays on a disk of 6 MiB that is filled with so many KiB until it has paused.
+fn play_on_a_full_disk(ballast_kib: u32) {
     let folder = tempfile::tempdir().unwrap();
     let is_possible = Command::new("unshare")
         .args(["-rm", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"])
@@ -72,7 +82,7 @@ fn a_generator_on_a_full_disk_goes_on_as_soon_as_there_is_space() {
         exec unshare -rm sh -euc '
             folder=$1 outside=$2; shift 2
             mount -t tmpfs -o size=6m tmpfs "$folder"
-            head -c 5800k /dev/zero > "$folder/ballast"
+            head -c BALLASTk /dev/zero > "$folder/ballast" || true
             "$@" & generator=$!
             until [ -e "$outside/go" ]; do sleep 0.02; done
             rm "$folder/ballast"
@@ -80,6 +90,7 @@ fn a_generator_on_a_full_disk_goes_on_as_soon_as_there_is_space() {
             cp -r "$folder/run" "$outside"
         ' sh "FOLDER" "OUTSIDE" "$@""#;
     let script = script
+        .replace("BALLAST", &ballast_kib.to_string())
         .replace("FOLDER", &folder.path().display().to_string())
         .replace("OUTSIDE", &outside.path().display().to_string());
     let mut running = orders.start_in_shell(&script);
