@@ -4,11 +4,12 @@ use crate::place::DeviceArguments;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where and on how many threads to work.
 #[derive(Debug, Clone, Args)]
@@ -111,14 +112,29 @@ impl Drop for StopOnDrop<'_> {
 /// A flag that is set when the user asks the program to stop, as [`run`] says.
 pub(crate) fn listen_for_signals() -> Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The order matters: only the second signal finds the flag set.
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
-            .and_then(|_| flag::register(signal, Arc::clone(&asked)))
-            .context("can't listen for signals")?;
-    }
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).context("can't listen for signals")?;
+    let to_set = Arc::clone(&asked);
+    let listen = move || {
+        let mut first: Option<Instant> = None;
+        for signal in signals.forever() {
+            match first {
+                None => {
+                    to_set.store(true, Relaxed);
+                    first = Some(Instant::now());
+                }
+                Some(first) if first.elapsed() < SAME_WISH => {}
+                Some(_) => low_level::exit(128 + signal),
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(listen).context("can't listen for signals")?;
     Ok(asked)
 }
+
+/// Signals within this time are one wish: a terminal sends Ctrl-C to all programs of a group, and some pass it on.
+const SAME_WISH: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
