@@ -29,7 +29,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// About how long a slice is: several times what passes between two flushes of the journal.
@@ -405,10 +405,7 @@ impl Kept<'_> {
             ..
         } = self;
         let done = crew.perform_while(task, || {
-            let record = match records.recv_timeout(TICK) {
-                Ok(record) => Some(record),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            };
+            let record = records.recv_timeout(TICK).ok();
             written.games += u64::from(record.is_some());
             supervisor.take(record)?;
             metrics.take().map_or(Ok(()), scrape)
