@@ -176,7 +176,9 @@ fn to_file(
     let named = contents
         .iter()
         .map(|(name, (_, bytes))| (name.as_str(), &bytes[..]));
-    header.digest = header.digest_with(named)?;
+    header.digest.clear();
+    let bare = serde_json::to_string(header).map_err(|error| error.to_string())?;
+    header.digest = digest_of(&bare, named);
     let views = contents
         .iter()
         .map(|(name, (shape, bytes))| {
@@ -189,23 +191,22 @@ fn to_file(
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
 
-impl CheckpointHeader {
-    /// The digest of a file with this header and these tensors, which come in the order of their names.
-    fn digest_with<'a>(
-        &self,
-        tensors: impl Iterator<Item = (&'a str, &'a [u8])>,
-    ) -> Result<String, String> {
-        let bare = Self {
-            digest: String::new(),
-            ..self.clone()
-        };
-        let mut hash = blake3::Hasher::new();
-        hash.update(&serde_json::to_vec(&bare).map_err(|error| error.to_string())?);
-        for (name, bytes) in tensors {
-            hash.update(name.as_bytes()).update(&[0]).update(bytes);
-        }
-        Ok(hash.finalize().to_hex().to_string())
+/// The digest of a file with this header, as it stands while its own digest is empty, and these tensors, which come in the order of
+/// their names.
+fn digest_of<'a>(bare_header: &str, tensors: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
+    let mut hash = blake3::Hasher::new();
+    hash.update(bare_header.as_bytes());
+    for (name, bytes) in tensors {
+        hash.update(name.as_bytes()).update(&[0]).update(bytes);
     }
+    hash.finalize().to_hex().to_string()
+}
+
+/// A header's text as it was before it got its digest, which is its last field. The text itself, for what is read from it and
+/// written again has every key of the configuration that has come since.
+fn without_digest(text: &str, digest: &str) -> Option<String> {
+    let rest = text.strip_suffix(&format!("{digest}\"}}"))?;
+    Some(format!("{rest}\"}}"))
 }
 
 /// Removes all but the newest checkpoints up to the one just written. Those of later steps could not be read when the training
@@ -252,13 +253,15 @@ impl Checkpoint {
             .metadata()
             .as_ref()
             .and_then(|entries| entries.get(FORMAT));
-        let header = parse_header(path, header.map_or("", String::as_str))?;
+        let text = header.map_or("", String::as_str);
+        let header = parse_header(path, text)?;
         let contents =
             SafeTensors::deserialize(&bytes).map_err(|error| fault(error.to_string()))?;
         let mut tensors: Vec<_> = contents.iter().collect();
         tensors.sort_by_key(|(name, _)| *name);
         let named = tensors.iter().map(|(name, view)| (*name, view.data()));
-        if header.digest_with(named).map_err(fault)? != header.digest {
+        let bare = without_digest(text, &header.digest);
+        if bare.is_none_or(|bare| digest_of(&bare, named) != header.digest) {
             return Err(fault("its bytes are not those that were written".into()));
         }
         Ok(Self {
@@ -445,6 +448,47 @@ mod tests {
         tensors(network, average, optimizer)
             .map(|(name, tensor)| (name, bytes_of(&tensor).unwrap()))
             .collect()
+    }
+
+    #[test]
+    fn a_checkpoint_from_before_a_key_of_the_configuration_is_whole() {
+        let (network, optimizer) = network(1);
+        let mut contents = BTreeMap::new();
+        for (name, tensor) in tensors(&network, &network, &optimizer) {
+            let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
+            contents.insert(name, (shape, bytes_of(&tensor).unwrap()));
+        }
+        let header = CheckpointHeader {
+            format: FORMAT_VERSION,
+            encoding: ENCODING_VERSION,
+            architecture: network.architecture(),
+            config: Config::default(),
+            state: state(1, 2),
+            digest: String::new(),
+        };
+        let bare = serde_json::to_string(&header).unwrap();
+        let old = bare.replace(r#""surprise_share":0.0,"#, "");
+        assert_ne!(old, bare);
+        let named = contents
+            .iter()
+            .map(|(name, (_, bytes))| (name.as_str(), &bytes[..]));
+        let digest = digest_of(&old, named);
+        let folder = tempfile::tempdir().unwrap();
+        let load = |text: String| {
+            let views = contents.iter().map(|(name, (shape, bytes))| {
+                let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
+                (name, view)
+            });
+            let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
+            let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
+            let path = folder.path().join("00001-0000000002.safetensors");
+            std::fs::write(&path, bytes).unwrap();
+            Checkpoint::load(&path)
+        };
+        let with_digest = |text: &str| format!("{}{digest}\"}}", text.strip_suffix("\"}").unwrap());
+        let checkpoint = load(with_digest(&old)).unwrap();
+        assert_eq!(checkpoint.header.config, Config::default());
+        load(with_digest(&bare)).unwrap_err();
     }
 
     #[test]
