@@ -218,7 +218,8 @@ impl SelfplayConfig {
         check_range!(selfplay.final_temperature, 0.0..=10.0)?;
         check_range!(selfplay.min_target_visits, 1..=10_000_000)?;
         check_range!(selfplay.surprise_share, 0.0..=1.0)?;
-        check_range!(selfplay.max_turns, 3..=100_000)?;
+        // A record of so many turns fits a frame of a shard, at some 700 bytes a turn.
+        check_range!(selfplay.max_turns, 3..=10_000)?;
         check_range!(selfplay.games_per_shard, 1..=1_000_000)?;
         check_range!(selfplay.shard_mib, 1..=65_536)?;
         check_range!(selfplay.keep_shards, 0..=1_000_000_000)?;
