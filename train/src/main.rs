@@ -13,6 +13,11 @@ mod meter;
 mod metrics;
 mod optimizer;
 mod plan;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the trainer does not call it yet")
+)]
+mod show;
 mod stop;
 mod terminal;
 mod trainer;
