@@ -1,5 +1,8 @@
-//! What a person sees of a training besides its progress line: TensorBoard's event files.
+//! What a person sees of a training besides its progress line: TensorBoard's event files and a page of curves.
 //!
-//! They only show what was measured elsewhere, and are not read to go on with a run.
+//! Both only show what was measured elsewhere; neither is read to go on with a run.
 
+pub(crate) mod curves;
 pub(crate) mod events;
+mod page;
+mod panel;
