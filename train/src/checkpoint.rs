@@ -1,13 +1,14 @@
 //! Checkpoints: everything that a training needs to go on, in one safetensors file each.
 //!
-//! The file holds the network's tensors as `network.NAME`, their average's as `average.NAME`, the optimizer's as `first.NAME` and `second.NAME`, and one entry of
-//! metadata: a [`CheckpointHeader`] as JSON, with the digest of all tensors. Its name is `GGGGG-SSSSSSSSSS.safetensors`, the
-//! generation that is being trained and the optimizer's step, so that names are ordered by age.
+//! The file holds the network's tensors as `network.NAME`, their average's as `average.NAME`, the optimizer's as `first.NAME` and
+//! `second.NAME` (AdamW) or `velocity.NAME` (SGD; the header's configuration says which), and one entry of metadata: a
+//! [`CheckpointHeader`] as JSON, with the digest of all tensors. Its name is `GGGGG-SSSSSSSSSS.safetensors`, the generation that
+//! is being trained and the optimizer's step, so that names are ordered by age.
 
 use crate::data::Cursor;
 use crate::error::TrainError;
 use crate::loss::LossSums;
-use crate::optimizer::AdamW;
+use crate::optimizer::Optimizer;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
 use engine::network::{Architecture, Network};
@@ -20,8 +21,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad_guard};
 
-/// The version of the file.
-const FORMAT_VERSION: u32 = 2;
+/// The version of the file. Those of version 2 are all of AdamW, and read as well.
+const FORMAT_VERSION: u32 = 3;
+
+/// The oldest version that is read.
+const OLDEST_VERSION: u32 = 2;
 
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";
@@ -62,7 +66,7 @@ pub(crate) struct TrainingState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckpointHeader {
-    /// [`FORMAT_VERSION`].
+    /// From [`OLDEST_VERSION`] to [`FORMAT_VERSION`].
     format: u32,
     /// [`ENCODING_VERSION`].
     encoding: u32,
@@ -136,7 +140,7 @@ pub(crate) fn save(
     folder: &Path,
     network: &Network,
     average: &Network,
-    optimizer: &AdamW,
+    optimizer: &Optimizer,
     config: &Config,
     state: &TrainingState,
 ) -> Result<PathBuf, TrainError> {
@@ -281,7 +285,7 @@ impl Checkpoint {
         &self,
         network: &Network,
         average: &Network,
-        optimizer: &mut AdamW,
+        optimizer: &mut Optimizer,
     ) -> Result<(), TrainError> {
         self.copy_into(tensors(network, average, optimizer))?;
         optimizer.set_steps(self.header.state.optimizer_steps);
@@ -292,9 +296,9 @@ impl Checkpoint {
     pub(crate) fn restore_optimizer(
         &self,
         network: &Network,
-        optimizer: &mut AdamW,
+        optimizer: &mut Optimizer,
     ) -> Result<(), TrainError> {
-        self.copy_into(moments(network, optimizer))?;
+        self.copy_into(optimizer.tensors(network).into_iter())?;
         optimizer.set_steps(self.header.state.optimizer_steps);
         Ok(())
     }
@@ -339,11 +343,16 @@ fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError>
     }
     let versions: Versions =
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-    for (what, found, known) in [
-        ("format", versions.format, FORMAT_VERSION),
-        ("encoding", versions.encoding, ENCODING_VERSION),
+    for (what, found, oldest, known) in [
+        ("format", versions.format, OLDEST_VERSION, FORMAT_VERSION),
+        (
+            "encoding",
+            versions.encoding,
+            ENCODING_VERSION,
+            ENCODING_VERSION,
+        ),
     ] {
-        if found != known {
+        if !(oldest..=known).contains(&found) {
             return Err(TrainError::CheckpointVersion {
                 path: path.to_owned(),
                 what,
@@ -359,7 +368,7 @@ fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError>
 fn tensors<'a>(
     network: &'a Network,
     average: &'a Network,
-    optimizer: &'a AdamW,
+    optimizer: &'a Optimizer,
 ) -> impl Iterator<Item = (String, Tensor)> {
     let networks = [("network", network), ("average", average)].into_iter();
     let of_networks = networks.flat_map(|(kind, network)| {
@@ -370,18 +379,7 @@ fn tensors<'a>(
             .chain(network.buffers())
             .map(move |(name, tensor)| (format!("{kind}.{name}"), tensor.shallow_clone()))
     });
-    of_networks.chain(moments(network, optimizer))
-}
-
-fn moments(network: &Network, optimizer: &AdamW) -> impl Iterator<Item = (String, Tensor)> {
-    network
-        .parameters()
-        .zip(optimizer.moments())
-        .flat_map(|(parameter, moments)| {
-            [("first", &moments.first), ("second", &moments.second)].map(|(kind, tensor)| {
-                (format!("{kind}.{}", parameter.name), tensor.shallow_clone())
-            })
-        })
+    of_networks.chain(optimizer.tensors(network))
 }
 
 fn bytes_of(tensor: &Tensor) -> Result<Vec<u8>, TrainError> {
@@ -399,6 +397,7 @@ fn bytes_of(tensor: &Tensor) -> Result<Vec<u8>, TrainError> {
 mod tests {
     use super::*;
     use crate::loss::Losses;
+    use engine::config::OptimizerKind;
 
     fn state(generation: u32, step: u64) -> TrainingState {
         // Numbers that come back wrong where floats are read carelessly.
@@ -429,29 +428,105 @@ mod tests {
         }
     }
 
-    fn network(seed: u64) -> (Network, AdamW) {
+    fn network(seed: u64) -> (Network, Optimizer) {
+        network_of(OptimizerKind::AdamW, seed)
+    }
+
+    fn network_of(kind: OptimizerKind, seed: u64) -> (Network, Optimizer) {
         let architecture = Architecture {
             blocks: 1,
             channels: 8,
         };
         let network = Network::new(architecture, seed).unwrap();
-        let mut optimizer = AdamW::new(&network).unwrap();
+        let mut optimizer = Optimizer::new(kind, &network).unwrap();
         optimizer.set_steps(41);
-        for (number, moments) in optimizer.moments().iter().enumerate() {
-            let _ = moments.first.shallow_clone().fill_(number as f64 + 0.1);
-            let _ = moments.second.shallow_clone().fill_(number as f64 + 0.7);
+        for (number, (_, mut tensor)) in optimizer.tensors(&network).into_iter().enumerate() {
+            let _ = tensor.fill_(number as f64 + 0.1);
         }
         (network, optimizer)
     }
 
-    fn numbers(network: &Network, average: &Network, optimizer: &AdamW) -> Vec<(String, Vec<u8>)> {
+    fn numbers(
+        network: &Network,
+        average: &Network,
+        optimizer: &Optimizer,
+    ) -> Vec<(String, Vec<u8>)> {
         tensors(network, average, optimizer)
             .map(|(name, tensor)| (name, bytes_of(&tensor).unwrap()))
             .collect()
     }
 
     #[test]
-    fn a_checkpoint_from_before_a_key_of_the_configuration_is_whole() {
+    fn a_checkpoint_brings_everything_back() {
+        for kind in [OptimizerKind::AdamW, OptimizerKind::Sgd] {
+            let folder = tempfile::tempdir().unwrap();
+            let (network_saved, optimizer_saved) = network_of(kind, 1);
+            let (average_saved, _) = network(3);
+            let mut config = Config::default();
+            config.train.learning_rate = 0.0017;
+            config.train.optimizer = kind;
+            let path = save(
+                folder.path(),
+                &network_saved,
+                &average_saved,
+                &optimizer_saved,
+                &config,
+                &state(2, 50),
+            )
+            .unwrap();
+            assert!(path.ends_with("00002-0000000050.safetensors"));
+            let checkpoint = Checkpoint::load(&path).unwrap();
+            let expected = TrainingState {
+                optimizer_steps: 41,
+                ..state(2, 50)
+            };
+            assert_eq!(
+                (&checkpoint.header.state, &checkpoint.header.config),
+                (&expected, &config)
+            );
+            let (average, _) = network(4);
+            let (network, mut optimizer) = network_of(kind, 2);
+            for (_, mut tensor) in optimizer.tensors(&network) {
+                let _ = tensor.zero_();
+            }
+            optimizer.set_steps(0);
+            checkpoint
+                .restore(&network, &average, &mut optimizer)
+                .unwrap();
+            assert_eq!(optimizer.steps(), 41);
+            assert_eq!(
+                numbers(&network, &average, &optimizer),
+                numbers(&network_saved, &average_saved, &optimizer_saved)
+            );
+        }
+    }
+
+    #[test]
+    fn another_optimizer_s_tensors_are_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let (saved, optimizer) = network(1);
+        let config = Config::default();
+        let path = save(
+            folder.path(),
+            &saved,
+            &saved,
+            &optimizer,
+            &config,
+            &state(1, 2),
+        )
+        .unwrap();
+        let (network, mut optimizer) = network_of(OptimizerKind::Sgd, 1);
+        let message = Checkpoint::load(&path)
+            .unwrap()
+            .restore_optimizer(&network, &mut optimizer)
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("velocity."), "{message}");
+    }
+
+    /// What version 2 wrote: AdamW's tensors, and a header whose configuration knows of no other optimizer.
+    #[test]
+    fn a_checkpoint_of_version_2_is_read() {
         let (network, optimizer) = network(1);
         let mut contents = BTreeMap::new();
         for (name, tensor) in tensors(&network, &network, &optimizer) {
@@ -459,7 +534,7 @@ mod tests {
             contents.insert(name, (shape, bytes_of(&tensor).unwrap()));
         }
         let header = CheckpointHeader {
-            format: FORMAT_VERSION,
+            format: 2,
             encoding: ENCODING_VERSION,
             architecture: network.architecture(),
             config: Config::default(),
@@ -467,70 +542,35 @@ mod tests {
             digest: String::new(),
         };
         let bare = serde_json::to_string(&header).unwrap();
-        let old = bare.replace(r#""surprise_share":0.0,"#, "");
-        assert_ne!(old, bare);
+        let bare = bare.replace(r#""optimizer":"adamw","momentum":0.9,"#, "");
+        assert!(!bare.contains("adamw"), "{bare}");
         let named = contents
             .iter()
             .map(|(name, (_, bytes))| (name.as_str(), &bytes[..]));
-        let digest = digest_of(&old, named);
+        let digest = digest_of(&bare, named);
+        let text = format!("{}{digest}\"}}", bare.strip_suffix("\"}").unwrap());
+        let views = contents.iter().map(|(name, (shape, bytes))| {
+            let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
+            (name, view)
+        });
+        let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
+        let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let load = |text: String| {
-            let views = contents.iter().map(|(name, (shape, bytes))| {
-                let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
-                (name, view)
-            });
-            let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
-            let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
-            let path = folder.path().join("00001-0000000002.safetensors");
-            std::fs::write(&path, bytes).unwrap();
-            Checkpoint::load(&path)
-        };
-        let with_digest = |text: &str| format!("{}{digest}\"}}", text.strip_suffix("\"}").unwrap());
-        let checkpoint = load(with_digest(&old)).unwrap();
-        assert_eq!(checkpoint.header.config, Config::default());
-        load(with_digest(&bare)).unwrap_err();
-    }
-
-    #[test]
-    fn a_checkpoint_brings_everything_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let (network_saved, optimizer_saved) = network(1);
-        let (average_saved, _) = network(3);
-        let config = Config::default()
-            .with("train.learning_rate=0.0017")
-            .unwrap();
-        let path = save(
-            folder.path(),
-            &network_saved,
-            &average_saved,
-            &optimizer_saved,
-            &config,
-            &state(2, 50),
-        )
-        .unwrap();
-        assert!(path.ends_with("00002-0000000050.safetensors"));
+        let path = folder.path().join("00001-0000000002.safetensors");
+        std::fs::write(&path, bytes).unwrap();
         let checkpoint = Checkpoint::load(&path).unwrap();
-        let expected = TrainingState {
-            optimizer_steps: 41,
-            ..state(2, 50)
-        };
         assert_eq!(
-            (&checkpoint.header.state, &checkpoint.header.config),
-            (&expected, &config)
+            checkpoint.header.config.train.optimizer,
+            OptimizerKind::AdamW
         );
-        let (average, _) = network(4);
-        let (network, mut optimizer) = network(2);
-        for moments in optimizer.moments() {
-            let _ = moments.first.shallow_clone().zero_();
-        }
-        optimizer.set_steps(0);
+        let (network_read, mut optimizer_read) = network_of(OptimizerKind::AdamW, 2);
+        let (average, _) = network_of(OptimizerKind::AdamW, 3);
         checkpoint
-            .restore(&network, &average, &mut optimizer)
+            .restore(&network_read, &average, &mut optimizer_read)
             .unwrap();
-        assert_eq!(optimizer.steps(), 41);
         assert_eq!(
-            numbers(&network, &average, &optimizer),
-            numbers(&network_saved, &average_saved, &optimizer_saved)
+            numbers(&network_read, &average, &optimizer_read),
+            numbers(&network, &network, &optimizer)
         );
     }
 

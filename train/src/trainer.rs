@@ -6,7 +6,7 @@ use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
 use crate::gradients::{GradientCrew, Gradients};
 use crate::loss::{LossSums, Losses};
-use crate::optimizer::{AdamW, StepSize};
+use crate::optimizer::{Optimizer, StepSize};
 use engine::config::TrainConfig;
 use engine::network::Network;
 use tch::Device;
@@ -17,7 +17,7 @@ pub(crate) struct Trainer {
     network: Network,
     average: Average,
     crew: GradientCrew,
-    optimizer: AdamW,
+    optimizer: Optimizer,
     /// The steps since the run began; an optimizer may have been begun anew.
     step: u64,
     config: TrainConfig,
@@ -46,7 +46,7 @@ impl Trainer {
         let network = network.to_device(device)?;
         network.set_requires_grad(true)?;
         Ok(Self {
-            optimizer: AdamW::new(&network)?,
+            optimizer: Optimizer::new(config.optimizer, &network)?,
             crew: GradientCrew::new(device)?,
             average: Average::new(&network, config.average_decay)?,
             network,
@@ -66,7 +66,7 @@ impl Trainer {
     }
 
     /// The optimizer as it is now.
-    pub(crate) fn optimizer(&self) -> &AdamW {
+    pub(crate) fn optimizer(&self) -> &Optimizer {
         &self.optimizer
     }
 
@@ -129,6 +129,7 @@ impl Trainer {
         };
         StepSize {
             learning_rate: self.config.learning_rate * share,
+            momentum: self.config.momentum,
             weight_decay: self.config.weight_decay,
             gradient_clip: self.config.gradient_clip,
         }

@@ -18,6 +18,7 @@ mod auto;
 mod precision;
 mod selfplay;
 mod source;
+mod training;
 
 pub use auto::AutoOr;
 pub use precision::Precision;
@@ -26,6 +27,7 @@ pub use selfplay::{
     SelfplayConfig, SoftResignationConfig,
 };
 pub use source::{ConfigArguments, ConfigError};
+pub use training::{OptimizerKind, TrainConfig};
 
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -170,65 +172,6 @@ impl Default for SearchConfig {
     }
 }
 
-/// Training.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TrainConfig {
-    /// Rows a step of the optimizer.
-    pub batch_size: u32,
-    /// The rows that are shuffled at once; two such pools are in memory, at about 400 bytes a row.
-    pub pool_rows: u32,
-    /// The step size of AdamW after the warm-up.
-    pub learning_rate: f64,
-    /// The steps in which the learning rate rises to its value.
-    pub warmup_steps: u32,
-    /// AdamW's decoupled weight decay; biases and norms are left alone.
-    pub weight_decay: f64,
-    /// The gradient's norm is clipped to this.
-    pub gradient_clip: f64,
-    /// How much of the average of the weights stays at each step; the average is what is published. 0 publishes the weights
-    /// of the last step.
-    pub average_decay: f64,
-    /// The weight of the value's loss beside the policy's.
-    pub value_weight: f64,
-    /// The share of the search's value in the value target; the rest is the game's result.
-    pub search_value_share: f32,
-    /// The newest games that training draws its rows from.
-    pub window_games: u64,
-    /// How often a new row is drawn before the next generation, on average.
-    pub uses_per_row: f32,
-    /// Whether half of the rows, drawn at random, are mirrored.
-    pub mirror: bool,
-    /// The share of games that are never trained on, to measure losses with.
-    pub validation_share: f32,
-    /// The optimizer's steps between two checkpoints.
-    pub checkpoint_steps: u32,
-    /// The newest checkpoints that are kept.
-    pub keep_checkpoints: u32,
-}
-
-impl Default for TrainConfig {
-    fn default() -> Self {
-        Self {
-            batch_size: 256,
-            pool_rows: 100_000,
-            learning_rate: 1e-3,
-            warmup_steps: 100,
-            weight_decay: 1e-4,
-            gradient_clip: 5.0,
-            average_decay: 0.99,
-            value_weight: 1.0,
-            search_value_share: 0.3,
-            window_games: 20_000,
-            uses_per_row: 2.0,
-            mirror: true,
-            validation_share: 0.05,
-            checkpoint_steps: 1_000,
-            keep_checkpoints: 3,
-        }
-    }
-}
-
 /// Matches between players.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -313,20 +256,7 @@ impl Config {
 
         selfplay.validate()?;
 
-        check_range!(train.batch_size, 2..=1_048_576)?;
-        check_range!(train.pool_rows, 1..=1_000_000_000)?;
-        check_range!(train.learning_rate, 1e-9..=10.0)?;
-        check_range!(train.warmup_steps, 0..=10_000_000)?;
-        check_range!(train.weight_decay, 0.0..=1.0)?;
-        check_range!(train.gradient_clip, 1e-6..=1e6)?;
-        check_range!(train.average_decay, 0.0..=0.999_999)?;
-        check_range!(train.value_weight, 0.0..=1_000.0)?;
-        check_range!(train.search_value_share, 0.0..=1.0)?;
-        check_range!(train.window_games, 1..=u64::MAX)?;
-        check_range!(train.uses_per_row, 0.01..=1_000.0)?;
-        check_range!(train.validation_share, 0.0..=0.9)?;
-        check_range!(train.checkpoint_steps, 1..=10_000_000)?;
-        check_range!(train.keep_checkpoints, 1..=1_000)?;
+        train.validate()?;
 
         check_range!(pit.max_turns, 3..=100_000)?;
 

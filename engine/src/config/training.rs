@@ -1,0 +1,149 @@
+//! How networks are trained.
+
+use super::{ConfigError, check};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Training.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// Rows a step of the optimizer.
+    pub batch_size: u32,
+    /// The rows that are shuffled at once; two such pools are in memory, at about 400 bytes a row.
+    pub pool_rows: u32,
+    /// How gradients change the weights.
+    pub optimizer: OptimizerKind,
+    /// SGD's momentum: how much of the gradients' running sum stays at each step.
+    pub momentum: f64,
+    /// The optimizer's step size after the warm-up.
+    pub learning_rate: f64,
+    /// The steps in which the learning rate rises to its value.
+    pub warmup_steps: u32,
+    /// The decoupled weight decay; biases and norms are left alone.
+    pub weight_decay: f64,
+    /// The gradient's norm is clipped to this.
+    pub gradient_clip: f64,
+    /// How much of the average of the weights stays at each step; the average is what is published. 0 publishes the weights
+    /// of the last step.
+    pub average_decay: f64,
+    /// The weight of the value's loss beside the policy's.
+    pub value_weight: f64,
+    /// The share of the search's value in the value target; the rest is the game's result.
+    pub search_value_share: f32,
+    /// The newest games that training draws its rows from.
+    pub window_games: u64,
+    /// How often a new row is drawn before the next generation, on average.
+    pub uses_per_row: f32,
+    /// Whether half of the rows, drawn at random, are mirrored.
+    pub mirror: bool,
+    /// The share of games that are never trained on, to measure losses with.
+    pub validation_share: f32,
+    /// The optimizer's steps between two checkpoints.
+    pub checkpoint_steps: u32,
+    /// The newest checkpoints that are kept.
+    pub keep_checkpoints: u32,
+}
+
+/// How gradients change the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptimizerKind {
+    /// Adam with decoupled weight decay.
+    #[default]
+    AdamW,
+    /// Stochastic gradient descent with Nesterov momentum and decoupled weight decay.
+    Sgd,
+}
+
+impl fmt::Display for OptimizerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::AdamW => "adamw",
+            Self::Sgd => "sgd",
+        })
+    }
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self {
+            batch_size: 256,
+            pool_rows: 100_000,
+            optimizer: OptimizerKind::AdamW,
+            momentum: 0.9,
+            learning_rate: 1e-3,
+            warmup_steps: 100,
+            weight_decay: 1e-4,
+            gradient_clip: 5.0,
+            average_decay: 0.99,
+            value_weight: 1.0,
+            search_value_share: 0.3,
+            window_games: 20_000,
+            uses_per_row: 2.0,
+            mirror: true,
+            validation_share: 0.05,
+            checkpoint_steps: 1_000,
+            keep_checkpoints: 3,
+        }
+    }
+}
+
+impl TrainConfig {
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let train = self;
+        check_range!(train.batch_size, 2..=1_048_576)?;
+        check_range!(train.pool_rows, 1..=1_000_000_000)?;
+        check_range!(train.momentum, 0.0..=0.999_999)?;
+        check_range!(train.learning_rate, 1e-9..=10.0)?;
+        check_range!(train.warmup_steps, 0..=10_000_000)?;
+        check_range!(train.weight_decay, 0.0..=1.0)?;
+        check_range!(train.gradient_clip, 1e-6..=1e6)?;
+        check_range!(train.average_decay, 0.0..=0.999_999)?;
+        check_range!(train.value_weight, 0.0..=1_000.0)?;
+        check_range!(train.search_value_share, 0.0..=1.0)?;
+        check_range!(train.window_games, 1..=u64::MAX)?;
+        check_range!(train.uses_per_row, 0.01..=1_000.0)?;
+        check_range!(train.validation_share, 0.0..=0.9)?;
+        check_range!(train.checkpoint_steps, 1..=10_000_000)?;
+        check_range!(train.keep_checkpoints, 1..=1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    /// Whether a setting is taken, and what is said if it isn't.
+    fn outcome(settings: &[&str]) -> Result<(), String> {
+        settings
+            .iter()
+            .try_fold(Config::default(), |config, setting| config.with(setting))
+            .and_then(|config| config.validate())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn optimizers_are_called_what_files_call_them() {
+        for (word, kind) in [("adamw", OptimizerKind::AdamW), ("sgd", OptimizerKind::Sgd)] {
+            let config = Config::default()
+                .with(&format!("train.optimizer={word}"))
+                .unwrap();
+            assert_eq!(config.train.optimizer, kind);
+            assert_eq!(kind.to_string(), word);
+        }
+        let message = outcome(&["train.optimizer=adam"]).unwrap_err();
+        assert!(message.contains("`adamw` or `sgd`"), "{message}");
+    }
+
+    #[test]
+    fn momentum_ends_below_1() {
+        assert_eq!(outcome(&["train.momentum=0"]), Ok(()));
+        assert_eq!(outcome(&["train.momentum=0.999"]), Ok(()));
+        for value in ["1.0", "-0.1", "nan"] {
+            let message = outcome(&[&format!("train.momentum={value}")]).unwrap_err();
+            assert!(message.starts_with("train.momentum = "), "{message}");
+        }
+    }
+}
