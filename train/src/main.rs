@@ -13,6 +13,7 @@ mod meter;
 mod metrics;
 mod optimizer;
 mod plan;
+mod schedule;
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "the trainer does not call it yet")

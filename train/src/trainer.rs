@@ -7,6 +7,7 @@ use crate::error::TrainError;
 use crate::gradients::{GradientCrew, Gradients};
 use crate::loss::{LossSums, Losses};
 use crate::optimizer::{Optimizer, StepSize};
+use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
 use engine::network::Network;
 use tch::Device;
@@ -94,7 +95,7 @@ impl Trainer {
                 .compute(&mut self.network, batch, self.config.value_weight)?;
         self.check("policy loss", losses.policy)?;
         self.check("value loss", losses.value)?;
-        let size = self.step_size(self.optimizer.steps() + 1);
+        let size = self.step_size();
         let gradient_norm = self.optimizer.step(&self.network, gradients, size)?;
         self.check("gradient's norm", gradient_norm)?;
         self.step += 1;
@@ -119,16 +120,10 @@ impl Trainer {
         })
     }
 
-    /// The size of the optimizer's step of this number, from 1: in the warm-up the learning rate rises evenly to its value.
-    fn step_size(&self, number: u64) -> StepSize {
-        let warmup = f64::from(self.config.warmup_steps);
-        let share = if warmup > 0.0 {
-            (number as f64 / warmup).min(1.0)
-        } else {
-            1.0
-        };
+    /// The size of the next step.
+    fn step_size(&self) -> StepSize {
         StepSize {
-            learning_rate: self.config.learning_rate * share,
+            learning_rate: learning_rate(&self.config, self.step + 1, self.optimizer.steps() + 1),
             momentum: self.config.momentum,
             weight_decay: self.config.weight_decay,
             gradient_clip: self.config.gradient_clip,
@@ -145,6 +140,7 @@ impl Trainer {
 pub(crate) mod tests {
     use super::*;
     use crate::data::{rows_of, samples};
+    use engine::config::ScheduleKind;
     use engine::network::Architecture;
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
@@ -208,14 +204,23 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_warm_up_rises_evenly() {
+    fn each_step_has_the_scheduled_learning_rate() {
+        let rows = rows(64);
         let config = TrainConfig {
-            warmup_steps: 4,
-            learning_rate: 0.8,
+            warmup_steps: 2,
+            learning_rate: 0.008,
+            schedule: ScheduleKind::Step,
+            schedule_steps: 1,
+            schedule_factor: 0.5,
             ..TrainConfig::default()
         };
-        let rate = |number| trainer((1, 8), config).step_size(number).learning_rate;
-        assert_eq!([1, 2, 4, 5, 100].map(rate), [0.2, 0.4, 0.8, 0.8, 0.8]);
+        let mut trainer = trainer((1, 8), config);
+        let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
+        let rates = [(); 5].map(|()| trainer.step(&batch).unwrap().learning_rate);
+        assert_eq!(rates, [0.004, 0.008, 0.008, 0.004, 0.002]);
+        // The run's steps count, and those of the optimizer for the warm-up alone.
+        trainer.set_step(2);
+        assert_eq!(trainer.step(&batch).unwrap().learning_rate, 0.008);
     }
 
     #[test]

@@ -16,10 +16,18 @@ pub struct TrainConfig {
     pub optimizer: OptimizerKind,
     /// SGD's momentum: how much of the gradients' running sum stays at each step.
     pub momentum: f64,
-    /// The optimizer's step size after the warm-up.
+    /// The optimizer's step size after the warm-up, where the schedule begins.
     pub learning_rate: f64,
     /// The steps in which the learning rate rises to its value.
     pub warmup_steps: u32,
+    /// How the learning rate changes after the warm-up.
+    pub schedule: ScheduleKind,
+    /// The steps between two changes (`step`), or all in which the learning rate falls (`cosine`).
+    pub schedule_steps: u32,
+    /// What the learning rate is multiplied with at each change (`step`).
+    pub schedule_factor: f64,
+    /// The learning rate never falls below this (`step`), or ends there (`cosine`).
+    pub final_learning_rate: f64,
     /// The decoupled weight decay; biases and norms are left alone.
     pub weight_decay: f64,
     /// The gradient's norm is clipped to this.
@@ -56,6 +64,19 @@ pub enum OptimizerKind {
     Sgd,
 }
 
+/// How the learning rate changes after the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScheduleKind {
+    /// Not at all.
+    #[default]
+    Constant,
+    /// It is multiplied with a factor, again and again.
+    Step,
+    /// It falls along half a period of the cosine, and stays where that ends.
+    Cosine,
+}
+
 impl fmt::Display for OptimizerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -74,6 +95,10 @@ impl Default for TrainConfig {
             momentum: 0.9,
             learning_rate: 1e-3,
             warmup_steps: 100,
+            schedule: ScheduleKind::Constant,
+            schedule_steps: 100_000,
+            schedule_factor: 0.1,
+            final_learning_rate: 1e-5,
             weight_decay: 1e-4,
             gradient_clip: 5.0,
             average_decay: 0.99,
@@ -97,6 +122,18 @@ impl TrainConfig {
         check_range!(train.momentum, 0.0..=0.999_999)?;
         check_range!(train.learning_rate, 1e-9..=10.0)?;
         check_range!(train.warmup_steps, 0..=10_000_000)?;
+        check_range!(train.schedule_steps, 1..=1_000_000_000)?;
+        check_range!(train.schedule_factor, 0.001..=1.0)?;
+        check_range!(train.final_learning_rate, 0.0..=10.0)?;
+        if train.schedule != ScheduleKind::Constant
+            && train.final_learning_rate > train.learning_rate
+        {
+            return Err(ConfigError::OutOfRange {
+                key: "train.final_learning_rate",
+                value: train.final_learning_rate.to_string(),
+                allowed: format!("0 to train.learning_rate = {}", train.learning_rate),
+            });
+        }
         check_range!(train.weight_decay, 0.0..=1.0)?;
         check_range!(train.gradient_clip, 1e-6..=1e6)?;
         check_range!(train.average_decay, 0.0..=0.999_999)?;
@@ -145,5 +182,36 @@ mod tests {
             let message = outcome(&[&format!("train.momentum={value}")]).unwrap_err();
             assert!(message.starts_with("train.momentum = "), "{message}");
         }
+    }
+
+    #[test]
+    fn schedules_fall_and_do_not_rise() {
+        for schedule in ["step", "cosine"] {
+            let schedule = format!("train.schedule={schedule}");
+            assert_eq!(outcome(&[&schedule]), Ok(()));
+            let equal = ["train.learning_rate=1e-5", &schedule];
+            assert_eq!(outcome(&equal), Ok(()));
+            let message = outcome(&["train.learning_rate=1e-6", &schedule]).unwrap_err();
+            assert!(
+                message.starts_with("train.final_learning_rate = 0.00001 is out of range")
+                    && message.ends_with("0 to train.learning_rate = 0.000001"),
+                "{message}"
+            );
+        }
+        // Nobody asks for the end of what is constant.
+        assert_eq!(outcome(&["train.learning_rate=1e-6"]), Ok(()));
+        for setting in [
+            "schedule_steps=0",
+            "schedule_factor=1.5",
+            "schedule_factor=0",
+        ] {
+            let message = outcome(&[&format!("train.{setting}")]).unwrap_err();
+            assert!(message.contains("is out of range"), "{message}");
+        }
+        let message = outcome(&["train.schedule=linear"]).unwrap_err();
+        assert!(
+            message.contains("`constant`, `step`, `cosine`"),
+            "{message}"
+        );
     }
 }
