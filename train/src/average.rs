@@ -29,6 +29,11 @@ impl Average {
         &self.network
     }
 
+    /// Replaces the decay from the next step on.
+    pub(crate) fn set_decay(&mut self, decay: f64) {
+        self.decay = decay;
+    }
+
     /// Takes in the network after the run's step number `step`, from 1: with a share of 1 - decay, and more in the first steps,
     /// so that little is left of a network that knew nothing.
     pub(crate) fn take(&mut self, network: &Network, step: u64) -> Result<(), TrainError> {

@@ -1,5 +1,6 @@
 //! What can go wrong in training.
 
+use crate::change::Refusal;
 use engine::config::ConfigError;
 use engine::network::NetworkError;
 use engine::run::RunError;
@@ -122,6 +123,14 @@ pub(crate) enum TrainError {
         file: PathBuf,
         /// Its size.
         found: u32,
+    },
+    /// The run's configuration asks for something else than the training that was begun.
+    #[error("{}: {refusal}", config.display())]
+    Refused {
+        /// The configuration.
+        config: PathBuf,
+        /// The key, both values, and why not.
+        refusal: Refusal,
     },
     /// There is nothing to train on.
     #[error(

@@ -1,6 +1,7 @@
 //! The program `train`: makes runs, trains networks on their games, and runs the whole loop.
 
 mod average;
+mod change;
 mod checkpoint;
 mod commands;
 mod cycle;

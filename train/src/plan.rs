@@ -1,5 +1,6 @@
 //! What a training has to do: go on where the last one was stopped, or begin the next generation.
 
+use crate::change::changed;
 use crate::checkpoint::{self, Checkpoint, TrainingState};
 use crate::data::{Cursor, Window, WindowOptions, shard_names};
 use crate::error::TrainError;
@@ -65,6 +66,7 @@ fn go_on(
     let mut state = checkpoint.header.state.clone();
     let architecture = checkpoint.header.architecture;
     check_architecture(run, config, architecture, checkpoint.path())?;
+    check_changes(run, config, checkpoint)?;
     if let Some(steps) = steps {
         state.last_step = state.step.max(state.first_step + steps);
     }
@@ -123,6 +125,7 @@ fn begin(
             checkpoint.header.architecture,
             checkpoint.path(),
         )?;
+        check_changes(run, config, checkpoint)?;
         trainer.restore_optimizer(checkpoint)?;
         known.extend(state.shards.iter().map(String::as_str));
         first_step = first_step.or(Some(state.step));
@@ -229,6 +232,23 @@ fn check_architecture(
                 found,
             });
         }
+    }
+    Ok(())
+}
+
+/// Names what has changed since a checkpoint was written, and refuses what may not.
+fn check_changes(
+    run: &RunDirectory,
+    config: &Config,
+    checkpoint: &Checkpoint,
+) -> Result<(), TrainError> {
+    let changes =
+        changed(&checkpoint.header.config, config).map_err(|refusal| TrainError::Refused {
+            config: run.config(),
+            refusal,
+        })?;
+    for change in changes {
+        say(&format!("changed since the last checkpoint: {change}"));
     }
     Ok(())
 }

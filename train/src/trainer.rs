@@ -82,6 +82,12 @@ impl Trainer {
         checkpoint.restore_optimizer(&self.network, &mut self.optimizer)
     }
 
+    /// Goes on with another configuration from the next step on. The optimizer stays the one that it is.
+    pub(crate) fn set_config(&mut self, config: TrainConfig) {
+        self.average.set_decay(config.average_decay);
+        self.config = config;
+    }
+
     /// Says how many steps have been made since the run began.
     pub(crate) fn set_step(&mut self, step: u64) {
         self.step = step;

@@ -1,5 +1,6 @@
 //! The training of one generation: from the plan to the published network.
 
+use crate::change::{ConfigFile, changed};
 use crate::checkpoint::{self, TrainingState};
 use crate::data::{Loader, LoaderOptions, TrainingRow, Window};
 use crate::error::TrainError;
@@ -50,7 +51,8 @@ pub(crate) enum Ending {
 /// One generation in training.
 struct Training<'a> {
     run: &'a RunDirectory,
-    config: &'a Config,
+    config: Config,
+    config_file: ConfigFile,
     state: TrainingState,
     trainer: Trainer,
     window: Arc<Window>,
@@ -60,7 +62,8 @@ struct Training<'a> {
     checkpoint: Option<PathBuf>,
 }
 
-/// Trains the run's next network, or goes on with it, and publishes it. `steps` is as in [`Plan::make`].
+/// Trains the run's next network, or goes on with it, and publishes it. What is changed in the run's configuration file meanwhile
+/// is taken over at the next checkpoint. `steps` is as in [`Plan::make`].
 pub(crate) fn train(
     run: &RunDirectory,
     config: &Config,
@@ -75,7 +78,8 @@ pub(crate) fn train(
             .validation_rows(VALIDATION_ROWS, config.train.search_value_share)?,
         metrics: Metrics::open(&run.logs())?,
         run,
-        config,
+        config: config.clone(),
+        config_file: ConfigFile::open(&run.config()),
         state: plan.state,
         trainer: plan.trainer,
         window: Arc::new(plan.window),
@@ -112,11 +116,7 @@ impl Training<'_> {
 
     /// Makes steps until the generation is complete or the user asks to stop; says whether it is complete.
     fn make_steps(&mut self, stop: &Stop) -> Result<bool, TrainError> {
-        let mut loader = Loader::start(
-            Arc::clone(&self.window),
-            self.loader_options(),
-            self.state.cursor,
-        );
+        let mut loader = self.start_loader();
         let steps = self.state.last_step - self.state.first_step;
         let mut progress =
             Progress::new(&format!("train network {}", self.state.generation), steps);
@@ -145,11 +145,49 @@ impl Training<'_> {
                 .is_multiple_of(self.config.train.checkpoint_steps.into())
                 && !done
             {
+                let options = self.loader_options();
+                self.take_changes();
                 self.save()?;
+                if self.loader_options() != options {
+                    loader = self.start_loader();
+                    meter = Meter::new(self.config.train.batch_size);
+                }
             }
         }
         progress.finish(&format!("{} steps, {}", grouped(steps), meter.message()));
         Ok(true)
+    }
+
+    /// Takes over what a person has changed in the run's configuration file. Faults don't end a training that is well under way: they
+    /// are named, and it goes on as before.
+    fn take_changes(&mut self) {
+        let Some(read) = self.config_file.read_again() else {
+            return;
+        };
+        let path = self.config_file.path().display();
+        let changes = read.and_then(|config| {
+            let changes = changed(&self.config, &config);
+            let changes = changes.map_err(|refusal| format!("{path}: {refusal}"))?;
+            Ok((config, changes))
+        });
+        match changes {
+            Ok((config, changes)) => {
+                for change in changes {
+                    say(&format!("from step {} on: {change}", self.state.step + 1));
+                }
+                self.trainer.set_config(config.train);
+                self.config = config;
+            }
+            Err(message) => say(&format!("nothing is changed: {}", message.trim_end())),
+        }
+    }
+
+    fn start_loader(&self) -> Loader {
+        Loader::start(
+            Arc::clone(&self.window),
+            self.loader_options(),
+            self.state.cursor,
+        )
     }
 
     fn loader_options(&self) -> LoaderOptions {
@@ -199,7 +237,7 @@ impl Training<'_> {
             trainer.network(),
             trainer.average(),
             trainer.optimizer(),
-            self.config,
+            &self.config,
             &self.state,
         )?);
         Ok(())
@@ -298,6 +336,7 @@ mod tests {
     use super::*;
     use crate::commands::begin_run;
     use crate::data::samples::write_games;
+    use engine::config::{OptimizerKind, ScheduleKind};
     use engine::network::Network;
     use std::fs;
     use std::path::Path;
@@ -388,6 +427,104 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// 40 steps in one go, and 20 of which only the checkpoint is left and 20 more.
+    #[test]
+    fn both_optimizers_go_on_to_the_same_bytes() {
+        for optimizer in [OptimizerKind::AdamW, OptimizerKind::Sgd] {
+            let folder = tempfile::tempdir().unwrap();
+            let (run, mut config) = new_run(folder.path());
+            config.train.optimizer = optimizer;
+            config.train.checkpoint_steps = 20;
+            config.train.warmup_steps = 10;
+            config.train.schedule = ScheduleKind::Cosine;
+            config.train.schedule_steps = 25;
+            fs::write(run.config(), config.to_toml()).unwrap();
+            let network = train_to_end(&run, &config, Some(40));
+            let newest = checkpoints(&run).pop().unwrap();
+            let checkpoint = fs::read(&newest).unwrap();
+            fs::remove_file(run.network(1)).unwrap();
+            fs::remove_file(&newest).unwrap();
+            let before = checkpoints(&run).pop().unwrap();
+            assert!(before.ends_with("00001-0000000020.safetensors"));
+            assert_eq!(train_to_end(&run, &config, None), network, "{optimizer}");
+            assert_eq!(fs::read(&newest).unwrap(), checkpoint, "{optimizer}");
+        }
+    }
+
+    #[test]
+    fn what_may_change_does_on_resume_and_what_may_not_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, config) = new_run(folder.path());
+        let whole = train_to_end(&run, &config, Some(8));
+        fs::remove_file(run.network(1)).unwrap();
+        fs::remove_file(checkpoints(&run).pop().unwrap()).unwrap();
+        let mut other = config.clone();
+        other.train.optimizer = OptimizerKind::Sgd;
+        let error = train(&run, &other, None, Device::Cpu, &Stop::default()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("config.toml: train.optimizer = \"sgd\", but the run was trained with"),
+            "{error}"
+        );
+        let mut changed = config.clone();
+        changed.train.learning_rate *= 2.0;
+        assert_ne!(train_to_end(&run, &changed, None), whole);
+        // The next generation is the same run.
+        let error = train(&run, &other, Some(2), Device::Cpu, &Stop::default()).unwrap_err();
+        assert!(matches!(error, TrainError::Refused { .. }), "{error}");
+    }
+
+    #[test]
+    fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, config) = new_run(folder.path());
+        let plan = Plan::make(&run, &config, Some(20), Device::Cpu).unwrap();
+        let mut training = Training {
+            validation: Vec::new(),
+            metrics: Metrics::open(&run.logs()).unwrap(),
+            run: &run,
+            config: config.clone(),
+            config_file: ConfigFile::open(&run.config()),
+            state: plan.state,
+            trainer: plan.trainer,
+            window: Arc::new(plan.window),
+            checkpoint: None,
+        };
+        let mut other = config.clone();
+        other.train.learning_rate = 0.5;
+        other.train.warmup_steps = 0;
+        other.train.batch_size = 32;
+        fs::write(run.config(), other.to_toml()).unwrap();
+        training.take_changes();
+        assert_eq!(training.config, other);
+        assert_eq!(training.loader_options().batch_size, 32);
+        // What can't be read or may not be is not taken over, and ends nothing.
+        let mut refused = config.clone();
+        refused.train.optimizer = OptimizerKind::Sgd;
+        for text in [refused.to_toml(), "[train".into()] {
+            fs::write(run.config(), text).unwrap();
+            training.take_changes();
+            assert_eq!(training.config, other);
+        }
+        let mut loader = training.start_loader();
+        let (batch, _) = loader.next().unwrap();
+        assert_eq!(training.trainer.step(&batch).unwrap().learning_rate, 0.5);
+    }
+
+    #[test]
+    fn a_training_goes_on_in_batches_of_another_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, mut config) = new_run(folder.path());
+        config.train.batch_size = 32;
+        train_to_end(&run, &config, Some(9));
+        fs::remove_file(run.network(1)).unwrap();
+        fs::remove_file(checkpoints(&run).pop().unwrap()).unwrap();
+        config.train.batch_size = 50;
+        config.train.pool_rows = 60;
+        train_to_end(&run, &config, None);
     }
 
     #[test]

@@ -322,15 +322,11 @@ impl Cycle {
         Ok(games)
     }
 
-    /// Trains the next network.
+    /// Trains the next network, with the run's configuration as it is in its file by now.
     fn train(&self) -> Result<Flow, TrainError> {
-        match train(
-            &self.run,
-            &self.config,
-            None,
-            self.workplace.device,
-            &self.stop,
-        )? {
+        let config = Config::load(&self.run.config())?;
+        check_pruning(&config)?;
+        match train(&self.run, &config, None, self.workplace.device, &self.stop)? {
             Ending::Published { .. } => Ok(Flow::GoOn),
             Ending::Stopped {
                 generation,

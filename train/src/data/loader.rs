@@ -20,7 +20,7 @@ use std::thread::JoinHandle;
 const READY_BATCHES: usize = 8;
 
 /// How rows become batches.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LoaderOptions {
     /// All randomness follows from it and the generation.
     pub(crate) seed: u64,
