@@ -145,6 +145,13 @@ mod tests {
             weight: tensor(&weights),
             value: tensor(&[1.0, 0.25]),
             value_weight: tensor(&value_weights),
+            turns_left: tensor(&[0.0; 2]),
+            ending: Tensor::from_slice(&[0i64; 2]),
+            pieces: tensor(&[0.0; 128]).view([2, 64]),
+            taken: tensor(&[0.0; 128]).view([2, 64]),
+            outcome_weight: tensor(&[0.0; 2]),
+            reply: table(&[0.0; 2 * POLICY_SIZE]),
+            reply_weight: tensor(&[0.0; 2]),
         };
         (outputs, batch)
     }

@@ -1,9 +1,10 @@
 //! A batch: rows side by side, first in memory, then as tensors.
 
-use super::TrainingRow;
+use super::{HelperTargets, TrainingRow};
 use crate::loss::Losses;
 use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, mirror_index};
 use engine::network::{NetworkError, unpack_masks, unpack_rows};
+use engine::rules::Bitboard;
 use engine::shard::POLICY_TOTAL;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, Axis, s};
@@ -23,6 +24,20 @@ pub(crate) struct Batch {
     value: Array1<f32>,
     /// `[batch]`.
     value_weight: Array1<f32>,
+    /// `[batch]`.
+    turns_left: Array1<f32>,
+    /// `[batch]`.
+    ending: Array1<i64>,
+    /// `[batch]`: a bitboard each.
+    pieces: Array1<u64>,
+    /// `[batch]`: a bitboard each.
+    taken: Array1<u64>,
+    /// `[batch]`.
+    outcome_weight: Array1<f32>,
+    /// `[batch, 321]`.
+    reply: Array2<f32>,
+    /// `[batch]`.
+    reply_weight: Array1<f32>,
 }
 
 /// A batch on a device.
@@ -40,6 +55,21 @@ pub(crate) struct BatchTensors {
     pub(crate) value: Tensor,
     /// `[batch]`.
     pub(crate) value_weight: Tensor,
+    /// The turns until the game's end: `[batch]`.
+    pub(crate) turns_left: Tensor,
+    /// How the game ends, 0 to 5 as in [`HelperTargets::ending`](super::HelperTargets::ending): `[batch]`, int64.
+    pub(crate) ending: Tensor,
+    /// 1 where a piece stands, else 0: `[batch, 64]`.
+    pub(crate) pieces: Tensor,
+    /// 1 where a piece stands that will be taken, else 0: `[batch, 64]`.
+    pub(crate) taken: Tensor,
+    /// The weight of the three targets above: `[batch]`.
+    pub(crate) outcome_weight: Tensor,
+    /// The policy's target at the start of the opponent's next turn, as the mover sees the board, each row summing to 1 where it has
+    /// a weight: `[batch, 321]`.
+    pub(crate) reply: Tensor,
+    /// `[batch]`.
+    pub(crate) reply_weight: Tensor,
 }
 
 impl Batch {
@@ -56,6 +86,21 @@ impl Batch {
                     out[index] = f32::from(share) / POLICY_TOTAL as f32;
                 }
             });
+        let mut reply = Array2::zeros((rows.len(), POLICY_SIZE));
+        for (mut out, &(row, mirrored)) in reply.axis_iter_mut(Axis(0)).zip(rows) {
+            for &(index, share) in &row.helpers.reply {
+                let index = usize::from(index);
+                let index = if mirrored { mirror_index(index) } else { index };
+                out[index] = f32::from(share) / POLICY_TOTAL as f32;
+            }
+        }
+        let squares = |set: fn(&HelperTargets) -> u64| {
+            let sets = rows.iter().map(|&(row, mirrored)| match mirrored {
+                true => Bitboard(set(&row.helpers)).mirror().0,
+                false => set(&row.helpers),
+            });
+            sets.collect()
+        };
         let turn = |&(row, mirrored): &(&TrainingRow, bool)| match mirrored {
             true => (row.input.mirror(), row.legal.mirror()),
             false => (row.input, row.legal),
@@ -70,6 +115,16 @@ impl Batch {
             weight: column(|row| row.weight),
             value: column(|row| row.value),
             value_weight: column(|row| row.value_weight),
+            turns_left: column(|row| row.helpers.turns_left),
+            ending: rows
+                .iter()
+                .map(|(row, _)| row.helpers.ending.into())
+                .collect(),
+            pieces: squares(|helpers| helpers.pieces),
+            taken: squares(|helpers| helpers.taken),
+            outcome_weight: column(|row| row.helpers.outcome_weight),
+            reply,
+            reply_weight: column(|row| row.helpers.reply_weight),
         }
     }
 
@@ -88,6 +143,13 @@ impl Batch {
             weight: column(&self.weight),
             value: column(&self.value),
             value_weight: column(&self.value_weight),
+            turns_left: column(&self.turns_left),
+            ending: self.ending.slice(s![rows.clone()]).to_owned(),
+            pieces: self.pieces.slice(s![rows.clone()]).to_owned(),
+            taken: self.taken.slice(s![rows.clone()]).to_owned(),
+            outcome_weight: column(&self.outcome_weight),
+            reply: self.reply.slice(s![rows.clone(), ..]).to_owned(),
+            reply_weight: column(&self.reply_weight),
         }
     }
 
@@ -110,6 +172,13 @@ impl Batch {
             weight: column(&self.weight)?,
             value: column(&self.value)?,
             value_weight: column(&self.value_weight)?,
+            turns_left: column(&self.turns_left)?,
+            ending: Tensor::try_from(&self.ending)?.f_to_device(device)?,
+            pieces: squares(&self.pieces, device)?,
+            taken: squares(&self.taken, device)?,
+            outcome_weight: column(&self.outcome_weight)?,
+            reply: Tensor::try_from(&self.reply)?.f_to_device(device)?,
+            reply_weight: column(&self.reply_weight)?,
         })
     }
 
@@ -122,6 +191,17 @@ impl Batch {
         };
         self.policy.iter().map(information).sum::<f64>() / self.len() as f64
     }
+}
+
+/// Bitboards as `[batch, 64]`, 0 and 1, on a device.
+fn squares(sets: &Array1<u64>, device: Device) -> Result<Tensor, NetworkError> {
+    let bits = |set: &u64| {
+        let set = *set;
+        (0..64).map(move |square| (set >> square & 1) as f32)
+    };
+    let bits: Vec<f32> = sets.iter().flat_map(bits).collect();
+    let bits = Tensor::f_from_slice(&bits)?.f_view([-1, 64])?;
+    Ok(bits.f_to_device(device)?)
 }
 
 #[cfg(test)]

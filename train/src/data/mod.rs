@@ -15,5 +15,5 @@ mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
 pub(crate) use loader::{Cursor, Loader, LoaderOptions};
-pub(crate) use rows::{TrainingRow, rows_of};
+pub(crate) use rows::{HelperTargets, TrainingRow, rows_of};
 pub(crate) use window::{Window, WindowOptions, shard_names};

@@ -19,6 +19,28 @@ pub(crate) struct TrainingRow {
     pub(crate) value: f32,
     /// The weight of the value's loss: a turn counts once, however many rows it has.
     pub(crate) value_weight: f32,
+    /// What the helper heads should say.
+    pub(crate) helpers: HelperTargets,
+}
+
+/// The targets of the heads that only training asks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct HelperTargets {
+    /// The turns of both sides until the game's end, this one included.
+    pub(crate) turns_left: f32,
+    /// How the game ends: 0 goal, 1 elimination, 2 immobilization, where the mover wins, and the same plus 3 where the enemy does.
+    pub(crate) ending: u8,
+    /// The squares of the pieces now on the board, as the mover sees it.
+    pub(crate) pieces: u64,
+    /// Those of them whose pieces will be taken before the game's end.
+    pub(crate) taken: u64,
+    /// The weight of the three losses above: that of the value where the game was won on the board, else 0.
+    pub(crate) outcome_weight: f32,
+    /// The target of the policy at the start of the opponent's next turn: entries, as the mover of this row sees the board, with
+    /// shares that sum to [`POLICY_TOTAL`](engine::shard::POLICY_TOTAL).
+    pub(crate) reply: Box<[(u16, u16)]>,
+    /// The weight of the reply's loss: that of the policy where there is a reply to learn from, else 0.
+    pub(crate) reply_weight: f32,
 }
 
 /// All rows of a game, in order; the game is checked under the rules. The value's target is the game's result, with a share of
@@ -45,6 +67,7 @@ pub(crate) fn rows_of(
             weight: row.weight,
             value,
             value_weight: row.weight * share * result_weight,
+            helpers: HelperTargets::default(),
         }));
     }
     Ok(rows)
