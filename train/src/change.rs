@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Keys that hold from the next step, checkpoint or generation on.
-const CHANGEABLE: [&str; 20] = [
+const CHANGEABLE: [&str; 21] = [
     "network.precision",
     "train.average_decay",
     "train.batch_size",
@@ -17,6 +17,7 @@ const CHANGEABLE: [&str; 20] = [
     "train.learning_rate",
     "train.mirror",
     "train.momentum",
+    "train.network_steps",
     "train.pool_rows",
     "train.schedule",
     "train.schedule_factor",

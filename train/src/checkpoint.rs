@@ -9,6 +9,7 @@ use crate::data::Cursor;
 use crate::error::TrainError;
 use crate::loss::LossSums;
 use crate::optimizer::Optimizer;
+use crate::supply::SupplyState;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
 use engine::network::{Architecture, Network};
@@ -21,11 +22,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad_guard};
 
-/// The version of the file. Those of version 2 are all of AdamW, and read as well.
-const FORMAT_VERSION: u32 = 3;
-
-/// The oldest version that is read.
-const OLDEST_VERSION: u32 = 2;
+/// The version of the file.
+const FORMAT_VERSION: u32 = 4;
 
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";
@@ -46,14 +44,18 @@ pub(crate) struct TrainingState {
     pub(crate) first_step: u64,
     /// The steps at which this generation is complete.
     pub(crate) last_step: u64,
-    /// Where the loader stands.
+    /// How often this generation's window has been made anew.
+    pub(crate) segment: u32,
+    /// Where the loader stands in the present window.
     pub(crate) cursor: Cursor,
-    /// The names of all shards that were there when this generation's training began.
-    pub(crate) shards: Vec<String>,
-    /// The games of the window that had not been trained on before.
+    /// What is known of the run's games.
+    pub(crate) supply: SupplyState,
+    /// The games that came between the beginnings of the generation before and of this one.
     pub(crate) new_games: u64,
-    /// Their rows.
+    /// Their rows to train on.
     pub(crate) new_rows: u64,
+    /// The batches of this generation that were dropped, their losses or gradients being no finite numbers.
+    pub(crate) dropped: u64,
     /// The identity of the network that this generation was begun with.
     pub(crate) parent: String,
     /// The losses of this generation's steps.
@@ -62,11 +64,19 @@ pub(crate) struct TrainingState {
     pub(crate) validation_before: LossSums,
 }
 
+impl TrainingState {
+    /// Goes on with a window that is made anew.
+    pub(crate) fn next_segment(&mut self) {
+        self.segment += 1;
+        self.cursor = Cursor::default();
+    }
+}
+
 /// What a checkpoint says beside its tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckpointHeader {
-    /// From [`OLDEST_VERSION`] to [`FORMAT_VERSION`].
+    /// [`FORMAT_VERSION`].
     format: u32,
     /// [`ENCODING_VERSION`].
     encoding: u32,
@@ -343,16 +353,11 @@ fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError>
     }
     let versions: Versions =
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-    for (what, found, oldest, known) in [
-        ("format", versions.format, OLDEST_VERSION, FORMAT_VERSION),
-        (
-            "encoding",
-            versions.encoding,
-            ENCODING_VERSION,
-            ENCODING_VERSION,
-        ),
+    for (what, found, known) in [
+        ("format", versions.format, FORMAT_VERSION),
+        ("encoding", versions.encoding, ENCODING_VERSION),
     ] {
-        if !(oldest..=known).contains(&found) {
+        if found != known {
             return Err(TrainError::CheckpointVersion {
                 path: path.to_owned(),
                 what,
@@ -414,14 +419,22 @@ mod tests {
             optimizer_steps: 0,
             first_step: 0,
             last_step: 100,
+            segment: 2,
             cursor: Cursor {
                 epoch: 1,
                 game: 2,
                 row: 3,
             },
-            shards: vec!["000-000000.shard".into()],
+            supply: SupplyState {
+                shards: vec!["000-000000.shard".into()],
+                seen_games: 7,
+                seen_rows: 8,
+                allowance: 0.1 + 0.7,
+                window_rows: 9,
+            },
             new_games: 5,
             new_rows: 6,
+            dropped: 1,
             parent: "x".into(),
             sums,
             validation_before: LossSums::default(),
@@ -524,9 +537,9 @@ mod tests {
         assert!(message.contains("velocity."), "{message}");
     }
 
-    /// What version 2 wrote: AdamW's tensors, and a header whose configuration knows of no other optimizer.
+    /// What an earlier program wrote, whose configuration knew fewer keys.
     #[test]
-    fn a_checkpoint_of_version_2_is_read() {
+    fn a_checkpoint_from_before_a_key_is_whole() {
         let (network, optimizer) = network(1);
         let mut contents = BTreeMap::new();
         for (name, tensor) in tensors(&network, &network, &optimizer) {
@@ -534,7 +547,7 @@ mod tests {
             contents.insert(name, (shape, bytes_of(&tensor).unwrap()));
         }
         let header = CheckpointHeader {
-            format: 2,
+            format: FORMAT_VERSION,
             encoding: ENCODING_VERSION,
             architecture: network.architecture(),
             config: Config::default(),
@@ -542,36 +555,28 @@ mod tests {
             digest: String::new(),
         };
         let bare = serde_json::to_string(&header).unwrap();
-        let bare = bare.replace(r#""optimizer":"adamw","momentum":0.9,"#, "");
-        assert!(!bare.contains("adamw"), "{bare}");
+        let old = bare.replace(r#""surprise_share":0.0,"#, "");
+        assert_ne!(old, bare);
         let named = contents
             .iter()
             .map(|(name, (_, bytes))| (name.as_str(), &bytes[..]));
-        let digest = digest_of(&bare, named);
-        let text = format!("{}{digest}\"}}", bare.strip_suffix("\"}").unwrap());
-        let views = contents.iter().map(|(name, (shape, bytes))| {
-            let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
-            (name, view)
-        });
-        let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
-        let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
+        let digest = digest_of(&old, named);
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("00001-0000000002.safetensors");
-        std::fs::write(&path, bytes).unwrap();
-        let checkpoint = Checkpoint::load(&path).unwrap();
-        assert_eq!(
-            checkpoint.header.config.train.optimizer,
-            OptimizerKind::AdamW
-        );
-        let (network_read, mut optimizer_read) = network_of(OptimizerKind::AdamW, 2);
-        let (average, _) = network_of(OptimizerKind::AdamW, 3);
-        checkpoint
-            .restore(&network_read, &average, &mut optimizer_read)
-            .unwrap();
-        assert_eq!(
-            numbers(&network_read, &average, &optimizer_read),
-            numbers(&network, &network, &optimizer)
-        );
+        let load = |text: String| {
+            let views = contents.iter().map(|(name, (shape, bytes))| {
+                let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
+                (name, view)
+            });
+            let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
+            let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
+            let path = folder.path().join("00001-0000000002.safetensors");
+            std::fs::write(&path, bytes).unwrap();
+            Checkpoint::load(&path)
+        };
+        let with_digest = |text: &str| format!("{}{digest}\"}}", text.strip_suffix("\"}").unwrap());
+        let checkpoint = load(with_digest(&old)).unwrap();
+        assert_eq!(checkpoint.header.config, Config::default());
+        load(with_digest(&bare)).unwrap_err();
     }
 
     #[test]

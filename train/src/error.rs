@@ -157,16 +157,16 @@ pub(crate) enum TrainError {
         /// Rows of a batch.
         batch_size: u32,
     },
-    /// No rows have come since the last training.
+    /// The rows have been used as often as they may be, and nobody is to wait for more.
     #[error(
-        "{} holds no rows that network {generation} was not trained on: generate games first, or say how long to train with --steps",
+        "{}: {missing}: generate more games first, let each row be used more often, or wait for games of a generator (without --no-wait)",
         folder.display()
     )]
     NothingNew {
         /// The folder of the shards.
         folder: PathBuf,
-        /// The newest generation.
-        generation: u32,
+        /// What is missing, in words.
+        missing: String,
     },
     /// A checkpoint is of another version of the program.
     #[error(
@@ -201,6 +201,17 @@ pub(crate) enum TrainError {
         what: &'static str,
         /// What it is.
         value: f64,
+    },
+    /// Batches in a row that could not be trained on.
+    #[error(
+        "{error}; it is the third in a row: {} hold their batches; a lower train.learning_rate or train.gradient_clip may help",
+        in_a_row(batches)
+    )]
+    NeverFinite {
+        /// What was wrong with the last.
+        error: Box<TrainError>,
+        /// The files that the batches are kept in.
+        batches: Vec<PathBuf>,
     },
     /// An error in a training, with what is left of it.
     #[error("{error}; the newest checkpoint is {}", checkpoint.display())]
@@ -248,6 +259,14 @@ pub(crate) enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+fn in_a_row(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    names.join(", ")
 }
 
 impl From<TchError> for TrainError {

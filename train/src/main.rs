@@ -1,6 +1,7 @@
 //! The program `train`: makes runs, trains networks on their games, and runs the whole loop.
 
 mod average;
+mod bad_batch;
 mod change;
 mod checkpoint;
 mod commands;
@@ -21,9 +22,11 @@ mod schedule;
 )]
 mod show;
 mod stop;
+mod supply;
 mod terminal;
 mod trainer;
 mod training;
+mod waiting;
 
 use clap::{Parser, Subcommand};
 use engine::progress::say;

@@ -1,19 +1,32 @@
 //! What a training has to do: go on where the last one was stopped, or begin the next generation.
 
 use crate::change::changed;
-use crate::checkpoint::{self, Checkpoint, TrainingState};
-use crate::data::{Cursor, Window, WindowOptions, shard_names};
+use crate::checkpoint::{self, Checkpoint, CheckpointHeader, TrainingState};
+use crate::data::{Counts, Cursor, Window};
 use crate::error::TrainError;
 use crate::loss::LossSums;
+use crate::stop::Stop;
+use crate::supply::{Supply, SupplyState};
 use crate::trainer::Trainer;
+use crate::waiting::Waiting;
 use engine::config::Config;
 use engine::network::{Architecture, Device, Network, NetworkFile};
 use engine::progress::say;
 use engine::run::{RunDirectory, write_file};
 use engine::shard::{ShardError, ShardFault};
-use std::collections::HashSet;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// What is asked of a training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Demand {
+    /// Steps of the optimizer for the generation; without it, as many as the new rows allow.
+    pub(crate) steps: Option<u64>,
+    /// The generation begins only when so many games have come since the last one began.
+    pub(crate) least_new_games: u64,
+    /// Whether to wait for games that are missing. Otherwise that they are is an error.
+    pub(crate) wait: bool,
+}
 
 /// A training that is ready to go.
 #[derive(Debug)]
@@ -22,34 +35,35 @@ pub(crate) struct Plan {
     pub(crate) state: TrainingState,
     /// The network with its optimizer.
     pub(crate) trainer: Trainer,
-    /// The games.
+    /// The run's games.
+    pub(crate) supply: Supply,
+    /// Those that are trained on now.
     pub(crate) window: Window,
     /// Whether the generation is begun, and not gone on with.
     pub(crate) begins: bool,
 }
 
 impl Plan {
-    /// Looks at what the run holds. `steps` is how many steps the generation is to be trained for; without it that follows from
-    /// the new rows.
+    /// Looks at what the run holds, and waits for what is missing if that is wanted; nothing if the user asked to stop meanwhile.
     pub(crate) fn make(
         run: &RunDirectory,
         config: &Config,
-        steps: Option<u64>,
+        demand: Demand,
         device: Device,
-    ) -> Result<Self, TrainError> {
+        stop: &Stop,
+    ) -> Result<Option<Self>, TrainError> {
         let newest = run.list_networks()?.pop();
         let (generation, path) = newest.ok_or_else(|| TrainError::NoRun {
             path: run.root().to_owned(),
             missing: "network",
         })?;
-        let checkpoint = checkpoint::newest(&run.checkpoints())?;
-        match checkpoint {
+        match checkpoint::newest(&run.checkpoints())? {
             Some(checkpoint) if checkpoint.header.state.generation > generation => {
-                go_on(run, config, steps, device, &checkpoint)
+                go_on(run, config, demand.steps, device, &checkpoint).map(Some)
             }
             checkpoint => {
-                let parent = (generation, path);
-                begin(run, config, steps, device, parent, checkpoint.as_ref())
+                let parent = Parent::load(run, config, generation, &path, checkpoint.as_ref())?;
+                begin(run, config, demand, device, parent, stop)
             }
         }
     }
@@ -64,32 +78,31 @@ fn go_on(
     checkpoint: &Checkpoint,
 ) -> Result<Plan, TrainError> {
     let mut state = checkpoint.header.state.clone();
-    let architecture = checkpoint.header.architecture;
-    check_architecture(run, config, architecture, checkpoint.path())?;
+    check_architecture(
+        run,
+        config,
+        checkpoint.header.architecture,
+        checkpoint.path(),
+    )?;
     check_changes(run, config, checkpoint)?;
     if let Some(steps) = steps {
         state.last_step = state.step.max(state.first_step + steps);
     }
-    let mut trainer = Trainer::new(
-        &Network::new(architecture, 0)?,
-        config.train,
-        device.open()?,
-    )?;
+    let network = Network::new(checkpoint.header.architecture, 0)?;
+    let mut trainer = Trainer::new(&network, config.train, device.open()?)?;
     trainer.restore(checkpoint)?;
-    let folder = run.shards();
-    let open =
-        |names: &[String]| Window::open(&folder, names, &HashSet::new(), window_options(config));
-    // Older shards than the window's may be gone.
-    let window = match open(&state.shards) {
+    let mut supply = Supply::new(run, &config.train, state.supply.clone());
+    // Shards that are older than the window may be gone.
+    let window = match supply.reopen_window() {
         Err(TrainError::Shard(error)) if is_gone(&error) => {
             say(&format!(
                 "{} was there when the training of network {} began, and is gone: its window is made anew",
                 error.path.display(),
                 state.generation
             ));
-            state.shards = shard_names(&folder)?;
-            state.cursor = Cursor::default();
-            open(&state.shards)?
+            supply.look(&config.train)?;
+            state.next_segment();
+            supply.open_window(&config.train)?
         }
         opened => opened?,
     };
@@ -98,75 +111,173 @@ fn go_on(
     Ok(Plan {
         state,
         trainer,
+        supply,
         window,
         begins: false,
     })
 }
 
-/// Begins the generation after the newest network, with that network's weights and the newest checkpoint's optimizer.
+/// What a generation is begun with.
+struct Parent<'a> {
+    /// The number of the newest network.
+    generation: u32,
+    network: NetworkFile,
+    /// The newest checkpoint, if there is one.
+    checkpoint: Option<&'a Checkpoint>,
+    /// Whether the newest network came from that checkpoint's training, and not from elsewhere.
+    is_own: bool,
+}
+
+impl<'a> Parent<'a> {
+    fn load(
+        run: &RunDirectory,
+        config: &Config,
+        generation: u32,
+        path: &Path,
+        checkpoint: Option<&'a Checkpoint>,
+    ) -> Result<Self, TrainError> {
+        let network = Network::load(path)?;
+        check_architecture(run, config, network.network.architecture(), path)?;
+        let mut is_own = false;
+        if let Some(checkpoint) = checkpoint {
+            let architecture = checkpoint.header.architecture;
+            check_architecture(run, config, architecture, checkpoint.path())?;
+            check_changes(run, config, checkpoint)?;
+            // A last checkpoint that was broken is passed over; the network holds what was made since the one before it.
+            let state = &checkpoint.header.state;
+            is_own = state.generation == generation
+                && number_in(&network, "step").is_none_or(|step| step == state.step);
+        }
+        Ok(Self {
+            generation,
+            network,
+            checkpoint,
+            is_own,
+        })
+    }
+
+    /// The trainer: the checkpoint's, or one with the network's weights and the checkpoint's optimizer.
+    fn trainer(&self, config: &Config, device: Device) -> Result<Trainer, TrainError> {
+        let mut trainer = Trainer::new(&self.network.network, config.train, device.open()?)?;
+        match self.checkpoint {
+            Some(checkpoint) if self.is_own => trainer.restore(checkpoint)?,
+            Some(checkpoint) => trainer.restore_optimizer(checkpoint)?,
+            None => {}
+        }
+        trainer.set_step(self.step());
+        Ok(trainer)
+    }
+
+    /// The steps since the run began.
+    fn step(&self) -> u64 {
+        let of_checkpoint = self
+            .checkpoint
+            .map(|checkpoint| checkpoint.header.state.step);
+        number_in(&self.network, "step")
+            .or(of_checkpoint)
+            .unwrap_or(0)
+    }
+
+    /// What was known of the run's games.
+    fn supply(&self) -> SupplyState {
+        let Some(checkpoint) = self.checkpoint else {
+            return SupplyState::default();
+        };
+        let CheckpointHeader { state, config, .. } = &checkpoint.header;
+        let mut supply = state.supply.clone();
+        if state.generation == self.generation {
+            // The checkpoint may be from before the generation's end.
+            let later = self.step().saturating_sub(state.step);
+            supply.allowance -= later as f64 * f64::from(config.train.batch_size);
+        }
+        supply
+    }
+}
+
+/// Begins the generation after the newest network.
 fn begin(
     run: &RunDirectory,
     config: &Config,
-    steps: Option<u64>,
+    demand: Demand,
     device: Device,
-    (generation, path): (u32, PathBuf),
-    checkpoint: Option<&Checkpoint>,
-) -> Result<Plan, TrainError> {
-    let parent = Network::load(&path)?;
-    check_architecture(run, config, parent.network.architecture(), &path)?;
-    let mut trainer = Trainer::new(&parent.network, config.train, device.open()?)?;
-    let mut known = HashSet::new();
-    let mut first_step = number_in(&parent, "step");
-    if let Some(checkpoint) = checkpoint {
-        let state = &checkpoint.header.state;
-        check_architecture(
-            run,
-            config,
-            checkpoint.header.architecture,
-            checkpoint.path(),
-        )?;
-        check_changes(run, config, checkpoint)?;
-        trainer.restore_optimizer(checkpoint)?;
-        known.extend(state.shards.iter().map(String::as_str));
-        first_step = first_step.or(Some(state.step));
-    }
-    let first_step = first_step.unwrap_or(0);
-    trainer.set_step(first_step);
-    let shards = shard_names(&run.shards())?;
-    let window = Window::open(&run.shards(), &shards, &known, window_options(config))?;
+    parent: Parent,
+    stop: &Stop,
+) -> Result<Option<Plan>, TrainError> {
+    let generation = parent.generation + 1;
+    let trainer = parent.trainer(config, device)?;
+    let mut supply = Supply::new(run, &config.train, parent.supply());
+    let Some(new) = wait_for_rows(&mut supply, run, config, demand, generation, stop)? else {
+        return Ok(None);
+    };
+    let window = supply.open_window(&config.train)?;
     check_rows(&window, config)?;
     hold(run, &window)?;
-    let steps = match steps {
-        Some(steps) => steps,
-        None if window.new_rows() == 0 => {
-            return Err(TrainError::NothingNew {
-                folder: run.shards(),
-                generation,
-            });
-        }
-        None => steps_for(window.new_rows(), config),
-    };
+    let first_step = parent.step();
+    let steps = demand.steps.unwrap_or_else(|| steps_for(&supply, config));
     let state = TrainingState {
-        generation: generation + 1,
-        seed: number_in(&parent, "seed").unwrap_or(0),
+        generation,
+        seed: number_in(&parent.network, "seed").unwrap_or(0),
         step: first_step,
         optimizer_steps: trainer.optimizer().steps(),
         first_step,
         last_step: first_step + steps,
+        segment: 0,
         cursor: Cursor::default(),
-        shards,
-        new_games: window.new_games(),
-        new_rows: window.new_rows(),
-        parent: parent.identity,
+        supply: supply.state().clone(),
+        new_games: new.games,
+        new_rows: new.training_rows,
+        dropped: 0,
+        parent: parent.network.identity,
         sums: LossSums::default(),
         validation_before: LossSums::default(),
     };
-    Ok(Plan {
+    Ok(Some(Plan {
         state,
         trainer,
+        supply,
         window,
         begins: true,
-    })
+    }))
+}
+
+/// Looks for shards until there is enough to begin with; says what has come, or nothing if the user asked to stop.
+fn wait_for_rows(
+    supply: &mut Supply,
+    run: &RunDirectory,
+    config: &Config,
+    demand: Demand,
+    generation: u32,
+    stop: &Stop,
+) -> Result<Option<Counts>, TrainError> {
+    let batch_size = config.train.batch_size;
+    let mut waiting = Waiting::default();
+    let mut new = Counts::default();
+    loop {
+        new += supply.look(&config.train)?;
+        let missing = if new.games < demand.least_new_games {
+            format!(
+                "network {generation} begins with {} new games, {} are there",
+                demand.least_new_games, new.games
+            )
+        } else if supply.allows(batch_size) {
+            return Ok(Some(new));
+        } else {
+            supply.shortage(&config.train)
+        };
+        if demand.least_new_games == 0 && supply.state().seen_rows < batch_size.into() {
+            // Nobody is expected to make more.
+            check_rows(&supply.open_window(&config.train)?, config)?;
+        }
+        if !demand.wait {
+            return Err(TrainError::NothingNew {
+                folder: run.shards(),
+                missing,
+            });
+        }
+        if !waiting.wait(&missing, stop) {
+            return Ok(None);
+        }
+    }
 }
 
 fn is_gone(error: &ShardError) -> bool {
@@ -174,7 +285,7 @@ fn is_gone(error: &ShardError) -> bool {
 }
 
 /// Says which shards are read from now on: whoever removes old ones leaves them alone.
-fn hold(run: &RunDirectory, window: &Window) -> Result<(), TrainError> {
+pub(crate) fn hold(run: &RunDirectory, window: &Window) -> Result<(), TrainError> {
     let names: String = window
         .shard_names()
         .map(|name| format!("{name}\n"))
@@ -182,10 +293,13 @@ fn hold(run: &RunDirectory, window: &Window) -> Result<(), TrainError> {
     Ok(write_file(&run.window(), names.as_bytes())?)
 }
 
-/// How many steps use each new row as often as the configuration says.
-fn steps_for(new_rows: u64, config: &Config) -> u64 {
-    let uses = new_rows as f64 * f64::from(config.train.uses_per_row);
-    ((uses / f64::from(config.train.batch_size)).round() as u64).max(1)
+/// How many steps a generation takes that nobody has said a number for.
+fn steps_for(supply: &Supply, config: &Config) -> u64 {
+    let steps = supply.batches(config.train.batch_size).max(1);
+    match config.train.network_steps {
+        0 => steps,
+        most => steps.min(most),
+    }
 }
 
 /// A number that a network's origin holds.
@@ -193,14 +307,25 @@ fn number_in(file: &NetworkFile, key: &str) -> Option<u64> {
     file.origin.get(key)?.parse().ok()
 }
 
-fn window_options(config: &Config) -> WindowOptions {
-    WindowOptions {
-        games: config.train.window_games,
-        validation_share: config.train.validation_share,
+/// Names what has changed since a checkpoint was written, and refuses what may not.
+fn check_changes(
+    run: &RunDirectory,
+    config: &Config,
+    checkpoint: &Checkpoint,
+) -> Result<(), TrainError> {
+    let changes =
+        changed(&checkpoint.header.config, config).map_err(|refusal| TrainError::Refused {
+            config: run.config(),
+            refusal,
+        })?;
+    for change in changes {
+        say(&format!("changed since the last checkpoint: {change}"));
     }
+    Ok(())
 }
 
-fn check_rows(window: &Window, config: &Config) -> Result<(), TrainError> {
+/// Refuses a window that does not fill a batch.
+pub(crate) fn check_rows(window: &Window, config: &Config) -> Result<(), TrainError> {
     let (rows, batch_size) = (window.training_rows(), config.train.batch_size);
     if rows >= u64::from(batch_size) {
         return Ok(());
@@ -232,23 +357,6 @@ fn check_architecture(
                 found,
             });
         }
-    }
-    Ok(())
-}
-
-/// Names what has changed since a checkpoint was written, and refuses what may not.
-fn check_changes(
-    run: &RunDirectory,
-    config: &Config,
-    checkpoint: &Checkpoint,
-) -> Result<(), TrainError> {
-    let changes =
-        changed(&checkpoint.header.config, config).map_err(|refusal| TrainError::Refused {
-            config: run.config(),
-            refusal,
-        })?;
-    for change in changes {
-        say(&format!("changed since the last checkpoint: {change}"));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::optimizer::{Optimizer, StepSize};
 use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
 use engine::network::Network;
-use tch::Device;
+use tch::{Device, Tensor, no_grad_guard};
 
 /// A network with its optimizer.
 #[derive(Debug)]
@@ -93,9 +93,35 @@ impl Trainer {
         self.step = step;
     }
 
-    /// Makes one step with a batch. Where a loss or a gradient is no finite number the step is not made, and that is the error;
-    /// the norms' running statistics may have taken the batch in.
+    /// Makes one step with a batch. Where a loss or a gradient is no finite number that is the error, and everything stays as it was.
     pub(crate) fn step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
+        let statistics = self.statistics()?;
+        let report = self.try_step(batch);
+        if report.is_err() {
+            self.restore_statistics(&statistics)?;
+        }
+        report
+    }
+
+    /// Copies of the norms' running statistics, which a batch goes into before its losses are known.
+    fn statistics(&self) -> Result<Vec<Tensor>, TrainError> {
+        let _no_grad = no_grad_guard();
+        let copies = self
+            .network
+            .buffers()
+            .map(|(_, tensor)| tensor.f_detach_copy());
+        Ok(copies.collect::<Result<_, _>>()?)
+    }
+
+    fn restore_statistics(&self, statistics: &[Tensor]) -> Result<(), TrainError> {
+        let _no_grad = no_grad_guard();
+        for ((_, own), before) in self.network.buffers().zip(statistics) {
+            own.shallow_clone().f_copy_(before)?;
+        }
+        Ok(())
+    }
+
+    fn try_step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
         let Gradients { losses, gradients } =
             self.crew
                 .compute(&mut self.network, batch, self.config.value_weight)?;

@@ -1,19 +1,22 @@
 //! The training of one generation: from the plan to the published network.
 
+use crate::bad_batch;
 use crate::change::{ConfigFile, changed};
 use crate::checkpoint::{self, TrainingState};
-use crate::data::{Loader, LoaderOptions, TrainingRow, Window};
+use crate::data::{Batch, Loader, LoaderOptions, TrainingRow, Window};
 use crate::error::TrainError;
 use crate::loss::{LossSums, in_digits};
 use crate::meter::Meter;
 use crate::metrics::{Line, Metrics, ValidationMeasurements};
-use crate::plan::Plan;
+use crate::plan::{Demand, Plan, check_rows, hold};
 use crate::stop::Stop;
+use crate::supply::Supply;
 use crate::terminal::grouped;
-use crate::trainer::Trainer;
+use crate::trainer::{StepReport, Trainer};
+use crate::waiting::Waiting;
 use engine::config::Config;
 use engine::network::{Device, Origin};
-use engine::progress::{Progress, say};
+use engine::progress::{Progress, in_words, say};
 use engine::run::{RunDirectory, make_folder};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +27,9 @@ const LOG_STEPS: u64 = 20;
 
 /// About how many validation rows the losses are measured with: a few seconds' worth.
 const VALIDATION_ROWS: usize = 16_384;
+
+/// So many batches in a row that can't be trained on end the training.
+const DROPPED_IN_A_ROW: u64 = 3;
 
 /// How a training ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +52,8 @@ pub(crate) enum Ending {
         /// Where everything is that is needed to go on.
         checkpoint: PathBuf,
     },
+    /// The user asked to stop while the next generation waited for games.
+    NotBegun,
 }
 
 /// One generation in training.
@@ -55,51 +63,78 @@ struct Training<'a> {
     config_file: ConfigFile,
     state: TrainingState,
     trainer: Trainer,
+    supply: Supply,
     window: Arc<Window>,
     validation: Vec<TrainingRow>,
     metrics: Metrics,
+    /// Whether to wait for games that are missing.
+    wait: bool,
     /// The newest checkpoint.
     checkpoint: Option<PathBuf>,
+    /// The files of the batches since the last step that was made.
+    dropped: Vec<PathBuf>,
+}
+
+/// Whether a part of a training came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    GoOn,
+    /// The user asked to stop.
+    Stop,
 }
 
 /// Trains the run's next network, or goes on with it, and publishes it. What is changed in the run's configuration file meanwhile
-/// is taken over at the next checkpoint. `steps` is as in [`Plan::make`].
+/// is taken over at the next checkpoint.
 pub(crate) fn train(
     run: &RunDirectory,
     config: &Config,
-    steps: Option<u64>,
+    demand: Demand,
     device: Device,
     stop: &Stop,
 ) -> Result<Ending, TrainError> {
-    let plan = Plan::make(run, config, steps, device)?;
-    let mut training = Training {
-        validation: plan
-            .window
-            .validation_rows(VALIDATION_ROWS, config.train.search_value_share)?,
-        metrics: Metrics::open(&run.logs())?,
-        run,
-        config: config.clone(),
-        config_file: ConfigFile::open(&run.config()),
-        state: plan.state,
-        trainer: plan.trainer,
-        window: Arc::new(plan.window),
-        checkpoint: None,
+    let Some(plan) = Plan::make(run, config, demand, device, stop)? else {
+        return Ok(Ending::NotBegun);
     };
-    training.announce(plan.begins);
-    if plan.begins {
+    let begins = plan.begins;
+    let mut training = Training::new(run, config, plan, demand.wait)?;
+    training.announce(begins);
+    if begins {
         training.state.validation_before = training.measure()?;
         training.save()?;
     }
-    let finished = training
+    let flow = training
         .make_steps(stop)
         .map_err(|error| training.interrupted(error))?;
-    if !finished {
-        return training.stopped();
+    match flow {
+        Flow::GoOn => training.publish(),
+        Flow::Stop => training.stopped(),
     }
-    training.publish()
 }
 
-impl Training<'_> {
+impl<'a> Training<'a> {
+    fn new(
+        run: &'a RunDirectory,
+        config: &Config,
+        plan: Plan,
+        wait: bool,
+    ) -> Result<Self, TrainError> {
+        let share = config.train.search_value_share;
+        Ok(Self {
+            validation: plan.window.validation_rows(VALIDATION_ROWS, share)?,
+            metrics: Metrics::open(&run.logs())?,
+            run,
+            config: config.clone(),
+            config_file: ConfigFile::open(&run.config()),
+            state: plan.state,
+            trainer: plan.trainer,
+            supply: plan.supply,
+            window: Arc::new(plan.window),
+            wait,
+            checkpoint: None,
+            dropped: Vec::new(),
+        })
+    }
+
     fn announce(&self, begins: bool) {
         let (state, window) = (&self.state, &self.window);
         let verb = if begins { "training" } else { "going on with" };
@@ -114,20 +149,31 @@ impl Training<'_> {
         ));
     }
 
-    /// Makes steps until the generation is complete or the user asks to stop; says whether it is complete.
-    fn make_steps(&mut self, stop: &Stop) -> Result<bool, TrainError> {
+    /// Makes steps until the generation is complete or the user asks to stop.
+    fn make_steps(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
         let mut loader = self.start_loader();
         let steps = self.state.last_step - self.state.first_step;
         let mut progress =
             Progress::new(&format!("train network {}", self.state.generation), steps);
         let mut meter = Meter::new(self.config.train.batch_size);
         while self.state.step < self.state.last_step {
+            let batch_size = self.config.train.batch_size;
+            if !self.supply.allows(batch_size) {
+                if self.wait_for_rows(stop)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+                loader = self.start_loader();
+                meter = Meter::new(batch_size);
+            }
             let asked = Instant::now();
             let (batch, cursor) = loader.next()?;
             let waited = asked.elapsed();
-            let report = self.trainer.step(&batch)?;
-            self.state.step += 1;
+            self.supply.take(batch_size);
             self.state.cursor = cursor;
+            let Some(report) = self.step(&batch)? else {
+                continue;
+            };
+            self.state.step += 1;
             self.state.sums.add(report.losses, report.weights);
             meter.add(&report, waited);
             let done = self.state.step == self.state.last_step;
@@ -137,14 +183,10 @@ impl Training<'_> {
             }
             progress.show(self.state.step - self.state.first_step, || meter.message());
             if stop.asked() && !done {
-                return Ok(false);
+                return Ok(Flow::Stop);
             }
-            if self
-                .state
-                .step
-                .is_multiple_of(self.config.train.checkpoint_steps.into())
-                && !done
-            {
+            let checkpoint_steps = self.config.train.checkpoint_steps.into();
+            if self.state.step.is_multiple_of(checkpoint_steps) && !done {
                 let options = self.loader_options();
                 self.take_changes();
                 self.save()?;
@@ -155,7 +197,72 @@ impl Training<'_> {
             }
         }
         progress.finish(&format!("{} steps, {}", grouped(steps), meter.message()));
-        Ok(true)
+        Ok(Flow::GoOn)
+    }
+
+    /// Makes a step; none where a loss or a gradient is no finite number. Such a batch is kept for study, and three in a row are an
+    /// error.
+    fn step(&mut self, batch: &Batch) -> Result<Option<StepReport>, TrainError> {
+        let error = match self.trainer.step(batch) {
+            Ok(report) => {
+                self.dropped.clear();
+                return Ok(Some(report));
+            }
+            Err(error @ TrainError::NotFinite { .. }) => error,
+            Err(error) => return Err(error),
+        };
+        self.state.dropped += 1;
+        let state = &self.state;
+        let path = bad_batch::keep(&self.run.logs(), state, batch, &error)?;
+        say(&format!("{error}; its batch is kept in {}", path.display()));
+        self.dropped.push(path);
+        if self.dropped.len() as u64 == DROPPED_IN_A_ROW {
+            return Err(TrainError::NeverFinite {
+                error: Box::new(error),
+                batches: std::mem::take(&mut self.dropped),
+            });
+        }
+        Ok(None)
+    }
+
+    /// Waits until enough new rows have come to go on with, and opens a new window with them.
+    fn wait_for_rows(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
+        self.save()?;
+        let mut waiting = Waiting::default();
+        loop {
+            let config = &self.config.train;
+            self.supply.look(config)?;
+            // Not for every shard: each time the shuffling begins anew.
+            let left = self.state.last_step - self.state.step;
+            if self.supply.batches(config.batch_size) >= left.min(config.checkpoint_steps.into()) {
+                break;
+            }
+            let missing = self.supply.shortage(config);
+            if !self.wait {
+                return Err(TrainError::NothingNew {
+                    folder: self.run.shards(),
+                    missing,
+                });
+            }
+            if !waiting.wait(&missing, stop) {
+                return Ok(Flow::Stop);
+            }
+        }
+        let window = self.supply.open_window(&self.config.train)?;
+        check_rows(&window, &self.config)?;
+        hold(self.run, &window)?;
+        self.validation =
+            window.validation_rows(VALIDATION_ROWS, self.config.train.search_value_share)?;
+        self.window = Arc::new(window);
+        self.state.next_segment();
+        self.save()?;
+        say(&format!(
+            "going on after {} with {} games of {} rows in the window",
+            in_words(waiting.time()),
+            grouped(self.window.games() as u64),
+            grouped(self.window.training_rows()),
+        ));
+        Ok(Flow::GoOn)
     }
 
     /// Takes over what a person has changed in the run's configuration file. Faults don't end a training that is well under way: they
@@ -195,6 +302,7 @@ impl Training<'_> {
         LoaderOptions {
             seed: self.state.seed,
             generation: self.state.generation,
+            segment: self.state.segment,
             batch_size: config.batch_size as usize,
             pool_rows: config.pool_rows.into(),
             search_value_share: config.search_value_share,
@@ -232,6 +340,7 @@ impl Training<'_> {
     fn save(&mut self) -> Result<(), TrainError> {
         let trainer = &self.trainer;
         let folder = self.run.checkpoints();
+        self.state.supply = self.supply.state().clone();
         self.checkpoint = Some(checkpoint::save(
             &folder,
             trainer.network(),
@@ -332,321 +441,4 @@ impl Training<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::commands::begin_run;
-    use crate::data::samples::write_games;
-    use engine::config::{OptimizerKind, ScheduleKind};
-    use engine::network::Network;
-    use std::fs;
-    use std::path::Path;
-
-    /// A run with random games and a checkpoint every four steps.
-    fn new_run(folder: &Path) -> (RunDirectory, Config) {
-        let run = RunDirectory::new(folder);
-        let mut config = Config::default();
-        config.network.blocks = 1;
-        config.network.channels = 8;
-        config.train.batch_size = 64;
-        config.train.pool_rows = 200;
-        config.train.checkpoint_steps = 4;
-        config.train.keep_checkpoints = 20;
-        begin_run(&run, &config, 7).unwrap();
-        make_folder(&run.shards()).unwrap();
-        write_games(&run.shards(), 12, 12);
-        (run, config)
-    }
-
-    fn train_to_end(run: &RunDirectory, config: &Config, steps: Option<u64>) -> Vec<u8> {
-        let ending = train(run, config, steps, Device::Cpu, &Stop::default()).unwrap();
-        let Ending::Published { path, .. } = ending else {
-            panic!("nobody asked to stop: {ending:?}");
-        };
-        fs::read(path).unwrap()
-    }
-
-    fn checkpoints(run: &RunDirectory) -> Vec<PathBuf> {
-        checkpoint::list(&run.checkpoints()).unwrap()
-    }
-
-    #[test]
-    fn the_average_is_published_and_not_the_last_step() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(folder.path());
-        train_to_end(&run, &config, Some(6));
-        let published = Network::load(&run.network(1)).unwrap().network;
-        let newest = fs::read(checkpoints(&run).pop().unwrap()).unwrap();
-        let saved = safetensors::SafeTensors::deserialize(&newest).unwrap();
-        for parameter in published.parameters() {
-            let tensor = parameter.tensor.detach().contiguous().view([-1]);
-            let numbers: Vec<u8> = Vec::<f32>::try_from(tensor)
-                .unwrap()
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect();
-            let of = |kind| saved.tensor(&format!("{kind}.{}", parameter.name)).unwrap();
-            assert_eq!(of("average").data(), numbers, "{}", parameter.name);
-            // These games have no result: the value has learnt nothing.
-            if !parameter.name.starts_with("value.") {
-                assert_ne!(of("network").data(), numbers, "{}", parameter.name);
-            }
-        }
-    }
-
-    #[test]
-    fn a_training_that_was_killed_ends_with_the_same_network() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(folder.path());
-        let whole = train_to_end(&run, &config, Some(14));
-        let steps: Vec<String> = checkpoints(&run)
-            .iter()
-            .map(|path| path.file_stem().unwrap().to_string_lossy()[6..].to_owned())
-            .collect();
-        assert_eq!(
-            steps,
-            [
-                "0000000000",
-                "0000000004",
-                "0000000008",
-                "0000000012",
-                "0000000014"
-            ]
-        );
-        // Killed after step 14, 12, 8, …, and before the network was there.
-        for path in checkpoints(&run).iter().rev() {
-            fs::remove_file(run.network(1)).unwrap();
-            assert_eq!(
-                train_to_end(&run, &config, None),
-                whole,
-                "from {}",
-                path.display()
-            );
-            for newer in checkpoints(&run) {
-                if newer >= *path {
-                    fs::remove_file(newer).unwrap();
-                }
-            }
-        }
-    }
-
-    /// 40 steps in one go, and 20 of which only the checkpoint is left and 20 more.
-    #[test]
-    fn both_optimizers_go_on_to_the_same_bytes() {
-        for optimizer in [OptimizerKind::AdamW, OptimizerKind::Sgd] {
-            let folder = tempfile::tempdir().unwrap();
-            let (run, mut config) = new_run(folder.path());
-            config.train.optimizer = optimizer;
-            config.train.checkpoint_steps = 20;
-            config.train.warmup_steps = 10;
-            config.train.schedule = ScheduleKind::Cosine;
-            config.train.schedule_steps = 25;
-            fs::write(run.config(), config.to_toml()).unwrap();
-            let network = train_to_end(&run, &config, Some(40));
-            let newest = checkpoints(&run).pop().unwrap();
-            let checkpoint = fs::read(&newest).unwrap();
-            fs::remove_file(run.network(1)).unwrap();
-            fs::remove_file(&newest).unwrap();
-            let before = checkpoints(&run).pop().unwrap();
-            assert!(before.ends_with("00001-0000000020.safetensors"));
-            assert_eq!(train_to_end(&run, &config, None), network, "{optimizer}");
-            assert_eq!(fs::read(&newest).unwrap(), checkpoint, "{optimizer}");
-        }
-    }
-
-    #[test]
-    fn what_may_change_does_on_resume_and_what_may_not_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(folder.path());
-        let whole = train_to_end(&run, &config, Some(8));
-        fs::remove_file(run.network(1)).unwrap();
-        fs::remove_file(checkpoints(&run).pop().unwrap()).unwrap();
-        let mut other = config.clone();
-        other.train.optimizer = OptimizerKind::Sgd;
-        let error = train(&run, &other, None, Device::Cpu, &Stop::default()).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("config.toml: train.optimizer = \"sgd\", but the run was trained with"),
-            "{error}"
-        );
-        let mut changed = config.clone();
-        changed.train.learning_rate *= 2.0;
-        assert_ne!(train_to_end(&run, &changed, None), whole);
-        // The next generation is the same run.
-        let error = train(&run, &other, Some(2), Device::Cpu, &Stop::default()).unwrap_err();
-        assert!(matches!(error, TrainError::Refused { .. }), "{error}");
-    }
-
-    #[test]
-    fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(folder.path());
-        let plan = Plan::make(&run, &config, Some(20), Device::Cpu).unwrap();
-        let mut training = Training {
-            validation: Vec::new(),
-            metrics: Metrics::open(&run.logs()).unwrap(),
-            run: &run,
-            config: config.clone(),
-            config_file: ConfigFile::open(&run.config()),
-            state: plan.state,
-            trainer: plan.trainer,
-            window: Arc::new(plan.window),
-            checkpoint: None,
-        };
-        let mut other = config.clone();
-        other.train.learning_rate = 0.5;
-        other.train.warmup_steps = 0;
-        other.train.batch_size = 32;
-        fs::write(run.config(), other.to_toml()).unwrap();
-        training.take_changes();
-        assert_eq!(training.config, other);
-        assert_eq!(training.loader_options().batch_size, 32);
-        // What can't be read or may not be is not taken over, and ends nothing.
-        let mut refused = config.clone();
-        refused.train.optimizer = OptimizerKind::Sgd;
-        for text in [refused.to_toml(), "[train".into()] {
-            fs::write(run.config(), text).unwrap();
-            training.take_changes();
-            assert_eq!(training.config, other);
-        }
-        let mut loader = training.start_loader();
-        let (batch, _) = loader.next().unwrap();
-        assert_eq!(training.trainer.step(&batch).unwrap().learning_rate, 0.5);
-    }
-
-    #[test]
-    fn a_training_goes_on_in_batches_of_another_size() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, mut config) = new_run(folder.path());
-        config.train.batch_size = 32;
-        train_to_end(&run, &config, Some(9));
-        fs::remove_file(run.network(1)).unwrap();
-        fs::remove_file(checkpoints(&run).pop().unwrap()).unwrap();
-        config.train.batch_size = 50;
-        config.train.pool_rows = 60;
-        train_to_end(&run, &config, None);
-    }
-
-    #[test]
-    fn a_broken_checkpoint_is_passed_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(folder.path());
-        let whole = train_to_end(&run, &config, Some(10));
-        fs::remove_file(run.network(1)).unwrap();
-        let broken = &checkpoints(&run)[2..];
-        let bytes = fs::read(&broken[0]).unwrap();
-        fs::write(&broken[0], &bytes[..bytes.len() - 1]).unwrap();
-        let mut bytes = fs::read(&broken[1]).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        fs::write(&broken[1], bytes).unwrap();
-        let resumed = checkpoint::newest(&run.checkpoints()).unwrap().unwrap();
-        assert_eq!(resumed.header.state.step, 4);
-        assert_eq!(train_to_end(&run, &config, None), whole);
-    }
-
-    #[test]
-    fn a_wish_to_stop_leaves_a_checkpoint_to_go_on_from() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(folder.path());
-        let stop = Stop::default();
-        stop.ask();
-        let ending = train(&run, &config, Some(6), Device::Cpu, &stop).unwrap();
-        let checkpoint = checkpoints(&run).pop().unwrap();
-        let expected = Ending::Stopped {
-            generation: 1,
-            step: 1,
-            steps: 6,
-            checkpoint,
-        };
-        assert_eq!(ending, expected);
-        assert!(!run.network(1).exists());
-        let stopped = train_to_end(&run, &config, None);
-        let other = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(other.path());
-        assert_eq!(stopped, train_to_end(&run, &config, Some(6)));
-    }
-
-    #[test]
-    fn each_generation_begins_with_the_last_one_and_counts_what_is_new() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, mut config) = new_run(folder.path());
-        config.train.validation_share = 0.0;
-        config.train.uses_per_row = 1.0;
-        train_to_end(&run, &config, None);
-        let origin = |generation| engine::network::Network::load(&run.network(generation)).unwrap();
-        let (first, second) = (origin(0), origin(1));
-        let number = |key: &str| second.origin[key].parse::<u64>().unwrap();
-        assert_eq!(second.origin["parent"], first.identity);
-        assert_eq!(
-            (number("generation"), number("new_games"), number("seed")),
-            (1, 12, 7)
-        );
-        assert_eq!(
-            number("steps"),
-            (number("new_rows") as f64 / 64.0).round() as u64
-        );
-        let error = train(&run, &config, None, Device::Cpu, &Stop::default()).unwrap_err();
-        assert!(
-            matches!(error, TrainError::NothingNew { generation: 1, .. }),
-            "{error}"
-        );
-        train_to_end(&run, &config, Some(3));
-        let third = origin(2);
-        assert_eq!(third.origin["parent"], second.identity);
-        assert_eq!(third.origin["step"], (number("step") + 3).to_string());
-        assert_eq!(third.origin["new_rows"], "0");
-    }
-
-    #[test]
-    fn every_twenty_steps_and_the_last_ones_are_logged() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, config) = new_run(folder.path());
-        train_to_end(&run, &config, Some(50));
-        let text = fs::read_to_string(run.logs().join("train.jsonl")).unwrap();
-        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        let lines: Vec<serde_json::Value> = lines.collect();
-        let of_kind = |kind: &str| {
-            let lines = lines.iter().filter(|line| line["kind"] == kind);
-            lines
-                .map(|line| {
-                    (
-                        line["step"].as_u64().unwrap(),
-                        line["policy_loss"].as_f64().unwrap(),
-                    )
-                })
-                .unzip::<_, _, Vec<_>, Vec<_>>()
-        };
-        let (steps, losses) = of_kind("train");
-        assert_eq!(steps, [20, 40, 50]);
-        // Random targets over some twenty legal steps.
-        assert!(
-            losses.iter().all(|loss| (2.0..4.0).contains(loss)),
-            "{losses:?}"
-        );
-        assert_eq!(of_kind("validation").0, [0, 50]);
-        assert_eq!(lines.last().unwrap()["rows"], 55);
-    }
-
-    #[test]
-    fn an_error_says_what_there_is_to_go_on_from() {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, mut config) = new_run(folder.path());
-        config.train.learning_rate = 1e30;
-        config.train.warmup_steps = 0;
-        config.train.weight_decay = 1.0;
-        let error = train(&run, &config, Some(50), Device::Cpu, &Stop::default()).unwrap_err();
-        let message = error.to_string();
-        assert!(
-            message.starts_with("step ") && message.contains("the step was not made"),
-            "{message}"
-        );
-        let newest = checkpoints(&run).pop().unwrap();
-        assert!(
-            message.ends_with(&format!("the newest checkpoint is {}", newest.display())),
-            "{message}"
-        );
-        checkpoint::Checkpoint::load(&newest).unwrap();
-        assert!(!run.network(1).exists());
-    }
-}
+mod tests;

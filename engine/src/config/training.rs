@@ -43,6 +43,8 @@ pub struct TrainConfig {
     pub window_games: u64,
     /// How often a new row is drawn before the next generation, on average.
     pub uses_per_row: f32,
+    /// The most steps between two networks; 0 for as many as the new rows allow.
+    pub network_steps: u64,
     /// Whether half of the rows, drawn at random, are mirrored.
     pub mirror: bool,
     /// The share of games that are never trained on, to measure losses with.
@@ -106,6 +108,7 @@ impl Default for TrainConfig {
             search_value_share: 0.3,
             window_games: 20_000,
             uses_per_row: 2.0,
+            network_steps: 0,
             mirror: true,
             validation_share: 0.05,
             checkpoint_steps: 1_000,
@@ -141,6 +144,7 @@ impl TrainConfig {
         check_range!(train.search_value_share, 0.0..=1.0)?;
         check_range!(train.window_games, 1..=u64::MAX)?;
         check_range!(train.uses_per_row, 0.01..=1_000.0)?;
+        check_range!(train.network_steps, 0..=1_000_000_000_000)?;
         check_range!(train.validation_share, 0.0..=0.9)?;
         check_range!(train.checkpoint_steps, 1..=10_000_000)?;
         check_range!(train.keep_checkpoints, 1..=1_000)

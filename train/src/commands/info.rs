@@ -124,7 +124,7 @@ fn describe_checkpoint(path: &Path) -> Result<String, TrainError> {
         ),
     );
     facts.add("epoch", state.cursor.epoch);
-    facts.add("shards", grouped(state.shards.len() as u64));
+    facts.add("shards", grouped(state.supply.shards.len() as u64));
     facts.add("new games", grouped(state.new_games));
     facts.add("new rows", grouped(state.new_rows));
     facts.add("seed", state.seed);

@@ -2,6 +2,7 @@
 
 use crate::error::TrainError;
 use crate::lock::RunLock;
+use crate::plan::Demand;
 use crate::stop::Stop;
 use crate::terminal::print;
 use crate::training::{Ending, train};
@@ -18,9 +19,12 @@ pub(crate) struct RunArguments {
     /// The folder of the run
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
-    /// Steps of the optimizer for this network [default: as many as use each new row train.uses_per_row times]
+    /// Steps of the optimizer for this network [default: as many as use the new rows train.uses_per_row times each]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
+    /// End with an error where games are missing, in place of waiting for a generator to make them
+    #[arg(long)]
+    no_wait: bool,
     #[command(flatten)]
     workplace: Workplace,
 }
@@ -67,13 +71,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let _lock = RunLock::take(&run)?;
     arguments.workplace.apply()?;
     let stop = Stop::listen().context("can't listen for signals")?;
-    match train(
-        &run,
-        &config,
-        arguments.steps,
-        arguments.workplace.device,
-        &stop,
-    )? {
+    let demand = Demand {
+        steps: arguments.steps,
+        least_new_games: 0,
+        wait: !arguments.no_wait,
+    };
+    match train(&run, &config, demand, arguments.workplace.device, &stop)? {
         Ending::Published { path, .. } => print(&path.display().to_string())?,
         Ending::Stopped {
             generation,
@@ -84,6 +87,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
             "stopped at step {step} of {steps} for network {generation}; the same command goes on from {}",
             checkpoint.display()
         ))?,
+        Ending::NotBegun => print("stopped while it waited for games; the same command goes on")?,
     }
     Ok(())
 }

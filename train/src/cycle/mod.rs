@@ -13,6 +13,7 @@ pub(crate) use table::Table;
 use crate::commands::{Workplace, begin_run, run_seed};
 use crate::error::TrainError;
 use crate::lock::RunLock;
+use crate::plan::Demand;
 use crate::stop::Stop;
 use crate::terminal::{grouped, print};
 use crate::training::{Ending, train};
@@ -326,7 +327,18 @@ impl Cycle {
     fn train(&self) -> Result<Flow, TrainError> {
         let config = Config::load(&self.run.config())?;
         check_pruning(&config)?;
-        match train(&self.run, &config, None, self.workplace.device, &self.stop)? {
+        let demand = Demand {
+            steps: None,
+            least_new_games: 0,
+            wait: false,
+        };
+        match train(
+            &self.run,
+            &config,
+            demand,
+            self.workplace.device,
+            &self.stop,
+        )? {
             Ending::Published { .. } => Ok(Flow::GoOn),
             Ending::Stopped {
                 generation,
@@ -339,6 +351,7 @@ impl Cycle {
                 ));
                 Ok(Flow::Stop)
             }
+            Ending::NotBegun => Ok(Flow::Stop),
         }
     }
 

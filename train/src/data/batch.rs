@@ -21,7 +21,7 @@ pub(crate) struct Batch {
     /// `[batch]`.
     pub(super) weight: Array1<f32>,
     /// `[batch]`.
-    value: Array1<f32>,
+    pub(super) value: Array1<f32>,
     /// `[batch]`.
     value_weight: Array1<f32>,
     /// `[batch]`.

@@ -26,6 +26,8 @@ pub(crate) struct LoaderOptions {
     pub(crate) seed: u64,
     /// The generation that is trained.
     pub(crate) generation: u32,
+    /// The number of its window.
+    pub(crate) segment: u32,
     /// Rows a batch.
     pub(crate) batch_size: usize,
     /// Rows that are shuffled at once; a pool ends with the game that reaches them. Two pools are in memory.
@@ -148,7 +150,8 @@ fn pool_games<'order>(window: &Window, order: &'order [u32], pool_rows: u64) -> 
 /// The random numbers of one pool (by its first game's place in the epoch) or, with `u64::MAX`, of the epoch's order.
 fn random(options: LoaderOptions, epoch: u64, game: u64) -> ChaCha8Rng {
     let mut key = [0; 32];
-    let numbers = [options.seed, options.generation.into(), epoch, game];
+    let window = u64::from(options.generation) << 32 | u64::from(options.segment);
+    let numbers = [options.seed, window, epoch, game];
     for (part, number) in key.chunks_exact_mut(8).zip(numbers) {
         part.copy_from_slice(&number.to_le_bytes());
     }
@@ -239,6 +242,7 @@ mod tests {
     const OPTIONS: LoaderOptions = LoaderOptions {
         seed: 5,
         generation: 2,
+        segment: 1,
         batch_size: 64,
         pool_rows: 300,
         search_value_share: 0.0,

@@ -7,6 +7,7 @@
 //! Nothing is kept in memory but the window's index (24 bytes a game), two pools of rows, and a few batches.
 
 mod batch;
+mod index;
 mod loader;
 mod rows;
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub(crate) mod samples;
 mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
+pub(crate) use index::{Counts, Index, window_rows};
 pub(crate) use loader::{Cursor, Loader, LoaderOptions};
 pub(crate) use rows::{HelperTargets, TrainingRow, rows_of};
 pub(crate) use window::{Window, WindowOptions, shard_names};

@@ -69,3 +69,10 @@ pub(crate) fn identities(batch: &Batch) -> Vec<((usize, usize), InputRow)> {
         .map(|number| (number / ROWS, number % ROWS));
     places.zip(batch.inputs.iter().copied()).collect()
 }
+
+/// The batch with a value that is no number.
+pub(crate) fn spoiled(batch: &Batch) -> Batch {
+    let mut batch = batch.clone();
+    batch.value[3] = f32::NAN;
+    batch
+}

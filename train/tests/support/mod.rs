@@ -11,7 +11,7 @@ use engine::shard::{
 use std::path::Path;
 
 /// A run so small that a step takes milliseconds.
-pub(crate) const SMALL: [&str; 10] = [
+pub(crate) const SMALL: [&str; 14] = [
     "--set",
     "network.blocks=1",
     "--set",
@@ -22,6 +22,10 @@ pub(crate) const SMALL: [&str; 10] = [
     "train.checkpoint_steps=5",
     "--set",
     "train.pool_rows=300",
+    "--set",
+    "train.uses_per_row=100",
+    "--set",
+    "train.network_steps=20",
 ];
 
 /// The program.

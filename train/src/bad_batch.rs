@@ -1,0 +1,91 @@
+//! Batches that could not be trained on, kept for study.
+//!
+//! `logs/bad-batches/GGGGG-SSSSSSSSSS-N.safetensors` holds what the network was shown and asked for, under the names of
+//! [`BatchTensors`]: generation, step that was to be made, and how many batches were dropped in this generation so far. The metadata
+//! say what was no finite number, and where in the window the batch ends.
+
+use crate::checkpoint::TrainingState;
+use crate::data::{Batch, BatchTensors};
+use crate::error::TrainError;
+use engine::run::{make_folder, write_file};
+use safetensors::tensor::{Dtype, TensorView};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Writes a batch to its file in the folder of logs, and returns the file.
+pub(crate) fn keep(
+    logs: &Path,
+    state: &TrainingState,
+    batch: &Batch,
+    error: &TrainError,
+) -> Result<PathBuf, TrainError> {
+    let folder = logs.join("bad-batches");
+    make_folder(&folder)?;
+    let (generation, step, number) = (state.generation, state.step + 1, state.dropped);
+    let path = folder.join(format!("{generation:05}-{step:010}-{number}.safetensors"));
+    let tensors = batch.to_device(Device::Cpu)?;
+    let contents = named(&tensors)
+        .into_iter()
+        .map(|(name, tensor)| Ok((name, shape(tensor), bytes(tensor)?)))
+        .collect::<Result<Vec<_>, TchError>>()?;
+    let broken = |error: String| TrainError::Io {
+        what: "write",
+        path: path.clone(),
+        error: std::io::Error::other(error),
+    };
+    let views = contents
+        .iter()
+        .map(|(name, shape, bytes)| {
+            let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
+            view.map(|view| (*name, view))
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| broken(error.to_string()))?;
+    let cursor = state.cursor;
+    let metadata = HashMap::from([(
+        "tusker-bad-batch".to_owned(),
+        format!(
+            "{error}; segment {}, epoch {}, game {}, row {}",
+            state.segment, cursor.epoch, cursor.game, cursor.row
+        ),
+    )]);
+    let file =
+        safetensors::serialize(views, Some(metadata)).map_err(|error| broken(error.to_string()))?;
+    write_file(&path, &file)?;
+    Ok(path)
+}
+
+fn named(batch: &BatchTensors) -> [(&'static str, &Tensor); 13] {
+    [
+        ("planes", &batch.planes),
+        ("legal", &batch.legal),
+        ("policy", &batch.policy),
+        ("weight", &batch.weight),
+        ("value", &batch.value),
+        ("value_weight", &batch.value_weight),
+        ("turns_left", &batch.turns_left),
+        ("ending", &batch.ending),
+        ("pieces", &batch.pieces),
+        ("taken", &batch.taken),
+        ("outcome_weight", &batch.outcome_weight),
+        ("reply", &batch.reply),
+        ("reply_weight", &batch.reply_weight),
+    ]
+}
+
+fn shape(tensor: &Tensor) -> Vec<usize> {
+    tensor.size().iter().map(|&size| size as usize).collect()
+}
+
+/// The numbers as little-endian floats.
+fn bytes(tensor: &Tensor) -> Result<Vec<u8>, TchError> {
+    let tensor = tensor.f_to_kind(Kind::Float)?.f_contiguous()?;
+    let mut numbers = vec![0f32; tensor.numel()];
+    let count = numbers.len();
+    tensor.f_copy_data(&mut numbers, count)?;
+    Ok(numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect())
+}

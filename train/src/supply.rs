@@ -1,0 +1,114 @@
+//! What there is to train on: the shards that are known, how many rows have come since the run began, and how many may still be
+//! drawn before more must come.
+
+use crate::data::{Counts, Index, Window, window_rows};
+use crate::error::TrainError;
+use crate::terminal::grouped;
+use engine::config::TrainConfig;
+use engine::run::RunDirectory;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// The part of it that a checkpoint holds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SupplyState {
+    /// The shards that were there when they were last looked at, oldest first.
+    pub(crate) shards: Vec<String>,
+    /// The games that have come since the run began, those for validation among them.
+    pub(crate) seen_games: u64,
+    /// The rows to train on that have come since the run began.
+    pub(crate) seen_rows: u64,
+    /// How many rows may be drawn until new ones must come: each new row adds `train.uses_per_row`, each row that is drawn takes 1.
+    /// (The train bucket of KataGo's `-max-train-bucket-per-new-data`.)
+    pub(crate) allowance: f64,
+    /// How many of the newest rows the present window reaches back for.
+    pub(crate) window_rows: u64,
+}
+
+/// The shards of a run, as training uses them up.
+#[derive(Debug)]
+pub(crate) struct Supply {
+    index: Index,
+    state: SupplyState,
+}
+
+impl Supply {
+    /// What a run holds, after what is known of it.
+    pub(crate) fn new(run: &RunDirectory, config: &TrainConfig, state: SupplyState) -> Self {
+        Self {
+            index: Index::new(&run.shards(), config.validation_share),
+            state,
+        }
+    }
+
+    /// What a checkpoint must hold to go on from here.
+    pub(crate) fn state(&self) -> &SupplyState {
+        &self.state
+    }
+
+    /// Takes note of the shards that have come, and of those that are gone. Returns what the new ones hold.
+    pub(crate) fn look(&mut self, config: &TrainConfig) -> Result<Counts, TrainError> {
+        let listed = self.index.list()?;
+        let there: HashSet<&str> = listed.iter().map(String::as_str).collect();
+        let state = &mut self.state;
+        state.shards.retain(|name| there.contains(name.as_str()));
+        let known: HashSet<&str> = state.shards.iter().map(String::as_str).collect();
+        let new: Vec<String> = listed
+            .iter()
+            .filter(|name| !known.contains(name.as_str()))
+            .cloned()
+            .collect();
+        if new.is_empty() {
+            return Ok(Counts::default());
+        }
+        let counts = self.index.count(&new)?;
+        state.shards.extend(new);
+        state.seen_games += counts.games;
+        state.seen_rows += counts.training_rows;
+        state.allowance += counts.training_rows as f64 * f64::from(config.uses_per_row);
+        Ok(counts)
+    }
+
+    /// Opens the window that the rows seen so far are worth. What could not be used while that many rows came is given up: the
+    /// window's rows can't be drawn more often than `train.uses_per_row` on average.
+    pub(crate) fn open_window(&mut self, config: &TrainConfig) -> Result<Window, TrainError> {
+        self.state.window_rows = window_rows(config, self.state.seen_rows);
+        let window = self.reopen_window()?;
+        let most = window.training_rows() as f64 * f64::from(config.uses_per_row);
+        self.state.allowance = self.state.allowance.min(most);
+        Ok(window)
+    }
+
+    /// Opens the window once more that was opened last.
+    pub(crate) fn reopen_window(&mut self) -> Result<Window, TrainError> {
+        self.index
+            .window(&self.state.shards, self.state.window_rows)
+    }
+
+    /// Whether a batch of so many rows may be drawn.
+    pub(crate) fn allows(&self, rows: u32) -> bool {
+        self.state.allowance >= f64::from(rows)
+    }
+
+    /// How many batches of so many rows may be drawn.
+    pub(crate) fn batches(&self, rows: u32) -> u64 {
+        (self.state.allowance / f64::from(rows)).max(0.0) as u64
+    }
+
+    /// What is missing where not even a batch may be drawn, in words.
+    pub(crate) fn shortage(&self, config: &TrainConfig) -> String {
+        format!(
+            "the {} rows so far have been used {} times each (train.uses_per_row), and {:.0} more uses of the {} of a batch are there",
+            grouped(self.state.seen_rows),
+            config.uses_per_row,
+            self.state.allowance.max(0.0).floor(),
+            config.batch_size
+        )
+    }
+
+    /// Takes note of a batch that was drawn.
+    pub(crate) fn take(&mut self, rows: u32) {
+        self.state.allowance -= f64::from(rows);
+    }
+}
