@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{SMALL, init, outcome, train, write_shard};
+use support::{SMALL, init, init_with, outcome, train, write_shard};
 
 fn run_of(folder: &tempfile::TempDir) -> std::path::PathBuf {
     folder.path().join("run")
@@ -281,6 +281,85 @@ fn what_training_needs_and_lacks_is_named() {
     );
 }
 
+#[test]
+fn a_larger_network_is_begun_with_the_games_of_another_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (run_of(&folder), folder.path().join("new"));
+    let from = |more: &[&str]| {
+        let mut command = train();
+        command
+            .arg("init")
+            .arg("--run")
+            .arg(&new)
+            .arg("--from")
+            .arg(&old);
+        command
+            .args(["--threads", "2", "--set", "network.channels=16"])
+            .args(more);
+        command
+    };
+    fails(&mut from(&[]), &["run is no run", "config.toml"]);
+    init(&old);
+    fails(&mut from(&[]), &["shards holds no games"]);
+    write_shard(&old, 3, 12);
+    let before = fs::read(old.join("shards/000-000003.shard")).unwrap();
+    // Killed before the first network was there.
+    fs::create_dir_all(new.join("shards")).unwrap();
+    fs::hard_link(
+        old.join("shards/000-000003.shard"),
+        new.join("shards/000-000003.shard"),
+    )
+    .unwrap();
+    write_shard(&old, 4, 2);
+    let (code, said, message) = outcome(&mut from(&["--steps", "6", "--seed", "3"]));
+    assert_eq!(code, 0, "{message}");
+    assert!(
+        message.contains("2 shards of ") && said.contains("00001.safetensors"),
+        "{said}{message}"
+    );
+    assert!(
+        message.contains("training network 1 from step 0 to 6: 14 games"),
+        "{message}"
+    );
+    let network = Network::load(&new.join("networks/00001.safetensors")).unwrap();
+    assert_eq!(network.network.architecture().channels, 16);
+    assert_eq!(
+        (&network.origin["step"][..], &network.origin["seed"][..]),
+        ("6", "3")
+    );
+    // The rest of the configuration is the old run's.
+    let config = Config::load(&new.join("config.toml")).unwrap();
+    assert_eq!((config.train.batch_size, config.network.channels), (64, 16));
+    assert_eq!(
+        fs::read(new.join("shards/000-000003.shard")).unwrap(),
+        before
+    );
+    assert!(!old.join("networks/00001.safetensors").exists());
+    fails(&mut from(&[]), &["new is a run already"]);
+    // More steps than the rows may be used for.
+    let other = folder.path().join("other");
+    let mut command = train();
+    command
+        .arg("init")
+        .arg("--run")
+        .arg(&other)
+        .arg("--from")
+        .arg(&old);
+    command.args([
+        "--threads",
+        "2",
+        "--steps",
+        "1000",
+        "--set",
+        "train.uses_per_row=1",
+    ]);
+    fails(
+        &mut command,
+        &["used 1 times each", "other` goes on", "newest checkpoint"],
+    );
+    assert!(other.join("networks/00000.safetensors").exists());
+}
+
 /// The newest checkpoint's step, once there is one of at least `step`.
 fn wait_for_step(run: &Path, step: u64) {
     let begun = Instant::now();
@@ -312,15 +391,20 @@ fn start(run: &Path, steps: &str) -> std::process::Child {
         .unwrap()
 }
 
+const STEPS: &str = "40";
+
+/// 40 steps in one go, and 20, a kill -9, and 20 more: the same bytes of network and checkpoint.
 #[test]
 fn a_killed_training_goes_on_to_the_same_network() {
     let folder = tempfile::tempdir().unwrap();
-    let networks = ["killed", "whole"].map(|name| {
+    let files = ["killed", "whole"].map(|name| {
         let run = folder.path().join(name);
-        init(&run);
+        // Steps that take long enough for a kill among them.
+        let larger = ["--set", "network.blocks=3", "--set", "network.channels=48"];
+        init_with(&run, &larger);
         write_shard(&run, 0, 20);
         if name == "killed" {
-            let mut child = start(&run, "300");
+            let mut child = start(&run, STEPS);
             wait_for_step(&run, 20);
             child.kill().unwrap();
             child.wait().unwrap();
@@ -329,15 +413,18 @@ fn a_killed_training_goes_on_to_the_same_network() {
                 "the kill came too late"
             );
         }
-        let (code, _, message) = outcome(&mut train_run(&run, &["--steps", "300"]));
+        let (code, _, message) = outcome(&mut train_run(&run, &["--steps", STEPS]));
         assert_eq!(code, 0, "{message}");
         assert_eq!(
             message.contains("going on with network 1"),
             name == "killed"
         );
-        fs::read(run.join("networks/00001.safetensors")).unwrap()
+        let network = fs::read(run.join("networks/00001.safetensors")).unwrap();
+        let checkpoint = format!("checkpoints/00001-{:010}.safetensors", 40);
+        (network, fs::read(run.join(checkpoint)).unwrap())
     });
-    assert!(networks[0] == networks[1]);
+    assert!(files[0].0 == files[1].0, "the networks differ");
+    assert!(files[0].1 == files[1].1, "the checkpoints differ");
 }
 
 #[test]

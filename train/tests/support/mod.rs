@@ -35,11 +35,17 @@ pub(crate) fn train() -> Command {
 
 /// Makes a small run.
 pub(crate) fn init(run: &Path) {
+    init_with(run, &[]);
+}
+
+/// Makes a small run with more arguments.
+pub(crate) fn init_with(run: &Path, more: &[&str]) {
     train()
         .arg("init")
         .arg("--run")
         .arg(run)
         .args(SMALL)
+        .args(more)
         .assert()
         .success();
 }
