@@ -87,8 +87,9 @@ pub(crate) enum TrainError {
     },
     /// The run was begun with another configuration.
     #[error(
-        "{key} = {given}, but the run {} was begun with {key} = {saved}: begin another run, or leave --config and --set away",
-        run.display()
+        "{key} = {given}, but the run {} has {key} = {saved}: change it in {}, begin another run, or leave --config and --set away",
+        run.display(),
+        run.join("config.toml").display()
     )]
     OtherConfig {
         /// The run.
