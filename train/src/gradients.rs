@@ -11,7 +11,7 @@
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
 use crate::loss::{LossSums, Losses, losses};
-use engine::network::{Network, NetworkError};
+use engine::network::{Heads, Network, NetworkError};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tch::{Device, TchError, Tensor, no_grad_guard};
@@ -150,7 +150,7 @@ fn weighted_losses(network: &Network, rows: &[TrainingRow]) -> Result<LossSums, 
     let _no_grad = no_grad_guard();
     let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
     let tensors = batch.to_device(network.device())?;
-    let outputs = network.forward_eval(&tensors.planes)?;
+    let outputs = network.forward_measure(&tensors.planes, Heads::NONE)?;
     let mut sums = LossSums::default();
     sums.add(losses(&outputs, &tensors)?.to_numbers()?, batch.weights());
     Ok(sums)
@@ -182,7 +182,7 @@ impl Slice {
         value_weight: f64,
     ) -> Result<Gradients, NetworkError> {
         let batch = self.batch.to_device(network.device())?;
-        let outputs = network.forward_train(&batch.planes)?;
+        let outputs = network.forward_train(&batch.planes, Heads::NONE)?;
         let tensors = losses(&outputs, &batch)?;
         let numbers = tensors.to_numbers()?;
         let total = tensors.total(self.policy_share, self.value_share * value_weight)?;
@@ -190,8 +190,16 @@ impl Slice {
             .parameters()
             .map(|parameter| parameter.tensor)
             .collect();
+        let gradients = Tensor::f_run_backward(&[total], &parameters, false, false)?;
+        let gradients = gradients.into_iter().zip(parameters);
         Ok(Gradients {
-            gradients: Tensor::f_run_backward(&[total], &parameters, false, false)?,
+            gradients: gradients
+                .map(|(gradient, parameter)| match gradient.defined() {
+                    true => Ok(gradient),
+                    // Of a head that was not computed.
+                    false => parameter.f_detach()?.f_zeros_like(),
+                })
+                .collect::<Result<_, TchError>>()?,
             losses: Losses {
                 policy: numbers.policy * self.policy_share,
                 value: numbers.value * self.value_share,
@@ -329,18 +337,23 @@ mod tests {
             let weights = part.weights();
             let mut network = network();
             let tensors = part.to_device(Device::Cpu).unwrap();
-            let losses =
-                losses(&network.forward_train(&tensors.planes).unwrap(), &tensors).unwrap();
+            let outputs = network.forward_train(&tensors.planes, Heads::NONE).unwrap();
+            let losses = losses(&outputs, &tensors).unwrap();
             let (policy, value) = (weights.policy / whole.policy, weights.value / whole.value);
             losses.total(policy, 0.5 * value).unwrap().backward();
             let part = losses.to_numbers().unwrap();
             expected.losses.policy += policy * part.policy;
             expected.losses.value += value * part.value;
-            expected.gradients.extend(
-                network
-                    .parameters()
-                    .map(|parameter| parameter.tensor.grad()),
-            );
+            expected
+                .gradients
+                .extend(
+                    network
+                        .parameters()
+                        .map(|parameter| match parameter.tensor.grad() {
+                            gradient if gradient.defined() => gradient,
+                            _ => parameter.tensor.detach().zeros_like(),
+                        }),
+                );
             means
                 .iter_mut()
                 .zip(statistics(&network))

@@ -1,7 +1,7 @@
 //! The losses: what a network's outputs cost against a batch's targets.
 
 use crate::data::BatchTensors;
-use engine::network::Outputs;
+use engine::network::TrainingOutputs;
 use serde::{Deserialize, Serialize};
 use tch::{Reduction, TchError, Tensor};
 
@@ -73,7 +73,7 @@ pub(crate) fn in_digits(loss: Option<f64>, digits: usize) -> String {
 }
 
 /// The losses of a network's outputs.
-pub(crate) fn losses(outputs: &Outputs, batch: &BatchTensors) -> Result<LossTensors, TchError> {
+pub(crate) fn losses(outputs: &TrainingOutputs, batch: &BatchTensors) -> Result<LossTensors, TchError> {
     let illegal = batch.legal.f_logical_not()?;
     let logits = outputs.policy.f_masked_fill(&illegal, ILLEGAL_LOGIT)?;
     let policy = logits
@@ -119,7 +119,7 @@ mod tests {
 
     /// Two rows. The first has three legal entries with logits 0, ln 2, ln 5 (probabilities 1/8, 2/8, 5/8) and targets 1/2, 1/2,
     /// 0; the second one legal entry. Illegal entries have large logits.
-    fn example(weights: [f32; 2], value_weights: [f32; 2]) -> (Outputs, BatchTensors) {
+    fn example(weights: [f32; 2], value_weights: [f32; 2]) -> (TrainingOutputs, BatchTensors) {
         let mut logits = [50f32; 2 * POLICY_SIZE];
         let mut legal = [false; 2 * POLICY_SIZE];
         let mut policy = [0f32; 2 * POLICY_SIZE];
@@ -133,10 +133,14 @@ mod tests {
         }
         let tensor = |numbers: &[f32]| Tensor::from_slice(numbers);
         let table = |numbers: &[f32]| tensor(numbers).view([2, POLICY_SIZE as i64]);
-        let outputs = Outputs {
+        let outputs = TrainingOutputs {
             policy: table(&logits).set_requires_grad(true),
             // Win probabilities 3/4 and 1/5.
             value_logit: tensor(&[3f32.ln(), -(4f32.ln())]),
+            turns_left: None,
+            ending: None,
+            taken: None,
+            reply: None,
         };
         let batch = BatchTensors {
             planes: Tensor::zeros([2, 1], (Kind::Float, Device::Cpu)),

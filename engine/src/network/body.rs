@@ -11,7 +11,7 @@ const VALUE_HIDDEN: i64 = 64;
 
 /// The heads' last weights start at 0: a new network knows nothing, and says so with equal win probabilities and steps. Random
 /// numbers instead would be opinions, which the search acts on and training has to undo.
-const LAST_GAIN: f64 = 0.0;
+pub(super) const LAST_GAIN: f64 = 0.0;
 
 /// Pooled maxima are large and not normed: their weights start smaller.
 const POOLING_GAIN: f64 = 0.3;
@@ -169,13 +169,23 @@ impl Body<Folded> {
 impl<C: Convolution> Body<C> {
     /// Evaluates `[batch, CHANNELS, 8, 8]`.
     pub(super) fn forward(&self, planes: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
+        self.outputs(&self.tower(planes, mode)?, mode)
+    }
+
+    /// What the tower makes of `[batch, CHANNELS, 8, 8]`: `[batch, channels, 8, 8]`, which the heads read.
+    pub(super) fn tower(&self, planes: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
         let mut tower = self.input.activate(planes, None, None, mode)?;
         for block in &self.blocks {
             tower = block.forward(&tower, mode)?;
         }
+        Ok(tower)
+    }
+
+    /// What the heads make of that.
+    pub(super) fn outputs(&self, tower: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
         Ok(Outputs {
-            policy: self.policy(&tower, mode)?,
-            value_logit: self.value(&tower, mode)?,
+            policy: self.policy(tower, mode)?,
+            value_logit: self.value(tower, mode)?,
         })
     }
 
@@ -206,12 +216,7 @@ impl<C: Convolution> Body<C> {
 
     fn policy(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
         let features = self.policy.activate(tower, None, None, mode)?;
-        let squares = self.policy_squares.apply_to_squares(&features)?;
-        let squares = squares.f_to_kind(Kind::Float)?.f_reshape([-1, 5 * 64])?;
-        let end = self
-            .policy_end
-            .apply(&pool(&features)?.f_to_kind(Kind::Float)?)?;
-        Tensor::f_cat(&[squares, end], 1)
+        policy_logits(&features, &self.policy_squares, &self.policy_end)
     }
 
     fn value(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
@@ -232,6 +237,18 @@ impl<C: Convolution> Block<C> {
         self.second
             .activate(&middle, shift.as_ref(), Some(input), mode)
     }
+}
+
+/// The 321 logits that a head's features `[batch, channels, 8, 8]` come to: `[batch, 321]`, float.
+pub(super) fn policy_logits(
+    features: &Tensor,
+    squares: &Linear,
+    end: &Linear,
+) -> Result<Tensor, TchError> {
+    let squares = squares.apply_to_squares(features)?;
+    let squares = squares.f_to_kind(Kind::Float)?.f_reshape([-1, 5 * 64])?;
+    let end = end.apply(&pool(features)?.f_to_kind(Kind::Float)?)?;
+    Tensor::f_cat(&[squares, end], 1)
 }
 
 fn is_finite(tensor: &Tensor) -> Result<bool, TchError> {

@@ -5,6 +5,7 @@
 //! network.
 
 use super::architecture::{Role, TensorSpec};
+use super::heads::is_helper;
 use super::{Architecture, Network, NetworkError};
 use crate::encoding::ENCODING_VERSION;
 use crate::files;
@@ -16,7 +17,13 @@ use std::path::Path;
 use tch::{Device, Tensor};
 
 /// The version of the weights file: which tensors it holds under which names, and its metadata.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
+
+/// The oldest version that is read. It had no helper heads: those begin as a new network's.
+const OLDEST_VERSION: u32 = 2;
+
+/// The seed that helper heads begin with where a file has none.
+const HELPERS_SEED: u64 = 0;
 
 /// The bytes of a file: some thousand million numbers are far beyond any network of this kind.
 const LARGEST: u64 = 1 << 33;
@@ -153,7 +160,8 @@ impl Network {
     }
 
     /// Reads a network from a file. Everything is checked: the versions, that each tensor of the architecture is there with
-    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all.
+    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all. The helper heads of
+    /// a network whose file is of version 2 are those of a [new network](Network::new) of seed 0.
     pub fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
         let bytes = read(path)?;
         let broken = |error: SafeTensorError| NetworkError::Format {
@@ -164,24 +172,37 @@ impl Network {
         let metadata = parse_metadata(path, header.metadata().as_ref())?;
         let contents = SafeTensors::deserialize(&bytes).map_err(broken)?;
         let architecture = metadata.architecture;
-        let mut read = Vec::new();
-        let network = Network::build(architecture, Device::Cpu, |spec| {
-            let view = find_tensor(path, &contents, spec)?;
-            let tensor = read_tensor(path, &view, spec)?;
-            read.push((spec.name.clone(), view));
-            Ok(tensor)
-        })
-        .map_err(|error| match error {
+        let fault = |error| match error {
             NetworkError::Architecture { .. } => NetworkError::Metadata {
                 path: path.to_owned(),
                 reason: error.to_string(),
             },
             other => other,
-        })?;
-        if let Some(name) = contents.names().into_iter().find(|&name| {
-            let mut known = network.tensors().iter();
-            !known.any(|(spec, _)| spec.name == name)
-        }) {
+        };
+        let has_helpers = metadata.format > OLDEST_VERSION;
+        let mut fresh = match has_helpers {
+            true => Vec::new(),
+            false => helpers_of_new_network(architecture).map_err(fault)?,
+        }
+        .into_iter();
+        let mut read = Vec::new();
+        let network = Network::build(architecture, Device::Cpu, |spec| {
+            if is_helper(&spec.name)
+                && let Some(tensor) = fresh.next()
+            {
+                return Ok(tensor);
+            }
+            let view = find_tensor(path, &contents, spec)?;
+            let tensor = read_tensor(path, &view, spec)?;
+            read.push((spec.name.clone(), view));
+            Ok(tensor)
+        })
+        .map_err(fault)?;
+        if let Some(name) = contents
+            .names()
+            .into_iter()
+            .find(|&name| !read.iter().any(|(known, _)| known == name))
+        {
             return Err(NetworkError::Tensor {
                 path: path.to_owned(),
                 tensor: name.to_owned(),
@@ -202,6 +223,14 @@ impl Network {
             identity: hash(&bytes),
         })
     }
+}
+
+/// The tensors of the helper heads that a network of this architecture begins with, in their order.
+fn helpers_of_new_network(architecture: Architecture) -> Result<Vec<Tensor>, NetworkError> {
+    let network = Network::new(architecture, HELPERS_SEED)?;
+    let tensors = network.tensors().iter();
+    let helpers = tensors.filter(|(spec, _)| is_helper(&spec.name));
+    Ok(helpers.map(|(_, tensor)| tensor.shallow_clone()).collect())
 }
 
 fn parse_metadata(
@@ -225,7 +254,8 @@ fn parse_metadata(
         ("format", versions.format, FORMAT_VERSION),
         ("encoding", versions.encoding, ENCODING_VERSION),
     ] {
-        if found != known {
+        let is_read = what == "format" && (OLDEST_VERSION..=known).contains(&found);
+        if found != known && !is_read {
             return Err(NetworkError::Version {
                 path: path.to_owned(),
                 what,

@@ -4,7 +4,8 @@
 //! convolutions with batch norm and ReLU. In every second block (the second, the fourth, …) the mean and the maximum of each
 //! channel over the board, passed through a linear layer, are added before the second norm, so that what happens on one wing
 //! is known on the other (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
-//! read the tower: the policy's 321 logits, and the logit of the mover's win probability.
+//! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Four [helper heads](Heads) are there
+//! in training alone.
 //!
 //! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the device's fast type, and plays in the
 //! thread that asks: the way for processors. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers'
@@ -23,6 +24,7 @@ mod device;
 mod error;
 mod evaluator;
 mod file;
+mod heads;
 mod layers;
 mod model;
 mod opinions;
@@ -41,6 +43,7 @@ pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use error::NetworkError;
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
+pub use heads::{Heads, TrainingOutputs};
 pub use model::{Network, Parameter};
 pub use prepare::Accuracy;
 pub use service::{

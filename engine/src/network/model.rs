@@ -2,6 +2,7 @@
 
 use super::architecture::{Role, TensorSpec};
 use super::body::Body;
+use super::heads::{Heads, HelperHeads, TrainingOutputs, is_helper};
 use super::layers::{Builder, Mode, Normed};
 use super::{Architecture, NetworkError, Outputs};
 use rand::SeedableRng;
@@ -17,6 +18,7 @@ pub struct Network {
     architecture: Architecture,
     device: Device,
     pub(super) body: Body<Normed>,
+    helpers: HelperHeads,
     tensors: Vec<(TensorSpec, Tensor)>,
 }
 
@@ -29,6 +31,8 @@ pub struct Parameter<'a> {
     pub tensor: &'a Tensor,
     /// Whether weight decay applies: to weights, not to biases and norms.
     pub decay: bool,
+    /// Whether playing needs it: the helper heads are for training alone.
+    pub plays: bool,
 }
 
 impl Network {
@@ -50,11 +54,13 @@ impl Network {
         architecture.check()?;
         let mut builder = Builder::new(&mut make);
         let body = Body::new(architecture, &mut builder)?;
+        let helpers = HelperHeads::new(&mut builder, architecture.channels.into())?;
         Ok(Self {
             architecture,
             device,
             tensors: builder.tensors,
             body,
+            helpers,
         })
     }
 
@@ -96,6 +102,7 @@ impl Network {
                 name: &spec.name,
                 tensor,
                 decay: matches!(spec.role, Role::Weight { .. }),
+                plays: !is_helper(&spec.name),
             })
     }
 
@@ -112,7 +119,7 @@ impl Network {
         &self.tensors
     }
 
-    /// How many numbers are trained.
+    /// How many numbers are trained, those of the helper heads among them.
     pub fn parameter_count(&self) -> usize {
         let trained = self.tensors.iter().filter(|(spec, _)| spec.role.trained());
         trained.map(|(spec, _)| spec.len()).sum()
@@ -126,15 +133,39 @@ impl Network {
         Ok(())
     }
 
-    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the batch's own statistics, and updates the norms'
-    /// running ones.
-    pub fn forward_train(&mut self, planes: &Tensor) -> Result<Outputs, NetworkError> {
-        Ok(self.body.forward(planes, Mode::Training)?)
+    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the batch's own statistics, and updates the running ones
+    /// of the norms that are computed.
+    pub fn forward_train(
+        &mut self,
+        planes: &Tensor,
+        heads: Heads,
+    ) -> Result<TrainingOutputs, NetworkError> {
+        self.forward_with_helpers(planes, heads, Mode::Training)
     }
 
-    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics.
+    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics, as training measures it.
+    pub fn forward_measure(
+        &self,
+        planes: &Tensor,
+        heads: Heads,
+    ) -> Result<TrainingOutputs, NetworkError> {
+        self.forward_with_helpers(planes, heads, Mode::Evaluation)
+    }
+
+    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics, as playing does.
     pub fn forward_eval(&self, planes: &Tensor) -> Result<Outputs, NetworkError> {
         Ok(self.body.forward(planes, Mode::Evaluation)?)
+    }
+
+    fn forward_with_helpers(
+        &self,
+        planes: &Tensor,
+        heads: Heads,
+        mode: Mode,
+    ) -> Result<TrainingOutputs, NetworkError> {
+        let tower = self.body.tower(planes, mode)?;
+        let outputs = self.body.outputs(&tower, mode)?;
+        Ok(self.helpers.forward(&tower, outputs, heads, mode)?)
     }
 
     /// The network that says of a mirrored row what this one says of the row.
@@ -147,7 +178,10 @@ impl Network {
             if spec.shape.len() == 4 {
                 tensor = tensor.f_flip([3])?.f_contiguous()?;
             }
-            if spec.name.starts_with("policy.squares") {
+            if ["policy.squares", "helpers.reply.squares"]
+                .iter()
+                .any(|head| spec.name.starts_with(head))
+            {
                 // North, west, south, east, placements.
                 let order = Tensor::from_slice(&[0i64, 3, 2, 1, 4]);
                 tensor = tensor.f_index_select(0, &order)?;
@@ -210,7 +244,7 @@ pub(super) mod tests {
         let planes = unpack_rows(&rows(&random_states(6, 256)), Device::Cpu).unwrap();
         no_grad(|| {
             for _ in 0..60 {
-                network.forward_train(&planes).unwrap();
+                network.forward_train(&planes, Heads::ALL).unwrap();
             }
             decide(&network);
         });
@@ -308,7 +342,7 @@ pub(super) mod tests {
                 .buffers()
                 .map(|(_, tensor)| numbers(tensor))
                 .collect();
-            let trained = network.forward_train(&planes).unwrap();
+            let trained = network.forward_train(&planes, Heads::ALL).unwrap();
             assert!(
                 network
                     .buffers()
@@ -324,7 +358,7 @@ pub(super) mod tests {
         no_grad(|| {
             let before = difference(&mut network);
             for _ in 0..100 {
-                network.forward_train(&planes).unwrap();
+                network.forward_train(&planes, Heads::ALL).unwrap();
             }
             let after = difference(&mut network);
             assert!(after < before / 20.0, "{before} to {after}");
@@ -333,7 +367,7 @@ pub(super) mod tests {
 
     /// The mean cross-entropies of policy and value against arbitrary fixed targets.
     fn loss(network: &mut Network, planes: &Tensor, masks: &Tensor) -> Tensor {
-        let outputs = network.forward_train(planes).unwrap();
+        let outputs = network.forward_train(planes, Heads::ALL).unwrap();
         let batch = planes.size()[0];
         // The first legal action, and a win for every third row.
         let actions = masks.to_kind(Kind::Int64).argmax(1, false);
@@ -349,7 +383,16 @@ pub(super) mod tests {
                 None,
                 tch::Reduction::Mean,
             );
-        policy.cross_entropy_for_logits(&actions) + value
+        // The helper heads: 30 turns, an elimination of the mover, all pieces taken, and the same actions.
+        let turns = (outputs.turns_left.unwrap() - 30.0)
+            .square()
+            .mean(Kind::Float)
+            / 400.0;
+        let endings = actions.full_like(4);
+        let ending = outputs.ending.unwrap().cross_entropy_for_logits(&endings);
+        let taken = outputs.taken.unwrap().softplus().mean(Kind::Float);
+        let reply = outputs.reply.unwrap().cross_entropy_for_logits(&actions);
+        policy.cross_entropy_for_logits(&actions) + value + turns + ending + taken + reply
     }
 
     #[test]
@@ -395,16 +438,78 @@ pub(super) mod tests {
         let turned: Vec<_> = rows.iter().map(InputRow::mirror).collect();
         let evaluate = |network: &Network, rows: &[InputRow]| {
             let planes = unpack_rows(rows, Device::Cpu).unwrap();
-            no_grad(|| network.forward_eval(&planes).unwrap())
+            no_grad(|| network.forward_measure(&planes, Heads::ALL).unwrap())
         };
         let (there, here) = (evaluate(&mirrored, &turned), evaluate(&network, &rows));
-        let order: Vec<i64> = crate::encoding::MIRRORED_INDICES.map(i64::from).to_vec();
-        let back = there.policy.index_select(1, &Tensor::from_slice(&order));
-        let distance = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
-        assert!(distance(&back, &here.policy) < 1e-5);
-        assert!(distance(&there.value_logit, &here.value_logit) < 1e-5);
         // Without its weights mirrored the network sees something else.
         let unturned = evaluate(&network, &turned);
-        assert!(distance(&unturned.value_logit, &here.value_logit) > 1e-2);
+        let order: Vec<i64> = crate::encoding::MIRRORED_INDICES.map(i64::from).to_vec();
+        let actions = |logits: &Tensor| logits.index_select(1, &Tensor::from_slice(&order));
+        let board = |squares: &Tensor| squares.view([-1, 8, 8]).flip([2]).view([-1, 64]);
+        let same = |numbers: &Tensor| numbers.shallow_clone();
+        type Output = fn(&TrainingOutputs) -> Tensor;
+        let outputs: [(&str, Output, &dyn Fn(&Tensor) -> Tensor); 6] = [
+            ("policy", |all| all.policy.shallow_clone(), &actions),
+            ("value", |all| all.value_logit.shallow_clone(), &same),
+            (
+                "turns",
+                |all| all.turns_left.as_ref().unwrap() / 20.0,
+                &same,
+            ),
+            ("ending", |all| all.ending.as_ref().unwrap() * 1.0, &same),
+            ("taken", |all| all.taken.as_ref().unwrap() * 1.0, &board),
+            ("reply", |all| all.reply.as_ref().unwrap() * 1.0, &actions),
+        ];
+        let distance = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
+        for (name, output, turn) in outputs {
+            let expected = output(&here);
+            let found = distance(&turn(&output(&there)), &expected);
+            assert!(found < 1e-5, "{name}: {found}");
+            let other = distance(&turn(&output(&unturned)), &expected);
+            assert!(other > 1e-2, "{name}: {other}");
+        }
+    }
+
+    #[test]
+    fn only_the_heads_that_are_asked_for_are_computed() {
+        let mut network = Network::new(architecture(1, 8), 1).unwrap();
+        let planes = unpack_rows(&rows(&random_states(6, 16)), Device::Cpu).unwrap();
+        let _no_grad = tch::no_grad_guard();
+        let ending = Heads {
+            ending: true,
+            ..Heads::NONE
+        };
+        let before: Vec<Vec<f32>> = network
+            .buffers()
+            .map(|(_, buffer)| numbers(buffer))
+            .collect();
+        let outputs = network.forward_train(&planes, ending).unwrap();
+        assert_eq!(outputs.ending.unwrap().size(), [16, 6]);
+        assert!(outputs.turns_left.is_none() && outputs.taken.is_none() && outputs.reply.is_none());
+        for ((name, now), then) in network.buffers().zip(before) {
+            let computed = !name.starts_with("helpers.") || name.starts_with("helpers.ending.");
+            assert_eq!(numbers(now) != then, computed, "{name}");
+        }
+        let all = network.forward_measure(&planes, Heads::ALL).unwrap();
+        // A new network knows nothing: 20 ln 2 turns, and the same of all endings, pieces and replies.
+        for (output, size, number) in [
+            (all.turns_left, &[16][..], 20.0 * 2f64.ln()),
+            (all.ending, &[16, 6], 0.0),
+            (all.taken, &[16, 64], 0.0),
+            (all.reply, &[16, 321], 0.0),
+        ] {
+            let output = output.unwrap();
+            assert_eq!(output.size(), size);
+            assert!((output - number).abs().max().double_value(&[]) < 1e-5);
+        }
+    }
+
+    #[test]
+    fn the_parameters_that_play_are_all_but_the_helpers() {
+        let network = Network::new(architecture(2, 8), 1).unwrap();
+        for parameter in network.parameters() {
+            let helps = parameter.name.starts_with("helpers.");
+            assert_eq!(parameter.plays, !helps, "{}", parameter.name);
+        }
     }
 }

@@ -91,7 +91,7 @@ fn add_architecture(facts: &mut Facts, network: &Network) {
     facts.add("evaluation", format!("{:.1} MFLOP", flop as f64 / 1e6));
 }
 
-/// The floating-point operations of one evaluation, a multiplication and an addition being two: those of the convolutions,
+/// The floating-point operations of one evaluation in play, a multiplication and an addition being two: those of the convolutions,
 /// which use each weight at every square, and of the linear layers, which use each weight once.
 fn flop_per_evaluation(network: &Network) -> u64 {
     let of_weight = |tensor: &tch::Tensor| match tensor.dim() {
@@ -101,6 +101,7 @@ fn flop_per_evaluation(network: &Network) -> u64 {
     };
     network
         .parameters()
+        .filter(|parameter| parameter.plays)
         .map(|parameter| of_weight(parameter.tensor))
         .sum()
 }

@@ -138,15 +138,15 @@ impl Contents {
 #[test]
 fn faults_are_named_with_file_and_tensor() {
     type Spoil = fn(&mut Contents);
-    let cases: [(Spoil, &str); 14] = [
+    let cases: [(Spoil, &str); 16] = [
         (
             |file| file.metadata = None,
             "metadata: there is no entry `tusker-network`",
         ),
         (|file| file.edit("{", "["), "metadata: "),
         (
-            |file| file.edit(r#""format":2"#, r#""format":1"#),
-            "format version 1, but this program knows version 2",
+            |file| file.edit(r#""format":3"#, r#""format":1"#),
+            "format version 1, but this program knows version 3",
         ),
         (
             |file| {
@@ -174,6 +174,15 @@ fn faults_are_named_with_file_and_tensor() {
         (
             |file| file.tensor("value.output.bias").0 = "value.bias".into(),
             "tensor `value.output.bias` is missing",
+        ),
+        (
+            |file| file.tensor("helpers.ending.output.bias").0 = "ending".into(),
+            "tensor `helpers.ending.output.bias` is missing",
+        ),
+        (
+            // Version 2 had no such heads.
+            |file| file.edit(r#""format":3"#, r#""format":2"#),
+            "tensor `helpers.",
         ),
         (
             |file| file.tensor("input.weight").2.swap(0, 1),
@@ -243,6 +252,40 @@ fn broken_and_missing_files_are_named() {
     }
     std::fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
     assert!(Network::load(&path).is_err(), "nothing may follow");
+}
+
+#[test]
+fn a_file_of_version_2_gets_the_helper_heads_of_a_new_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    network().save(&path, &origin()).unwrap();
+    let mut contents = Contents::read(&path);
+    contents.edit(r#""format":3"#, r#""format":2"#);
+    contents.tensors.retain(|tensor| !is_helper(&tensor.0));
+    contents.sign();
+    contents.write(&path);
+    let file = Network::load(&path).unwrap();
+    assert_eq!(file.origin, origin());
+    let (saved, new) = (
+        network(),
+        Network::new(network().architecture(), 0).unwrap(),
+    );
+    let mut helpers = 0;
+    for (place, (spec, tensor)) in file.network.tensors().iter().enumerate() {
+        let expected = match is_helper(&spec.name) {
+            true => &new,
+            false => &saved,
+        };
+        assert!(tensor.equal(&expected.tensors()[place].1), "{}", spec.name);
+        helpers += usize::from(is_helper(&spec.name));
+    }
+    assert_eq!(
+        helpers,
+        contents.tensors.len().abs_diff(saved.tensors().len())
+    );
+    // Written again it is of the newest version.
+    file.network.save(&path, &origin()).unwrap();
+    assert!(equal(&Network::load(&path).unwrap().network, &file.network));
 }
 
 /// Whether two networks say the same: the same sizes, and the same numbers bit by bit.
