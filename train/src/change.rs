@@ -6,11 +6,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Keys that hold from the next step, checkpoint or generation on.
-const CHANGEABLE: [&str; 21] = [
+const CHANGEABLE: [&str; 25] = [
     "network.precision",
     "train.average_decay",
     "train.batch_size",
     "train.checkpoint_steps",
+    "train.ending_weight",
     "train.final_learning_rate",
     "train.gradient_clip",
     "train.keep_checkpoints",
@@ -19,10 +20,13 @@ const CHANGEABLE: [&str; 21] = [
     "train.momentum",
     "train.network_steps",
     "train.pool_rows",
+    "train.reply_weight",
     "train.schedule",
     "train.schedule_factor",
     "train.schedule_steps",
     "train.search_value_share",
+    "train.taken_weight",
+    "train.turns_left_weight",
     "train.uses_per_row",
     "train.value_weight",
     "train.warmup_steps",

@@ -409,6 +409,7 @@ mod tests {
         let losses = Losses {
             policy: 0.1 + 0.2,
             value: 1.0 / 3.0,
+            ..Losses::default()
         };
         let mut sums = LossSums::default();
         sums.add(losses, losses);

@@ -10,7 +10,8 @@
 
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
-use crate::loss::{LossSums, Losses, losses};
+use crate::loss::{Losses, losses};
+use crate::measurement::Measurement;
 use engine::network::{Heads, Network, NetworkError};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -39,15 +40,17 @@ pub(crate) struct GradientCrew {
 pub(crate) struct Gradients {
     /// The batch's losses.
     pub(crate) losses: Losses,
-    /// The gradients of the policy's loss plus the weighted value's, in the order of the network's parameters.
+    /// The policy's accuracy on the batch, 0 to 1.
+    pub(crate) policy_accuracy: f64,
+    /// The gradients of the sum of the weighted losses, in the order of the network's parameters; 0 for heads that were not
+    /// computed.
     pub(crate) gradients: Vec<Tensor>,
 }
 
 /// A part of a batch with its share of the batch's weights.
 struct Slice {
     batch: Batch,
-    policy_share: f64,
-    value_share: f64,
+    shares: Losses,
 }
 
 impl GradientCrew {
@@ -71,20 +74,20 @@ impl GradientCrew {
         })
     }
 
-    /// The losses of a batch and their gradients. The network's norms take the batch into their running statistics.
+    /// The losses of a batch and the gradients of their sum, each counting what `weights` says; helper heads of weight 0 are
+    /// not computed. The network's norms take the batch into their running statistics.
     pub(crate) fn compute(
         &mut self,
         network: &mut Network,
         batch: &Batch,
-        value_weight: f64,
+        weights: Losses,
     ) -> Result<Gradients, TrainError> {
         let Some(pool) = &self.pool else {
             let whole = Slice {
                 batch: batch.clone(),
-                policy_share: 1.0,
-                value_share: 1.0,
+                shares: weights.zip(weights, |_, _| 1.0),
             };
-            return Ok(whole.gradients(network, value_weight)?);
+            return Ok(whole.gradients(network, weights)?);
         };
         let slices = split(batch);
         while self.replicas.len() < slices.len() {
@@ -99,24 +102,25 @@ impl GradientCrew {
         let parts = pool.install(|| {
             let pairs = replicas.par_iter_mut().zip(&slices);
             pairs
-                .map(|(replica, slice)| slice.gradients(replica, value_weight))
+                .map(|(replica, slice)| slice.gradients(replica, weights))
                 .collect::<Result<Vec<_>, _>>()
         })?;
         take_mean_statistics(network, replicas)?;
         Ok(sum(parts)?)
     }
 
-    /// The losses on rows that are only measured with. The network stays as it is.
+    /// What the network, with these helper heads, is worth on rows that are only measured with. The network stays as it is.
     pub(crate) fn measure(
         &self,
         network: &Network,
         rows: &[TrainingRow],
-    ) -> Result<LossSums, TrainError> {
+        heads: Heads,
+    ) -> Result<Measurement, TrainError> {
         let chunks: Vec<&[TrainingRow]> = rows.chunks(EVALUATION_ROWS).collect();
-        let sums: Vec<LossSums> = match &self.pool {
+        let parts: Vec<Measurement> = match &self.pool {
             None => chunks
                 .iter()
-                .map(|rows| weighted_losses(network, rows))
+                .map(|rows| measure_chunk(network, rows, heads))
                 .collect::<Result<Vec<_>, _>>()?,
             Some(pool) => {
                 let threads = pool.current_num_threads();
@@ -128,7 +132,7 @@ impl GradientCrew {
                     shares
                         .map(|(first, network)| {
                             let own = chunks.iter().skip(first).step_by(threads);
-                            own.map(|rows| weighted_losses(&network, rows))
+                            own.map(|rows| measure_chunk(&network, rows, heads))
                                 .collect::<Result<Vec<_>, _>>()
                         })
                         .collect::<Result<Vec<_>, _>>()
@@ -139,21 +143,24 @@ impl GradientCrew {
                     .collect()
             }
         };
-        let mut total = LossSums::default();
-        sums.into_iter().for_each(|part| total.append(part));
+        let mut total = Measurement::default();
+        parts.into_iter().for_each(|part| total.append(part));
         Ok(total)
     }
 }
 
-/// The losses of rows.
-fn weighted_losses(network: &Network, rows: &[TrainingRow]) -> Result<LossSums, NetworkError> {
+fn measure_chunk(
+    network: &Network,
+    rows: &[TrainingRow],
+    heads: Heads,
+) -> Result<Measurement, NetworkError> {
     let _no_grad = no_grad_guard();
     let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
     let tensors = batch.to_device(network.device())?;
-    let outputs = network.forward_measure(&tensors.planes, Heads::NONE)?;
-    let mut sums = LossSums::default();
-    sums.add(losses(&outputs, &tensors)?.to_numbers()?, batch.weights());
-    Ok(sums)
+    let outputs = network.forward_measure(&tensors.planes, heads)?;
+    let losses = losses(&outputs, &tensors)?;
+    let weights = batch.weights().only(heads);
+    Ok(Measurement::new(&outputs, &losses, &tensors, weights)?)
 }
 
 fn split(batch: &Batch) -> Vec<Slice> {
@@ -164,10 +171,8 @@ fn split(batch: &Batch) -> Vec<Slice> {
     (0..count)
         .map(|number| {
             let batch = batch.part(bounds(number)..bounds(number + 1));
-            let weights = batch.weights();
             Slice {
-                policy_share: share(weights.policy, whole.policy),
-                value_share: share(weights.value, whole.value),
+                shares: batch.weights().zip(whole, share),
                 batch,
             }
         })
@@ -176,16 +181,12 @@ fn split(batch: &Batch) -> Vec<Slice> {
 
 impl Slice {
     /// The slice's part in the batch's losses and gradients.
-    fn gradients(
-        &self,
-        network: &mut Network,
-        value_weight: f64,
-    ) -> Result<Gradients, NetworkError> {
+    fn gradients(&self, network: &mut Network, weights: Losses) -> Result<Gradients, NetworkError> {
         let batch = self.batch.to_device(network.device())?;
-        let outputs = network.forward_train(&batch.planes, Heads::NONE)?;
+        let outputs = network.forward_train(&batch.planes, weights.heads())?;
         let tensors = losses(&outputs, &batch)?;
         let numbers = tensors.to_numbers()?;
-        let total = tensors.total(self.policy_share, self.value_share * value_weight)?;
+        let total = tensors.total(weights.zip(self.shares, |weight, share| weight * share))?;
         let parameters: Vec<&Tensor> = network
             .parameters()
             .map(|parameter| parameter.tensor)
@@ -200,10 +201,8 @@ impl Slice {
                     false => parameter.f_detach()?.f_zeros_like(),
                 })
                 .collect::<Result<_, TchError>>()?,
-            losses: Losses {
-                policy: numbers.policy * self.policy_share,
-                value: numbers.value * self.value_share,
-            },
+            losses: numbers.zip(self.shares, |loss, share| loss * share),
+            policy_accuracy: tensors.policy_accuracy()? * self.shares.policy,
         })
     }
 }
@@ -241,11 +240,12 @@ fn sum(parts: Vec<Gradients>) -> Result<Gradients, TchError> {
     let mut parts = parts.into_iter();
     let mut total = parts.next().unwrap_or(Gradients {
         losses: Losses::default(),
+        policy_accuracy: 0.0,
         gradients: Vec::new(),
     });
     for part in parts {
-        total.losses.policy += part.losses.policy;
-        total.losses.value += part.losses.value;
+        total.losses = total.losses.zip(part.losses, |sum, part| sum + part);
+        total.policy_accuracy += part.policy_accuracy;
         for (sum, gradient) in total.gradients.iter_mut().zip(&part.gradients) {
             let _ = sum.f_add_(gradient)?;
         }
@@ -290,6 +290,15 @@ mod tests {
         tensors.into_iter().flat_map(flat).collect()
     }
 
+    const WEIGHTS: Losses = Losses {
+        policy: 1.0,
+        value: 0.5,
+        turns_left: 0.25,
+        ending: 0.75,
+        taken: 2.0,
+        reply: 1.5,
+    };
+
     fn statistics(network: &Network) -> Vec<f32> {
         numbers(network.buffers().map(|(_, tensor)| tensor.shallow_clone()))
     }
@@ -300,15 +309,14 @@ mod tests {
         let result = |threads| {
             let (mut crew, mut network) = (crew(threads), network());
             // The second batch meets replicas that are there already.
-            crew.compute(&mut network, &batch(&rows[..200]), 0.5)
+            crew.compute(&mut network, &batch(&rows[..200]), WEIGHTS)
                 .unwrap();
-            let Gradients { losses, gradients } =
-                crew.compute(&mut network, &batch(&rows), 0.5).unwrap();
+            let found = crew.compute(&mut network, &batch(&rows), WEIGHTS).unwrap();
             (
-                losses,
-                numbers(gradients),
+                (found.losses, found.policy_accuracy),
+                numbers(found.gradients),
                 statistics(&network),
-                crew.measure(&network, &rows).unwrap(),
+                crew.measure(&network, &rows, Heads::ALL).unwrap(),
             )
         };
         let one = result(1);
@@ -317,18 +325,46 @@ mod tests {
     }
 
     #[test]
+    fn heads_of_weight_0_have_gradients_of_0() {
+        let rows = rows(100);
+        let weights = Losses {
+            ending: 0.0,
+            ..WEIGHTS
+        };
+        let (mut crew, mut network) = (crew(2), network());
+        let found = crew.compute(&mut network, &batch(&rows), weights).unwrap();
+        assert_eq!(found.losses.ending, 0.0);
+        for (parameter, gradient) in network.parameters().zip(&found.gradients) {
+            assert_eq!(gradient.size(), parameter.tensor.size());
+            let is_zero = gradient.abs().max().double_value(&[]) == 0.0;
+            if parameter.name.starts_with("helpers.ending.") {
+                assert!(is_zero, "{}", parameter.name);
+            }
+            if parameter.name == "helpers.reply.squares.weight" {
+                assert!(!is_zero);
+            }
+        }
+        let measured = crew.measure(&network, &rows, weights.heads()).unwrap();
+        assert_eq!(measured.losses.ending(), None);
+        assert!(measured.losses.taken().is_some());
+    }
+
+    #[test]
     fn slices_add_up_to_the_batch() {
         let mut rows = rows(160);
         for (number, row) in rows.iter_mut().enumerate() {
             row.weight = 1.0 + (number % 3) as f32;
             row.value_weight = (number % 2) as f32;
+            row.helpers.outcome_weight = 0.5 + (number % 5) as f32;
+            row.helpers.reply_weight = (number % 7) as f32;
         }
         let (mut crew, mut given) = (crew(2), network());
-        let found = crew.compute(&mut given, &batch(&rows), 0.5).unwrap();
+        let found = crew.compute(&mut given, &batch(&rows), WEIGHTS).unwrap();
         // By hand: three slices with the network's statistics as they were, each with its share of the weights.
         let whole = batch(&rows).weights();
         let mut expected = Gradients {
             losses: Losses::default(),
+            policy_accuracy: 0.0,
             gradients: Vec::new(),
         };
         let mut means = vec![0.0; statistics(&given).len()];
@@ -337,30 +373,31 @@ mod tests {
             let weights = part.weights();
             let mut network = network();
             let tensors = part.to_device(Device::Cpu).unwrap();
-            let outputs = network.forward_train(&tensors.planes, Heads::NONE).unwrap();
+            let outputs = network.forward_train(&tensors.planes, Heads::ALL).unwrap();
             let losses = losses(&outputs, &tensors).unwrap();
-            let (policy, value) = (weights.policy / whole.policy, weights.value / whole.value);
-            losses.total(policy, 0.5 * value).unwrap().backward();
+            let shares = weights.zip(whole, |part, whole| part / whole);
+            let counted = shares.zip(WEIGHTS, |share, weight| share * weight);
+            losses.total(counted).unwrap().backward();
             let part = losses.to_numbers().unwrap();
-            expected.losses.policy += policy * part.policy;
-            expected.losses.value += value * part.value;
-            expected
-                .gradients
-                .extend(
-                    network
-                        .parameters()
-                        .map(|parameter| match parameter.tensor.grad() {
-                            gradient if gradient.defined() => gradient,
-                            _ => parameter.tensor.detach().zeros_like(),
-                        }),
-                );
+            let part = part.zip(shares, |loss, share| loss * share);
+            expected.losses = expected.losses.zip(part, |sum, part| sum + part);
+            expected.policy_accuracy += losses.policy_accuracy().unwrap() * shares.policy;
+            expected.gradients.extend(
+                network
+                    .parameters()
+                    .map(|parameter| parameter.tensor.grad()),
+            );
             means
                 .iter_mut()
                 .zip(statistics(&network))
                 .for_each(|(mean, number)| *mean += number / 3.0);
         }
-        assert!((found.losses.policy - expected.losses.policy).abs() < 1e-6);
-        assert!((found.losses.value - expected.losses.value).abs() < 1e-6);
+        let differences = found.losses.zip(expected.losses, |a, b| (a - b).abs());
+        for ((name, difference), (_, loss)) in differences.named().iter().zip(found.losses.named())
+        {
+            assert!(*difference < 1e-6 && loss > 0.1, "{name}: {loss}");
+        }
+        assert!((found.policy_accuracy - expected.policy_accuracy).abs() < 1e-6);
         let count = found.gradients.len();
         for (place, gradient) in found.gradients.iter().enumerate() {
             let [a, b, c] = [0, 1, 2].map(|slice| &expected.gradients[slice * count + place]);

@@ -1,9 +1,10 @@
 //! The losses: what a network's outputs cost against a batch's targets.
 
 use crate::data::BatchTensors;
-use engine::network::TrainingOutputs;
+use engine::config::TrainConfig;
+use engine::network::{Heads, TrainingOutputs};
 use serde::{Deserialize, Serialize};
-use tch::{Reduction, TchError, Tensor};
+use tch::{Kind, Reduction, TchError, Tensor};
 
 /// The logit that illegal entries get: far enough from any other that nothing is left of it, and finite, so that nothing times
 /// it stays nothing.
@@ -12,22 +13,48 @@ const ILLEGAL_LOGIT: f64 = -1e9;
 /// A sum of weights is not taken for less than this: a batch whose rows all weigh nothing costs nothing.
 const LEAST_WEIGHT: f64 = 1e-6;
 
-/// The losses of a batch as tensors without dimensions, in nats.
+/// The turns that count as 1 in the loss of the turns left ...
+const TURNS_SCALE: f64 = 20.0;
+
+/// ... and those from which on an error is taken as it is, and not squared. Both are Leela Chess Zero's for its moves left
+/// (lczero-training, `moves_left_loss`).
+const TURNS_DELTA: f64 = 10.0;
+
+/// The losses of a batch as tensors without dimensions; those of helper heads that were not computed are left out.
 #[derive(Debug)]
 pub(crate) struct LossTensors {
     /// The policy's cross-entropy over the legal entries: the mean by [`BatchTensors::weight`].
-    pub(crate) policy: Tensor,
+    policy: Tensor,
     /// The value's binary cross-entropy: the mean by [`BatchTensors::value_weight`].
-    pub(crate) value: Tensor,
+    value: Tensor,
+    /// The Huber loss of the turns left, in units of [`TURNS_SCALE`]: the mean by [`BatchTensors::outcome_weight`].
+    turns_left: Option<Tensor>,
+    /// The ending's cross-entropy: likewise.
+    ending: Option<Tensor>,
+    /// The binary cross-entropy of whether a piece will be taken, meaned over the squares with pieces: likewise.
+    taken: Option<Tensor>,
+    /// The reply's cross-entropy over all entries: the mean by [`BatchTensors::reply_weight`].
+    reply: Option<Tensor>,
+    /// The share of the rows, by [`BatchTensors::weight`], whose likeliest legal entry is the target's largest, or one of them.
+    policy_accuracy: Tensor,
 }
 
-/// Losses in nats.
+/// A number for each loss: the losses themselves, in nats a row (that of the turns left is a Huber loss), or their weights.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Losses {
-    /// The policy's cross-entropy a row.
+    /// Of the policy.
     pub(crate) policy: f64,
-    /// The value's binary cross-entropy a turn.
+    /// Of the value; by its weights a turn counts once.
     pub(crate) value: f64,
+    /// Of the turns left.
+    pub(crate) turns_left: f64,
+    /// Of how the game ends.
+    pub(crate) ending: f64,
+    /// Of which pieces will be taken.
+    pub(crate) taken: f64,
+    /// Of the opponent's reply.
+    pub(crate) reply: f64,
 }
 
 /// What mean losses over many rows are made of.
@@ -39,31 +66,114 @@ pub(crate) struct LossSums {
     weights: Losses,
 }
 
+impl Losses {
+    /// What each loss counts in what is made small: the policy 1, the others as the configuration says.
+    pub(crate) fn weights_of(config: &TrainConfig) -> Self {
+        Self {
+            policy: 1.0,
+            value: config.value_weight,
+            turns_left: config.turns_left_weight,
+            ending: config.ending_weight,
+            taken: config.taken_weight,
+            reply: config.reply_weight,
+        }
+    }
+
+    /// The helper heads whose weights are not 0.
+    pub(crate) fn heads(&self) -> Heads {
+        Heads {
+            turns_left: self.turns_left > 0.0,
+            ending: self.ending > 0.0,
+            taken: self.taken > 0.0,
+            reply: self.reply > 0.0,
+        }
+    }
+
+    /// The same numbers, and 0 for helper heads that are not among these.
+    pub(crate) fn only(self, heads: Heads) -> Self {
+        let of = |computed, number| if computed { number } else { 0.0 };
+        Self {
+            turns_left: of(heads.turns_left, self.turns_left),
+            ending: of(heads.ending, self.ending),
+            taken: of(heads.taken, self.taken),
+            reply: of(heads.reply, self.reply),
+            ..self
+        }
+    }
+
+    /// A number for each loss from those of both.
+    pub(crate) fn zip(self, other: Self, number: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            policy: number(self.policy, other.policy),
+            value: number(self.value, other.value),
+            turns_left: number(self.turns_left, other.turns_left),
+            ending: number(self.ending, other.ending),
+            taken: number(self.taken, other.taken),
+            reply: number(self.reply, other.reply),
+        }
+    }
+
+    /// The numbers with what a person calls the losses.
+    pub(crate) fn named(&self) -> [(&'static str, f64); 6] {
+        [
+            ("policy loss", self.policy),
+            ("value loss", self.value),
+            ("turns left's loss", self.turns_left),
+            ("ending's loss", self.ending),
+            ("taken pieces' loss", self.taken),
+            ("reply's loss", self.reply),
+        ]
+    }
+}
+
 impl LossSums {
     /// Adds a batch's mean losses, with the sums of its weights.
     pub(crate) fn add(&mut self, losses: Losses, weights: Losses) {
-        self.losses.policy += losses.policy * weights.policy;
-        self.losses.value += losses.value * weights.value;
-        self.weights.policy += weights.policy;
-        self.weights.value += weights.value;
+        self.append(Self {
+            losses: losses.zip(weights, |loss, weight| loss * weight),
+            weights,
+        });
     }
 
     /// Adds what others have added up.
     pub(crate) fn append(&mut self, other: Self) {
-        self.losses.policy += other.losses.policy;
-        self.losses.value += other.losses.value;
-        self.weights.policy += other.weights.policy;
-        self.weights.value += other.weights.value;
+        self.losses = self.losses.zip(other.losses, |a, b| a + b);
+        self.weights = self.weights.zip(other.weights, |a, b| a + b);
     }
 
     /// The policy's mean loss; none where nothing weighs anything.
     pub(crate) fn policy(&self) -> Option<f64> {
-        (self.weights.policy > 0.0).then(|| self.losses.policy / self.weights.policy)
+        self.mean(|losses| losses.policy)
     }
 
     /// The value's mean loss; none where no game has a result.
     pub(crate) fn value(&self) -> Option<f64> {
-        (self.weights.value > 0.0).then(|| self.losses.value / self.weights.value)
+        self.mean(|losses| losses.value)
+    }
+
+    /// The mean loss of the turns left; none where no game was won on the board, or the head was not computed.
+    pub(crate) fn turns_left(&self) -> Option<f64> {
+        self.mean(|losses| losses.turns_left)
+    }
+
+    /// The ending's mean loss; likewise.
+    pub(crate) fn ending(&self) -> Option<f64> {
+        self.mean(|losses| losses.ending)
+    }
+
+    /// The taken pieces' mean loss; likewise.
+    pub(crate) fn taken(&self) -> Option<f64> {
+        self.mean(|losses| losses.taken)
+    }
+
+    /// The reply's mean loss; none where no row has a reply, or the head was not computed.
+    pub(crate) fn reply(&self) -> Option<f64> {
+        self.mean(|losses| losses.reply)
+    }
+
+    fn mean(&self, of: fn(&Losses) -> f64) -> Option<f64> {
+        let weight = of(&self.weights);
+        (weight > 0.0).then(|| of(&self.losses) / weight)
     }
 }
 
@@ -73,20 +183,39 @@ pub(crate) fn in_digits(loss: Option<f64>, digits: usize) -> String {
 }
 
 /// The losses of a network's outputs.
-pub(crate) fn losses(outputs: &TrainingOutputs, batch: &BatchTensors) -> Result<LossTensors, TchError> {
+pub(crate) fn losses(
+    outputs: &TrainingOutputs,
+    batch: &BatchTensors,
+) -> Result<LossTensors, TchError> {
     let illegal = batch.legal.f_logical_not()?;
     let logits = outputs.policy.f_masked_fill(&illegal, ILLEGAL_LOGIT)?;
-    let policy = logits
-        .f_log_softmax(-1, None)?
-        .f_mul(&batch.policy)?
-        .f_sum_dim_intlist([-1i64].as_slice(), false, None)?
-        .f_neg()?;
-    let value = outputs
-        .value_logit
-        .f_binary_cross_entropy_with_logits::<Tensor>(&batch.value, None, None, Reduction::None)?;
+    let policy = cross_entropy(&logits, &batch.policy)?;
+    let value = binary_cross_entropy(&outputs.value_logit, &batch.value)?;
+    let helper = |output: &Option<Tensor>,
+                  loss: &dyn Fn(&Tensor) -> Result<Tensor, TchError>,
+                  weights: &Tensor| match output {
+        Some(output) => weighted_mean(&loss(output)?, weights).map(Some),
+        None => Ok(None),
+    };
+    let turns_left = |turns: &Tensor| huber(turns, &batch.turns_left);
+    let ending = |logits: &Tensor| {
+        let ending = batch.ending.f_unsqueeze(1)?;
+        let probability = logits
+            .f_log_softmax(-1, None)?
+            .f_gather(1, &ending, false)?;
+        probability.f_squeeze_dim(1)?.f_neg()
+    };
+    let taken = |logits: &Tensor| mean_over_pieces(logits, batch);
+    let reply = |logits: &Tensor| cross_entropy(logits, &batch.reply);
+    let outcome = &batch.outcome_weight;
     Ok(LossTensors {
         policy: weighted_mean(&policy, &batch.weight)?,
         value: weighted_mean(&value, &batch.value_weight)?,
+        turns_left: helper(&outputs.turns_left, &turns_left, outcome)?,
+        ending: helper(&outputs.ending, &ending, outcome)?,
+        taken: helper(&outputs.taken, &taken, outcome)?,
+        reply: helper(&outputs.reply, &reply, &batch.reply_weight)?,
+        policy_accuracy: weighted_mean(&is_right(&logits, &batch.policy)?, &batch.weight)?,
     })
 }
 
@@ -95,31 +224,98 @@ fn weighted_mean(losses: &Tensor, weights: &Tensor) -> Result<Tensor, TchError> 
     sum.f_div(&weights.f_sum(None)?.f_clamp_min(LEAST_WEIGHT)?)
 }
 
+/// Of logits and probabilities `[batch, entries]`: `[batch]`.
+fn cross_entropy(logits: &Tensor, targets: &Tensor) -> Result<Tensor, TchError> {
+    let terms = logits.f_log_softmax(-1, None)?.f_mul(targets)?;
+    sum_of_rows(&terms)?.f_neg()
+}
+
+/// Of logits and probabilities of the same shape, element by element.
+fn binary_cross_entropy(logits: &Tensor, targets: &Tensor) -> Result<Tensor, TchError> {
+    logits.f_binary_cross_entropy_with_logits::<Tensor>(targets, None, None, Reduction::None)
+}
+
+/// Of turns and turns, element by element.
+fn huber(turns: &Tensor, targets: &Tensor) -> Result<Tensor, TchError> {
+    let scaled = |turns: &Tensor| turns.f_div_scalar(TURNS_SCALE);
+    scaled(turns)?.f_huber_loss(
+        &scaled(targets)?,
+        Reduction::None,
+        TURNS_DELTA / TURNS_SCALE,
+    )
+}
+
+/// The mean binary cross-entropy over each row's squares with pieces: `[batch]`.
+fn mean_over_pieces(logits: &Tensor, batch: &BatchTensors) -> Result<Tensor, TchError> {
+    let terms = binary_cross_entropy(logits, &batch.taken)?.f_mul(&batch.pieces)?;
+    let pieces = sum_of_rows(&batch.pieces)?.f_clamp_min(1.0)?;
+    sum_of_rows(&terms)?.f_div(&pieces)
+}
+
+fn sum_of_rows(numbers: &Tensor) -> Result<Tensor, TchError> {
+    numbers.f_sum_dim_intlist([-1i64].as_slice(), false, None)
+}
+
+/// 1 where no entry of the target is larger than that of the largest logit, else 0: `[batch]`.
+fn is_right(logits: &Tensor, targets: &Tensor) -> Result<Tensor, TchError> {
+    let likeliest = logits.f_detach()?.f_argmax(1, true)?;
+    let target = targets.f_gather(1, &likeliest, false)?;
+    let right = target.f_ge_tensor(&targets.f_amax([1], true)?)?;
+    right.f_squeeze_dim(1)?.f_to_kind(Kind::Float)
+}
+
 impl LossTensors {
-    /// What is made small: both losses, each times its weight.
-    pub(crate) fn total(&self, policy_weight: f64, value_weight: f64) -> Result<Tensor, TchError> {
-        let policy = self.policy.f_mul_scalar(policy_weight)?;
-        policy.f_add(&self.value.f_mul_scalar(value_weight)?)
+    /// What is made small: all losses that there are, each times its weight.
+    pub(crate) fn total(&self, weights: Losses) -> Result<Tensor, TchError> {
+        let mut total = self.policy.f_mul_scalar(weights.policy)?;
+        for (loss, weight) in [
+            (Some(&self.value), weights.value),
+            (self.turns_left.as_ref(), weights.turns_left),
+            (self.ending.as_ref(), weights.ending),
+            (self.taken.as_ref(), weights.taken),
+            (self.reply.as_ref(), weights.reply),
+        ] {
+            if let Some(loss) = loss {
+                total = total.f_add(&loss.f_mul_scalar(weight)?)?;
+            }
+        }
+        Ok(total)
     }
 
-    /// The numbers; waits for the device.
+    /// The numbers, 0 for what was not computed; waits for the device.
     pub(crate) fn to_numbers(&self) -> Result<Losses, TchError> {
+        let number = |loss: &Option<Tensor>| match loss {
+            Some(loss) => loss.f_double_value(&[]),
+            None => Ok(0.0),
+        };
         Ok(Losses {
             policy: self.policy.f_double_value(&[])?,
             value: self.value.f_double_value(&[])?,
+            turns_left: number(&self.turns_left)?,
+            ending: number(&self.ending)?,
+            taken: number(&self.taken)?,
+            reply: number(&self.reply)?,
         })
+    }
+
+    /// The policy's accuracy, 0 to 1; waits for the device.
+    pub(crate) fn policy_accuracy(&self) -> Result<f64, TchError> {
+        self.policy_accuracy.f_double_value(&[])
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use engine::encoding::POLICY_SIZE;
     use tch::{Device, Kind};
 
     /// Two rows. The first has three legal entries with logits 0, ln 2, ln 5 (probabilities 1/8, 2/8, 5/8) and targets 1/2, 1/2,
     /// 0; the second one legal entry. Illegal entries have large logits.
-    fn example(weights: [f32; 2], value_weights: [f32; 2]) -> (TrainingOutputs, BatchTensors) {
+    pub(crate) fn example(
+        weights: [f32; 2],
+        value_weights: [f32; 2],
+    ) -> (TrainingOutputs, BatchTensors) {
         let mut logits = [50f32; 2 * POLICY_SIZE];
         let mut legal = [false; 2 * POLICY_SIZE];
         let mut policy = [0f32; 2 * POLICY_SIZE];
@@ -131,16 +327,47 @@ mod tests {
         ] {
             (logits[index], legal[index], policy[index]) = (logit, true, share);
         }
+        // The first row's pieces stand on 3, 10 and 63, and the last of them will be taken; the second's on 5.
+        let (mut pieces, mut taken, mut taken_logits) = ([0f32; 128], [0f32; 128], [9f32; 128]);
+        for (square, will_be, logit) in [
+            (3, 0.0, 0.0),
+            (10, 0.0, -(3f32.ln())),
+            (63, 1.0, 3f32.ln()),
+            (64 + 5, 1.0, 0.0),
+        ] {
+            (pieces[square], taken[square], taken_logits[square]) = (1.0, will_be, logit);
+        }
+        let mut reply = [0f32; 2 * POLICY_SIZE];
+        (reply[7], reply[9], reply[POLICY_SIZE]) = (0.25, 0.75, 1.0);
+        let mut reply_logits = [0f32; 2 * POLICY_SIZE];
+        reply_logits[9] = 320f32.ln();
         let tensor = |numbers: &[f32]| Tensor::from_slice(numbers);
         let table = |numbers: &[f32]| tensor(numbers).view([2, POLICY_SIZE as i64]);
         let outputs = TrainingOutputs {
             policy: table(&logits).set_requires_grad(true),
             // Win probabilities 3/4 and 1/5.
             value_logit: tensor(&[3f32.ln(), -(4f32.ln())]),
-            turns_left: None,
-            ending: None,
-            taken: None,
-            reply: None,
+            turns_left: Some(tensor(&[14.0, 90.0])),
+            // The first row's probabilities are 1/8 for all but the last, which has 3/8.
+            ending: Some(
+                tensor(&[
+                    0.0,
+                    0.0,
+                    0.0,
+                    0.0,
+                    0.0,
+                    3f32.ln(),
+                    7.0,
+                    7.0,
+                    7.0,
+                    7.0,
+                    7.0,
+                    7.0,
+                ])
+                .view([2, 6]),
+            ),
+            taken: Some(tensor(&taken_logits).view([2, 64])),
+            reply: Some(table(&reply_logits)),
         };
         let batch = BatchTensors {
             planes: Tensor::zeros([2, 1], (Kind::Float, Device::Cpu)),
@@ -149,13 +376,13 @@ mod tests {
             weight: tensor(&weights),
             value: tensor(&[1.0, 0.25]),
             value_weight: tensor(&value_weights),
-            turns_left: tensor(&[0.0; 2]),
-            ending: Tensor::from_slice(&[0i64; 2]),
-            pieces: tensor(&[0.0; 128]).view([2, 64]),
-            taken: tensor(&[0.0; 128]).view([2, 64]),
-            outcome_weight: tensor(&[0.0; 2]),
-            reply: table(&[0.0; 2 * POLICY_SIZE]),
-            reply_weight: tensor(&[0.0; 2]),
+            turns_left: tensor(&[10.0, 30.0]),
+            ending: Tensor::from_slice(&[5i64, 2]),
+            pieces: tensor(&pieces).view([2, 64]),
+            taken: tensor(&taken).view([2, 64]),
+            outcome_weight: tensor(&value_weights),
+            reply: table(&reply),
+            reply_weight: tensor(&weights),
         };
         (outputs, batch)
     }
@@ -175,8 +402,85 @@ mod tests {
         let won = -(0.75f64.ln());
         let mixed = -(0.25 * 0.2f64.ln() + 0.75 * 0.8f64.ln());
         close(numbers.value, (won + 0.5 * mixed) / 1.5);
-        let total = tensors.total(0.5, 2.0).unwrap().double_value(&[]);
-        close(total, 0.5 * numbers.policy + 2.0 * numbers.value);
+        // An error of 4 turns of 20 is squared, one of 60 isn't: 1/2 (3 - 1/4).
+        close(numbers.turns_left, (0.5 * 0.04 + 0.5 * 1.375) / 1.5);
+        let (first, second) = ((8f64 / 3.0).ln(), 6f64.ln());
+        close(numbers.ending, (first + 0.5 * second) / 1.5);
+        let first = (2f64.ln() + 2.0 * (4f64 / 3.0).ln()) / 3.0;
+        close(numbers.taken, (first + 0.5 * 2f64.ln()) / 1.5);
+        // Of 640 parts the entry 9 has 320.
+        let first = 0.25 * 640f64.ln() + 0.75 * 2f64.ln();
+        close(numbers.reply, (first + 3.0 * 321f64.ln()) / 4.0);
+        // The first row's likeliest entry is not among its target's largest; the second row has but one.
+        close(tensors.policy_accuracy().unwrap(), 0.75);
+    }
+
+    #[test]
+    fn what_is_made_small_is_the_sum_of_the_weighted_losses() {
+        let (mut outputs, batch) = example([1.0, 3.0], [1.0, 0.5]);
+        let weights = Losses {
+            policy: 0.5,
+            value: 2.0,
+            turns_left: 3.0,
+            ending: 5.0,
+            taken: 7.0,
+            reply: 11.0,
+        };
+        let check = |outputs: &TrainingOutputs| {
+            let tensors = losses(outputs, &batch).unwrap();
+            let numbers = tensors.to_numbers().unwrap();
+            let products = numbers.zip(weights, |loss, weight| loss * weight);
+            let expected = products.named().map(|(_, product)| product).iter().sum();
+            close(tensors.total(weights).unwrap().double_value(&[]), expected);
+            numbers
+        };
+        let all = check(&outputs);
+        (outputs.ending, outputs.reply) = (None, None);
+        let fewer = Losses {
+            ending: 0.0,
+            reply: 0.0,
+            ..all
+        };
+        assert_eq!(check(&outputs), fewer);
+    }
+
+    #[test]
+    fn a_tie_in_the_target_counts_as_right() {
+        let right = |logits: [f32; 3]| {
+            let targets = Tensor::from_slice(&[0.4f32, 0.2, 0.4]).view([1, 3]);
+            let logits = Tensor::from_slice(&logits).view([1, 3]);
+            is_right(&logits, &targets).unwrap().double_value(&[0])
+        };
+        assert_eq!(
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(right),
+            [1.0, 0.0, 1.0]
+        );
+    }
+
+    #[test]
+    fn heads_of_no_weight_are_not_computed() {
+        let config = TrainConfig {
+            turns_left_weight: 0.0,
+            reply_weight: 0.0,
+            ending_weight: 0.1,
+            taken_weight: 2.0,
+            ..TrainConfig::default()
+        };
+        let weights = Losses::weights_of(&config);
+        let heads = Heads {
+            turns_left: false,
+            ending: true,
+            taken: true,
+            reply: false,
+        };
+        assert_eq!(weights.heads(), heads);
+        assert_eq!(
+            (weights.policy, weights.ending, weights.taken),
+            (1.0, 0.1, 2.0)
+        );
+        let ones = Losses::default().zip(weights, |_, _| 1.0).only(heads);
+        let sum: f64 = ones.named().iter().map(|(_, number)| number).sum();
+        assert_eq!((sum, ones.taken, ones.reply), (4.0, 1.0, 0.0));
     }
 
     #[test]
@@ -198,7 +502,11 @@ mod tests {
 
     #[test]
     fn means_are_by_weight_and_none_where_nothing_weighs() {
-        let losses = |policy, value| Losses { policy, value };
+        let losses = |policy, value| Losses {
+            policy,
+            value,
+            ..Losses::default()
+        };
         let mut sums = LossSums::default();
         assert_eq!((sums.policy(), sums.value()), (None, None));
         sums.add(losses(3.0, 0.0), losses(1.0, 0.0));

@@ -11,6 +11,7 @@ mod error;
 mod gradients;
 mod lock;
 mod loss;
+mod measurement;
 mod meter;
 mod metrics;
 mod optimizer;

@@ -90,11 +90,17 @@ mod tests {
     fn means_are_over_the_steps_since_the_last_line() {
         let mut meter = Meter::new(10);
         let report = |policy| StepReport {
-            losses: Losses { policy, value: 0.5 },
+            losses: Losses {
+                policy,
+                value: 0.5,
+                ..Losses::default()
+            },
             weights: Losses {
                 policy: 10.0,
                 value: 10.0 * (policy - 1.0),
+                ..Losses::default()
             },
+            policy_accuracy: 0.5,
             gradient_norm: 2.0,
             learning_rate: policy / 10.0,
         };

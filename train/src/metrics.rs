@@ -4,6 +4,7 @@
 //! are made and logged once more: the later line counts.
 
 use crate::error::TrainError;
+use crate::show::curves::CalibrationBin;
 use engine::run::make_folder;
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
@@ -52,12 +53,16 @@ pub(crate) struct StepMeasurements {
 }
 
 /// On validation rows, `kind` being `validation`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct ValidationMeasurements {
     /// The policy's cross-entropy.
     pub(crate) policy_loss: Option<f64>,
     /// The value's; none where no game has a result.
     pub(crate) value_loss: Option<f64>,
+    /// The share of rows whose likeliest step is the target's, 0 to 1.
+    pub(crate) policy_accuracy: Option<f64>,
+    /// How well the values fit the results.
+    pub(crate) calibration: Vec<CalibrationBin>,
     /// The rows that were measured with.
     pub(crate) rows: usize,
 }
@@ -140,6 +145,7 @@ mod tests {
                 policy_loss: Some(1.5),
                 value_loss: Some(0.5),
                 rows: 3,
+                ..ValidationMeasurements::default()
             },
         };
         Metrics::open(folder.path())

@@ -5,7 +5,8 @@ use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
 use crate::gradients::{GradientCrew, Gradients};
-use crate::loss::{LossSums, Losses};
+use crate::loss::Losses;
+use crate::measurement::Measurement;
 use crate::optimizer::{Optimizer, StepSize};
 use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
@@ -29,8 +30,10 @@ pub(crate) struct Trainer {
 pub(crate) struct StepReport {
     /// The batch's losses before the step.
     pub(crate) losses: Losses,
-    /// The sums of the batch's weights in them.
+    /// The sums of the batch's weights in them; 0 for heads that were not computed.
     pub(crate) weights: Losses,
+    /// The share of the batch's rows, by the weight of the policy's loss, whose likeliest legal entry was the target's largest.
+    pub(crate) policy_accuracy: f64,
     /// The gradients' norm before it was clipped.
     pub(crate) gradient_norm: f64,
     /// The learning rate of the step.
@@ -122,11 +125,15 @@ impl Trainer {
     }
 
     fn try_step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
-        let Gradients { losses, gradients } =
-            self.crew
-                .compute(&mut self.network, batch, self.config.value_weight)?;
-        self.check("policy loss", losses.policy)?;
-        self.check("value loss", losses.value)?;
+        let weights = Losses::weights_of(&self.config);
+        let Gradients {
+            losses,
+            policy_accuracy,
+            gradients,
+        } = self.crew.compute(&mut self.network, batch, weights)?;
+        for (what, loss) in losses.named() {
+            self.check(what, loss)?;
+        }
         let size = self.step_size();
         let gradient_norm = self.optimizer.step(&self.network, gradients, size)?;
         self.check("gradient's norm", gradient_norm)?;
@@ -134,7 +141,8 @@ impl Trainer {
         self.average.take(&self.network, self.step)?;
         Ok(StepReport {
             losses,
-            weights: batch.weights(),
+            weights: batch.weights().only(weights.heads()),
+            policy_accuracy,
             gradient_norm,
             learning_rate: size.learning_rate,
         })
@@ -162,21 +170,22 @@ impl Trainer {
         }
     }
 
-    /// The average's losses on rows that are only measured with.
-    pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<LossSums, TrainError> {
-        self.crew.measure(self.average(), rows)
+    /// What the average is worth on rows that are only measured with.
+    pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<Measurement, TrainError> {
+        let heads = Losses::weights_of(&self.config).heads();
+        self.crew.measure(self.average(), rows, heads)
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::data::{rows_of, samples};
+    use crate::data::{HelperTargets, rows_of, samples};
     use engine::config::ScheduleKind;
     use engine::network::Architecture;
-    use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
     use rand::seq::SliceRandom;
+    use rand::{RngExt, SeedableRng};
 
     fn trainer(architecture: (u32, u32), config: TrainConfig) -> Trainer {
         let (blocks, channels) = architecture;
@@ -190,9 +199,21 @@ pub(crate) mod tests {
         let rows = games.flat_map(|game| rows_of(&game, 1.0).unwrap());
         // Every fifth row: games look alike from one step to the next.
         let mut rows: Vec<_> = rows.step_by(5).take(count).collect();
+        let mut random = ChaCha8Rng::seed_from_u64(2);
         for row in &mut rows {
             row.weight = 1.0;
             row.value_weight = 1.0;
+            let pieces = random.random();
+            let reply = row.legal.indices().zip(&row.policy);
+            row.helpers = HelperTargets {
+                turns_left: random.random_range(1..60) as f32,
+                ending: random.random_range(0..6),
+                pieces,
+                taken: pieces & random.random::<u64>(),
+                outcome_weight: 1.0,
+                reply: reply.map(|(index, &share)| (index as u16, share)).collect(),
+                reply_weight: 1.0,
+            };
         }
         rows
     }
@@ -212,7 +233,7 @@ pub(crate) mod tests {
         let mut trainer = trainer((4, 32), config);
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut order: Vec<&TrainingRow> = rows.iter().collect();
-        let first = trainer.measure(&rows).unwrap().policy().unwrap();
+        let first = trainer.measure(&rows).unwrap().losses.policy().unwrap();
         for _ in 0..80 {
             for _ in 0..5 {
                 order.shuffle(&mut random);
@@ -221,7 +242,7 @@ pub(crate) mod tests {
                     trainer.step(&Batch::new(&batch)).unwrap();
                 }
             }
-            let loss = trainer.measure(&rows).unwrap().policy().unwrap();
+            let loss = trainer.measure(&rows).unwrap().losses.policy().unwrap();
             assert!(
                 loss > entropy - 1e-3,
                 "no loss of {loss} below the entropy, {entropy}"
@@ -231,7 +252,7 @@ pub(crate) mod tests {
                 return;
             }
         }
-        let loss = trainer.measure(&rows).unwrap().policy().unwrap();
+        let loss = trainer.measure(&rows).unwrap().losses.policy().unwrap();
         panic!("the policy loss is {loss:.3}, the targets' entropy {entropy:.3}");
     }
 
@@ -261,11 +282,11 @@ pub(crate) mod tests {
         let trainer = trainer((1, 8), TrainConfig::default());
         let all = trainer.measure(&rows).unwrap();
         assert_eq!(trainer.measure(&rows).unwrap(), all);
-        let policy = |rows| trainer.measure(rows).unwrap().policy();
+        let policy = |rows| trainer.measure(rows).unwrap().losses.policy();
         let part = |range| policy(&rows[range]).unwrap();
         let (first, second) = (part(0..1_700), part(1_700..2_500));
         let mean = (1_700.0 * first + 800.0 * second) / 2_500.0;
-        assert!((mean - all.policy().unwrap()).abs() < 1e-5);
+        assert!((mean - all.losses.policy().unwrap()).abs() < 1e-5);
         assert_eq!(policy(&[]), None);
     }
 

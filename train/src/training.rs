@@ -325,11 +325,14 @@ impl<'a> Training<'a> {
 
     /// The losses on the validation rows, which are logged too.
     fn measure(&mut self) -> Result<LossSums, TrainError> {
-        let losses = self.trainer.measure(&self.validation)?;
+        let measured = self.trainer.measure(&self.validation)?;
+        let losses = measured.losses;
         if losses.policy().is_some() {
             let measurements = ValidationMeasurements {
                 policy_loss: losses.policy(),
                 value_loss: losses.value(),
+                policy_accuracy: measured.policy_accuracy(),
+                calibration: measured.calibration(),
                 rows: self.validation.len(),
             };
             self.metrics.write(&self.line("validation", measurements))?;
@@ -426,6 +429,10 @@ impl<'a> Training<'a> {
         let losses = [
             ("policy_loss", state.sums.policy()),
             ("value_loss", state.sums.value()),
+            ("turns_left_loss", state.sums.turns_left()),
+            ("ending_loss", state.sums.ending()),
+            ("taken_loss", state.sums.taken()),
+            ("reply_loss", state.sums.reply()),
             ("validation_policy_loss", validation.policy()),
             ("validation_value_loss", validation.value()),
         ];

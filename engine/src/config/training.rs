@@ -37,6 +37,14 @@ pub struct TrainConfig {
     pub average_decay: f64,
     /// The weight of the value's loss beside the policy's.
     pub value_weight: f64,
+    /// The weight of the loss of the turns left beside the policy's. 0 for this helper head and the next ones: it is not computed.
+    pub turns_left_weight: f64,
+    /// Likewise, of how the game ends.
+    pub ending_weight: f64,
+    /// Likewise, of which pieces will be taken.
+    pub taken_weight: f64,
+    /// Likewise, of the opponent's reply.
+    pub reply_weight: f64,
     /// The share of the search's value in the value target; the rest is the game's result.
     pub search_value_share: f32,
     /// The newest games that training draws its rows from.
@@ -105,6 +113,10 @@ impl Default for TrainConfig {
             gradient_clip: 5.0,
             average_decay: 0.99,
             value_weight: 1.0,
+            turns_left_weight: 0.1,
+            ending_weight: 0.1,
+            taken_weight: 0.5,
+            reply_weight: 0.15,
             search_value_share: 0.3,
             window_games: 20_000,
             uses_per_row: 2.0,
@@ -141,6 +153,10 @@ impl TrainConfig {
         check_range!(train.gradient_clip, 1e-6..=1e6)?;
         check_range!(train.average_decay, 0.0..=0.999_999)?;
         check_range!(train.value_weight, 0.0..=1_000.0)?;
+        check_range!(train.turns_left_weight, 0.0..=1_000.0)?;
+        check_range!(train.ending_weight, 0.0..=1_000.0)?;
+        check_range!(train.taken_weight, 0.0..=1_000.0)?;
+        check_range!(train.reply_weight, 0.0..=1_000.0)?;
         check_range!(train.search_value_share, 0.0..=1.0)?;
         check_range!(train.window_games, 1..=u64::MAX)?;
         check_range!(train.uses_per_row, 0.01..=1_000.0)?;

@@ -153,12 +153,16 @@ impl Batch {
         }
     }
 
-    /// The sums of the rows' weights in the two losses.
+    /// The sums of the rows' weights in the losses.
     pub(crate) fn weights(&self) -> Losses {
         let sum = |weights: &Array1<f32>| weights.iter().map(|&weight| f64::from(weight)).sum();
         Losses {
             policy: sum(&self.weight),
             value: sum(&self.value_weight),
+            turns_left: sum(&self.outcome_weight),
+            ending: sum(&self.outcome_weight),
+            taken: sum(&self.outcome_weight),
+            reply: sum(&self.reply_weight),
         }
     }
 

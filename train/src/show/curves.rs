@@ -14,7 +14,7 @@
 use super::page;
 use crate::error::TrainError;
 use engine::run::write_file;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -53,7 +53,7 @@ pub(crate) struct Series {
 }
 
 /// The rows whose predicted values are alike.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CalibrationBin {
     /// The mean of the predictions, a win probability.
     pub(crate) predicted: f64,
@@ -243,6 +243,7 @@ mod tests {
                 policy_loss: Some(2.75),
                 value_loss: Some(0.5),
                 rows: 9,
+                ..ValidationMeasurements::default()
             },
         };
         metrics.write(&line).unwrap();

@@ -1,0 +1,158 @@
+//! What is measured on rows that are not trained on: the losses, how often the policy is right, and what the value's predictions are
+//! worth.
+
+use crate::data::BatchTensors;
+use crate::loss::{LossSums, LossTensors, Losses};
+use crate::show::curves::CalibrationBin;
+use engine::network::TrainingOutputs;
+use tch::{TchError, Tensor};
+
+/// Into how many bins predicted win probabilities are put.
+const BINS: usize = 10;
+
+/// What networks are worth on rows; adds up over batches.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Measurement {
+    /// The losses.
+    pub(crate) losses: LossSums,
+    /// The weights of the rows whose likeliest legal entry is the target's largest.
+    right: f64,
+    /// The weights of all rows.
+    weight: f64,
+    bins: [Bin; BINS],
+}
+
+/// Sums over the rows whose predictions are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Bin {
+    rows: u64,
+    weight: f64,
+    predicted: f64,
+    actual: f64,
+}
+
+impl Measurement {
+    /// What was measured on a batch with these sums of weights.
+    pub(crate) fn new(
+        outputs: &TrainingOutputs,
+        losses: &LossTensors,
+        batch: &BatchTensors,
+        weights: Losses,
+    ) -> Result<Self, TchError> {
+        let mut sums = LossSums::default();
+        sums.add(losses.to_numbers()?, weights);
+        let mut bins = [Bin::default(); BINS];
+        let predicted = numbers(&outputs.value_logit.f_sigmoid()?)?;
+        let rows = predicted.iter().zip(numbers(&batch.value)?);
+        for ((&predicted, actual), weight) in rows.zip(numbers(&batch.value_weight)?) {
+            let number = ((predicted * BINS as f64) as usize).min(BINS - 1);
+            if weight > 0.0 {
+                bins[number].append(Bin {
+                    rows: 1,
+                    weight,
+                    predicted: predicted * weight,
+                    actual: actual * weight,
+                });
+            }
+        }
+        Ok(Self {
+            losses: sums,
+            right: losses.policy_accuracy()? * weights.policy,
+            weight: weights.policy,
+            bins,
+        })
+    }
+
+    /// Adds what was measured on other rows.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.losses.append(other.losses);
+        self.right += other.right;
+        self.weight += other.weight;
+        for (bin, other) in self.bins.iter_mut().zip(other.bins) {
+            bin.append(other);
+        }
+    }
+
+    /// The share of the rows, by the weight of the policy's loss, whose likeliest legal entry is the target's largest, or one of
+    /// them; none where nothing weighs anything.
+    pub(crate) fn policy_accuracy(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.right / self.weight)
+    }
+
+    /// What became of win probabilities predicted from 0 to 0.1, from 0.1 to 0.2, …: means by the weight of the value's loss, and how
+    /// many rows have such a weight. Bins without rows are left out.
+    pub(crate) fn calibration(&self) -> Vec<CalibrationBin> {
+        let filled = self.bins.iter().filter(|bin| bin.weight > 0.0);
+        let means = filled.map(|bin| CalibrationBin {
+            predicted: bin.predicted / bin.weight,
+            actual: bin.actual / bin.weight,
+            rows: bin.rows,
+        });
+        means.collect()
+    }
+}
+
+impl Bin {
+    fn append(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.weight += other.weight;
+        self.predicted += other.predicted;
+        self.actual += other.actual;
+    }
+}
+
+/// A column's numbers, wherever it is.
+fn numbers(column: &Tensor) -> Result<Vec<f64>, TchError> {
+    let mut numbers = vec![0f32; column.numel()];
+    let count = numbers.len();
+    column.f_copy_data(&mut numbers, count)?;
+    Ok(numbers.into_iter().map(f64::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::losses;
+    use crate::loss::tests::example;
+
+    fn measured(weights: [f32; 2], value_weights: [f32; 2]) -> Measurement {
+        let (outputs, batch) = example(weights, value_weights);
+        let tensors = losses(&outputs, &batch).unwrap();
+        let sum = |weights: [f32; 2]| f64::from(weights[0] + weights[1]);
+        let weights = Losses {
+            policy: sum(weights),
+            value: sum(value_weights),
+            ..Losses::default()
+        };
+        Measurement::new(&outputs, &tensors, &batch, weights).unwrap()
+    }
+
+    /// Rounded to six digits.
+    fn calibration(measurement: &Measurement) -> Vec<(f64, f64, u64)> {
+        let round = |number: f64| (number * 1e6).round() / 1e6;
+        let bins = measurement.calibration().into_iter();
+        bins.map(|bin| (round(bin.predicted), round(bin.actual), bin.rows))
+            .collect()
+    }
+
+    /// The example's predictions are 3/4 and 1/5 where 1 and 1/4 came of it; its policy is wrong and right.
+    #[test]
+    fn predictions_are_held_against_what_became_of_them() {
+        let mut all = measured([1.0, 3.0], [1.0, 0.5]);
+        assert_eq!(all.policy_accuracy(), Some(0.75));
+        // 1/5 in floats is a little more.
+        assert_eq!(calibration(&all), [(0.2, 0.25, 1), (0.75, 1.0, 1)]);
+        all.append(measured([4.0, 0.0], [3.0, 0.0]));
+        assert_eq!(all.policy_accuracy(), Some(3.0 / 8.0));
+        assert_eq!(calibration(&all), [(0.2, 0.25, 1), (0.75, 1.0, 2)]);
+    }
+
+    #[test]
+    fn without_weights_nothing_is_measured() {
+        for measurement in [measured([0.0; 2], [0.0; 2]), Measurement::default()] {
+            assert_eq!(measurement.policy_accuracy(), None);
+            assert_eq!(measurement.calibration(), []);
+            assert_eq!(measurement.losses.policy(), None);
+        }
+    }
+}
