@@ -11,16 +11,6 @@ use tch::TchError;
 /// Why the trainer can't go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrainError {
-    /// Games of a generation would be removed before all of them are played.
-    #[error(
-        "selfplay.keep_shards removes games beyond twice train.window_games = {window}, but a generation has {games} (loop.first_games, loop.games_per_generation): set it to 0, or make the window larger"
-    )]
-    PrunedTooEarly {
-        /// The most games of a generation.
-        games: u64,
-        /// The window's games.
-        window: u64,
-    },
     /// A file or folder of the run.
     #[error(transparent)]
     Run(#[from] RunError),

@@ -12,8 +12,9 @@ use crate::waiting::Waiting;
 use engine::config::Config;
 use engine::network::{Architecture, Device, Network, NetworkFile};
 use engine::progress::say;
-use engine::run::{RunDirectory, write_file};
-use engine::shard::{ShardError, ShardFault};
+use engine::run::{RunDirectory, TrainerWindow};
+use engine::shard::{ShardError, ShardFault, ShardName};
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -107,7 +108,6 @@ fn go_on(
         opened => opened?,
     };
     check_rows(&window, config)?;
-    hold(run, &window)?;
     Ok(Plan {
         state,
         trainer,
@@ -211,7 +211,6 @@ fn begin(
     };
     let window = supply.open_window(&config.train)?;
     check_rows(&window, config)?;
-    hold(run, &window)?;
     let first_step = parent.step();
     let steps = demand.steps.unwrap_or_else(|| steps_for(&supply, config));
     let state = TrainingState {
@@ -284,13 +283,16 @@ fn is_gone(error: &ShardError) -> bool {
     matches!(&error.fault, ShardFault::Io(error) if error.kind() == ErrorKind::NotFound)
 }
 
-/// Says which shards are read from now on: whoever removes old ones leaves them alone.
-pub(crate) fn hold(run: &RunDirectory, window: &Window) -> Result<(), TrainError> {
-    let names: String = window
-        .shard_names()
-        .map(|name| format!("{name}\n"))
-        .collect();
-    Ok(write_file(&run.window(), names.as_bytes())?)
+/// Says which shards are read from now on, and which of the known ones never again: whoever removes old ones goes by it. Only once a
+/// checkpoint knows of the window may what is behind it go.
+pub(crate) fn hold(run: &RunDirectory, window: &Window, supply: &Supply) -> Result<(), TrainError> {
+    let name_of = |file: &str| file.parse::<ShardName>().ok();
+    let reads: Vec<ShardName> = window.shard_names().filter_map(name_of).collect();
+    let read: HashSet<ShardName> = reads.iter().copied().collect();
+    let known = supply.state().shards.iter();
+    let known = known.filter_map(|name| name_of(name));
+    let left_behind = known.filter(|name| !read.contains(name)).collect();
+    Ok(run.write_trainer_window(&TrainerWindow { reads, left_behind })?)
 }
 
 /// How many steps a generation takes that nobody has said a number for.

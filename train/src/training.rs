@@ -102,6 +102,7 @@ pub(crate) fn train(
         training.state.validation_before = training.measure()?;
         training.save()?;
     }
+    hold(run, &training.window, &training.supply)?;
     let flow = training
         .make_steps(stop)
         .map_err(|error| training.interrupted(error))?;
@@ -250,12 +251,12 @@ impl<'a> Training<'a> {
         }
         let window = self.supply.open_window(&self.config.train)?;
         check_rows(&window, &self.config)?;
-        hold(self.run, &window)?;
         self.validation =
             window.validation_rows(VALIDATION_ROWS, self.config.train.search_value_share)?;
         self.window = Arc::new(window);
         self.state.next_segment();
         self.save()?;
+        hold(self.run, &self.window, &self.supply)?;
         say(&format!(
             "going on after {} with {} games of {} rows in the window",
             in_words(waiting.time()),

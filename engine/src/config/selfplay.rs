@@ -31,7 +31,7 @@ pub struct SelfplayConfig {
     pub games_per_shard: u32,
     /// MiB a shard, at most, but for the last game.
     pub shard_mib: u32,
-    /// The run's newest shards that are always kept; older ones are removed once no window of training can reach them. 0 keeps all.
+    /// The run's newest shards that are always kept; older ones are removed once the trainer has left them behind. 0 keeps all.
     pub keep_shards: u32,
     /// Full and fast turns.
     pub playout_cap: PlayoutCapConfig,

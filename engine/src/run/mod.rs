@@ -11,14 +11,16 @@
 //! pit/          the matches' games and results
 //! logs/         the trainer's measurements, one JSON object a line
 //! trainer.lock  held by the one trainer that may work on the run
-//! trainer.window  the shards that it reads, which are not removed
+//! trainer.window  the shards that it reads, and those that it will not read again
 //! ```
 
 mod format;
 mod generators;
+mod trainer_window;
 
 pub use format::RUN_FORMAT;
 pub use generators::{Generator, GeneratorPlaces, GeneratorPlan};
+pub use trainer_window::TrainerWindow;
 
 use crate::files;
 use crate::shard::ShardName;
@@ -71,6 +73,14 @@ pub enum RunError {
         generator: u32,
         /// How many games.
         games: usize,
+    },
+    /// The file in which the trainer says what it reads is none.
+    #[error("{} does not say which shards the trainer reads: {reason}", path.display())]
+    TrainerWindow {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The run was made by a program of another format.
     #[error(
@@ -155,8 +165,8 @@ impl RunDirectory {
         self.root.join("logs")
     }
 
-    /// `trainer.window`: the names of the shards that the trainer reads, one a line. They must not be removed.
-    pub fn window(&self) -> PathBuf {
+    /// `trainer.window`, a [`TrainerWindow`].
+    pub fn trainer_window(&self) -> PathBuf {
         self.root.join("trainer.window")
     }
 

@@ -134,11 +134,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         generator: generator.number(),
     };
     let selfplay = &plan.config.selfplay;
-    let pruning = Pruning::new(
-        &plan.places,
-        selfplay.keep_shards,
-        plan.config.train.window_games,
-    );
+    let pruning = Pruning::new(&plan.places, selfplay.keep_shards);
     let keeper = Keeper::new(
         &plan.places.shards,
         header,

@@ -1,32 +1,26 @@
-//! `selfplay.keep_shards`: shards that no window of training can reach any more are removed.
+//! `selfplay.keep_shards`: shards that the trainer has left behind are removed.
+//!
+//! A generator alone removes nothing: what nobody has trained on yet is what it was made for.
 
 use crate::import;
 use crate::output::complain;
-use engine::run::{GeneratorPlaces, RunDirectory};
+use engine::run::{GeneratorPlaces, RunDirectory, RunError};
 use engine::shard::journal;
 use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// Training opens its window once and reads from it for a while, as more games come: kept is twice what it may reach.
-const WINDOWS: u64 = 2;
 
 /// Which shards of a folder are kept.
 #[derive(Debug)]
 pub(crate) struct Pruning {
     shards: PathBuf,
     journal: PathBuf,
-    /// The file that names what the trainer reads.
-    window: PathBuf,
+    /// The run whose trainer says what it has left behind.
+    run: RunDirectory,
     /// So many of the newest.
     keep: usize,
-    /// The newest that hold so many games.
-    games: u64,
-    /// How many games each shard holds, for those that have been looked at.
-    counted: BTreeMap<ShardName, u64>,
 }
 
 /// What was removed.
@@ -45,22 +39,20 @@ struct Candidate {
 }
 
 impl Pruning {
-    /// Keeps `keep` shards, and a window of so many games twice over; nothing is ever removed where `keep` is 0.
-    pub(crate) fn new(places: &GeneratorPlaces, keep: u32, window_games: u64) -> Option<Self> {
+    /// Keeps `keep` shards and whatever the trainer has not left behind; nothing is ever removed where `keep` is 0.
+    pub(crate) fn new(places: &GeneratorPlaces, keep: u32) -> Option<Self> {
         (keep > 0).then(|| Self {
             shards: places.shards.clone(),
             journal: places.journal.clone(),
-            window: RunDirectory::new(&places.root).window(),
+            run: RunDirectory::new(&places.root),
             keep: keep as usize,
-            games: window_games.saturating_mul(WINDOWS),
-            counted: BTreeMap::new(),
         })
     }
 
     /// Removes what is not kept. Where something can't be read nothing is removed, and that is said.
     pub(crate) fn prune(&mut self) -> Removed {
-        match self.unreachable() {
-            Ok(unreachable) => remove(&unreachable),
+        match self.superfluous() {
+            Ok(superfluous) => remove(&superfluous),
             Err(error) => {
                 complain(format_args!("no shards are removed for now: {error}"));
                 Removed::default()
@@ -68,10 +60,39 @@ impl Pruning {
         }
     }
 
-    /// The shards that are not among the newest, neither by their names nor by when they were written, nor read by a
-    /// trainer now, nor imported; nor has a
-    /// journal still to hear of them.
-    fn unreachable(&mut self) -> Result<Vec<Candidate>, PruneError> {
+    /// The shards that the trainer has left behind and that are not among the newest, neither by their names nor by when they were
+    /// written, nor imported; nor has a journal still to hear of them.
+    fn superfluous(&self) -> Result<Vec<Candidate>, PruneError> {
+        let mut candidates = self.candidates()?;
+        if candidates.len() <= self.keep {
+            return Ok(Vec::new());
+        }
+        let Some(window) = self.run.read_trainer_window()? else {
+            return Ok(Vec::new());
+        };
+        let mut kept: BTreeSet<ShardName> = window.reads.into_iter().collect();
+        kept.extend(self.newest(&candidates));
+        candidates.sort_by_key(|candidate| (candidate.written, candidate.name));
+        kept.extend(self.newest(&candidates));
+        let left_behind: BTreeSet<ShardName> = window.left_behind.into_iter().collect();
+        candidates
+            .retain(|Candidate { name, .. }| left_behind.contains(name) && !kept.contains(name));
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let announced: BTreeSet<ShardName> =
+            journal::announced(&self.journal)?.into_iter().collect();
+        let mut superfluous = Vec::new();
+        for candidate in candidates {
+            if !announced.contains(&candidate.name) && !is_imported(&candidate.path)? {
+                superfluous.push(candidate);
+            }
+        }
+        Ok(superfluous)
+    }
+
+    /// All shards, in the order of their names.
+    fn candidates(&self) -> Result<Vec<Candidate>, ShardError> {
         let mut candidates = Vec::new();
         for (name, path) in list_shards(&self.shards)? {
             // Another generator may have removed it.
@@ -86,60 +107,13 @@ impl Pruning {
                 });
             }
         }
-        if candidates.len() <= self.keep {
-            return Ok(Vec::new());
-        }
-        let mut kept: BTreeSet<ShardName> = self.newest(&candidates)?;
-        candidates.sort_by_key(|candidate| (candidate.written, candidate.name));
-        kept.extend(self.newest(&candidates)?);
-        if candidates
-            .iter()
-            .all(|candidate| kept.contains(&candidate.name))
-        {
-            return Ok(Vec::new());
-        }
-        kept.extend(journal::announced(&self.journal)?);
-        kept.extend(self.read_by_the_trainer()?);
-        let mut unreachable = Vec::new();
-        for candidate in candidates {
-            if !kept.contains(&candidate.name) && !is_imported(&candidate.path)? {
-                unreachable.push(candidate);
-            }
-        }
-        Ok(unreachable)
-    }
-
-    /// What a training that takes long reads, however old it has become.
-    fn read_by_the_trainer(&self) -> io::Result<BTreeSet<ShardName>> {
-        match fs::read_to_string(&self.window) {
-            Ok(names) => Ok(names.lines().filter_map(|name| name.parse().ok()).collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
-            Err(error) => Err(error),
-        }
+        Ok(candidates)
     }
 
     /// The newest of shards in order, as many as are kept.
-    fn newest(&mut self, oldest_first: &[Candidate]) -> Result<BTreeSet<ShardName>, ShardError> {
-        let mut games = 0;
-        let mut newest = BTreeSet::new();
-        for candidate in oldest_first.iter().rev() {
-            if newest.len() >= self.keep && games >= self.games {
-                break;
-            }
-            games += self.games_in(candidate)?;
-            newest.insert(candidate.name);
-        }
-        Ok(newest)
-    }
-
-    fn games_in(&mut self, candidate: &Candidate) -> Result<u64, ShardError> {
-        if let Some(&games) = self.counted.get(&candidate.name) {
-            return Ok(games);
-        }
-        let offsets = ShardReader::open(&candidate.path)?.frame_offsets()?;
-        let games = offsets.len() as u64;
-        self.counted.insert(candidate.name, games);
-        Ok(games)
+    fn newest(&self, oldest_first: &[Candidate]) -> impl Iterator<Item = ShardName> {
+        let newest = oldest_first.iter().rev().take(self.keep);
+        newest.map(|candidate| candidate.name)
     }
 }
 
@@ -155,8 +129,8 @@ enum PruneError {
     Shard(#[from] ShardError),
     #[error(transparent)]
     Journal(#[from] journal::JournalError),
-    #[error("can't read what the trainer reads: {0}")]
-    Window(#[from] io::Error),
+    #[error(transparent)]
+    Run(#[from] RunError),
 }
 
 fn remove(candidates: &[Candidate]) -> Removed {
@@ -180,6 +154,7 @@ fn remove(candidates: &[Candidate]) -> Removed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::run::TrainerWindow;
     use engine::shard::{Evaluator, GameId, Header, ShardWriter, digest, samples::random_game};
 
     fn write(folder: &Path, generator: u32, sequence: u32, games: u64, seconds: u64) {
@@ -227,23 +202,6 @@ mod tests {
         places
     }
 
-    #[test]
-    fn what_a_trainer_reads_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let places = places(folder.path());
-        for sequence in 0..6 {
-            write(&places.shards, 0, sequence, 5, u64::from(sequence));
-        }
-        let run = RunDirectory::new(folder.path());
-        fs::write(run.window(), "000-000001.shard\n000-000003.shard\n").unwrap();
-        let removed = Pruning::new(&places, 1, 1).unwrap().prune();
-        assert_eq!(removed.shards, 3);
-        assert_eq!(
-            names(&places.shards),
-            ["000-000001.shard", "000-000003.shard", "000-000005.shard"]
-        );
-    }
-
     fn names(folder: &Path) -> Vec<String> {
         list_shards(folder)
             .unwrap()
@@ -252,40 +210,82 @@ mod tests {
             .collect()
     }
 
+    /// Lets the trainer read some shards and leave others behind, each named by its generator and sequence.
+    fn leave_behind(root: &Path, reads: &[(u32, u32)], left_behind: &[(u32, u32)]) {
+        let names = |numbers: &[(u32, u32)]| {
+            let name = |&(generator, sequence)| ShardName {
+                generator,
+                sequence,
+            };
+            numbers.iter().map(name).collect()
+        };
+        let window = TrainerWindow {
+            reads: names(reads),
+            left_behind: names(left_behind),
+        };
+        RunDirectory::new(root)
+            .write_trainer_window(&window)
+            .unwrap();
+    }
+
     #[test]
-    fn what_a_window_may_reach_is_kept_in_either_order() {
+    fn only_what_the_trainer_has_left_behind_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let places = places(folder.path());
-        let shards = places.shards.clone();
-        for sequence in 0..6 {
-            write(&shards, 0, sequence, 5, 100 + u64::from(sequence));
-            write(&shards, 1, sequence, 5, 50 + u64::from(sequence));
+        for sequence in 0..8 {
+            write(&places.shards, 0, sequence, 5, u64::from(sequence));
         }
-        let prune =
-            |keep, games| Pruning::new(&places, keep, games).map(|mut pruning| pruning.prune());
-        assert_eq!(prune(0, 1), None);
-        assert_eq!(prune(12, 1), Some(Removed::default()));
+        let prune = |keep| Pruning::new(&places, keep).map(|mut pruning| pruning.prune());
+        assert_eq!(prune(0), None);
+        assert_eq!(prune(1), Some(Removed::default()), "nobody has trained");
+        let left_behind = [(0, 0), (0, 1), (0, 3)];
+        leave_behind(folder.path(), &[(0, 2), (0, 4)], &left_behind);
         assert_eq!(
-            prune(1, 1_000),
+            prune(8),
             Some(Removed::default()),
-            "all are in the window"
+            "all are among the newest"
         );
-        // Twice ten games are four shards: by name 1-2 to 1-5, by time 0-2 to 0-5.
-        let removed = prune(2, 10).unwrap();
-        assert_eq!(removed.shards, 4);
+        let removed = prune(5).unwrap();
+        assert_eq!(removed.shards, 2, "the third is among the newest five");
         assert!(removed.bytes > 0);
-        let left = names(&shards);
+        assert_eq!(prune(1).unwrap().shards, 1);
+        assert_eq!(
+            names(&places.shards),
+            [2, 4, 5, 6, 7].map(|sequence| format!("000-{sequence:06}.shard"))
+        );
+        assert_eq!(prune(1), Some(Removed::default()));
+    }
+
+    #[test]
+    fn the_newest_stay_in_either_order_and_so_does_what_was_imported() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = places(folder.path());
+        let shards = &places.shards;
+        let mut all = vec![(4, 0)];
+        for sequence in 0..6 {
+            write(shards, 0, sequence, 5, 100 + u64::from(sequence));
+            write(shards, 1, sequence, 5, 50 + u64::from(sequence));
+            all.extend([(0, sequence), (1, sequence)]);
+        }
+        write_by(import::EVALUATOR, shards, (4, 0), 5, 1);
+        leave_behind(folder.path(), &[], &all);
+        // By name 4-0, 1-5, 1-4 and 1-3, by time 0-2 to 0-5.
+        let removed = Pruning::new(&places, 4).unwrap().prune();
+        assert_eq!(removed.shards, 5);
+        let left = names(shards);
         assert_eq!(left.len(), 8);
-        for gone in ["000-000000", "000-000001", "001-000000", "001-000001"] {
+        for gone in [
+            "000-000000",
+            "000-000001",
+            "001-000000",
+            "001-000001",
+            "001-000002",
+        ] {
             assert!(!left.iter().any(|name| name.starts_with(gone)), "{left:?}");
         }
-        assert_eq!(prune(2, 10), Some(Removed::default()));
-        // An old generator's shards go as well, but not what was brought along.
-        write_by(import::EVALUATOR, &shards, (4, 0), 5, 1);
-        write(&shards, 2, 0, 5, 1);
-        write(&shards, 3, 0, 30, 1_000);
-        prune(1, 1);
-        assert_eq!(names(&shards), ["003-000000.shard", "004-000000.shard"]);
+        write(shards, 5, 0, 5, 1_000);
+        Pruning::new(&places, 1).unwrap().prune();
+        assert_eq!(names(shards), ["004-000000.shard", "005-000000.shard"]);
     }
 
     #[test]
@@ -296,8 +296,12 @@ mod tests {
         for sequence in 0..5 {
             write(&shards, 0, sequence, 3, u64::from(sequence));
         }
-        fs::write(shards.join("000-000004.shard"), "nonsense").unwrap();
-        let mut pruning = Pruning::new(&places, 2, 1).unwrap();
+        let mut pruning = Pruning::new(&places, 2).unwrap();
+        let run = RunDirectory::new(folder.path());
+        fs::write(run.trainer_window(), "000-000001.shard").unwrap();
+        assert_eq!(pruning.prune(), Removed::default());
+        leave_behind(folder.path(), &[], &[(0, 0), (0, 1)]);
+        fs::write(shards.join("000-000001.shard"), "nonsense").unwrap();
         assert_eq!(pruning.prune(), Removed::default());
         assert_eq!(names(&shards).len(), 5);
     }

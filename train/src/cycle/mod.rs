@@ -73,7 +73,6 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
-    check_pruning(&config)?;
     arguments.workplace.device.open()?;
     let stop = Stop::listen().context("can't listen for signals")?;
     let selfplay = Selfplay::find(arguments.workplace, stop.clone())?;
@@ -119,19 +118,6 @@ pub(crate) fn configuration(
             saved,
         }),
     }
-}
-
-/// Refuses to remove games of a generation before it is counted: what is done is known from what is there.
-fn check_pruning(config: &Config) -> Result<(), TrainError> {
-    let cycle = &config.cycle;
-    let games = u64::from(cycle.first_games.max(cycle.games_per_generation));
-    if config.selfplay.keep_shards > 0 && games > config.train.window_games.saturating_mul(2) {
-        return Err(TrainError::PrunedTooEarly {
-            games,
-            window: config.train.window_games,
-        });
-    }
-    Ok(())
 }
 
 /// The first key that differs, with both values.
@@ -326,7 +312,6 @@ impl Cycle {
     /// Trains the next network, with the run's configuration as it is in its file by now.
     fn train(&self) -> Result<Flow, TrainError> {
         let config = Config::load(&self.run.config())?;
-        check_pruning(&config)?;
         let demand = Demand {
             steps: None,
             least_new_games: 0,
