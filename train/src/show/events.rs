@@ -5,19 +5,33 @@
 //! `tensorboard/compat/proto/event.proto`; what scalars need of it is written down below, with the numbers of its fields.
 //! The first event names the format's version.
 //!
-//! A run that goes on begins a new file. TensorBoard reads a folder's files by name, which begins with the time, and forgets
-//! the points at or behind the first step of a later file: steps that are made once more are shown once.
+//! A training that goes on adds to the newest file, until it is large: TensorBoard keeps each file open. First of all it says that
+//! it starts, and with which step. TensorBoard forgets what it has read of that step and later ones (`SessionLog.START` in
+//! `tensorboard/backend/event_processing/event_accumulator.py`), so that steps that are made once more are shown once. Its files are
+//! read by name, which begins with the time.
 
 use crate::error::TrainError;
 use engine::run::make_folder;
 use prost::Message;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What the first event says.
 const FILE_VERSION: &str = "brain.Event:2";
+
+/// What all names of files begin with.
+const NAME: &str = "events.out.tfevents.";
+
+/// A file of as many bytes is not added to when a training begins.
+const LARGE: u64 = 16 << 20;
+
+/// The bytes of a record before its data: the length and its checksum.
+const HEAD: usize = 12;
+
+/// `SessionLog.SessionStatus.START`.
+const START: i32 = 1;
 
 /// A file of events that scalars are added to.
 #[derive(Debug)]
@@ -39,9 +53,19 @@ struct Event {
     /// In the first event of a file.
     #[prost(string, optional, tag = "3")]
     file_version: Option<String>,
-    /// In all others.
+    /// In those with measurements.
     #[prost(message, optional, tag = "5")]
     summary: Option<Summary>,
+    /// In those that say that a training starts.
+    #[prost(message, optional, tag = "7")]
+    session_log: Option<SessionLog>,
+}
+
+/// `tensorboard.SessionLog`.
+#[derive(Clone, PartialEq, Message)]
+struct SessionLog {
+    #[prost(int32, tag = "1")]
+    status: i32,
 }
 
 /// `tensorboard.Summary`.
@@ -62,21 +86,62 @@ struct Scalar {
 }
 
 impl EventFile {
-    /// Begins a file in a folder, which is made if need be: `events.out.tfevents.SECONDS.tusker.NNN`, NNN being the first number
-    /// that is free.
-    pub(crate) fn create(folder: &Path) -> Result<Self, TrainError> {
-        make_folder(folder)?;
-        Self::create_at(folder, SystemTime::now())
+    /// Goes on with the newest file of a folder, or begins one, and says that the training starts with step `next_step`. The
+    /// folder is made if need be. Files are named `events.out.tfevents.SECONDS.tusker.NNN`, NNN being the first number that is free.
+    ///
+    /// # Errors
+    ///
+    /// What the disk says.
+    pub(crate) fn open(folder: &Path, next_step: u64) -> Result<Self, TrainError> {
+        Self::open_at(folder, next_step, SystemTime::now())
     }
 
-    fn create_at(folder: &Path, now: SystemTime) -> Result<Self, TrainError> {
+    fn open_at(folder: &Path, next_step: u64, now: SystemTime) -> Result<Self, TrainError> {
+        make_folder(folder)?;
+        let mut events = match newest(folder) {
+            Some(path) => match Self::go_on(&path) {
+                Ok(Some(events)) => events,
+                // Nothing is lost with a file that can't be added to: it stays as it is.
+                Ok(None) | Err(_) => Self::create(folder, now)?,
+            },
+            None => Self::create(folder, now)?,
+        };
+        events.write(&Event {
+            wall_time: seconds_since_1970(now),
+            step: signed(next_step),
+            session_log: Some(SessionLog { status: START }),
+            ..Event::default()
+        })?;
+        Ok(events)
+    }
+
+    /// A file as far as its records are whole, which a kill or a full disk may have cut short; none if it is large, or if this is
+    /// nothing to add to.
+    fn go_on(path: &Path) -> std::io::Result<Option<Self>> {
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).open(path)?;
+        let about = file.metadata()?;
+        if !about.is_file() || about.len() >= LARGE {
+            return Ok(None);
+        }
+        let length = whole_length(&mut file, about.len())?;
+        if length == 0 {
+            return Ok(None);
+        }
+        file.set_len(length)?;
+        file.seek(SeekFrom::Start(length))?;
+        Ok(Some(Self {
+            path: path.to_owned(),
+            file,
+            length,
+        }))
+    }
+
+    fn create(folder: &Path, now: SystemTime) -> Result<Self, TrainError> {
         let seconds = seconds_since_1970(now);
         let mut number = 0u32;
         let (path, file) = loop {
-            let name = format!(
-                "events.out.tfevents.{:010}.tusker.{number:03}",
-                seconds as u64
-            );
+            let name = format!("{NAME}{:010}.tusker.{number:03}", seconds as u64);
             let path = folder.join(name);
             let mut options = OpenOptions::new();
             match options.write(true).create_new(true).open(&path) {
@@ -106,11 +171,6 @@ impl EventFile {
         Ok(events)
     }
 
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Adds what was measured after an optimizer's step, by name (`loss/policy`), as one event. Readers of the file see it at
     /// once. TensorBoard's numbers are `f32`; what is no number is shown as such.
     ///
@@ -129,11 +189,11 @@ impl EventFile {
         });
         self.write(&Event {
             wall_time: seconds_since_1970(wall_time),
-            step: i64::try_from(step).unwrap_or(i64::MAX),
-            file_version: None,
+            step: signed(step),
             summary: Some(Summary {
                 value: value.collect(),
             }),
+            ..Event::default()
         })
     }
 
@@ -152,6 +212,43 @@ impl EventFile {
         self.length += record.len() as u64;
         Ok(())
     }
+}
+
+/// The file of a folder that is read last. A folder that can't be read has none: the next thing that is done in it says why.
+fn newest(folder: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let newest = names
+        .filter(|name| name.starts_with(NAME) && name.contains(".tusker."))
+        .max()?;
+    Some(folder.join(newest))
+}
+
+/// How many bytes of a file are whole records, as far as their heads say.
+fn whole_length(file: &mut File, bytes: u64) -> std::io::Result<u64> {
+    let mut at = 0;
+    let mut head = [0; HEAD];
+    while bytes - at >= HEAD as u64 {
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut head)?;
+        let (length, checksum) = head.split_at(8);
+        if masked_crc32c(length).to_le_bytes() != checksum {
+            break;
+        }
+        let length = length
+            .iter()
+            .rev()
+            .fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        match length.checked_add(HEAD as u64 + 4) {
+            Some(record) if record <= bytes - at => at += record,
+            _ => break,
+        }
+    }
+    Ok(at)
+}
+
+fn signed(step: u64) -> i64 {
+    i64::try_from(step).unwrap_or(i64::MAX)
 }
 
 fn seconds_since_1970(time: SystemTime) -> f64 {
@@ -268,16 +365,16 @@ mod tests {
     fn what_is_written_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let now = UNIX_EPOCH + NOW;
-        let mut events = EventFile::create_at(folder.path(), now).unwrap();
+        let mut events = EventFile::open_at(folder.path(), 7, now).unwrap();
         let later = now + Duration::from_millis(1_500);
         let losses = [("loss/policy", 2.25), ("loss/value", 0.0)];
         events.scalars(300, later, &losses).unwrap();
         let odd = [("a", f64::NAN), ("b", f64::MAX), ("ö", -0.5)];
         events.scalars(u64::MAX, later, &odd).unwrap();
         // Nothing was closed: it is to be seen while the run goes on.
-        let bytes = std::fs::read(events.path()).unwrap();
+        let bytes = std::fs::read(&events.path).unwrap();
         let records = records(&bytes);
-        assert_eq!(records.len(), 3);
+        assert_eq!(records.len(), 4);
 
         let first = fields(records[0]);
         let [(1, time), (3, version)] = first.as_slice() else {
@@ -286,7 +383,11 @@ mod tests {
         assert_eq!(seconds(time), 1.5e9);
         assert_eq!(version, b"brain.Event:2");
 
-        let second = fields(records[1]);
+        let start = fields(records[1]);
+        assert_eq!(start[1], (2, 7u64.to_le_bytes().to_vec()));
+        assert_eq!(start[2], (7, vec![0x08, 1]));
+
+        let second = fields(records[2]);
         let [(1, time), (2, step), (5, summary)] = second.as_slice() else {
             panic!("{second:?}");
         };
@@ -298,7 +399,7 @@ mod tests {
         assert_eq!(scalar(&values[0].1), ("loss/policy".into(), 2.25));
         assert_eq!(scalar(&values[1].1), ("loss/value".into(), 0.0));
 
-        let third = fields(records[2]);
+        let third = fields(records[3]);
         assert_eq!(third[1], (2, i64::MAX.to_le_bytes().to_vec()));
         let values = fields(&third[2].1);
         assert!(scalar(&values[0].1).1.is_nan());
@@ -310,8 +411,8 @@ mod tests {
     #[test]
     fn an_event_has_the_bytes_that_the_format_asks_for() {
         let folder = tempfile::tempdir().unwrap();
-        let mut events = EventFile::create_at(folder.path(), UNIX_EPOCH).unwrap();
-        let before = std::fs::read(events.path()).unwrap().len();
+        let mut events = EventFile::create(folder.path(), UNIX_EPOCH).unwrap();
+        let before = std::fs::read(&events.path).unwrap().len();
         let time = UNIX_EPOCH + Duration::from_secs(2);
         events.scalars(300, time, &[("x", 1.0)]).unwrap();
         let data = [
@@ -326,37 +427,75 @@ mod tests {
         expected.extend(checksum(&expected).to_le_bytes());
         expected.extend(data);
         expected.extend(checksum(&data).to_le_bytes());
-        let bytes = std::fs::read(events.path()).unwrap();
+        let bytes = std::fs::read(&events.path).unwrap();
         assert_eq!(bytes[before..], expected);
         // As TensorFlow's own writer begins its files: length 24, and its checksum.
         assert_eq!(expected[8..12], [0xa3, 0x7f, 0x4b, 0x22]);
     }
 
     #[test]
-    fn a_run_that_goes_on_begins_a_file_that_is_read_later() {
+    fn a_training_that_goes_on_adds_to_the_newest_file_behind_its_whole_records() {
         let folder = tempfile::tempdir().unwrap();
         let now = UNIX_EPOCH + NOW;
-        let name = |now| {
-            let events = EventFile::create_at(folder.path(), now).unwrap();
-            let name = events.path().file_name().unwrap();
-            name.to_string_lossy().into_owned()
-        };
-        assert_eq!(name(now), "events.out.tfevents.1500000000.tusker.000");
-        assert_eq!(name(now), "events.out.tfevents.1500000000.tusker.001");
-        let later = now + Duration::from_secs(1);
-        assert_eq!(name(later), "events.out.tfevents.1500000001.tusker.000");
+        let old = EventFile::create(folder.path(), now).unwrap().path;
+        let mut events = EventFile::create(folder.path(), now).unwrap();
+        assert!(old.ends_with("events.out.tfevents.1500000000.tusker.000"));
+        assert!(
+            events
+                .path
+                .ends_with("events.out.tfevents.1500000000.tusker.001")
+        );
+        events.scalars(10, now, &[("x", 1.0)]).unwrap();
+        events.scalars(20, now, &[("x", 2.0)]).unwrap();
+        let path = events.path;
+        let whole = std::fs::read(&path).unwrap();
+        let lengths: Vec<usize> = records(&whole).iter().map(|data| data.len() + 16).collect();
+        let (first, two) = (lengths[0], lengths[0] + lengths[1]);
+        let old_bytes = std::fs::read(&old).unwrap();
+        for (kept, expected) in [
+            (whole.len(), whole.len()),
+            (whole.len() - 1, two),
+            (two + HEAD, two),
+            (two + 3, two),
+            (first, first),
+        ] {
+            std::fs::write(&path, &whole[..kept]).unwrap();
+            let again = EventFile::open_at(folder.path(), 11, now).unwrap();
+            assert_eq!(again.path, path);
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!(bytes[..expected], whole[..expected], "{kept}");
+            let added = records(&bytes[expected..]);
+            assert_eq!(fields(added[0])[2], (7, vec![0x08, 1]));
+            assert_eq!(added.len(), 1);
+        }
+        assert_eq!(std::fs::read(&old).unwrap(), old_bytes);
+        // What is no such file, or is large, is left alone.
+        for content in [
+            vec![],
+            b"no events at all".to_vec(),
+            vec![0; LARGE as usize],
+        ] {
+            std::fs::write(&path, &content).unwrap();
+            let next = EventFile::open_at(folder.path(), 11, now + Duration::from_secs(1)).unwrap();
+            assert!(
+                next.path
+                    .ends_with("events.out.tfevents.1500000001.tusker.000")
+            );
+            assert_eq!(std::fs::read(&path).unwrap(), content);
+            std::fs::remove_file(next.path).unwrap();
+        }
     }
 
     #[test]
     fn errors_name_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing");
-        let error = EventFile::create_at(&missing, UNIX_EPOCH + NOW).unwrap_err();
+        let error = EventFile::create(&missing, UNIX_EPOCH + NOW).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("can't create"), "{message}");
         let name = "missing/events.out.tfevents.1500000000.tusker.000";
         assert!(message.contains(name), "{message}");
-        assert!(EventFile::create(&missing).is_ok());
+        assert!(EventFile::open(&missing, 1).is_ok());
     }
 
     #[cfg(target_os = "linux")]
