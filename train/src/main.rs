@@ -16,11 +16,8 @@ mod meter;
 mod metrics;
 mod optimizer;
 mod plan;
+mod record;
 mod schedule;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the trainer does not call it yet")
-)]
 mod show;
 mod stop;
 mod supply;

@@ -1,19 +1,28 @@
 //! Means over some steps, for the log and the progress line.
 
 use crate::loss::{LossSums, in_digits};
-use crate::metrics::StepMeasurements;
+use crate::metrics::{MeanLosses, Standing, StepMeasurements};
+use crate::terminal::grouped;
 use crate::trainer::StepReport;
+use engine::progress::in_words;
 use std::time::{Duration, Instant};
 
 /// Adds up steps between two lines of the log.
 #[derive(Debug)]
 pub(crate) struct Meter {
     batch_size: u32,
+    /// When the first step was begun, and how many there have been since.
+    first_begun: Instant,
+    all_steps: u64,
+    /// The same since the last line.
     begun: Instant,
     steps: u64,
     waited: Duration,
+    computed: Duration,
     losses: LossSums,
-    sums: StepMeasurements,
+    policy_accuracies: f64,
+    gradient_norms: f64,
+    learning_rate: f64,
     /// What the last line said, which is shown until the next.
     last: Option<StepMeasurements>,
 }
@@ -21,34 +30,45 @@ pub(crate) struct Meter {
 impl Meter {
     /// Begins now.
     pub(crate) fn new(batch_size: u32) -> Self {
+        let now = Instant::now();
         Self {
             batch_size,
-            begun: Instant::now(),
+            first_begun: now,
+            all_steps: 0,
+            begun: now,
             steps: 0,
             waited: Duration::ZERO,
+            computed: Duration::ZERO,
             losses: LossSums::default(),
-            sums: StepMeasurements::default(),
+            policy_accuracies: 0.0,
+            gradient_norms: 0.0,
+            learning_rate: 0.0,
             last: None,
         }
     }
 
-    /// Adds a step, before which the network waited for its batch.
-    pub(crate) fn add(&mut self, report: &StepReport, waited: Duration) {
+    /// Adds a step: how long the network waited for its batch, and how long it computed then.
+    pub(crate) fn add(&mut self, report: &StepReport, waited: Duration, computed: Duration) {
         self.steps += 1;
+        self.all_steps += 1;
         self.waited += waited;
+        self.computed += computed;
         self.losses.add(report.losses, report.weights);
-        self.sums.gradient_norm += report.gradient_norm;
-        self.sums.learning_rate = report.learning_rate;
+        self.policy_accuracies += report.policy_accuracy;
+        self.gradient_norms += report.gradient_norm;
+        self.learning_rate = report.learning_rate;
     }
 
     /// The means since the last time, and begins anew.
-    pub(crate) fn take(&mut self, epoch: u64) -> StepMeasurements {
+    pub(crate) fn take(&mut self, standing: Standing) -> StepMeasurements {
         let means = StepMeasurements {
-            epoch,
+            standing,
             ..self.means()
         };
         *self = Self {
             last: Some(means),
+            first_begun: self.first_begun,
+            all_steps: self.all_steps,
             ..Self::new(self.batch_size)
         };
         means
@@ -58,26 +78,55 @@ impl Meter {
         let steps = self.steps.max(1) as f64;
         let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
         StepMeasurements {
-            policy_loss: self.losses.policy(),
-            value_loss: self.losses.value(),
-            gradient_norm: self.sums.gradient_norm / steps,
-            learning_rate: self.sums.learning_rate,
+            losses: MeanLosses::from(&self.losses),
+            policy_accuracy: self.policy_accuracies / steps,
+            gradient_norm: self.gradient_norms / steps,
+            learning_rate: self.learning_rate,
             rows_per_second: self.steps as f64 * f64::from(self.batch_size) / seconds,
             waiting: self.waited.as_secs_f64() / seconds,
-            epoch: 0,
+            computing: self.computed.as_secs_f64() / seconds,
+            standing: Standing::default(),
         }
     }
 
-    /// The last means in words.
-    pub(crate) fn message(&self) -> String {
+    /// How the training goes, in words: the last means, the window's rows, and how long it takes until `steps_left` are made.
+    pub(crate) fn message(&self, step: u64, steps_left: u64, window_rows: u64) -> String {
         let means = self.last.unwrap_or_else(|| self.means());
-        format!(
-            "{:.0} rows/s, policy loss {}, value loss {}, learning rate {:.1e}",
+        let mut message = format!(
+            "step {}, {:.0} rows/s, policy loss {}, value loss {}, learning rate {:.1e}, window {} rows",
+            grouped(step),
             means.rows_per_second,
-            in_digits(means.policy_loss, 3),
-            in_digits(means.value_loss, 3),
-            means.learning_rate
-        )
+            in_digits(means.losses.policy_loss, 3),
+            in_digits(means.losses.value_loss, 3),
+            means.learning_rate,
+            grouped(window_rows),
+        );
+        if let Some(left) = self.time_for(steps_left) {
+            message.push_str(&format!(", next network in {}", in_words(left)));
+        }
+        message
+    }
+
+    /// How long so many steps take, by those that this meter has seen; none for none, and before the first.
+    fn time_for(&self, steps: u64) -> Option<Duration> {
+        if steps == 0 || self.all_steps == 0 {
+            return None;
+        }
+        let each = self.first_begun.elapsed().as_secs_f64() / self.all_steps as f64;
+        Duration::try_from_secs_f64(each * steps as f64).ok()
+    }
+}
+
+impl From<&LossSums> for MeanLosses {
+    fn from(sums: &LossSums) -> Self {
+        Self {
+            policy_loss: sums.policy(),
+            value_loss: sums.value(),
+            turns_left_loss: sums.turns_left(),
+            ending_loss: sums.ending(),
+            taken_loss: sums.taken(),
+            reply_loss: sums.reply(),
+        }
     }
 }
 
@@ -105,21 +154,58 @@ mod tests {
             learning_rate: policy / 10.0,
         };
         for policy in [1.0, 2.0] {
-            meter.add(&report(policy), Duration::ZERO);
+            meter.add(&report(policy), Duration::ZERO, Duration::ZERO);
         }
-        let means = meter.take(3);
+        let standing = Standing {
+            epoch: 3,
+            ..Standing::default()
+        };
+        let means = meter.take(standing);
         assert_eq!(
-            (means.policy_loss, means.value_loss, means.gradient_norm),
+            (
+                means.losses.policy_loss,
+                means.losses.value_loss,
+                means.gradient_norm
+            ),
             (Some(1.5), Some(0.5), 2.0)
         );
-        assert_eq!((means.learning_rate, means.epoch), (0.2, 3));
+        assert_eq!((means.learning_rate, means.standing), (0.2, standing));
         assert!(means.rows_per_second > 0.0);
-        meter.add(&report(7.0), Duration::ZERO);
+        meter.add(&report(7.0), Duration::ZERO, Duration::ZERO);
+        let message = meter.message(1_203, 9, 45_678);
+        assert!(message.starts_with("step 1,203, "), "{message}");
         assert!(
-            meter.message().contains("policy loss 1.500"),
-            "{}",
-            meter.message()
+            message.contains("policy loss 1.500, value loss 0.500, learning rate 2.0e-1, window 45,678 rows, next network in "),
+            "{message}"
         );
-        assert_eq!(meter.take(0).policy_loss, Some(7.0));
+        let message = meter.message(1_203, 0, 45_678);
+        assert!(!message.contains("next network"), "{message}");
+        let means = meter.take(Standing::default());
+        assert_eq!(means.losses.policy_loss, Some(7.0));
+    }
+
+    #[test]
+    fn waiting_and_computing_are_shares_of_the_time() {
+        let mut meter = Meter::new(1);
+        meter.begun = Instant::now().checked_sub(Duration::from_hours(1)).unwrap();
+        meter.first_begun = meter.begun;
+        let report = StepReport {
+            losses: Losses::default(),
+            weights: Losses::default(),
+            policy_accuracy: 0.0,
+            gradient_norm: 1.0,
+            learning_rate: 1.0,
+        };
+        for _ in 0..2 {
+            meter.add(&report, Duration::from_mins(3), Duration::from_mins(24));
+        }
+        // Half an hour a step.
+        let left = meter.time_for(4).unwrap().as_secs_f64();
+        assert!((left / 7_200.0 - 1.0).abs() < 0.01, "{left}");
+        assert_eq!(meter.time_for(0), None);
+        let means = meter.take(Standing::default());
+        assert!((means.waiting - 0.1).abs() < 0.001, "{}", means.waiting);
+        assert!((means.computing - 0.8).abs() < 0.001, "{}", means.computing);
+        assert_eq!(Meter::new(1).time_for(4), None);
     }
 }

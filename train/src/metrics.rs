@@ -2,6 +2,13 @@
 //!
 //! Every line has `time` (seconds since 1970), `kind`, `generation` and `step`. After a kill the steps behind the last checkpoint
 //! are made and logged once more: the later line counts.
+//!
+//! | kind | what it says |
+//! | --- | --- |
+//! | `train` | [`StepMeasurements`] |
+//! | `validation` | [`ValidationMeasurements`] |
+//! | `waiting` | `missing`: what the trainer waits for |
+//! | `published` | nothing else: the generation's network is there |
 
 use crate::error::TrainError;
 use crate::show::curves::CalibrationBin;
@@ -16,7 +23,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug)]
 pub(crate) struct Metrics {
     path: PathBuf,
-    file: File,
 }
 
 /// One line.
@@ -33,13 +39,31 @@ pub(crate) struct Line<Measurements> {
     pub(crate) measurements: Measurements,
 }
 
+/// Mean losses in nats; none where a head is off or no row has a target for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct MeanLosses {
+    /// The policy's cross-entropy.
+    pub(crate) policy_loss: Option<f64>,
+    /// The value's binary cross-entropy.
+    pub(crate) value_loss: Option<f64>,
+    /// The helper head for the turns that are left.
+    pub(crate) turns_left_loss: Option<f64>,
+    /// The helper head for how the game ends.
+    pub(crate) ending_loss: Option<f64>,
+    /// The helper head for the pieces that will be taken.
+    pub(crate) taken_loss: Option<f64>,
+    /// The helper head for the opponent's reply.
+    pub(crate) reply_loss: Option<f64>,
+}
+
 /// Of some steps of the optimizer, `kind` being `train`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct StepMeasurements {
-    /// The mean since the last line.
-    pub(crate) policy_loss: Option<f64>,
-    /// Likewise; none where no game had a result.
-    pub(crate) value_loss: Option<f64>,
+    /// The means since the last line.
+    #[serde(flatten)]
+    pub(crate) losses: MeanLosses,
+    /// The share of rows whose likeliest step is the target's, 0 to 1: the mean over the steps since the last line.
+    pub(crate) policy_accuracy: f64,
     /// The mean over the steps since the last line, before clipping.
     pub(crate) gradient_norm: f64,
     /// Of the last step.
@@ -48,23 +72,49 @@ pub(crate) struct StepMeasurements {
     pub(crate) rows_per_second: f64,
     /// The share of that time in which the network waited for rows.
     pub(crate) waiting: f64,
+    /// The share of that time in which the network computed. What is left went into checkpoints and the like.
+    pub(crate) computing: f64,
+    /// Where the training stands after them.
+    #[serde(flatten)]
+    pub(crate) standing: Standing,
+}
+
+/// Where a training stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Standing {
     /// How often the window has been used.
     pub(crate) epoch: u64,
+    /// Rows trained on since the run began, each as often as it was.
+    pub(crate) trained_rows: u64,
+    /// Rows to train on in the window.
+    pub(crate) window_rows: u64,
+    /// Seconds since the newest shard of the window was written, if its file says when.
+    pub(crate) data_age: Option<f64>,
 }
 
 /// On validation rows, `kind` being `validation`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct ValidationMeasurements {
-    /// The policy's cross-entropy.
-    pub(crate) policy_loss: Option<f64>,
-    /// The value's; none where no game has a result.
-    pub(crate) value_loss: Option<f64>,
+    /// The means over the rows.
+    #[serde(flatten)]
+    pub(crate) losses: MeanLosses,
     /// The share of rows whose likeliest step is the target's, 0 to 1.
     pub(crate) policy_accuracy: Option<f64>,
-    /// How well the values fit the results.
+    /// How well the values fit the results; empty if it was not measured.
     pub(crate) calibration: Vec<CalibrationBin>,
     /// The rows that were measured with.
     pub(crate) rows: usize,
+}
+
+impl ValidationMeasurements {
+    /// The expected calibration error, 0 to 1: the mean over the rows of how far the predictions of their bin are from its results
+    /// (Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3).
+    pub(crate) fn calibration_error(&self) -> Option<f64> {
+        let rows: u64 = self.calibration.iter().map(|bin| bin.rows).sum();
+        let wrong = |bin: &CalibrationBin| bin.rows as f64 * (bin.predicted - bin.actual).abs();
+        let sum: f64 = self.calibration.iter().map(wrong).sum();
+        (rows > 0).then(|| sum / rows as f64)
+    }
 }
 
 #[derive(Serialize)]
@@ -75,44 +125,47 @@ struct Timed<Content> {
 }
 
 impl Metrics {
-    /// Opens `train.jsonl` in a folder, to add to it.
-    pub(crate) fn open(folder: &Path) -> Result<Self, TrainError> {
-        make_folder(folder)?;
-        let path = folder.join("train.jsonl");
-        let open = || {
-            let mut file = OpenOptions::new()
-                .create(true)
-                .read(true)
-                .append(true)
-                .open(&path)?;
-            end_last_line(&mut file)?;
-            Ok(file)
-        };
-        match open() {
-            Ok(file) => Ok(Self { path, file }),
-            Err(error) => Err(TrainError::Io {
-                what: "open",
-                path,
-                error,
-            }),
+    /// The log `train.jsonl` of a folder. Nothing is made before the first line.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self {
+            path: folder.join("train.jsonl"),
         }
     }
 
-    /// Adds a line.
-    pub(crate) fn write(&mut self, line: &Line<impl Serialize>) -> Result<(), TrainError> {
+    /// Adds a line. The file is opened for each one, of which there are some in a second at most: so a file that was moved away is
+    /// begun anew, and a disk that was full is tried again.
+    ///
+    /// # Errors
+    ///
+    /// What the disk says. Half a line may stay: it is ended before the next.
+    pub(crate) fn write(&self, line: &Line<impl Serialize>) -> Result<(), TrainError> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let line = Timed {
             time: since_1970.map_or(0.0, |time| time.as_secs_f64()),
             content: line,
         };
+        if let Some(folder) = self.path.parent() {
+            make_folder(folder)?;
+        }
         let written = serde_json::to_string(&line)
             .map_err(std::io::Error::from)
-            .and_then(|text| self.file.write_all(format!("{text}\n").as_bytes()));
+            .and_then(|text| self.append(&text));
         written.map_err(|error| TrainError::Io {
             what: "write to",
             path: self.path.clone(),
             error,
         })
+    }
+
+    fn append(&self, line: &str) -> std::io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&self.path)?;
+        end_last_line(&mut file)?;
+        file.write_all(format!("{line}\n").as_bytes())
     }
 }
 
@@ -142,24 +195,21 @@ mod tests {
             generation: 2,
             step,
             measurements: ValidationMeasurements {
-                policy_loss: Some(1.5),
-                value_loss: Some(0.5),
+                losses: MeanLosses {
+                    policy_loss: Some(1.5),
+                    ..MeanLosses::default()
+                },
                 rows: 3,
                 ..ValidationMeasurements::default()
             },
         };
-        Metrics::open(folder.path())
-            .unwrap()
-            .write(&line(7))
-            .unwrap();
-        let path = folder.path().join("train.jsonl");
+        let metrics = Metrics::new(&folder.path().join("logs"));
+        metrics.write(&line(7)).unwrap();
+        let path = folder.path().join("logs/train.jsonl");
         let mut text = std::fs::read_to_string(&path).unwrap();
         text.push_str("{\"time\": 1");
         std::fs::write(&path, text).unwrap();
-        Metrics::open(folder.path())
-            .unwrap()
-            .write(&line(8))
-            .unwrap();
+        metrics.write(&line(8)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<Option<serde_json::Value>> = text
             .lines()
@@ -173,5 +223,24 @@ mod tests {
             (&8.into(), &1.5.into(), &"validation".into())
         );
         assert!(last["time"].as_f64().unwrap() > 1e9);
+        assert!(last["ending_loss"].is_null() && last["calibration"] == serde_json::json!([]));
+        // Where logs are moved away, a new one is begun.
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        metrics.write(&line(9)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 1);
+    }
+
+    #[test]
+    fn the_calibration_error_is_the_mean_distance_over_the_rows() {
+        let bin = |predicted, actual, rows| CalibrationBin {
+            predicted,
+            actual,
+            rows,
+        };
+        let mut measurements = ValidationMeasurements::default();
+        assert_eq!(measurements.calibration_error(), None);
+        measurements.calibration = vec![bin(0.25, 0.5, 30), bin(0.75, 0.25, 10)];
+        assert_eq!(measurements.calibration_error(), Some(0.3125));
     }
 }

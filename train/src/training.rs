@@ -7,8 +7,9 @@ use crate::data::{Batch, Loader, LoaderOptions, TrainingRow, Window};
 use crate::error::TrainError;
 use crate::loss::{LossSums, in_digits};
 use crate::meter::Meter;
-use crate::metrics::{Line, Metrics, ValidationMeasurements};
+use crate::metrics::{MeanLosses, Standing, ValidationMeasurements};
 use crate::plan::{Demand, Plan, check_rows, hold};
+use crate::record::Recorder;
 use crate::stop::Stop;
 use crate::supply::Supply;
 use crate::terminal::grouped;
@@ -66,7 +67,7 @@ struct Training<'a> {
     supply: Supply,
     window: Arc<Window>,
     validation: Vec<TrainingRow>,
-    metrics: Metrics,
+    recorder: Recorder,
     /// Whether to wait for games that are missing.
     wait: bool,
     /// The newest checkpoint.
@@ -122,7 +123,7 @@ impl<'a> Training<'a> {
         let share = config.train.search_value_share;
         Ok(Self {
             validation: plan.window.validation_rows(VALIDATION_ROWS, share)?,
-            metrics: Metrics::open(&run.logs())?,
+            recorder: Recorder::new(run, plan.state.step),
             run,
             config: config.clone(),
             config_file: ConfigFile::open(&run.config()),
@@ -154,8 +155,9 @@ impl<'a> Training<'a> {
     fn make_steps(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
         let mut loader = self.start_loader();
         let steps = self.state.last_step - self.state.first_step;
-        let mut progress =
-            Progress::new(&format!("train network {}", self.state.generation), steps);
+        let label = format!("train network {}", self.state.generation);
+        // The meter knows which steps were made before a stop.
+        let mut progress = Progress::new(&label, steps).without_estimate();
         let mut meter = Meter::new(self.config.train.batch_size);
         while self.state.step < self.state.last_step {
             let batch_size = self.config.train.batch_size;
@@ -176,13 +178,16 @@ impl<'a> Training<'a> {
             };
             self.state.step += 1;
             self.state.sums.add(report.losses, report.weights);
-            meter.add(&report, waited);
+            meter.add(&report, waited, asked.elapsed() - waited);
             let done = self.state.step == self.state.last_step;
             if self.state.step.is_multiple_of(LOG_STEPS) || done {
-                self.metrics
-                    .write(&self.line("train", meter.take(cursor.epoch)))?;
+                let measured = meter.take(self.standing());
+                let state = &self.state;
+                self.recorder.steps(state.generation, state.step, &measured);
             }
-            progress.show(self.state.step - self.state.first_step, || meter.message());
+            progress.show(self.state.step - self.state.first_step, || {
+                self.message(&meter)
+            });
             if stop.asked() && !done {
                 return Ok(Flow::Stop);
             }
@@ -197,7 +202,8 @@ impl<'a> Training<'a> {
                 }
             }
         }
-        progress.finish(&format!("{} steps, {}", grouped(steps), meter.message()));
+        let message = self.message(&meter);
+        progress.finish(&format!("{} steps, {message}", grouped(steps)));
         Ok(Flow::GoOn)
     }
 
@@ -266,6 +272,21 @@ impl<'a> Training<'a> {
         Ok(Flow::GoOn)
     }
 
+    fn message(&self, meter: &Meter) -> String {
+        let state = &self.state;
+        let left = state.last_step.saturating_sub(state.step);
+        meter.message(state.step, left, self.window.training_rows())
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            epoch: self.state.cursor.epoch,
+            trained_rows: self.state.step * u64::from(self.config.train.batch_size),
+            window_rows: self.window.training_rows(),
+            data_age: self.window.age().map(|age| age.as_secs_f64()),
+        }
+    }
+
     /// Takes over what a person has changed in the run's configuration file. Faults don't end a training that is well under way: they
     /// are named, and it goes on as before.
     fn take_changes(&mut self) {
@@ -311,32 +332,20 @@ impl<'a> Training<'a> {
         }
     }
 
-    fn line<Measurements>(
-        &self,
-        kind: &'static str,
-        measurements: Measurements,
-    ) -> Line<Measurements> {
-        Line {
-            kind,
-            generation: self.state.generation,
-            step: self.state.step,
-            measurements,
-        }
-    }
-
     /// The losses on the validation rows, which are logged too.
     fn measure(&mut self) -> Result<LossSums, TrainError> {
         let measured = self.trainer.measure(&self.validation)?;
         let losses = measured.losses;
         if losses.policy().is_some() {
-            let measurements = ValidationMeasurements {
-                policy_loss: losses.policy(),
-                value_loss: losses.value(),
+            let measured = ValidationMeasurements {
+                losses: MeanLosses::from(&losses),
                 policy_accuracy: measured.policy_accuracy(),
                 calibration: measured.calibration(),
                 rows: self.validation.len(),
             };
-            self.metrics.write(&self.line("validation", measurements))?;
+            let state = &self.state;
+            self.recorder
+                .validation(state.generation, state.step, &measured);
         }
         Ok(losses)
     }
@@ -404,6 +413,8 @@ impl<'a> Training<'a> {
             self.state.generation,
             path.display()
         ));
+        self.recorder
+            .published(self.state.generation, self.state.step);
         Ok(Ending::Published {
             generation: self.state.generation,
             path,

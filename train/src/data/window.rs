@@ -7,6 +7,7 @@ use engine::shard::{GameId, ShardReader, list_shards};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What belongs to a window.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +124,16 @@ impl Window {
     /// Where the shards are.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// How long ago the newest shard was written, if the file is still there and says so.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        let written = std::fs::metadata(self.shards.last()?)
+            .ok()?
+            .modified()
+            .ok()?;
+        // A clock that was set back makes it new.
+        Some(written.elapsed().unwrap_or_default())
     }
 
     /// All games of the window.

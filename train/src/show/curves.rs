@@ -218,30 +218,43 @@ fn log_files(logs: &Path) -> std::io::Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{Line, Metrics, StepMeasurements, ValidationMeasurements};
+    use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 
     #[test]
     fn the_trainers_own_log_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let mut metrics = Metrics::open(folder.path()).unwrap();
+        let metrics = Metrics::new(folder.path());
         let line = Line {
             kind: "train",
             generation: 1,
             step: 20,
             measurements: StepMeasurements {
-                policy_loss: Some(2.5),
-                value_loss: Some(f64::NAN),
+                losses: MeanLosses {
+                    policy_loss: Some(2.5),
+                    value_loss: Some(f64::NAN),
+                    ..MeanLosses::default()
+                },
                 ..StepMeasurements::default()
             },
         };
         metrics.write(&line).unwrap();
+        let bin = CalibrationBin {
+            predicted: 0.25,
+            actual: 0.5,
+            rows: 9,
+        };
         let line = Line {
             kind: "validation",
             generation: 1,
             step: 30,
             measurements: ValidationMeasurements {
-                policy_loss: Some(2.75),
-                value_loss: Some(0.5),
+                losses: MeanLosses {
+                    policy_loss: Some(2.75),
+                    value_loss: Some(0.5),
+                    ..MeanLosses::default()
+                },
+                policy_accuracy: Some(0.25),
+                calibration: vec![bin],
                 rows: 9,
                 ..ValidationMeasurements::default()
             },
@@ -252,6 +265,9 @@ mod tests {
         assert_eq!(curves.policy_loss.validation.points(), [(30, 2.75)]);
         assert_eq!(curves.value_loss.training.points(), []);
         assert_eq!(curves.value_loss.validation.points(), [(30, 0.5)]);
+        assert_eq!(curves.policy_accuracy.training.points(), []);
+        assert_eq!(curves.policy_accuracy.validation.points(), [(30, 0.25)]);
+        assert_eq!(curves.calibration, [bin]);
         assert_eq!(curves.unreadable, 0);
     }
 

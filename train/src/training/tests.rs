@@ -302,7 +302,16 @@ fn every_twenty_steps_and_the_last_ones_are_logged() {
         "{losses:?}"
     );
     assert_eq!(of_kind("validation").0, [0, 50]);
-    assert_eq!(lines.last().unwrap()["rows"], 55);
+    let of_last = |kind: &str| lines.iter().rfind(|line| line["kind"] == kind).unwrap();
+    assert_eq!(of_last("validation")["rows"], 55);
+    let line = of_last("train");
+    assert_eq!(line["trained_rows"], 50 * 64);
+    assert!(line["data_age"].as_f64().unwrap() >= 0.0, "{line}");
+    let busy = ["computing", "waiting"].map(|key| line[key].as_f64().unwrap());
+    assert!(busy[0] > 0.0 && busy[0] + busy[1] <= 1.0, "{line}");
+    assert_eq!(of_last("published")["generation"], 1);
+    let page = fs::read_to_string(run.logs().join("curves.svg")).unwrap();
+    assert!(page.contains("training rows"));
 }
 
 #[test]

@@ -1,0 +1,285 @@
+//! What a training leaves of its measurements, in the run's `logs`: the JSON lines, TensorBoard's event files, and the curves.
+//!
+//! ```text
+//! logs/train.jsonl               one JSON object a line
+//! logs/tensorboard/training/     event files of what is trained on …
+//! logs/tensorboard/validation/   … and of what never is: TensorBoard draws equal names of both in one frame
+//! logs/curves.svg                drawn anew with each published network
+//! ```
+//!
+//! Nothing here is needed to go on with a run, so nothing here ends one: what can't be written or drawn is said, once until it works
+//! again, and is lost. On a disk that stays full it is the next checkpoint that ends the training.
+
+use crate::error::TrainError;
+use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
+use crate::show::curves::Curves;
+use crate::show::events::EventFile;
+use engine::progress::say;
+use engine::run::RunDirectory;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// Where a training's measurements go.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    logs: PathBuf,
+    metrics: Metrics,
+    log_complaints: Complaints,
+    training: Events,
+    validation: Events,
+    curve_complaints: Complaints,
+}
+
+/// An event file that is opened when the first event comes.
+#[derive(Debug)]
+struct Events {
+    folder: PathBuf,
+    /// The first step that is not made yet when the training begins.
+    next_step: u64,
+    file: Option<EventFile>,
+    complaints: Complaints,
+}
+
+/// Says what fails, but of several failures in a row only the first.
+#[derive(Debug, Default)]
+struct Complaints {
+    failing: bool,
+}
+
+impl Complaints {
+    fn hear(&mut self, result: Result<(), TrainError>) {
+        if let Some(complaint) = self.complaint(result) {
+            say(&complaint);
+        }
+    }
+
+    fn complaint(&mut self, result: Result<(), TrainError>) -> Option<String> {
+        let failed_before = std::mem::replace(&mut self.failing, result.is_err());
+        let error = result.err().filter(|_| !failed_before)?;
+        Some(format!(
+            "{error}; the training goes on, and the next time it is tried again"
+        ))
+    }
+}
+
+#[derive(Serialize)]
+struct Waiting<'a> {
+    missing: &'a str,
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+impl Recorder {
+    /// The recorder of a run that has made `step` steps. What is logged of later ones is void from now on.
+    pub(crate) fn new(run: &RunDirectory, step: u64) -> Self {
+        let logs = run.logs();
+        let events = |name| Events {
+            folder: logs.join("tensorboard").join(name),
+            next_step: step.saturating_add(1),
+            file: None,
+            complaints: Complaints::default(),
+        };
+        Self {
+            metrics: Metrics::new(&logs),
+            log_complaints: Complaints::default(),
+            training: events("training"),
+            validation: events("validation"),
+            curve_complaints: Complaints::default(),
+            logs,
+        }
+    }
+
+    /// Records some steps, the last of which is `step`.
+    pub(crate) fn steps(&mut self, generation: u32, step: u64, measured: &StepMeasurements) {
+        self.log("train", generation, step, measured);
+        let mut scalars = losses(&measured.losses);
+        let standing = &measured.standing;
+        scalars.extend([
+            ("optimizer/gradient_norm", measured.gradient_norm),
+            ("optimizer/learning_rate", measured.learning_rate),
+            ("speed/rows_per_second", measured.rows_per_second),
+            ("speed/waiting", measured.waiting),
+            ("speed/computing", measured.computing),
+            ("rows/epoch", standing.epoch as f64),
+            ("rows/trained", standing.trained_rows as f64),
+            ("rows/window", standing.window_rows as f64),
+        ]);
+        scalars.extend(standing.data_age.map(|age| ("rows/age_seconds", age)));
+        self.training.add(step, &scalars);
+    }
+
+    /// Records what was measured on validation rows after `step`.
+    pub(crate) fn validation(
+        &mut self,
+        generation: u32,
+        step: u64,
+        measured: &ValidationMeasurements,
+    ) {
+        self.log("validation", generation, step, measured);
+        let mut scalars = losses(&measured.losses);
+        scalars.extend(
+            measured
+                .policy_accuracy
+                .map(|share| ("policy_accuracy", share)),
+        );
+        let error = measured.calibration_error();
+        scalars.extend(error.map(|error| ("value_calibration_error", error)));
+        self.validation.add(step, &scalars);
+    }
+
+    /// Records that the training waits from now on, and what for.
+    #[expect(dead_code, reason = "the trainer does not wait yet")]
+    pub(crate) fn waiting(&mut self, generation: u32, step: u64, missing: &str) {
+        self.log("waiting", generation, step, &Waiting { missing });
+    }
+
+    /// Records that the generation's network is there, and draws the curves anew.
+    pub(crate) fn published(&mut self, generation: u32, step: u64) {
+        self.log("published", generation, step, &Nothing {});
+        let drawn = Curves::read(&self.logs).and_then(|curves| curves.write(&self.logs));
+        self.curve_complaints.hear(drawn.map(|_| ()));
+    }
+
+    fn log(&mut self, kind: &'static str, generation: u32, step: u64, measured: &impl Serialize) {
+        let written = self.metrics.write(&Line {
+            kind,
+            generation,
+            step,
+            measurements: measured,
+        });
+        self.log_complaints.hear(written);
+    }
+}
+
+impl Events {
+    fn add(&mut self, step: u64, scalars: &[(&str, f64)]) {
+        let written = self.try_to_add(step, scalars);
+        self.complaints.hear(written);
+    }
+
+    fn try_to_add(&mut self, step: u64, scalars: &[(&str, f64)]) -> Result<(), TrainError> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let opened = EventFile::open(&self.folder, self.next_step)?;
+                self.file.insert(opened)
+            }
+        };
+        file.scalars(step, SystemTime::now(), scalars)
+    }
+}
+
+/// Those that were measured, under the names that TensorBoard shows.
+fn losses(losses: &MeanLosses) -> Vec<(&'static str, f64)> {
+    let named = [
+        ("loss/policy", losses.policy_loss),
+        ("loss/value", losses.value_loss),
+        ("loss/turns_left", losses.turns_left_loss),
+        ("loss/ending", losses.ending_loss),
+        ("loss/taken", losses.taken_loss),
+        ("loss/reply", losses.reply_loss),
+    ];
+    named
+        .into_iter()
+        .filter_map(|(name, loss)| Some((name, loss?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn measured(loss: f64) -> StepMeasurements {
+        StepMeasurements {
+            losses: MeanLosses {
+                policy_loss: Some(loss),
+                ..MeanLosses::default()
+            },
+            ..StepMeasurements::default()
+        }
+    }
+
+    fn validation(loss: f64) -> ValidationMeasurements {
+        ValidationMeasurements {
+            losses: measured(loss).losses,
+            ..ValidationMeasurements::default()
+        }
+    }
+
+    #[test]
+    fn everything_goes_to_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        let mut recorder = Recorder::new(&run, 0);
+        recorder.steps(1, 20, &measured(3.0));
+        recorder.validation(1, 20, &validation(3.5));
+        assert!(!run.logs().join("curves.svg").exists());
+        recorder.published(1, 20);
+        let lines = fs::read_to_string(run.logs().join("train.jsonl")).unwrap();
+        let kinds: Vec<String> = lines
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|line| format!("{} {} {}", line["kind"], line["generation"], line["step"]))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "\"train\" 1 20",
+                "\"validation\" 1 20",
+                "\"published\" 1 20"
+            ]
+        );
+        let page = fs::read_to_string(run.logs().join("curves.svg")).unwrap();
+        assert!(page.contains("training rows") && page.contains("validation rows"));
+        for name in ["training", "validation"] {
+            let events = run.logs().join("tensorboard").join(name);
+            let file = fs::read_dir(events).unwrap().next().unwrap().unwrap();
+            let bytes = fs::read(file.path()).unwrap();
+            let has = |text: &[u8]| bytes.windows(text.len()).any(|bytes| bytes == text);
+            assert!(has(b"loss/policy") && !has(b"loss/value"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_can_t_be_written_ends_no_training_and_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        // A file where the folder should be: even root can't write there.
+        fs::write(run.logs(), "").unwrap();
+        let mut recorder = Recorder::new(&run, 0);
+        recorder.steps(1, 20, &measured(3.0));
+        recorder.published(1, 20);
+        assert!(recorder.log_complaints.failing && recorder.training.complaints.failing);
+        assert!(recorder.curve_complaints.failing);
+        fs::remove_file(run.logs()).unwrap();
+        recorder.steps(1, 40, &measured(2.0));
+        recorder.published(1, 40);
+        assert!(!recorder.log_complaints.failing && !recorder.training.complaints.failing);
+        assert!(!recorder.curve_complaints.failing);
+        let curves = Curves::read(&run.logs()).unwrap();
+        assert_eq!(curves.policy_loss.training.points(), [(40, 2.0)]);
+    }
+
+    #[test]
+    fn of_several_failures_in_a_row_the_first_is_said() {
+        let mut complaints = Complaints::default();
+        let failure = || {
+            Err(TrainError::Io {
+                what: "write to",
+                path: "run/log".into(),
+                error: std::io::ErrorKind::StorageFull.into(),
+            })
+        };
+        let first = complaints.complaint(failure()).unwrap();
+        assert!(
+            first.contains("run/log") && first.contains("goes on"),
+            "{first}"
+        );
+        assert_eq!(complaints.complaint(failure()), None);
+        assert_eq!(complaints.complaint(Ok(())), None);
+        assert!(complaints.complaint(failure()).is_some());
+    }
+}
