@@ -170,6 +170,41 @@ impl Generator {
     }
 }
 
+/// The numbers of the generators that work at this moment, in order. Each lock is held for an instant to see whether it is free.
+///
+/// # Errors
+///
+/// What the disk says.
+pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError> {
+    let generators = places.root.join("generators");
+    if !exists(&generators) {
+        return Ok(Vec::new());
+    }
+    let mut at_work = Vec::new();
+    for number in list_numbers(&generators)? {
+        let path = lock_path(&places.journal, number);
+        let tried = fs::File::open(&path).map(|file| file.try_lock_shared());
+        match tried {
+            Ok(Ok(())) => {}
+            Ok(Err(fs::TryLockError::WouldBlock)) => at_work.push(number),
+            // One whose number was only claimed so far.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(Err(fs::TryLockError::Error(error))) | Err(error) => {
+                return Err(RunError::Io {
+                    what: "look at",
+                    path,
+                    error,
+                });
+            }
+        }
+    }
+    Ok(at_work)
+}
+
+fn lock_path(journal: &Path, number: u32) -> PathBuf {
+    journal.join(format!("{number:03}.lock"))
+}
+
 /// The numbers of the folders that there are, in order. What else is there is nobody's.
 fn list_numbers(generators: &Path) -> Result<Vec<u32>, RunError> {
     let io = |error: io::Error| RunError::Io {
@@ -217,10 +252,7 @@ impl Claimed {
 
     /// Whether nobody has begun a game under this number, though somebody was about to.
     fn was_wasted(&self) -> bool {
-        let lock = self
-            .place
-            .journal
-            .join(format!("{:03}.lock", self.place.generator));
+        let lock = lock_path(&self.place.journal, self.place.generator);
         !exists(&self.plan()) && !self.is_done() && exists(&lock)
     }
 

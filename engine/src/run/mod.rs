@@ -9,7 +9,7 @@
 //! generators/   000, 001, …: one folder for each generator
 //! checkpoints/  what the trainer needs to go on
 //! pit/          the matches' games and results
-//! logs/         the trainer's measurements, one JSON object a line
+//! logs/         the trainer's measurements: one JSON object a line, TensorBoard's event files, and curves.svg
 //! trainer.lock  held by the one trainer that may work on the run
 //! trainer.window  the shards that it reads, and those that it will not read again
 //! ```
@@ -19,7 +19,7 @@ mod generators;
 mod trainer_window;
 
 pub use format::RUN_FORMAT;
-pub use generators::{Generator, GeneratorPlaces, GeneratorPlan};
+pub use generators::{Generator, GeneratorPlaces, GeneratorPlan, generators_at_work};
 pub use trainer_window::TrainerWindow;
 
 use crate::files;

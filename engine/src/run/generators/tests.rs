@@ -40,6 +40,21 @@ fn ids(recovery: &Recovery) -> Vec<(u32, u64)> {
 }
 
 #[test]
+fn generators_at_work_are_those_whose_locks_are_held() {
+    let (root, places) = run();
+    assert!(generators_at_work(&places).unwrap().is_empty());
+    let generators: Vec<_> = (0..3).map(|seed| start(&places, seed).0).collect();
+    assert_eq!(generators_at_work(&places).unwrap(), [0, 1, 2]);
+    let mut generators = generators.into_iter();
+    drop(generators.next());
+    assert_eq!(generators_at_work(&places).unwrap(), [1, 2]);
+    drop(generators);
+    // A number that somebody is about to claim.
+    fs::create_dir(root.path().join("generators/007")).unwrap();
+    assert!(generators_at_work(&places).unwrap().is_empty());
+}
+
+#[test]
 fn the_same_command_goes_on_and_another_takes_over() {
     let (_root, places) = run();
     let (generator, recovery) = start(&places, 1);
