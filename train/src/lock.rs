@@ -3,6 +3,13 @@
 use crate::error::TrainError;
 use engine::run::{RunDirectory, make_folder};
 use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Who only looks whether the lock is held holds it for a moment: so long it is waited for.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// Held while a program trains in a run; the system frees it when the program ends, however it ends.
 #[derive(Debug)]
@@ -14,14 +21,19 @@ impl RunLock {
     /// Takes the lock of a run.
     pub(crate) fn take(run: &RunDirectory) -> Result<Self, TrainError> {
         make_folder(run.root())?;
-        let path = run.root().join("trainer.lock");
+        let path = path_in(run);
         let io = |error| TrainError::Io {
             what: "lock",
             path: path.clone(),
             error,
         };
         let file = File::create(&path).map_err(io)?;
-        match file.try_lock() {
+        let mut taken = file.try_lock();
+        if matches!(taken, Err(TryLockError::WouldBlock)) {
+            sleep(MOMENT);
+            taken = file.try_lock();
+        }
+        match taken {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(TrainError::Locked {
                 run: run.root().to_owned(),
@@ -30,6 +42,26 @@ impl RunLock {
             Err(TryLockError::Error(error)) => Err(io(error)),
         }
     }
+
+    /// Whether a trainer works on a run at this moment.
+    pub(crate) fn is_held(run: &RunDirectory) -> Result<bool, TrainError> {
+        let path = path_in(run);
+        let tried = File::open(&path).map(|file| file.try_lock_shared());
+        match tried {
+            Ok(Ok(())) => Ok(false),
+            Ok(Err(TryLockError::WouldBlock)) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Ok(Err(TryLockError::Error(error))) | Err(error) => Err(TrainError::Io {
+                what: "look at",
+                path,
+                error,
+            }),
+        }
+    }
+}
+
+fn path_in(run: &RunDirectory) -> PathBuf {
+    run.root().join("trainer.lock")
 }
 
 #[cfg(test)]
@@ -40,10 +72,13 @@ mod tests {
     fn a_run_has_one_trainer_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path().join("run"));
+        assert!(!RunLock::is_held(&run).unwrap());
         let first = RunLock::take(&run).unwrap();
+        assert!(RunLock::is_held(&run).unwrap());
         let message = RunLock::take(&run).unwrap_err().to_string();
         assert!(message.contains("trainer.lock"), "{message}");
         drop(first);
+        assert!(!RunLock::is_held(&run).unwrap());
         RunLock::take(&run).unwrap();
     }
 }

@@ -171,40 +171,128 @@ fn a_network_is_trained_published_and_described() {
         "{message}"
     );
 
-    let info = |path: &Path| {
-        let (code, text, message) = outcome(train().arg("info").arg(path));
-        assert_eq!(code, 0, "{message}");
-        text
-    };
-    let text = info(&network);
+    let text = info(&network, &[]);
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = text.join(" ");
     for part in [
+        "format version",
+        "encoding version 2",
         "1 blocks, 8 channels",
         "4,951",
         "MFLOP",
+        "identity",
         "parent",
-        "generation     1",
-        "version 2",
-        "step           12",
+        "generation 1",
+        "step 12",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
-    let text = info(&run.join("checkpoints/00001-0000000012.safetensors"));
+    let checkpoint = run.join("checkpoints/00001-0000000012.safetensors");
+    let text = info(&checkpoint, &[]);
     for part in [
+        "format         version",
         "network 1",
         "step           12 (from 0 to 12)",
         "new games      12",
+        "optimizer      adamw",
+        "learning rate",
+        "train.batch_size = 64 (default ",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
-    let text = info(&run);
+    let text = info(&run, &[]);
     for part in [
         "newest network 1: ",
+        "at work        nobody",
         "12 in 1 shards",
+        "rows/s",
         "policy loss",
-        "disk",
+        "a game)",
+        "logs/curves.svg",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
+    assert!(!text.contains("problem"), "{text}");
+
+    let json =
+        |path: &Path| serde_json::from_str::<serde_json::Value>(&info(path, &["--json"])).unwrap();
+    let described = json(&network);
+    assert_eq!(
+        (&described["kind"], &described["playing_parameters"]),
+        (&"network".into(), &4_951.into())
+    );
+    assert_eq!(described["origin"]["generation"], "1");
+    let described = json(&checkpoint);
+    assert_eq!(
+        (&described["kind"], &described["state"]["step"]),
+        (&"checkpoint".into(), &12.into())
+    );
+    let described = json(&run);
+    assert_eq!(
+        (&described["kind"], &described["games"]["games"]),
+        (&"run".into(), &12.into())
+    );
+    assert_eq!(described["last_steps"]["trained_rows"], 12 * 64);
+    assert_eq!(described["training"], serde_json::Value::Null);
+}
+
+fn info(path: &Path, more: &[&str]) -> String {
+    let (code, text, message) = outcome(train().arg("info").arg(path).args(more));
+    assert_eq!(code, 0, "{message}");
+    text
+}
+
+#[test]
+fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    init(&run);
+    let text = info(&run, &[]);
+    for part in ["0 in 0 shards", "window         nothing yet"] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    write_shard(&run, 0, 12);
+    assert_eq!(outcome(&mut train_run(&run, &["--steps", "12"])).0, 0);
+    fs::remove_file(run.join("networks/00001.safetensors")).unwrap();
+    fs::write(run.join("shards/000-000007.shard"), "no shard").unwrap();
+    fs::write(run.join("checkpoints/00001-0000000099.safetensors"), "").unwrap();
+    fs::write(run.join("networks/best.safetensors"), "").unwrap();
+    let ratings = |text: &str| fs::write(run.join("ratings.json"), text).unwrap();
+    ratings(
+        r#"{"results": [], "ratings": [
+            {"player": "random", "generation": null, "rating": -500, "low": -600, "high": -400, "games": 9},
+            {"player": "network 0", "generation": 0, "rating": 12.4, "low": -20, "high": 40, "games": 9}]}"#,
+    );
+    let text = info(&run, &[]);
+    for part in [
+        "Elo +12 (-20 to +40) for network 0 of 9 games, the best so far",
+        "000-000007.shard",
+        "00001-0000000099.safetensors is no checkpoint: the file is empty",
+        "best.safetensors is not named after a generation",
+        "12 in 2 shards",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    fs::remove_file(run.join("checkpoints/00001-0000000099.safetensors")).unwrap();
+    ratings("{\"ratings\": 7}");
+    let text = info(&run, &[]);
+    for part in [
+        "training       network 1, step 12 (from 0 to 12)",
+        "ratings.json holds no ratings",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    fails(
+        train().arg("info").arg(run.join("config.toml")),
+        &[
+            "config.toml is neither a network nor a checkpoint",
+            "begins with",
+        ],
+    );
+    fails(
+        train().arg("info").arg(folder.path()),
+        &["is no run", "config.toml"],
+    );
 }
 
 #[test]

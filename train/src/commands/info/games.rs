@@ -1,0 +1,259 @@
+//! How many games a run has, how many rows, and how fast they come. Only lengths are read of the shards, and a few games: of a run
+//! with many shards a sample is counted.
+
+use super::run::Problems;
+use engine::shard::{ShardError, ShardFault, ShardReader, list_shards};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// So many shards are counted; of more, as many that lie evenly among them.
+const COUNTED_SHARDS: usize = 256;
+
+/// About how many games are read to know how many rows one has.
+const READ_GAMES: usize = 128;
+
+/// How far back it is looked how fast games come.
+const RECENTLY: Duration = Duration::from_hours(24);
+
+/// The games of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(super) struct GamesReport {
+    pub(super) shards: u64,
+    pub(super) shard_bytes: u64,
+    pub(super) games: u64,
+    /// Whether `games` is reckoned from a sample of the shards.
+    pub(super) is_estimated: bool,
+    /// From a sample of the games.
+    pub(super) rows_a_game: Option<f64>,
+    pub(super) speed: Option<Speed>,
+}
+
+/// How fast games come, by the times at which shards were written.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Speed {
+    pub(super) games_an_hour: f64,
+    /// Over so many seconds, pauses among them ...
+    pub(super) seconds: f64,
+    /// ... which ended so many seconds ago.
+    pub(super) seconds_since: f64,
+}
+
+/// A shard, unread.
+#[derive(Debug, Clone, PartialEq)]
+struct Shard {
+    path: PathBuf,
+    bytes: u64,
+    written: SystemTime,
+}
+
+/// What was counted of one.
+struct Counted {
+    bytes: u64,
+    games: u64,
+    /// Of the games that were read.
+    read: u64,
+    rows: u64,
+}
+
+impl GamesReport {
+    /// Of the shards of a folder, which may not be there. What can't be read is left out, and is a problem.
+    pub(super) fn of(folder: &Path, problems: &mut Problems) -> Self {
+        let shards = list(folder, problems);
+        let sample = evenly(&shards, COUNTED_SHARDS);
+        let counts: Vec<Result<Counted, ShardError>> = sample
+            .par_iter()
+            .map(|shard| count(shard, READ_GAMES.div_ceil(sample.len())))
+            .collect();
+        let mut sum = Counted {
+            bytes: 0,
+            games: 0,
+            read: 0,
+            rows: 0,
+        };
+        for counted in counts {
+            match counted {
+                Ok(counted) => {
+                    sum.bytes += counted.bytes;
+                    sum.games += counted.games;
+                    sum.read += counted.read;
+                    sum.rows += counted.rows;
+                }
+                // One that has just been removed as too old.
+                Err(error) if is_gone(&error) => {}
+                Err(error) => problems.add(error.to_string()),
+            }
+        }
+        let is_estimated = sample.len() < shards.len();
+        let shard_bytes = shards.iter().map(|shard| shard.bytes).sum();
+        let games_a_byte = sum.games as f64 / sum.bytes.max(1) as f64;
+        Self {
+            shards: shards.len() as u64,
+            shard_bytes,
+            games: match is_estimated {
+                true => (shard_bytes as f64 * games_a_byte).round() as u64,
+                false => sum.games,
+            },
+            is_estimated,
+            rows_a_game: (sum.read > 0).then(|| sum.rows as f64 / sum.read as f64),
+            speed: speed(&shards, games_a_byte, SystemTime::now()),
+        }
+    }
+
+    /// The rows of all games, for validation and training.
+    pub(super) fn rows(&self) -> Option<u64> {
+        Some((self.rows_a_game? * self.games as f64).round() as u64)
+    }
+}
+
+fn is_gone(error: &ShardError) -> bool {
+    matches!(&error.fault, ShardFault::Io(error) if error.kind() == ErrorKind::NotFound)
+}
+
+fn list(folder: &Path, problems: &mut Problems) -> Vec<Shard> {
+    if !folder.exists() {
+        return Vec::new();
+    }
+    let listed = list_shards(folder).unwrap_or_else(|error| {
+        problems.add(error.to_string());
+        Default::default()
+    });
+    let mut shards = Vec::new();
+    for path in listed.into_values() {
+        let about = std::fs::metadata(&path);
+        match about.and_then(|about| Ok((about.len(), about.modified()?))) {
+            Ok((bytes, written)) => shards.push(Shard {
+                path,
+                bytes,
+                written,
+            }),
+            Err(error) => problems.add_unless_gone(&path, &error),
+        }
+    }
+    shards
+}
+
+/// All of them, or as many as `most` that lie evenly among them.
+fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
+    let step = (all.len() as f64 / most.max(1) as f64).max(1.0);
+    let places = (0..most.min(all.len())).map(|place| ((place as f64 + 0.5) * step) as usize);
+    places.filter_map(|place| all.get(place)).collect()
+}
+
+fn count(shard: &Shard, read_games: usize) -> Result<Counted, ShardError> {
+    let mut reader = ShardReader::open(&shard.path)?;
+    let offsets = reader.frame_offsets()?;
+    let mut counted = Counted {
+        bytes: shard.bytes,
+        games: offsets.len() as u64,
+        read: 0,
+        rows: 0,
+    };
+    for &offset in evenly(&offsets, read_games) {
+        let record = reader.read_at(offset)?;
+        counted.read += 1;
+        counted.rows += record
+            .turns
+            .iter()
+            .map(|turn| turn.rows.len() as u64)
+            .sum::<u64>();
+    }
+    Ok(counted)
+}
+
+/// By the shards that were written in the day before the newest. The games of the first are left out: they were begun earlier.
+fn speed(shards: &[Shard], games_a_byte: f64, now: SystemTime) -> Option<Speed> {
+    let newest = shards.iter().map(|shard| shard.written).max()?;
+    let recent = shards.iter().filter(|shard| {
+        let before = newest.duration_since(shard.written);
+        before.is_ok_and(|before| before <= RECENTLY)
+    });
+    let first = recent.clone().min_by_key(|shard| shard.written)?;
+    let seconds = newest.duration_since(first.written).ok()?.as_secs_f64();
+    let bytes: u64 = recent.map(|shard| shard.bytes).sum();
+    // Shards that were copied are all of one moment.
+    (seconds >= 1.0).then(|| Speed {
+        games_an_hour: (bytes - first.bytes) as f64 * games_a_byte * 3_600.0 / seconds,
+        seconds,
+        seconds_since: now.duration_since(newest).unwrap_or_default().as_secs_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::samples::write_games;
+
+    #[test]
+    fn games_and_rows_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        write_games(folder.path(), 12, 12);
+        let mut problems = Problems::default();
+        let report = GamesReport::of(folder.path(), &mut problems);
+        assert_eq!((report.games, report.is_estimated), (12, false));
+        let mut rows = 0;
+        for path in list_shards(folder.path()).unwrap().values() {
+            for record in ShardReader::open(path).unwrap() {
+                let turns = record.unwrap().turns;
+                rows += turns.iter().map(|turn| turn.rows.len() as u64).sum::<u64>();
+            }
+        }
+        assert!(rows > 0);
+        assert_eq!(report.rows(), Some(rows));
+        assert!(problems.is_empty());
+        let none = GamesReport::of(&folder.path().join("none"), &mut problems);
+        assert_eq!(none, GamesReport::default());
+        assert!(problems.is_empty());
+    }
+
+    #[test]
+    fn a_shard_that_can_t_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        write_games(folder.path(), 4, 12);
+        let broken = folder.path().join("777-000000.shard");
+        std::fs::write(&broken, b"Tusker\r\n").unwrap();
+        let mut problems = Problems::default();
+        let report = GamesReport::of(folder.path(), &mut problems);
+        assert_eq!(report.games, 4);
+        assert!(problems.to_string().contains("777-000000.shard"));
+    }
+
+    #[test]
+    fn a_sample_lies_evenly_among_all() {
+        let all: Vec<u32> = (0..1_000).collect();
+        let sample = evenly(&all, 4);
+        assert_eq!(sample, [&125, &375, &625, &875]);
+        assert_eq!(evenly(&all[..3], 4), [&0, &1, &2]);
+        assert_eq!(evenly(&all[..0], 4), [&0; 0]);
+        assert_eq!(evenly(&all, 1_000).len(), 1_000);
+    }
+
+    #[test]
+    fn the_speed_is_that_of_the_last_day_without_the_first_shard() {
+        let hour = |hours| SystemTime::UNIX_EPOCH + Duration::from_hours(hours);
+        let shard = |hours, bytes| Shard {
+            path: PathBuf::new(),
+            bytes,
+            written: hour(hours),
+        };
+        let shards = [
+            shard(10, 999),
+            shard(102, 400),
+            shard(100, 600),
+            shard(105, 800),
+        ];
+        let expected = Speed {
+            games_an_hour: 24.0,
+            seconds: 5.0 * 3_600.0,
+            seconds_since: 3_600.0,
+        };
+        // 1,200 bytes in five hours, ten bytes a game.
+        assert_eq!(speed(&shards, 0.1, hour(106)), Some(expected));
+        assert_eq!(speed(&shards[..1], 0.1, hour(106)), None);
+        assert_eq!(speed(&[], 0.1, hour(106)), None);
+        let together = [shard(10, 999), shard(10, 999)];
+        assert_eq!(speed(&together, 0.1, hour(9)), None);
+    }
+}

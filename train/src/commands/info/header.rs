@@ -1,0 +1,117 @@
+//! What a safetensors file says of itself before its tensors: enough to tell networks from checkpoints without reading them.
+
+use crate::checkpoint;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The most bytes of a header that are looked at.
+const LARGEST: u64 = 16 << 20;
+
+/// What all shards begin with.
+const SHARD: &[u8] = b"Tusker\r\n";
+
+/// A file's metadata, by what the file is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum FileHeader {
+    Network(Value),
+    Checkpoint(Value),
+}
+
+/// The header of a file, or in words what the file is instead. Nothing else of it is checked.
+///
+/// # Errors
+///
+/// What the disk says.
+pub(super) fn read(path: &Path) -> io::Result<Result<FileHeader, String>> {
+    let mut file = File::open(path)?;
+    let mut beginning = Vec::new();
+    file.by_ref().take(8).read_to_end(&mut beginning)?;
+    let Ok(length) = <[u8; 8]>::try_from(beginning.as_slice()) else {
+        let found = match beginning.len() {
+            0 => "the file is empty".to_owned(),
+            bytes => format!("it has no more than {bytes} bytes"),
+        };
+        return Ok(Err(found));
+    };
+    if beginning == SHARD {
+        let found = "it is a shard of games, which `selfplay inspect` describes";
+        return Ok(Err(found.to_owned()));
+    }
+    let length = u64::from_le_bytes(length);
+    let mut header = Vec::new();
+    if length <= LARGEST {
+        file.take(length).read_to_end(&mut header)?;
+    }
+    Ok(of_header(&header, &beginning))
+}
+
+fn of_header(header: &[u8], beginning: &[u8]) -> Result<FileHeader, String> {
+    let Ok(Value::Object(header)) = serde_json::from_slice(header) else {
+        return Err(format!(
+            "it is no safetensors file, or one that is broken; it begins with \"{}\"",
+            beginning.escape_ascii()
+        ));
+    };
+    let metadata = header.get("__metadata__").and_then(Value::as_object);
+    let entries = metadata.into_iter().flatten();
+    for (name, text) in entries {
+        let entry = serde_json::from_str::<Value>(text.as_str().unwrap_or_default());
+        match entry {
+            Ok(entry) if *name == checkpoint::FORMAT => return Ok(FileHeader::Checkpoint(entry)),
+            Ok(entry) if name.starts_with("tusker") => return Ok(FileHeader::Network(entry)),
+            _ => {}
+        }
+    }
+    let tensors = header.keys().filter(|name| *name != "__metadata__");
+    Err(format!(
+        "it is a safetensors file of another program, with {} tensors",
+        tensors.count()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_header(header: &str) -> Vec<u8> {
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        bytes
+    }
+
+    #[test]
+    fn what_is_neither_is_said_to_be_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let other = with_header(r#"{"__metadata__":{"format":"pt"},"a":{},"b":{}}"#);
+        for (bytes, part) in [
+            (vec![], "the file is empty"),
+            (b"abc".to_vec(), "no more than 3 bytes"),
+            (b"Tusker\r\nrest".to_vec(), "a shard of games"),
+            (b"[train]\nrows = 2".to_vec(), "begins with \"[train]\\n\""),
+            (with_header("{\"a\""), "no safetensors file"),
+            (u64::MAX.to_le_bytes().to_vec(), "no safetensors file"),
+            (other, "of another program, with 2 tensors"),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            let found = read(&path).unwrap().unwrap_err();
+            assert!(found.contains(part), "{found}");
+        }
+        assert!(read(&folder.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn networks_and_checkpoints_are_told_apart() {
+        let of = |name: &str| {
+            let text = format!(r#"{{"__metadata__":{{"{name}":"{{\"format\":3}}"}}}}"#);
+            of_header(text.as_bytes(), b"")
+        };
+        let metadata = serde_json::json!({"format": 3});
+        let checkpoint = FileHeader::Checkpoint(metadata.clone());
+        assert_eq!(of(checkpoint::FORMAT), Ok(checkpoint));
+        assert_eq!(of("tusker-network"), Ok(FileHeader::Network(metadata)));
+        assert!(of("other").is_err());
+    }
+}

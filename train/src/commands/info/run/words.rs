@@ -1,0 +1,252 @@
+//! The report on a run, as a person reads it.
+
+use super::super::games::GamesReport;
+use super::super::text::{Facts, about, percent, table};
+use super::{AtWork, InTraining, NewestNetwork, Rating, RunReport, TimeLeft, WindowReport};
+use crate::terminal::grouped;
+use engine::progress::{bytes_in_words, in_words};
+use serde_json::Value;
+use std::fmt;
+use std::time::Duration;
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut facts = Facts::default();
+        facts.add("run", self.path.display());
+        facts.add_some("newest network", self.newest_network.as_ref());
+        facts.add_some("training", self.training.as_ref());
+        facts.add("at work", &self.at_work);
+        facts.add("games", &self.games);
+        facts.add_some("speed", self.speed());
+        facts.add("window", &self.window);
+        facts.add("disk", self.disk_in_words());
+        facts.add_some("time left", self.time_left.as_ref());
+        facts.add_some("last steps", self.last_steps.as_ref().map(measured));
+        let validation = self.last_validation.as_ref();
+        facts.add_some("validation", validation.map(measured));
+        facts.add_some("rating", self.newest_rating());
+        let curves = self.path.join("logs").join("curves.svg");
+        facts.add_some(
+            "curves",
+            curves.exists().then(|| curves.display().to_string()),
+        );
+        writeln!(f, "{facts}")?;
+        self.table(f)?;
+        match self.problems.is_empty() {
+            true => Ok(()),
+            false => write!(f, "\n{}", self.problems),
+        }
+    }
+}
+
+impl RunReport {
+    fn speed(&self) -> Option<String> {
+        let played = self.games.speed.map(|speed| {
+            let rows = self.games.rows_a_game.map_or(String::new(), |rows| {
+                format!(" with {} rows", about(rows * speed.games_an_hour))
+            });
+            format!(
+                "about {} games{rows} an hour, in the {} until {} ago",
+                about(speed.games_an_hour),
+                duration(speed.seconds),
+                duration(speed.seconds_since)
+            )
+        });
+        let steps = self.last_steps.as_ref();
+        let trained = steps.and_then(|steps| steps["rows_per_second"].as_f64());
+        let trained = trained.map(|rows| format!("trained at {rows:.0} rows/s"));
+        let parts: Vec<String> = played.into_iter().chain(trained).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn disk_in_words(&self) -> String {
+        let total = self.disk.iter().map(|folder| folder.bytes).sum();
+        let folders = self.disk.iter().filter(|folder| folder.bytes > 0);
+        let folders = folders.map(|folder| {
+            let name = match folder.folder.as_str() {
+                "." => "other files",
+                name => name,
+            };
+            let size = bytes_in_words(folder.bytes);
+            let bytes_a_game = self.games.shard_bytes.checked_div(self.games.games);
+            match bytes_a_game.filter(|_| name == "shards") {
+                Some(bytes) => format!("{name} {size} ({} a game)", bytes_in_words(bytes)),
+                None => format!("{name} {size}"),
+            }
+        });
+        let folders: Vec<String> = folders.collect();
+        format!("{}: {}", bytes_in_words(total), folders.join(", "))
+    }
+
+    /// The rating of the newest generation that has one, and the best.
+    fn newest_rating(&self) -> Option<String> {
+        let rated = || self.ratings.iter().filter(|one| one.generation.is_some());
+        let newest = rated().max_by_key(|one| one.generation)?;
+        let best = rated().max_by(|a, b| a.rating.total_cmp(&b.rating))?;
+        Some(match newest == best {
+            true => format!("{newest}, the best so far"),
+            false => format!("{newest}; the best so far: {best}"),
+        })
+    }
+
+    fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = [
+            ("network", None),
+            ("games", Some("new_games")),
+            ("rows", Some("new_rows")),
+            ("policy loss", Some("policy_loss")),
+            ("value loss", Some("value_loss")),
+            ("validation: policy", Some("validation_policy_loss")),
+            ("value", Some("validation_value_loss")),
+            ("Elo", None),
+        ];
+        let header = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let rows = self.generations.iter().map(|generation| {
+            let cell = |(name, key): &(&str, Option<&str>)| match (name, key) {
+                (_, Some(key)) => generation.origin.get(*key).cloned(),
+                (&"network", None) => Some(generation.generation.to_string()),
+                _ => self
+                    .ratings
+                    .iter()
+                    .find(|one| one.generation == Some(generation.generation))
+                    .map(|one| format!("{:.0}", one.rating)),
+            };
+            let dash = || "-".to_owned();
+            columns
+                .iter()
+                .map(|column| cell(column).unwrap_or_else(dash))
+                .collect()
+        });
+        let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+        table(&rows, f)
+    }
+}
+
+impl fmt::Display for NewestNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.generation, self.file.display())?;
+        match &self.size {
+            Some(size) => write!(f, ", {}, {} an evaluation", size.shape(), size.cost()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for InTraining {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (generation, steps) = (self.state.generation, self.state.steps());
+        let checkpoint = self.checkpoint.display();
+        write!(f, "network {generation}, step {steps}: {checkpoint}")
+    }
+}
+
+impl fmt::Display for AtWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.generators.iter().map(u32::to_string).collect();
+        let trainer = match &self.waiting {
+            Some(missing) => format!("a trainer, which waits: {missing}"),
+            None => "a trainer".to_owned(),
+        };
+        let generators = format!("generators {}", numbers.join(", "));
+        let parts = [(self.trainer, trainer), (!numbers.is_empty(), generators)];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter_map(|(is_there, part)| is_there.then_some(part))
+            .collect();
+        match parts.is_empty() {
+            true => f.write_str("nobody"),
+            false => f.write_str(&parts.join("; ")),
+        }
+    }
+}
+
+impl fmt::Display for GamesReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let games = match self.is_estimated {
+            true => format!("about {}", about(self.games as f64)),
+            false => grouped(self.games),
+        };
+        write!(f, "{games} in {} shards", grouped(self.shards))?;
+        match self.rows_a_game {
+            Some(rows) => write!(f, ", of about {rows:.0} rows each"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for WindowReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.rows.map(|rows| format!("{} rows", grouped(rows)));
+        let wanted = self.wanted.map(|rows| format!("{} wanted", grouped(rows)));
+        let there = self
+            .there
+            .map(|rows| format!("about {} there", about(rows as f64)));
+        let parts: Vec<String> = rows.into_iter().chain(wanted).chain(there).collect();
+        match parts.is_empty() {
+            true => f.write_str("nothing yet"),
+            false => f.write_str(&parts.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for TimeLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (each, of) = (duration(self.measured.seconds), self.measured.generations);
+        match self.generations {
+            0 => write!(f, "none: all networks are made"),
+            left => write!(
+                f,
+                "{}: {left} networks, {each} each (the median of the last {of})",
+                duration(self.seconds)
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Rating {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Elo {:+.0}", self.rating)?;
+        if let Some((low, high)) = self.low.zip(self.high) {
+            write!(f, " ({low:+.0} to {high:+.0})")?;
+        }
+        match self.generation {
+            Some(generation) => write!(f, " for network {generation} of {} games", self.games),
+            None => write!(f, " for {}", self.player),
+        }
+    }
+}
+
+/// A line of the log in words: what is there of it.
+fn measured(line: &Value) -> String {
+    let number = |key: &str| line[key].as_f64();
+    let losses = [
+        ("policy", "policy_loss"),
+        ("value", "value_loss"),
+        ("turns left", "turns_left_loss"),
+        ("ending", "ending_loss"),
+        ("taken", "taken_loss"),
+        ("reply", "reply_loss"),
+    ];
+    let losses: Vec<String> = losses
+        .into_iter()
+        .filter_map(|(name, key)| Some(format!("{name} {:.3}", number(key)?)))
+        .collect();
+    let mut parts = vec![format!(
+        "step {}",
+        grouped(line["step"].as_u64().unwrap_or(0))
+    )];
+    if !losses.is_empty() {
+        parts.push(format!("losses: {}", losses.join(", ")));
+    }
+    let accuracy = number("policy_accuracy");
+    parts.extend(accuracy.map(|share| format!("policy accuracy {}", percent(share))));
+    let rate = number("learning_rate");
+    parts.extend(rate.map(|rate| format!("learning rate {rate:.1e}")));
+    let computing = number("computing");
+    parts.extend(computing.map(|share| format!("computing {} of the time", percent(share))));
+    parts.join("; ")
+}
+
+fn duration(seconds: f64) -> String {
+    Duration::try_from_secs_f64(seconds).map_or_else(|_| "-".to_owned(), in_words)
+}
