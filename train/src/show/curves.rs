@@ -151,7 +151,8 @@ impl Curves {
             Some("validation") => {
                 let mut line: MeasuredLine = serde_json::from_slice(line)?;
                 self.add_measured(&line, |rows| &mut rows.validation);
-                if let Some(bins) = line.calibration.take() {
+                // An empty list is one that was not measured.
+                if let Some(bins) = line.calibration.take().filter(|bins| !bins.is_empty()) {
                     self.calibration = bins;
                 }
             }
@@ -303,6 +304,7 @@ mod tests {
             "{\"kind\":\"validation\",\"step\":1,\"calibration\":[]}\n",
             "{\"kind\":\"validation\",\"step\":2,\"calibration\":[{\"predicted\":0.25,\"actual\":0.5,\"rows\":8}]}\n",
             "{\"kind\":\"validation\",\"step\":3}\n",
+            "{\"kind\":\"validation\",\"step\":4,\"calibration\":[]}\n",
             "{\"kind\":\"rating\",\"generation\":2,\"rating\":8,\"rating_low\":4,\"rating_high\":12}\n",
         );
         std::fs::write(folder.path().join("a.jsonl"), first).unwrap();
