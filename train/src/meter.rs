@@ -89,22 +89,22 @@ impl Meter {
         }
     }
 
-    /// How the training goes, in words: the last means, the window's rows, and how long it takes until `steps_left` are made.
+    /// How the training goes, in words: how long it takes until `steps_left` are made, the last means, and the window's rows. What
+    /// is waited for comes first: a narrow terminal cuts the end off.
     pub(crate) fn message(&self, step: u64, steps_left: u64, window_rows: u64) -> String {
         let means = self.last.unwrap_or_else(|| self.means());
-        let mut message = format!(
-            "step {}, {:.0} rows/s, policy loss {}, value loss {}, learning rate {:.1e}, window {} rows",
+        let next = self.time_for(steps_left).map_or(String::new(), |left| {
+            format!("next network in {}, ", in_words(left))
+        });
+        format!(
+            "step {}, {next}{:.0} rows/s, policy loss {}, value loss {}, learning rate {:.1e}, window {} rows",
             grouped(step),
             means.rows_per_second,
             in_digits(means.losses.policy_loss, 3),
             in_digits(means.losses.value_loss, 3),
             means.learning_rate,
             grouped(window_rows),
-        );
-        if let Some(left) = self.time_for(steps_left) {
-            message.push_str(&format!(", next network in {}", in_words(left)));
-        }
-        message
+        )
     }
 
     /// How long so many steps take, by those that this meter has seen; none for none, and before the first.
@@ -173,9 +173,14 @@ mod tests {
         assert!(means.rows_per_second > 0.0);
         meter.add(&report(7.0), Duration::ZERO, Duration::ZERO);
         let message = meter.message(1_203, 9, 45_678);
-        assert!(message.starts_with("step 1,203, "), "{message}");
         assert!(
-            message.contains("policy loss 1.500, value loss 0.500, learning rate 2.0e-1, window 45,678 rows, next network in "),
+            message.starts_with("step 1,203, next network in "),
+            "{message}"
+        );
+        assert!(
+            message.contains(
+                "policy loss 1.500, value loss 0.500, learning rate 2.0e-1, window 45,678 rows"
+            ),
             "{message}"
         );
         let message = meter.message(1_203, 0, 45_678);
