@@ -1,7 +1,7 @@
 //! `train info`: what a network or a checkpoint is, and where a run stands.
 //!
-//! [`file`] describes files; [`run`] puts together what the others find out about a run: [`games`] from its shards, [`log`] from what
-//! the trainer measured, [`disk`] from the sizes of its folders.
+//! `file` describes files; `run` puts together what the others find out about a run: `games` from its shards, `log` from what
+//! the trainer measured, `disk` from the sizes of its folders.
 
 mod disk;
 mod file;

@@ -1,4 +1,4 @@
-//! Where a run stands; in [`words`], how that is told to a person.
+//! Where a run stands; in `words`, how that is told to a person.
 
 mod words;
 
