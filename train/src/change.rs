@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Keys that hold from the next step, checkpoint or generation on.
-const CHANGEABLE: [&str; 25] = [
+const CHANGEABLE: [&str; 27] = [
     "network.precision",
     "train.average_decay",
     "train.batch_size",
@@ -31,7 +31,9 @@ const CHANGEABLE: [&str; 25] = [
     "train.value_weight",
     "train.warmup_steps",
     "train.weight_decay",
-    "train.window_games",
+    "train.window_exponent",
+    "train.window_rows",
+    "train.window_scale",
 ];
 
 /// Keys that a run keeps, and why.

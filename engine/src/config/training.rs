@@ -47,8 +47,13 @@ pub struct TrainConfig {
     pub reply_weight: f64,
     /// The share of the search's value in the value target; the rest is the game's result.
     pub search_value_share: f32,
-    /// The newest games that training draws its rows from.
-    pub window_games: u64,
+    /// Training draws its rows from all that have come until there are so many, and then from the newest of them, in a window
+    /// that grows more slowly than they come.
+    pub window_rows: u64,
+    /// The power with which the window grows.
+    pub window_exponent: f64,
+    /// How many more rows the window holds for each that comes, where it begins to be one.
+    pub window_scale: f64,
     /// How often a new row is drawn before the next generation, on average.
     pub uses_per_row: f32,
     /// The most steps between two networks; 0 for as many as the new rows allow.
@@ -118,7 +123,9 @@ impl Default for TrainConfig {
             taken_weight: 0.5,
             reply_weight: 0.15,
             search_value_share: 0.3,
-            window_games: 20_000,
+            window_rows: 250_000,
+            window_exponent: 0.75,
+            window_scale: 0.4,
             uses_per_row: 2.0,
             network_steps: 0,
             mirror: true,
@@ -158,7 +165,9 @@ impl TrainConfig {
         check_range!(train.taken_weight, 0.0..=1_000.0)?;
         check_range!(train.reply_weight, 0.0..=1_000.0)?;
         check_range!(train.search_value_share, 0.0..=1.0)?;
-        check_range!(train.window_games, 1..=u64::MAX)?;
+        check_range!(train.window_rows, 1..=1_000_000_000_000)?;
+        check_range!(train.window_exponent, 0.01..=1.0)?;
+        check_range!(train.window_scale, 0.0..=1.0)?;
         check_range!(train.uses_per_row, 0.01..=1_000.0)?;
         check_range!(train.network_steps, 0..=1_000_000_000_000)?;
         check_range!(train.validation_share, 0.0..=0.9)?;

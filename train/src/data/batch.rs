@@ -17,9 +17,9 @@ pub(crate) struct Batch {
     pub(super) inputs: Vec<InputRow>,
     legal: Vec<LegalMask>,
     /// `[batch, 321]`, 0 where illegal.
-    policy: Array2<f32>,
+    pub(super) policy: Array2<f32>,
     /// `[batch]`.
-    pub(super) weight: Array1<f32>,
+    weight: Array1<f32>,
     /// `[batch]`.
     pub(super) value: Array1<f32>,
     /// `[batch]`.

@@ -1,67 +1,418 @@
-//! STUB
-use super::{Window, WindowOptions, shard_names};
+//! Where the games of a folder are: an index over the frames of its shards, kept between windows, so that a shard is read through
+//! once however long a training runs.
+//!
+//! A row counts by its recorded weight, which is how often it is drawn in an epoch on average; rows of weight 0 are no rows. The
+//! sums are kept in [`WEIGHT_UNITS`]ths of a row, so that they are whole numbers and the same in any order.
+
+use super::Window;
+use super::rows::{WEIGHT_UNITS, game_weight};
 use crate::error::TrainError;
 use engine::config::TrainConfig;
-use std::collections::HashSet;
+use engine::encoding::ENCODING_VERSION;
+use engine::shard::{GameId, ShardName, ShardReader, list_shards};
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
+use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
+/// Shards that are read at once, so that a small window needs no more than it holds.
+const SHARDS_AT_ONCE: usize = 16;
+
+/// What some shards hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    /// All games.
+    pub(crate) games: u64,
+    /// The games that are trained on.
+    pub(crate) training_games: u64,
+    /// Their rows: as many as an epoch over them draws on average.
+    pub(crate) training_rows: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.games += other.games;
+        self.training_games += other.training_games;
+        self.training_rows += other.training_rows;
+    }
+}
+
+/// Where a game is and what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Game {
+    /// Its frame's first byte.
+    pub(super) offset: u64,
+    /// The sum of its rows' weights, in [`WEIGHT_UNITS`]ths.
+    pub(super) weight: u32,
+    /// The bytes that its rows may take in a pool, at most.
+    pub(super) bytes: u32,
+}
+
+const _: () = assert!(size_of::<Game>() == 16);
+
+/// The games of one shard, in the order of its frames.
+#[derive(Debug)]
+pub(super) struct ShardGames {
+    pub(super) path: PathBuf,
+    pub(super) training: Box<[Game]>,
+    pub(super) validation: Box<[Game]>,
+}
+
+/// A shard that has been read through.
+#[derive(Debug)]
+struct Known {
+    games: u64,
+    training_games: u64,
+    /// In [`WEIGHT_UNITS`]ths.
+    training_weight: u64,
+    /// None where they are too old for a window.
+    index: Option<Arc<ShardGames>>,
+}
+
+/// The index of one folder of shards.
 #[derive(Debug)]
 pub(crate) struct Index {
     folder: PathBuf,
     validation_share: f32,
+    shards: HashMap<String, Known>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub games: u64,
-    pub training_games: u64,
-    pub training_rows: u64,
-}
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, o: Self) {
-        self.games += o.games;
-        self.training_games += o.training_games;
-        self.training_rows += o.training_rows;
-    }
-}
 impl Index {
+    /// An index that knows no shard yet. `validation_share` is the share of games that are never trained on.
     pub(crate) fn new(folder: &Path, validation_share: f32) -> Self {
         Self {
             folder: folder.to_owned(),
             validation_share,
+            shards: HashMap::new(),
         }
     }
+
+    /// The names of the shards that are there, as by [`shard_names`].
     pub(crate) fn list(&self) -> Result<Vec<String>, TrainError> {
         shard_names(&self.folder)
     }
+
+    /// What the named shards hold. Those that have not been read yet are read through, in parallel.
     pub(crate) fn count(&mut self, names: &[String]) -> Result<Counts, TrainError> {
-        let w = Window::open(
-            &self.folder,
-            names,
-            &HashSet::new(),
-            WindowOptions {
-                games: u64::MAX,
-                validation_share: self.validation_share,
-            },
-        )?;
+        self.read(names, |known| known.is_some())?;
+        let known = || names.iter().filter_map(|name| self.shards.get(name));
+        let weight: u64 = known().map(|shard| shard.training_weight).sum();
         Ok(Counts {
-            games: w.games() as u64,
-            training_games: w.training_games() as u64,
-            training_rows: w.training_rows(),
+            games: known().map(|shard| shard.games).sum(),
+            training_games: known().map(|shard| shard.training_games).sum(),
+            training_rows: rows_of_weight(weight),
         })
     }
+
+    /// The newest training games of the named shards (oldest first) that hold at least `rows` rows, or all where there are fewer;
+    /// and the validation games of the same stretch. Shards that have not been read yet are, as far back as needed. What is older than
+    /// the window is forgotten but for its counts.
     pub(crate) fn window(&mut self, names: &[String], rows: u64) -> Result<Window, TrainError> {
-        Window::open(
-            &self.folder,
-            names,
-            &HashSet::new(),
-            WindowOptions {
-                games: rows,
-                validation_share: self.validation_share,
-            },
-        )
+        let wanted = rows.saturating_mul(WEIGHT_UNITS.into());
+        let mut weight = 0;
+        let mut shards: Vec<Arc<ShardGames>> = Vec::new();
+        let mut before = names;
+        while let Some((more, last)) = split_newest(before, SHARDS_AT_ONCE) {
+            if weight >= wanted {
+                break;
+            }
+            self.read(last, |known| {
+                known.is_some_and(|known| known.index.is_some())
+            })?;
+            for name in last.iter().rev() {
+                let Some(known) = self.shards.get(name) else {
+                    continue;
+                };
+                if weight < wanted {
+                    weight += known.training_weight;
+                    shards.extend(known.index.clone());
+                }
+            }
+            before = more;
+        }
+        shards.reverse();
+        self.forget(&shards);
+        Window::new(&self.folder, shards, weight, wanted)
+    }
+
+    /// What the index takes in memory: 16 bytes a game, and some hundred a shard.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = |(name, known): (&String, &Known)| {
+            let games = known.index.as_ref().map_or(0, |index| {
+                let games = index.training.len() + index.validation.len();
+                games * size_of::<Game>() + size_of::<ShardGames>() + index.path.as_os_str().len()
+            });
+            games + name.len() + size_of::<(String, Known)>()
+        };
+        self.shards.iter().map(bytes).sum::<usize>() as u64
+    }
+
+    /// Reads the named shards that are not `enough` known.
+    fn read(
+        &mut self,
+        names: &[String],
+        enough: impl Fn(Option<&Known>) -> bool,
+    ) -> Result<(), TrainError> {
+        let missing: Vec<&String> = names
+            .iter()
+            .filter(|&name| !enough(self.shards.get(name)))
+            .collect();
+        let read: Vec<(String, Known)> = missing
+            .into_par_iter()
+            .map(|name| {
+                let known = read_through(self.folder.join(name), self.validation_share)?;
+                Ok((name.clone(), known))
+            })
+            .collect::<Result<_, TrainError>>()?;
+        self.shards.extend(read);
+        Ok(())
+    }
+
+    /// Forgets the games of all shards but these.
+    fn forget(&mut self, kept: &[Arc<ShardGames>]) {
+        let kept: HashSet<*const ShardGames> = kept.iter().map(Arc::as_ptr).collect();
+        for known in self.shards.values_mut() {
+            known
+                .index
+                .take_if(|index| !kept.contains(&Arc::as_ptr(index)));
+        }
     }
 }
-pub(crate) fn window_rows(config: &TrainConfig, _seen: u64) -> u64 {
-    config.window_games
+
+/// The names of the shards in a folder, oldest first; none where there is no folder.
+///
+/// Several generators write at once, so that age is told by the files' times. A generator's own shards are in the order of
+/// their numbers whatever their times say, for a copy of a folder may have any: each counts as no older than those before it.
+pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut shards: Vec<(SystemTime, ShardName)> = Vec::new();
+    for (name, path) in list_shards(folder)? {
+        let written = match std::fs::metadata(&path).and_then(|file| file.modified()) {
+            Ok(written) => written,
+            // Whoever removes old shards has removed it.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => {
+                let what = "read";
+                return Err(TrainError::Io { what, path, error });
+            }
+        };
+        let before = shards
+            .last()
+            .filter(|(_, last)| last.generator == name.generator);
+        let written = before.map_or(written, |&(before, _)| before.max(written));
+        shards.push((written, name));
+    }
+    shards.sort_unstable();
+    Ok(shards.iter().map(|(_, name)| name.to_string()).collect())
+}
+
+/// The rows that a sum of weights stands for.
+pub(super) fn rows_of_weight(weight: u64) -> u64 {
+    let units = u64::from(WEIGHT_UNITS);
+    weight.saturating_add(units / 2) / units
+}
+
+/// The last `count` of some names, behind the others; none where there are none.
+fn split_newest(names: &[String], count: usize) -> Option<(&[String], &[String])> {
+    (!names.is_empty()).then(|| names.split_at(names.len().saturating_sub(count)))
+}
+
+/// Finds the games of a shard and counts their rows.
+fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainError> {
+    let mut reader = ShardReader::open(&path)?;
+    let found = reader.header().encoding_version;
+    if found != ENCODING_VERSION {
+        return Err(TrainError::Encoding {
+            path,
+            found,
+            known: ENCODING_VERSION,
+        });
+    }
+    let (mut training, mut validation) = (Vec::new(), Vec::new());
+    while let Some(record) = reader.next() {
+        let record = record?;
+        let (weight, bytes) = game_weight(&record);
+        let game = Game {
+            offset: reader.last_location().offset,
+            weight,
+            bytes,
+        };
+        match is_validation(record.id, validation_share) {
+            true => validation.push(game),
+            false => training.push(game),
+        }
+    }
+    Ok(Known {
+        games: (training.len() + validation.len()) as u64,
+        training_games: training.len() as u64,
+        training_weight: training.iter().map(|game| u64::from(game.weight)).sum(),
+        index: Some(Arc::new(ShardGames {
+            path,
+            training: training.into(),
+            validation: validation.into(),
+        })),
+    })
+}
+
+/// Whether a game is one of those that are never trained on. It depends on nothing but the game's id, so that a game stays what
+/// it is from window to window.
+fn is_validation(id: GameId, share: f32) -> bool {
+    let mut hash = blake3::Hasher::new();
+    hash.update(&id.generator.to_le_bytes());
+    hash.update(&id.counter.to_le_bytes());
+    let mut first = [0; 4];
+    hash.finalize_xof().fill(&mut first);
+    f64::from(u32::from_le_bytes(first)) < f64::from(share) * 2f64.powi(32)
+}
+
+/// The rows of the window when `seen_rows` training rows have come since the run began: `c·(1 + β·((N/c)^α − 1)/α)` for `N > c`, and c
+/// before that, which is all there are (Wu, Accelerating Self-Play Learning in Go, 2019, appendix on the training: a window that grows
+/// with a power of the data, α = 0.75, β = 0.4 and c = 250,000).
+pub(crate) fn window_rows(config: &TrainConfig, seen_rows: u64) -> u64 {
+    let first = config.window_rows as f64;
+    let ratio = (seen_rows as f64 / first).max(1.0);
+    let exponent = config.window_exponent;
+    let growth = config.window_scale * (ratio.powf(exponent) - 1.0) / exponent;
+    (first * (1.0 + growth)).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::samples::{game, header, set_written, write_shard};
+
+    fn names(folder: &Path) -> Vec<String> {
+        Index::new(folder, 0.0).list().unwrap()
+    }
+
+    /// A shard of 5 games, written so many seconds after the epoch.
+    fn write(folder: &Path, generator: u32, sequence: u32, seconds: u64) {
+        let name = ShardName {
+            generator,
+            sequence,
+        };
+        let first = u64::from(sequence) * 5;
+        let games: Vec<_> = (first..first + 5).map(|counter| game(counter, 6)).collect();
+        set_written(&write_shard(folder, name, &header(), &games), seconds);
+    }
+
+    #[test]
+    fn shards_are_listed_by_age_and_each_generators_in_its_own_order() {
+        let folder = tempfile::tempdir().unwrap();
+        for (generator, sequence, seconds) in [
+            (0, 0, 100),
+            (0, 1, 300),
+            // Copied before the one that it follows.
+            (0, 2, 50),
+            (0, 3, 400),
+            (1, 0, 200),
+            (1, 1, 300),
+            (2, 0, 350),
+        ] {
+            write(folder.path(), generator, sequence, seconds);
+        }
+        let expected = ["0-0", "1-0", "0-1", "0-2", "1-1", "2-0", "0-3"].map(|name| {
+            let (generator, sequence) = name.split_once('-').unwrap();
+            format!("{generator:0>3}-{sequence:0>6}.shard")
+        });
+        assert_eq!(names(folder.path()), expected);
+        // All copied in one moment, in any order.
+        for name in &expected {
+            set_written(&folder.path().join(name), 1_000);
+        }
+        assert!(names(folder.path()).is_sorted());
+        assert_eq!(names(&folder.path().join("missing")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_shard_is_read_once_and_its_counts_stay_when_it_is_too_old() {
+        let folder = tempfile::tempdir().unwrap();
+        for sequence in 0..40 {
+            write(folder.path(), 0, sequence, sequence.into());
+        }
+        let names = names(folder.path());
+        let mut index = Index::new(folder.path(), 0.2);
+        let all = index.count(&names).unwrap();
+        assert_eq!(all.games, 200);
+        assert!((130..180).contains(&all.training_games), "{all:?}");
+        let of_all = index.bytes();
+        assert!(of_all < 200 * 16 + 40 * 300, "{of_all} bytes");
+        let window = index.window(&names, 100).unwrap();
+        assert!(window.training_rows() >= 100 && window.training_rows() < all.training_rows / 10);
+        assert!(index.bytes() < of_all - 180 * 16);
+        let kept: HashSet<String> = window.shard_names().map(str::to_owned).collect();
+        for name in names.iter().filter(|&name| !kept.contains(name)) {
+            std::fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        assert_eq!(index.count(&names).unwrap(), all);
+        let first = index.count(&names[..1]).unwrap();
+        assert_eq!(first.games, 5);
+        // A window that grows again reads them again.
+        let error = index.window(&names, u64::MAX).unwrap_err().to_string();
+        assert!(error.contains(".shard"), "{error}");
+    }
+
+    #[test]
+    fn what_is_too_old_for_the_window_is_not_even_read() {
+        let folder = tempfile::tempdir().unwrap();
+        for sequence in 0..20 {
+            write(folder.path(), 0, sequence, sequence.into());
+        }
+        let names = names(folder.path());
+        std::fs::write(folder.path().join(&names[0]), "nonsense").unwrap();
+        let mut index = Index::new(folder.path(), 0.0);
+        assert_eq!(index.window(&names, 1).unwrap().games(), 1);
+        let error = index.count(&names).unwrap_err().to_string();
+        assert!(error.contains("000-000000.shard"), "{error}");
+    }
+
+    #[test]
+    fn rows_count_by_their_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut record = game(0, 10);
+        let rows = record.turns.iter_mut().flat_map(|turn| &mut turn.rows);
+        let weights = [0.0, 0.5, 2.25, 0.75, 1e30].into_iter();
+        for (row, weight) in rows.zip(weights.chain(std::iter::repeat(0.0))) {
+            row.weight = weight;
+        }
+        let name = "000-000000.shard".parse().unwrap();
+        write_shard(folder.path(), name, &header(), &[record]);
+        let counts = Index::new(folder.path(), 0.0).count(&names(folder.path()));
+        // 3.5 and 1,000, the most that a row may have, rounded up.
+        assert_eq!(counts.unwrap().training_rows, 1_004);
+    }
+
+    #[test]
+    fn the_window_grows_with_a_power_of_the_rows() {
+        let config = TrainConfig::default();
+        let rows = |seen| window_rows(&config, seen);
+        assert_eq!([0, 1_000, 250_000].map(rows), [250_000; 3]);
+        // 16^0.75 is 8: 250,000 · (1 + 0.4 · 7 / 0.75).
+        assert_eq!(rows(16 * 250_000), 1_183_333);
+        // At first four of ten new rows.
+        assert_eq!((rows(251_000) - 250_000 + 5) / 10, 40);
+        let fixed = TrainConfig {
+            window_scale: 0.0,
+            ..config
+        };
+        assert_eq!(window_rows(&fixed, u64::MAX), 250_000);
+    }
+
+    #[test]
+    fn a_game_is_for_validation_by_its_id_alone() {
+        let validation = |counter, share| {
+            let generator = 3;
+            is_validation(GameId { generator, counter }, share)
+        };
+        let share = (0..10_000)
+            .filter(|&counter| validation(counter, 0.3))
+            .count();
+        assert!((2_800..3_200).contains(&share), "{share} of 10,000 games");
+        assert!((0..1_000).all(|counter| !validation(counter, 0.0)));
+    }
 }

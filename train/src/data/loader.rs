@@ -5,7 +5,8 @@
 //! other. So every row of the window comes once before any comes twice, and what comes when follows from the seed and the
 //! window alone. Where the loader stands is a [`Cursor`] of three numbers, from which another one goes on with the same batches.
 
-use super::{Batch, TrainingRow, Window};
+use super::index::rows_of_weight;
+use super::{Batch, TrainingRow, Window, rows_of};
 use crate::error::TrainError;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -139,10 +140,10 @@ fn epoch_order(games: usize, options: LoaderOptions, epoch: u64) -> Vec<u32> {
 
 /// The games of the next pool: as many as reach `pool_rows` rows.
 fn pool_games<'order>(window: &Window, order: &'order [u32], pool_rows: u64) -> &'order [u32] {
-    let mut rows = 0;
+    let mut weight = 0;
     let enough = order.iter().position(|&game| {
-        rows += window.rows_in(game);
-        rows >= pool_rows
+        weight += u64::from(window.game(game).weight);
+        rows_of_weight(weight) >= pool_rows
     });
     &order[..enough.map_or(order.len(), |last| last + 1)]
 }
@@ -166,7 +167,10 @@ impl Pool {
         epoch: u64,
         game: u64,
     ) -> Result<Self, TrainError> {
-        let rows = window.read(games, options.search_value_share)?;
+        let rows = window.read(games, |_, record| {
+            rows_of(record, options.search_value_share)
+        })?;
+        let rows: Vec<TrainingRow> = rows.into_iter().flatten().collect();
         let mut random = random(options, epoch, game);
         let mut order: Vec<(u32, bool)> = (0..rows.len() as u32)
             .map(|row| (row, options.mirror && random.random()))
@@ -234,8 +238,8 @@ fn make_batches(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::samples::{identities, write_games};
-    use crate::data::{WindowOptions, rows_of};
+    use crate::data::Index;
+    use crate::data::samples::{Identities, write_games};
     use std::collections::HashSet;
     use std::path::Path;
 
@@ -250,12 +254,9 @@ mod tests {
     };
 
     fn window(folder: &Path, validation_share: f32) -> Arc<Window> {
-        let names = crate::data::shard_names(folder).unwrap();
-        let options = WindowOptions {
-            games: 1_000,
-            validation_share,
-        };
-        Arc::new(Window::open(folder, &names, &HashSet::new(), options).unwrap())
+        let mut index = Index::new(folder, validation_share);
+        let names = index.list().unwrap();
+        Arc::new(index.window(&names, u64::MAX).unwrap())
     }
 
     #[test]
@@ -266,6 +267,7 @@ mod tests {
             .iter()
             .map(|record| rows_of(record, 0.0).unwrap())
             .collect();
+        let identities = Identities::of(&records);
         let window = window(folder.path(), 0.2);
         let games = window.training_games();
         assert!(
@@ -276,7 +278,7 @@ mod tests {
         let epoch = window.training_rows() as usize;
         let (mut seen, mut mirrored) = (Vec::new(), 0);
         while seen.len() < 3 * epoch {
-            for ((game, row), input) in identities(&loader.next().unwrap().0) {
+            for ((game, row), input) in identities.of_batch(&loader.next().unwrap().0) {
                 let original = originals[game][row].input;
                 assert!(input == original || input == original.mirror());
                 mirrored += usize::from(input != original);
@@ -301,23 +303,17 @@ mod tests {
 
         let measured = window.validation_rows(usize::MAX, 0.0).unwrap();
         assert!(!measured.is_empty());
-        let trained: HashSet<_> = seen
-            .iter()
-            .map(|&(game, row)| originals[game][row].weight as u64)
-            .collect();
-        assert!(
-            measured
-                .iter()
-                .all(|row| !trained.contains(&(row.weight as u64)))
-        );
+        let trained: HashSet<_> = seen.iter().copied().collect();
+        let measured = measured.iter().map(|row| identities.of_row(row));
+        assert!(measured.into_iter().all(|row| !trained.contains(&row)));
     }
 
     #[test]
     fn rows_that_follow_each_other_are_of_different_games() {
         let folder = tempfile::tempdir().unwrap();
-        write_games(folder.path(), 30, 12);
+        let identities = Identities::of(&write_games(folder.path(), 30, 12));
         let mut loader = Loader::start(window(folder.path(), 0.0), OPTIONS, Cursor::default());
-        let rows = identities(&loader.next().unwrap().0);
+        let rows = identities.of_batch(&loader.next().unwrap().0);
         let games: HashSet<_> = rows.iter().map(|((game, _), _)| game).collect();
         assert!(games.len() >= 5, "{games:?}");
     }

@@ -43,6 +43,21 @@ pub(crate) struct HelperTargets {
     pub(crate) reply_weight: f32,
 }
 
+/// A row's weight is counted in so many parts of 1.
+pub(super) const WEIGHT_UNITS: u32 = 256;
+
+/// No row weighs more than this: whatever a file says, no row is drawn more often in an epoch.
+const GREATEST_WEIGHT: f32 = 1_000.0;
+
+/// What the index holds of a game: the sum of its rows' weights in [`WEIGHT_UNITS`]ths, and the bytes that they may take in a pool.
+pub(super) fn game_weight(record: &GameRecord) -> (u32, u32) {
+    let rows = record.turns.iter().flat_map(|turn| &turn.rows);
+    let weights = rows.map(|row| f64::from(row.weight.min(GREATEST_WEIGHT)));
+    let weight = weights.sum::<f64>() * f64::from(WEIGHT_UNITS);
+    // Whatever is no number or too large for the type becomes 0 or the largest: the game is checked when it is read.
+    (weight.round() as u32, 0)
+}
+
 /// All rows of a game, in order; the game is checked under the rules. The value's target is the game's result, with a share of
 /// `search_value_share` of the search's value in it where the turn was searched. Where nobody has won on the board or by giving up,
 /// the rows teach the policy alone. (An unfinished game's values would teach the network its own errors: trained on each turn's, it

@@ -1,19 +1,18 @@
-//! Shards for tests: random games whose rows can be told from each other by their weights.
+//! Shards for tests: random games whose rows can be told from each other.
 
-use super::Batch;
+use super::{Batch, TrainingRow, rows_of};
 use engine::encoding::{ENCODING_VERSION, InputRow};
 use engine::shard::{
-    Evaluator, GameId, GameRecord, Header, ShardName, ShardWriter, digest, quantize_policy,
-    samples::random_game,
+    Evaluator, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
+    quantize_policy, samples::random_game,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-/// More rows than a game of these tests has.
-const ROWS: usize = 10_000;
-
-/// A random game with peaked random targets, its rows' weights being `1 + ROWS * counter + row`.
+/// A random game with peaked random targets.
 pub(crate) fn game(counter: u64, max_turns: usize) -> GameRecord {
     let id = GameId {
         generator: 0,
@@ -22,19 +21,18 @@ pub(crate) fn game(counter: u64, max_turns: usize) -> GameRecord {
     let mut record = random_game(id, 9, max_turns);
     let mut random = ChaCha8Rng::seed_from_u64(counter);
     let rows = record.turns.iter_mut().flat_map(|turn| &mut turn.rows);
-    for (number, row) in rows.enumerate() {
+    for row in rows {
         let shares: Vec<f32> = (0..row.policy.len())
             .map(|_| random.random::<f32>().powi(8) + 1e-4)
             .collect();
         row.policy = quantize_policy(&shares).unwrap();
-        row.weight = (1 + ROWS * counter as usize + number) as f32;
     }
     record
 }
 
-/// Writes games of at most `max_turns` turns to a folder, ten a shard, and returns them.
-pub(crate) fn write_games(folder: &Path, games: u64, max_turns: usize) -> Vec<GameRecord> {
-    let header = Header {
+/// The header of a shard.
+pub(crate) fn header() -> Header {
+    Header {
         encoding_version: ENCODING_VERSION,
         program_version: "0.0.0".into(),
         evaluator: Evaluator {
@@ -43,31 +41,90 @@ pub(crate) fn write_games(folder: &Path, games: u64, max_turns: usize) -> Vec<Ga
         },
         config_digest: digest(b""),
         generator: 0,
-    };
+    }
+}
+
+/// Writes some games to a shard.
+pub(crate) fn write_shard(
+    folder: &Path,
+    name: ShardName,
+    header: &Header,
+    records: &[GameRecord],
+) -> PathBuf {
+    let mut writer = ShardWriter::create(folder, name, header).unwrap();
+    for record in records {
+        writer.push(record).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Lets a file be written so many seconds after the epoch.
+pub(crate) fn set_written(path: &Path, seconds: u64) {
+    let file = std::fs::File::options().append(true).open(path).unwrap();
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    file.set_modified(time).unwrap();
+}
+
+/// Writes games of at most `max_turns` turns to a folder, ten a shard, and returns them.
+pub(crate) fn write_games(folder: &Path, games: u64, max_turns: usize) -> Vec<GameRecord> {
     let records: Vec<_> = (0..games).map(|counter| game(counter, max_turns)).collect();
+    write_records(folder, &records);
+    records
+}
+
+/// Writes games to a folder, ten a shard.
+pub(crate) fn write_records(folder: &Path, records: &[GameRecord]) {
     for (sequence, records) in records.chunks(10).enumerate() {
         let name = ShardName {
             generator: 0,
             sequence: sequence as u32,
         };
-        let mut writer = ShardWriter::create(folder, name, &header).unwrap();
-        for record in records {
-            writer.push(record).unwrap();
-        }
-        writer.finish().unwrap();
+        write_shard(folder, name, &header(), records);
     }
-    records
 }
 
-/// The game and the row in it that each row of a batch is.
-pub(crate) fn identities(batch: &Batch) -> Vec<((usize, usize), InputRow)> {
-    let number = |weight: &f32| *weight as usize - 1;
-    let places = batch
-        .weight
-        .iter()
-        .map(number)
-        .map(|number| (number / ROWS, number % ROWS));
-    places.zip(batch.inputs.iter().copied()).collect()
+/// Which row of which game a row is. The board tells it, where forced steps leave the policy nothing to say, and the target does,
+/// where boards are the same: before the first placement, say.
+pub(crate) struct Identities(HashMap<([u64; 12], Vec<u32>), (usize, usize)>);
+
+impl Identities {
+    pub(crate) fn of(records: &[GameRecord]) -> Self {
+        let mut identities = HashMap::new();
+        for (game, record) in records.iter().enumerate() {
+            for (number, row) in rows_of(record, 0.0).unwrap().iter().enumerate() {
+                let before = identities.insert(key_of(row), (game, number));
+                assert_eq!(before, None, "rows that can't be told from each other");
+            }
+        }
+        Self(identities)
+    }
+
+    /// The game and the row in it.
+    pub(crate) fn of_row(&self, row: &TrainingRow) -> (usize, usize) {
+        self.0[&key_of(row)]
+    }
+
+    /// The game and the row in it that each row of a batch is.
+    pub(crate) fn of_batch(&self, batch: &Batch) -> Vec<((usize, usize), InputRow)> {
+        let rows = batch.inputs.iter().zip(batch.policy.rows());
+        let rows = rows.map(|(input, policy)| {
+            let share = |&share: &f32| (share * POLICY_TOTAL as f32).round() as u32;
+            (self.0[&key(input, policy.iter().map(share))], *input)
+        });
+        rows.collect()
+    }
+}
+
+fn key_of(row: &TrainingRow) -> ([u64; 12], Vec<u32>) {
+    key(&row.input, row.policy.iter().map(|&share| share.into()))
+}
+
+/// The same for a row and its mirror.
+fn key(input: &InputRow, policy: impl Iterator<Item = u32>) -> ([u64; 12], Vec<u32>) {
+    let board = |input: &InputRow| *input.planes.first_chunk::<12>().unwrap();
+    let mut policy: Vec<u32> = policy.filter(|&share| share > 0).collect();
+    policy.sort_unstable();
+    (board(input).min(board(&input.mirror())), policy)
 }
 
 /// The batch with a value that is no number.

@@ -147,9 +147,7 @@ impl Size {
 
 /// The parameters that are needed to play: not those of the helper heads.
 fn playing(network: &Network) -> impl Iterator<Item = engine::network::Parameter<'_>> {
-    network
-        .parameters()
-        .filter(|parameter| parameter.plays)
+    network.parameters().filter(|parameter| parameter.plays)
 }
 
 /// The floating-point operations of one evaluation, a multiplication and an addition being two: those of the convolutions,
