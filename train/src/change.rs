@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Keys that hold from the next step, checkpoint or generation on.
-const CHANGEABLE: [&str; 27] = [
+const CHANGEABLE: [&str; 29] = [
     "network.precision",
     "train.average_decay",
     "train.batch_size",
@@ -16,6 +16,7 @@ const CHANGEABLE: [&str; 27] = [
     "train.gradient_clip",
     "train.keep_checkpoints",
     "train.learning_rate",
+    "train.memory_mib",
     "train.mirror",
     "train.momentum",
     "train.network_steps",
@@ -25,6 +26,7 @@ const CHANGEABLE: [&str; 27] = [
     "train.schedule_factor",
     "train.schedule_steps",
     "train.search_value_share",
+    "train.short_horizon_turns",
     "train.taken_weight",
     "train.turns_left_weight",
     "train.uses_per_row",

@@ -148,6 +148,19 @@ pub(crate) enum TrainError {
         /// Rows of a batch.
         batch_size: u32,
     },
+    /// The memory that the rows may take doesn't hold a batch.
+    #[error(
+        "train.memory_mib = {given} is too little: the window's index, pools of a batch of {batch_size} rows or of the largest game, \
+         and the batches that are ready take {needed} MiB"
+    )]
+    TooLittleMemory {
+        /// MiB that there are.
+        given: u64,
+        /// MiB that would do.
+        needed: u64,
+        /// Rows of a batch.
+        batch_size: usize,
+    },
     /// The rows have been used as often as they may be, and nobody is to wait for more.
     #[error(
         "{}: {missing}: generate more games first, let each row be used more often, or wait for games of a generator (without --no-wait)",

@@ -196,7 +196,7 @@ pub(crate) mod tests {
     /// Rows of random games, all of the same weight.
     pub(crate) fn rows(count: usize) -> Vec<TrainingRow> {
         let games = (0..).map(|counter| samples::game(counter, 200));
-        let rows = games.flat_map(|game| rows_of(&game, 1.0).unwrap());
+        let rows = games.flat_map(|game| rows_of(&game, samples::targets(1.0)).unwrap());
         // Every fifth row: games look alike from one step to the next.
         let mut rows: Vec<_> = rows.step_by(5).take(count).collect();
         let mut random = ChaCha8Rng::seed_from_u64(2);

@@ -120,9 +120,10 @@ impl<'a> Training<'a> {
         plan: Plan,
         wait: bool,
     ) -> Result<Self, TrainError> {
-        let share = config.train.search_value_share;
         Ok(Self {
-            validation: plan.window.validation_rows(VALIDATION_ROWS, share)?,
+            validation: plan
+                .window
+                .validation_rows(VALIDATION_ROWS, (&config.train).into())?,
             recorder: Recorder::new(run, plan.state.step),
             run,
             config: config.clone(),
@@ -173,7 +174,9 @@ impl<'a> Training<'a> {
             let waited = asked.elapsed();
             self.supply.take(batch_size);
             self.state.cursor = cursor;
-            let Some(report) = self.step(&batch)? else {
+            let report = self.step(&batch)?;
+            loader.give_back(batch);
+            let Some(report) = report else {
                 continue;
             };
             self.state.step += 1;
@@ -257,8 +260,7 @@ impl<'a> Training<'a> {
         }
         let window = self.supply.open_window(&self.config.train)?;
         check_rows(&window, &self.config)?;
-        self.validation =
-            window.validation_rows(VALIDATION_ROWS, self.config.train.search_value_share)?;
+        self.validation = window.validation_rows(VALIDATION_ROWS, (&self.config.train).into())?;
         self.window = Arc::new(window);
         self.state.next_segment();
         self.save()?;
@@ -320,15 +322,10 @@ impl<'a> Training<'a> {
     }
 
     fn loader_options(&self) -> LoaderOptions {
-        let config = &self.config.train;
+        let state = &self.state;
         LoaderOptions {
-            seed: self.state.seed,
-            generation: self.state.generation,
-            segment: self.state.segment,
-            batch_size: config.batch_size as usize,
-            pool_rows: config.pool_rows.into(),
-            search_value_share: config.search_value_share,
-            mirror: config.mirror,
+            segment: state.segment,
+            ..LoaderOptions::new(&self.config.train, state.seed, state.generation)
         }
     }
 

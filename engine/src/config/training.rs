@@ -12,6 +12,8 @@ pub struct TrainConfig {
     pub batch_size: u32,
     /// The rows that are shuffled at once; two such pools are in memory, at about 400 bytes a row.
     pub pool_rows: u32,
+    /// MiB that the window's index, the pools and the batches that are ready may take together.
+    pub memory_mib: u32,
     /// How gradients change the weights.
     pub optimizer: OptimizerKind,
     /// SGD's momentum: how much of the gradients' running sum stays at each step.
@@ -47,6 +49,8 @@ pub struct TrainConfig {
     pub reply_weight: f64,
     /// The share of the search's value in the value target; the rest is the game's result.
     pub search_value_share: f32,
+    /// About how many turns of searches stand for the result in the value target of a turn behind which a move was drawn at random.
+    pub short_horizon_turns: f32,
     /// Training draws its rows from all that have come until there are so many, and then from the newest of them, in a window
     /// that grows more slowly than they come.
     pub window_rows: u64,
@@ -106,6 +110,7 @@ impl Default for TrainConfig {
         Self {
             batch_size: 256,
             pool_rows: 100_000,
+            memory_mib: 512,
             optimizer: OptimizerKind::AdamW,
             momentum: 0.9,
             learning_rate: 1e-3,
@@ -123,6 +128,7 @@ impl Default for TrainConfig {
             taken_weight: 0.5,
             reply_weight: 0.15,
             search_value_share: 0.3,
+            short_horizon_turns: 6.0,
             window_rows: 250_000,
             window_exponent: 0.75,
             window_scale: 0.4,
@@ -141,6 +147,7 @@ impl TrainConfig {
         let train = self;
         check_range!(train.batch_size, 2..=1_048_576)?;
         check_range!(train.pool_rows, 1..=1_000_000_000)?;
+        check_range!(train.memory_mib, 1..=16_777_216)?;
         check_range!(train.momentum, 0.0..=0.999_999)?;
         check_range!(train.learning_rate, 1e-9..=10.0)?;
         check_range!(train.warmup_steps, 0..=10_000_000)?;
@@ -165,6 +172,7 @@ impl TrainConfig {
         check_range!(train.taken_weight, 0.0..=1_000.0)?;
         check_range!(train.reply_weight, 0.0..=1_000.0)?;
         check_range!(train.search_value_share, 0.0..=1.0)?;
+        check_range!(train.short_horizon_turns, 1.0..=1_000.0)?;
         check_range!(train.window_rows, 1..=1_000_000_000_000)?;
         check_range!(train.window_exponent, 0.01..=1.0)?;
         check_range!(train.window_scale, 0.0..=1.0)?;

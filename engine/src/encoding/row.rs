@@ -110,6 +110,12 @@ fn scalars(state: &StepState, repetitions: u8) -> [f32; SCALARS] {
 }
 
 impl InputRow {
+    /// The squares of all pieces.
+    pub fn pieces(&self) -> u64 {
+        let pieces = &self.planes[plane::OWN..plane::ENEMY + Kind::ALL.len()];
+        pieces.iter().fold(0, |squares, &plane| squares | plane)
+    }
+
     /// East and west exchanged.
     pub fn mirror(&self) -> Self {
         Self {

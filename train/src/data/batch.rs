@@ -1,6 +1,7 @@
 //! A batch: rows side by side, first in memory, then as tensors.
 
-use super::{HelperTargets, TrainingRow};
+use super::TrainingRow;
+use super::game_rows::RowView;
 use crate::loss::Losses;
 use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, mirror_index};
 use engine::network::{NetworkError, unpack_masks, unpack_rows};
@@ -8,8 +9,19 @@ use engine::rules::Bitboard;
 use engine::shard::POLICY_TOTAL;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, Axis, s};
+use rayon::prelude::{ParallelSlice, ParallelSliceMut};
 use std::ops::Range;
 use tch::{Device, Tensor};
+
+/// Rows that one thread writes before the next ones are shared out.
+const ROWS_AT_ONCE: usize = 32;
+
+/// What a row of a batch takes in memory.
+pub(super) const BYTES_PER_ROW: usize = size_of::<InputRow>()
+    + size_of::<LegalMask>()
+    + 2 * POLICY_SIZE * size_of::<f32>()
+    + 6 * size_of::<f32>()
+    + 3 * size_of::<u64>();
 
 /// The rows of one step of the optimizer.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +69,7 @@ pub(crate) struct BatchTensors {
     pub(crate) value_weight: Tensor,
     /// The turns until the game's end: `[batch]`.
     pub(crate) turns_left: Tensor,
-    /// How the game ends, 0 to 5 as in [`HelperTargets::ending`](super::HelperTargets::ending): `[batch]`, int64.
+    /// How the game ends, 0 to 5 as in [`HelperTargets::ending`](super::rows::HelperTargets::ending): `[batch]`, int64.
     pub(crate) ending: Tensor,
     /// 1 where a piece stands, else 0: `[batch, 64]`.
     pub(crate) pieces: Tensor,
@@ -75,56 +87,90 @@ pub(crate) struct BatchTensors {
 impl Batch {
     /// Lays rows side by side, each as it is or, where the flag says so, mirrored.
     pub(crate) fn new(rows: &[(&TrainingRow, bool)]) -> Self {
-        let mut policy = Array2::zeros((rows.len(), POLICY_SIZE));
-        policy
-            .axis_iter_mut(Axis(0))
-            .into_par_iter()
-            .zip(rows)
-            .for_each(|(mut out, &(row, mirrored))| {
-                for (index, &share) in row.legal.indices().zip(&row.policy) {
-                    let index = if mirrored { mirror_index(index) } else { index };
-                    out[index] = f32::from(share) / POLICY_TOTAL as f32;
+        let mut batch = Self::with_rows(rows.len());
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|&(row, mirrored)| (row.into(), mirrored))
+            .collect();
+        batch.write(0, &rows);
+        batch
+    }
+
+    /// Room for so many rows.
+    pub(super) fn with_rows(rows: usize) -> Self {
+        let column = || Array1::zeros(rows);
+        Self {
+            inputs: vec![InputRow::default(); rows],
+            legal: vec![LegalMask::default(); rows],
+            policy: Array2::zeros((rows, POLICY_SIZE)),
+            weight: column(),
+            value: column(),
+            value_weight: column(),
+            turns_left: column(),
+            ending: Array1::zeros(rows),
+            pieces: Array1::zeros(rows),
+            taken: Array1::zeros(rows),
+            outcome_weight: column(),
+            reply: Array2::zeros((rows, POLICY_SIZE)),
+            reply_weight: column(),
+        }
+    }
+
+    /// Writes rows over those from row `at` on, in parallel, each as it is or, where the flag says so, mirrored. There is room for
+    /// all of them.
+    pub(super) fn write(&mut self, at: usize, rows: &[(RowView, bool)]) {
+        let range = at..at + rows.len();
+        let mut policy = self.policy.slice_mut(s![range.clone(), ..]);
+        let mut reply = self.reply.slice_mut(s![range.clone(), ..]);
+        let policies = policy
+            .axis_chunks_iter_mut(Axis(0), ROWS_AT_ONCE)
+            .into_par_iter();
+        let replies = reply
+            .axis_chunks_iter_mut(Axis(0), ROWS_AT_ONCE)
+            .into_par_iter();
+        let inputs = self.inputs[range.clone()].par_chunks_mut(ROWS_AT_ONCE);
+        let legal = self.legal[range.clone()].par_chunks_mut(ROWS_AT_ONCE);
+        policies
+            .zip(replies)
+            .zip(inputs.zip(legal))
+            .zip(rows.par_chunks(ROWS_AT_ONCE))
+            .for_each(|(((mut policies, mut replies), (inputs, legal)), rows)| {
+                let outputs = policies.rows_mut().into_iter().zip(replies.rows_mut());
+                let inputs = inputs.iter_mut().zip(legal);
+                for ((outputs, (input, legal)), &(row, mirrored)) in outputs.zip(inputs).zip(rows) {
+                    let (mut policy, mut reply) = outputs;
+                    policy.fill(0.0);
+                    reply.fill(0.0);
+                    let entry = |index| if mirrored { mirror_index(index) } else { index };
+                    for (index, &share) in row.legal.indices().zip(row.policy) {
+                        policy[entry(index)] = f32::from(share) / POLICY_TOTAL as f32;
+                    }
+                    for &(index, share) in row.reply {
+                        reply[entry(index.into())] = f32::from(share) / POLICY_TOTAL as f32;
+                    }
+                    (*input, *legal) = match mirrored {
+                        true => (row.input.mirror(), row.legal.mirror()),
+                        false => (*row.input, *row.legal),
+                    };
                 }
             });
-        let mut reply = Array2::zeros((rows.len(), POLICY_SIZE));
-        for (mut out, &(row, mirrored)) in reply.axis_iter_mut(Axis(0)).zip(rows) {
-            for &(index, share) in &row.helpers.reply {
-                let index = usize::from(index);
-                let index = if mirrored { mirror_index(index) } else { index };
-                out[index] = f32::from(share) / POLICY_TOTAL as f32;
-            }
-        }
-        let squares = |set: fn(&HelperTargets) -> u64| {
-            let sets = rows.iter().map(|&(row, mirrored)| match mirrored {
-                true => Bitboard(set(&row.helpers)).mirror().0,
-                false => set(&row.helpers),
-            });
-            sets.collect()
-        };
-        let turn = |&(row, mirrored): &(&TrainingRow, bool)| match mirrored {
-            true => (row.input.mirror(), row.legal.mirror()),
-            false => (row.input, row.legal),
-        };
-        let (inputs, legal) = rows.iter().map(turn).unzip();
-        let column =
-            |number: fn(&TrainingRow) -> f32| rows.iter().map(|(row, _)| number(row)).collect();
-        Self {
-            inputs,
-            legal,
-            policy,
-            weight: column(|row| row.weight),
-            value: column(|row| row.value),
-            value_weight: column(|row| row.value_weight),
-            turns_left: column(|row| row.helpers.turns_left),
-            ending: rows
-                .iter()
-                .map(|(row, _)| row.helpers.ending.into())
-                .collect(),
-            pieces: squares(|helpers| helpers.pieces),
-            taken: squares(|helpers| helpers.taken),
-            outcome_weight: column(|row| row.helpers.outcome_weight),
-            reply,
-            reply_weight: column(|row| row.helpers.reply_weight),
+        for (at, &(row, mirrored)) in range.zip(rows) {
+            let squares = |set: u64| {
+                if mirrored {
+                    Bitboard(set).mirror().0
+                } else {
+                    set
+                }
+            };
+            self.weight[at] = row.weight;
+            self.value[at] = row.value;
+            self.value_weight[at] = row.value_weight;
+            self.turns_left[at] = row.turns_left;
+            self.ending[at] = row.ending.into();
+            self.pieces[at] = squares(row.input.pieces());
+            self.taken[at] = squares(row.taken);
+            self.outcome_weight[at] = row.outcome_weight;
+            self.reply_weight[at] = row.reply_weight;
         }
     }
 
@@ -212,6 +258,7 @@ fn squares(sets: &Array1<u64>, device: Device) -> Result<Tensor, NetworkError> {
 mod tests {
     use super::*;
     use crate::data::rows_of;
+    use crate::data::samples::targets;
     use engine::encoding::{CHANNELS, mirror_policy};
     use engine::shard::{GameId, samples::random_game};
 
@@ -229,7 +276,7 @@ mod tests {
             }
             row.policy[0] = u16::MAX - count * (count - 1) / 2;
         }
-        rows_of(&record, 0.0).unwrap()
+        rows_of(&record, targets(0.0)).unwrap()
     }
 
     #[test]

@@ -1,24 +1,36 @@
 //! Batches in random order, made on threads of their own while the network trains.
 //!
-//! The window's training games are visited in epochs: every epoch in a new random order, game after game, in pools of about
-//! [`LoaderOptions::pool_rows`] rows. A pool is whole games; its rows are shuffled, and batches are cut from one pool after the
-//! other. So every row of the window comes once before any comes twice, and what comes when follows from the seed and the
-//! window alone. Where the loader stands is a [`Cursor`] of three numbers, from which another one goes on with the same batches.
+//! The window's training games are visited in epochs: every epoch in a new random order, game after game, in [pools](super::pool) of
+//! about [`LoaderOptions::pool_rows`] rows. A pool is whole games; their rows are drawn by weight and shuffled, and batches are cut from
+//! one pool after the other. So every row of the window comes as often as it weighs before the next epoch begins, and what comes when
+//! follows from the seed and the window alone. Where the loader stands is a [`Cursor`] of three numbers, from which another one goes on
+//! with the same batches.
+//!
+//! # Memory
+//! The window's index, two pools (one in use, one in the making), the order of the games and a fixed number of batches are all that is
+//! kept. [`Budget`] shares [`LoaderOptions::memory`] out among them: what the others leave is the pools', which hold fewer rows where
+//! that is not enough for [`LoaderOptions::pool_rows`]. Batches that the trainer is done with come back to be filled again
+//! ([`Loader::give_back`]).
 
-use super::index::rows_of_weight;
-use super::{Batch, TrainingRow, Window, rows_of};
+use super::batch::BYTES_PER_ROW;
+use super::pool::{Order, Pool};
+use super::{Batch, TargetOptions, Window};
 use crate::error::TrainError;
-use rand::rngs::ChaCha8Rng;
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
+use engine::config::TrainConfig;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 /// Batches that are ready before they are asked for.
 const READY_BATCHES: usize = 8;
+
+/// Batches that are in memory: the ready ones, the one that is filled, the one that waits to be, and the trainer's.
+const BATCHES: u64 = READY_BATCHES as u64 + 3;
+
+/// One part in so many of the pools' memory is left to the allocator: full pools of 500 MiB were measured to take 2% more than their
+/// rows, for games of all sizes come and go.
+const SLACK: u64 = 16;
 
 /// How rows become batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,10 +45,28 @@ pub(crate) struct LoaderOptions {
     pub(crate) batch_size: usize,
     /// Rows that are shuffled at once; a pool ends with the game that reaches them. Two pools are in memory.
     pub(crate) pool_rows: u64,
-    /// The share of the search's value in the value's target.
-    pub(crate) search_value_share: f32,
+    /// The bytes that the window's index, the pools and the batches may take together.
+    pub(crate) memory: u64,
+    /// How results and searches become targets.
+    pub(crate) targets: TargetOptions,
     /// Whether each row is mirrored with a probability of one half.
     pub(crate) mirror: bool,
+}
+
+impl LoaderOptions {
+    /// As the configuration says, for the first window of a generation.
+    pub(crate) fn new(config: &TrainConfig, seed: u64, generation: u32) -> Self {
+        Self {
+            seed,
+            generation,
+            segment: 0,
+            batch_size: config.batch_size as usize,
+            pool_rows: config.pool_rows.into(),
+            memory: u64::from(config.memory_mib) << 20,
+            targets: config.into(),
+            mirror: config.mirror,
+        }
+    }
 }
 
 /// Where a loader stands.
@@ -50,13 +80,50 @@ pub(crate) struct Cursor {
     pub(crate) row: u64,
 }
 
-/// The shuffled rows of some games.
-struct Pool {
-    epoch: u64,
-    game: u64,
-    rows: Vec<TrainingRow>,
-    /// The order of the rows, and whether each is mirrored.
-    order: Vec<(u32, bool)>,
+/// What a loader takes in memory, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// The window's index, and the order of its games.
+    pub(crate) index: u64,
+    /// All batches together.
+    pub(crate) batches: u64,
+    /// The most that one of the two pools takes.
+    pub(crate) pool: u64,
+}
+
+impl Budget {
+    /// Shares the memory out over a window.
+    ///
+    /// # Errors
+    /// The pools would be smaller than the window's largest game, or than a batch.
+    pub(crate) fn new(window: &Window, options: &LoaderOptions) -> Result<Self, TrainError> {
+        let batches = BATCHES * options.batch_size as u64 * BYTES_PER_ROW as u64;
+        let index = window.bytes() + window.training_games() as u64 * size_of::<u32>() as u64;
+        let left = options.memory.saturating_sub(batches + index);
+        let budget = Self {
+            index,
+            batches,
+            pool: (left - left.div_ceil(SLACK)) / 2,
+        };
+        let (largest, mean) = window.game_bytes();
+        let smallest = largest.max(options.batch_size as u64 * mean);
+        if budget.pool < smallest {
+            let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+            return Err(TrainError::TooLittleMemory {
+                given: mib(options.memory),
+                // A little more than the slack comes to.
+                needed: mib(index + batches + 2 * smallest + 2 * smallest.div_ceil(SLACK - 2)),
+                batch_size: options.batch_size,
+            });
+        }
+        Ok(budget)
+    }
+
+    /// All of it.
+    #[cfg(test)]
+    pub(crate) fn total(&self) -> u64 {
+        self.index + self.batches + 2 * self.pool
+    }
 }
 
 /// What the batch thread sends: a batch, and the cursor behind it.
@@ -66,23 +133,31 @@ type Delivery = Result<(Batch, Cursor), TrainError>;
 #[derive(Debug)]
 pub(crate) struct Loader {
     batches: Option<Receiver<Delivery>>,
+    used: Sender<Batch>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Loader {
-    /// Starts the threads; the first batch is the one that follows at `cursor`. The window holds at least one row.
+    /// Starts the threads; the first batch is the one that follows at `cursor`. The window holds at least one row. Where there is too
+    /// little memory, that is what [`next`](Self::next) says.
     pub(crate) fn start(window: Arc<Window>, options: LoaderOptions, cursor: Cursor) -> Self {
         // No room in the channel: the next pool is made while the present one is used, and waits for its end.
         let (pools, received_pools) = sync_channel(0);
         let (deliveries, batches) = sync_channel(READY_BATCHES);
+        let (used, buffers) = channel();
         let threads = vec![
             std::thread::spawn(move || make_pools(&window, options, cursor, &pools)),
             std::thread::spawn(move || {
-                make_batches(&received_pools, options.batch_size, cursor.row, &deliveries);
+                let supply = Supply {
+                    batch_size: options.batch_size,
+                    buffers,
+                };
+                make_batches(&received_pools, &supply, cursor.row, &deliveries);
             }),
         ];
         Self {
             batches: Some(batches),
+            used,
             threads,
         }
     }
@@ -94,6 +169,12 @@ impl Loader {
             .as_ref()
             .and_then(|batches| batches.recv().ok());
         received.unwrap_or(Err(TrainError::LoaderGone))
+    }
+
+    /// Takes back a batch that is done with: another one is written over it.
+    pub(crate) fn give_back(&self, batch: Batch) {
+        // If the threads have ended nobody needs it.
+        let _ = self.used.send(batch);
     }
 }
 
@@ -115,99 +196,56 @@ fn make_pools(
     cursor: Cursor,
     pools: &SyncSender<Result<Pool, TrainError>>,
 ) {
+    let budget = match Budget::new(window, &options) {
+        Ok(budget) => budget,
+        Err(error) => {
+            // If nobody listens, nobody needs the reason.
+            let _ = pools.send(Err(error));
+            return;
+        }
+    };
     let mut game = cursor.game as usize;
     for epoch in cursor.epoch.. {
-        let order = epoch_order(window.training_games(), options, epoch);
-        while game < order.len() {
-            let games = pool_games(window, &order[game..], options.pool_rows);
-            let pool = Pool::read(window, games, options, epoch, game as u64);
+        let order = Order::of_epoch(window, options, epoch);
+        while let Some(games) = order.pool(window, game, budget.pool) {
+            let pool = order.read(window, game, games);
             let failed = pool.is_err();
             if pools.send(pool).is_err() || failed {
                 return;
             }
-            game += games.len();
+            game += games;
         }
         game = 0;
     }
 }
 
-/// The order in which an epoch visits the games.
-fn epoch_order(games: usize, options: LoaderOptions, epoch: u64) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..games as u32).collect();
-    order.shuffle(&mut random(options, epoch, u64::MAX));
-    order
+/// Where batches to fill come from.
+struct Supply {
+    batch_size: usize,
+    buffers: Receiver<Batch>,
 }
 
-/// The games of the next pool: as many as reach `pool_rows` rows.
-fn pool_games<'order>(window: &Window, order: &'order [u32], pool_rows: u64) -> &'order [u32] {
-    let mut weight = 0;
-    let enough = order.iter().position(|&game| {
-        weight += u64::from(window.game(game).weight);
-        rows_of_weight(weight) >= pool_rows
-    });
-    &order[..enough.map_or(order.len(), |last| last + 1)]
-}
-
-/// The random numbers of one pool (by its first game's place in the epoch) or, with `u64::MAX`, of the epoch's order.
-fn random(options: LoaderOptions, epoch: u64, game: u64) -> ChaCha8Rng {
-    let mut key = [0; 32];
-    let window = u64::from(options.generation) << 32 | u64::from(options.segment);
-    let numbers = [options.seed, window, epoch, game];
-    for (part, number) in key.chunks_exact_mut(8).zip(numbers) {
-        part.copy_from_slice(&number.to_le_bytes());
-    }
-    ChaCha8Rng::from_seed(key)
-}
-
-impl Pool {
-    fn read(
-        window: &Window,
-        games: &[u32],
-        options: LoaderOptions,
-        epoch: u64,
-        game: u64,
-    ) -> Result<Self, TrainError> {
-        let rows = window.read(games, |_, record| {
-            rows_of(record, options.search_value_share)
-        })?;
-        let rows: Vec<TrainingRow> = rows.into_iter().flatten().collect();
-        let mut random = random(options, epoch, game);
-        let mut order: Vec<(u32, bool)> = (0..rows.len() as u32)
-            .map(|row| (row, options.mirror && random.random()))
-            .collect();
-        order.shuffle(&mut random);
-        Ok(Self {
-            epoch,
-            game,
-            rows,
-            order,
-        })
-    }
-
-    /// Some rows in the shuffled order, and whether each is mirrored.
-    fn rows(&self, range: Range<usize>) -> impl Iterator<Item = (&TrainingRow, bool)> {
-        let order = self.order[range].iter();
-        order.map(|&(row, mirrored)| (&self.rows[row as usize], mirrored))
-    }
-
-    fn cursor(&self, row: usize) -> Cursor {
-        Cursor {
-            epoch: self.epoch,
-            game: self.game,
-            row: row as u64,
-        }
+impl Supply {
+    /// One that was used before, if there is one.
+    fn batch(&self) -> Batch {
+        let used = self
+            .buffers
+            .try_iter()
+            .find(|batch| batch.len() == self.batch_size);
+        used.unwrap_or_else(|| Batch::with_rows(self.batch_size))
     }
 }
 
 /// Cuts batches from the pools, the first of which has been used up to row `used`, until nobody wants them.
 fn make_batches(
     pools: &Receiver<Result<Pool, TrainError>>,
-    batch_size: usize,
+    supply: &Supply,
     used: u64,
     deliveries: &SyncSender<Delivery>,
 ) {
     let mut used = used as usize;
-    let mut left_over: Vec<(TrainingRow, bool)> = Vec::new();
+    let mut batch = supply.batch();
+    let mut filled = 0;
     while let Ok(pool) = pools.recv() {
         let pool = match pool {
             Ok(pool) => pool,
@@ -217,29 +255,30 @@ fn make_batches(
                 return;
             }
         };
-        let mut at = used.min(pool.order.len());
+        let mut at = used.min(pool.len());
         used = 0;
-        while at + batch_size - left_over.len() <= pool.order.len() {
-            let end = at + batch_size - left_over.len();
-            let before = left_over.iter().map(|(row, mirrored)| (row, *mirrored));
-            let rows: Vec<_> = before.chain(pool.rows(at..end)).collect();
-            let batch = Batch::new(&rows);
-            left_over.clear();
+        while at < pool.len() {
+            let end = pool.len().min(at + supply.batch_size - filled);
+            let rows: Vec<_> = pool.rows(at..end).collect();
+            batch.write(filled, &rows);
+            filled += rows.len();
             at = end;
-            if deliveries.send(Ok((batch, pool.cursor(at)))).is_err() {
-                return;
+            if filled == supply.batch_size {
+                let full = std::mem::replace(&mut batch, supply.batch());
+                filled = 0;
+                if deliveries.send(Ok((full, pool.cursor(at)))).is_err() {
+                    return;
+                }
             }
         }
-        let rest = pool.rows(at..pool.order.len());
-        left_over.extend(rest.map(|(row, mirrored)| (row.clone(), mirrored)));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Index;
-    use crate::data::samples::{Identities, write_games};
+    use crate::data::samples::{Identities, targets, write_games};
+    use crate::data::{Index, rows_of};
     use std::collections::HashSet;
     use std::path::Path;
 
@@ -249,7 +288,11 @@ mod tests {
         segment: 1,
         batch_size: 64,
         pool_rows: 300,
-        search_value_share: 0.0,
+        memory: 1 << 30,
+        targets: TargetOptions {
+            search_value_share: 0.0,
+            short_horizon_turns: 6.0,
+        },
         mirror: true,
     };
 
@@ -265,7 +308,7 @@ mod tests {
         let records = write_games(folder.path(), 30, 12);
         let originals: Vec<_> = records
             .iter()
-            .map(|record| rows_of(record, 0.0).unwrap())
+            .map(|record| rows_of(record, targets(0.0)).unwrap())
             .collect();
         let identities = Identities::of(&records);
         let window = window(folder.path(), 0.2);
@@ -301,7 +344,7 @@ mod tests {
             "{share} of the rows are mirrored"
         );
 
-        let measured = window.validation_rows(usize::MAX, 0.0).unwrap();
+        let measured = window.validation_rows(usize::MAX, targets(0.0)).unwrap();
         assert!(!measured.is_empty());
         let trained: HashSet<_> = seen.iter().copied().collect();
         let measured = measured.iter().map(|row| identities.of_row(row));
@@ -339,6 +382,68 @@ mod tests {
                 assert_eq!(delivery.0, expected.0, "after batch {at}");
             }
         }
+    }
+
+    #[test]
+    fn with_little_memory_pools_are_smaller_and_with_less_there_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        write_games(folder.path(), 30, 12);
+        let window = window(folder.path(), 0.0);
+        let with = |memory| LoaderOptions {
+            memory,
+            pool_rows: 1_000_000,
+            ..OPTIONS
+        };
+        let all = Budget::new(&window, &with(1 << 30)).unwrap();
+        assert!(all.total() <= 1 << 30);
+        let (largest, mean) = window.game_bytes();
+        let pools = 2 * largest.max(64 * mean);
+        let least = all.index + all.batches + pools * SLACK / (SLACK - 1) + 2;
+        let mut loader = Loader::start(Arc::clone(&window), with(least), Cursor::default());
+        let cursors: HashSet<u64> = (0..20).map(|_| loader.next().unwrap().1.game).collect();
+        assert!(cursors.len() > 10, "{cursors:?}");
+        let mut loader = Loader::start(Arc::clone(&window), with(least - 4), Cursor::default());
+        let message = loader.next().unwrap_err().to_string();
+        assert!(message.contains("train.memory_mib"), "{message}");
+    }
+
+    #[test]
+    fn damage_is_named_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        write_games(folder.path(), 3, 12);
+        let window = window(folder.path(), 0.0);
+        let path = folder.path().join("000-000000.shard");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let message = Loader::start(window, OPTIONS, Cursor::default())
+            .next()
+            .unwrap_err();
+        let message = message.to_string();
+        assert!(
+            message.contains("000-000000.shard: byte ") && message.contains("checksum"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn batches_that_come_back_are_filled_again() {
+        let folder = tempfile::tempdir().unwrap();
+        write_games(folder.path(), 12, 12);
+        let window = window(folder.path(), 0.0);
+        let mut plain = Loader::start(Arc::clone(&window), OPTIONS, Cursor::default());
+        let mut reused = Loader::start(window, OPTIONS, Cursor::default());
+        let mut buffers = HashSet::new();
+        // Of another size: nothing is made of it.
+        reused.give_back(Batch::with_rows(3));
+        for _ in 0..60 {
+            let (batch, cursor) = reused.next().unwrap();
+            assert_eq!((batch.clone(), cursor), plain.next().unwrap());
+            buffers.insert(batch.inputs.as_ptr());
+            reused.give_back(batch);
+        }
+        assert!(buffers.len() <= BATCHES as usize, "{}", buffers.len());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The rows of a recorded game, as training sees them.
 
-use engine::encoding::{InputRow, LegalMask, encode};
-use engine::rules::Side;
-use engine::shard::{Ending, GameRecord, ReplayError, ReplayedTurn, replay};
+use super::game_rows::GameRows;
+use engine::config::TrainConfig;
+use engine::encoding::{InputRow, LegalMask};
+use engine::shard::{GameRecord, ReplayError};
 
 /// One step state with what a network should say of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +35,8 @@ pub(crate) struct HelperTargets {
     pub(crate) pieces: u64,
     /// Those of them whose pieces will be taken before the game's end.
     pub(crate) taken: u64,
-    /// The weight of the three losses above: that of the value where the game was won on the board, else 0.
+    /// The weight of the three losses above: that of the value where the game was won on the board and no move was drawn at random
+    /// on the way there, else 0.
     pub(crate) outcome_weight: f32,
     /// The target of the policy at the start of the opponent's next turn: entries, as the mover of this row sees the board, with
     /// shares that sum to [`POLICY_TOTAL`](engine::shard::POLICY_TOTAL).
@@ -43,69 +45,59 @@ pub(crate) struct HelperTargets {
     pub(crate) reply_weight: f32,
 }
 
-/// A row's weight is counted in so many parts of 1.
-pub(super) const WEIGHT_UNITS: u32 = 256;
-
-/// No row weighs more than this: whatever a file says, no row is drawn more often in an epoch.
-const GREATEST_WEIGHT: f32 = 1_000.0;
-
-/// What the index holds of a game: the sum of its rows' weights in [`WEIGHT_UNITS`]ths, and the bytes that they may take in a pool.
-pub(super) fn game_weight(record: &GameRecord) -> (u32, u32) {
-    let rows = record.turns.iter().flat_map(|turn| &turn.rows);
-    let weights = rows.map(|row| f64::from(row.weight.min(GREATEST_WEIGHT)));
-    let weight = weights.sum::<f64>() * f64::from(WEIGHT_UNITS);
-    // Whatever is no number or too large for the type becomes 0 or the largest: the game is checked when it is read.
-    (weight.round() as u32, 0)
+/// How results and searches become targets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TargetOptions {
+    /// The share of the search's value in the value's target; the rest is the result's.
+    pub(crate) search_value_share: f32,
+    /// About how many turns of searches stand for the result where a random move follows.
+    pub(crate) short_horizon_turns: f32,
 }
 
-/// All rows of a game, in order; the game is checked under the rules. The value's target is the game's result, with a share of
-/// `search_value_share` of the search's value in it where the turn was searched. Where nobody has won on the board or by giving up,
-/// the rows teach the policy alone. (An unfinished game's values would teach the network its own errors: trained on each turn's, it
-/// drifted to win probabilities of 0.32 at the start of a turn.)
+impl From<&TrainConfig> for TargetOptions {
+    fn from(config: &TrainConfig) -> Self {
+        Self {
+            search_value_share: config.search_value_share,
+            short_horizon_turns: config.short_horizon_turns,
+        }
+    }
+}
+
+/// All rows of a game that weigh anything, in order, with their recorded weights; the game is checked under the rules.
 pub(crate) fn rows_of(
     record: &GameRecord,
-    search_value_share: f32,
+    options: TargetOptions,
 ) -> Result<Vec<TrainingRow>, ReplayError> {
-    let mut rows = Vec::new();
-    let result_weight = match record.ending {
-        Ending::Won(_) | Ending::Resigned { .. } => 1.0,
-        Ending::Unfinished { .. } | Ending::Forfeited { .. } => 0.0,
-    };
-    for turn in replay(record)? {
-        let side = turn.position.side();
-        let value = value_target(&turn, side, search_value_share);
-        let share = 1.0 / turn.rows.len().max(1) as f32;
-        rows.extend(turn.rows.iter().map(|row| TrainingRow {
-            input: encode(&row.state, turn.repetitions),
-            legal: LegalMask::new(&row.legal, side),
-            policy: row.policy.into(),
+    let game = GameRows::of(record, options, |_| 1)?;
+    let rows = game.rows.iter().enumerate().map(|(number, row)| {
+        let view = game.view(number);
+        TrainingRow {
+            input: row.input,
+            legal: row.legal,
+            policy: view.policy.into(),
             weight: row.weight,
-            value,
-            value_weight: row.weight * share * result_weight,
-            helpers: HelperTargets::default(),
-        }));
-    }
-    Ok(rows)
-}
-
-/// The mover's win probability that a network should learn for a turn.
-fn value_target(turn: &ReplayedTurn, mover: Side, search_value_share: f32) -> f32 {
-    let result = match turn.ending {
-        Ending::Unfinished { value } => value.unwrap_or(0.5),
-        ending => f32::from(u8::from(ending.winner() == Some(Side::Gold))),
-    };
-    let searched = turn.origin.search().map_or(result, |search| search.value);
-    let gold = result + search_value_share * (searched - result);
-    match mover {
-        Side::Gold => gold,
-        Side::Silver => 1.0 - gold,
-    }
+            value: row.value,
+            value_weight: row.weight * row.value_weight,
+            helpers: HelperTargets {
+                turns_left: row.turns_left,
+                ending: row.ending,
+                pieces: row.input.pieces(),
+                taken: row.taken,
+                outcome_weight: row.weight * row.outcome_weight,
+                reply: view.reply.into(),
+                reply_weight: row.weight * view.reply_weight,
+            },
+        }
+    });
+    Ok(rows.collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::shard::{GameId, samples::random_game};
+    use crate::data::samples::targets;
+    use engine::rules::Side;
+    use engine::shard::{Ending, GameId, samples::random_game};
 
     fn game(max_turns: usize) -> GameRecord {
         let id = GameId {
@@ -130,7 +122,7 @@ mod tests {
             row.policy[number % count] = u16::MAX;
             row.weight = 2.0;
         }
-        let rows = rows_of(&record, 0.0).unwrap();
+        let rows = rows_of(&record, targets(0.0)).unwrap();
         let recorded: Vec<_> = record.turns.iter().flat_map(|turn| &turn.rows).collect();
         assert_eq!(rows.len(), recorded.len());
         for (number, (row, recorded)) in rows.iter().zip(recorded).enumerate() {
@@ -149,16 +141,16 @@ mod tests {
         let Ending::Won(outcome) = record.ending else {
             panic!("the game of this seed ends by the rules");
         };
-        let targets = |share| {
-            let mut rows = rows_of(&record, share).unwrap().into_iter();
+        let values = |share| {
+            let mut rows = rows_of(&record, targets(share)).unwrap().into_iter();
             let turns = record.turns.iter();
             turns
                 .map(|turn| rows.by_ref().take(turn.rows.len()).last().unwrap().value)
                 .collect::<Vec<f32>>()
         };
-        for (index, ((result, mix), turn)) in targets(0.0)
+        for (index, ((result, mix), turn)) in values(0.0)
             .iter()
-            .zip(targets(0.25))
+            .zip(values(0.25))
             .zip(&record.turns)
             .enumerate()
         {
@@ -173,37 +165,58 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_game_teaches_the_policy_alone() {
+    fn an_unfinished_game_teaches_policy_and_search_value_alone() {
         let mut record = game(9);
-        let Ending::Unfinished { value: Some(last) } = record.ending else {
-            panic!("{:?}", record.ending);
-        };
-        let rows = |record: &GameRecord| rows_of(record, 0.0).unwrap();
-        let unfinished = rows(&record);
-        assert!(
-            unfinished
-                .iter()
-                .all(|row| row.value_weight == 0.0 && row.weight > 0.0)
-        );
-        assert_eq!(unfinished[0].value, last, "nobody has lost");
+        assert!(matches!(record.ending, Ending::Unfinished { .. }));
+        let rows = |record: &GameRecord, share| rows_of(record, targets(share)).unwrap();
         let winner = Side::Silver;
-        record.ending = Ending::Forfeited { winner };
-        assert!(rows(&record).iter().all(|row| row.value_weight == 0.0));
+        for ending in [record.ending, Ending::Forfeited { winner }] {
+            record.ending = ending;
+            let mixed = rows(&record, 0.25);
+            assert!(
+                mixed
+                    .iter()
+                    .all(|row| row.weight > 0.0 && row.helpers.outcome_weight == 0.0)
+            );
+            // A quarter of a turn is left, over the turn's eight rows.
+            assert_eq!(mixed[0].value_weight, 0.25 / 8.0);
+            assert_eq!(mixed[0].value, record.turns[0].search().unwrap().value);
+            assert!(rows(&record, 0.0).iter().all(|row| row.value_weight == 0.0));
+        }
         record.ending = Ending::Resigned { winner };
-        let resigned = rows(&record);
+        let resigned = rows(&record, 0.0);
         assert!(resigned.iter().all(|row| row.value_weight > 0.0));
+        assert!(resigned.iter().all(|row| row.helpers.outcome_weight == 0.0));
         assert_eq!(resigned[0].value, 0.0, "Gold has lost");
+    }
+
+    #[test]
+    fn rows_that_weigh_nothing_are_none() {
+        let mut record = game(9);
+        let all = rows_of(&record, targets(1.0)).unwrap();
+        record.turns[2].rows[0].weight = 0.0;
+        let rows = rows_of(&record, targets(1.0)).unwrap();
+        assert_eq!(rows.len(), all.len() - 1);
+        // The others of the turn share its value among them.
+        let of_turn = |rows: &[TrainingRow]| {
+            rows[16..16 + 3]
+                .iter()
+                .map(|row| row.value_weight)
+                .sum::<f32>()
+        };
+        let left = record.turns[2].rows.len() as f32 - 1.0;
+        assert!((of_turn(&rows) - 3.0 / left).abs() < 1e-6);
     }
 
     #[test]
     fn the_turns_of_others_are_learned_with_the_result_alone() {
         let mut record = game(1_000);
-        let searched = rows_of(&record, 0.5).unwrap();
+        let searched = rows_of(&record, targets(0.5)).unwrap();
         for turn in &mut record.turns {
             turn.origin = engine::shard::TurnOrigin::Given;
         }
-        let given = rows_of(&record, 0.5).unwrap();
-        let result = rows_of(&record, 0.0).unwrap();
+        let given = rows_of(&record, targets(0.5)).unwrap();
+        let result = rows_of(&record, targets(0.0)).unwrap();
         assert_eq!(given, result);
         assert_ne!(given, searched);
     }

@@ -1,6 +1,6 @@
 //! Shards for tests: random games whose rows can be told from each other.
 
-use super::{Batch, TrainingRow, rows_of};
+use super::{Batch, TargetOptions, TrainingRow, rows_of};
 use engine::encoding::{ENCODING_VERSION, InputRow};
 use engine::shard::{
     Evaluator, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
@@ -28,6 +28,14 @@ pub(crate) fn game(counter: u64, max_turns: usize) -> GameRecord {
         row.policy = quantize_policy(&shares).unwrap();
     }
     record
+}
+
+/// Targets with a share of the search's value.
+pub(crate) const fn targets(search_value_share: f32) -> TargetOptions {
+    TargetOptions {
+        search_value_share,
+        short_horizon_turns: 6.0,
+    }
 }
 
 /// The header of a shard.
@@ -91,7 +99,7 @@ impl Identities {
     pub(crate) fn of(records: &[GameRecord]) -> Self {
         let mut identities = HashMap::new();
         for (game, record) in records.iter().enumerate() {
-            for (number, row) in rows_of(record, 0.0).unwrap().iter().enumerate() {
+            for (number, row) in rows_of(record, targets(0.0)).unwrap().iter().enumerate() {
                 let before = identities.insert(key_of(row), (game, number));
                 assert_eq!(before, None, "rows that can't be told from each other");
             }

@@ -1,13 +1,16 @@
 //! The games that are trained on: the newest of some shards, and how their rows are read.
 
 use super::index::{Game, ShardGames, rows_of_weight};
-use super::{TrainingRow, rows_of};
+use super::{TargetOptions, TrainingRow, rows_of};
 use crate::error::TrainError;
-use engine::shard::{GameRecord, ShardReader};
+use engine::shard::{GameRecord, ReplayError, ShardReader};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Games that are read before the threads turn to other work, the batches that somebody waits for.
+const GAMES_AT_ONCE: usize = 64;
 
 /// The newest games of some shards. Training games are called by their number, from 0, oldest first.
 #[derive(Debug)]
@@ -114,6 +117,28 @@ impl Window {
         self.training_rows
     }
 
+    /// What the window's part of the index takes in memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        let games = |shard: &Arc<ShardGames>| shard.training.len() + shard.validation.len();
+        let games: usize = self.shards.iter().map(games).sum();
+        let shard = size_of::<ShardGames>() + size_of::<(Arc<ShardGames>, u32)>();
+        let names = |shard: &Arc<ShardGames>| shard.path.as_os_str().len();
+        let names: usize = self.shards.iter().map(names).sum();
+        (games * size_of::<Game>() + self.shards.len() * shard + names) as u64
+    }
+
+    /// The bytes that the largest of the training games may take in a pool, and those of a row in the mean.
+    pub(super) fn game_bytes(&self) -> (u64, u64) {
+        let games = || self.shards.iter().flat_map(|shard| &shard.training);
+        let games = || {
+            games()
+                .map(|game| u64::from(game.bytes))
+                .skip(self.skipped as usize)
+        };
+        let mean = games().sum::<u64>().div_ceil(self.training_rows.max(1));
+        (games().max().unwrap_or(0), mean)
+    }
+
     /// Where a training game is.
     fn location(&self, game: u32) -> Location {
         let shard = self.ends.partition_point(|&end| end <= game);
@@ -135,7 +160,7 @@ impl Window {
     pub(super) fn read<Made: Send>(
         &self,
         games: &[u32],
-        make: impl Fn(usize, &GameRecord) -> Result<Made, engine::shard::ReplayError> + Sync,
+        make: impl Fn(usize, &GameRecord) -> Result<Made, ReplayError> + Sync,
     ) -> Result<Vec<Made>, TrainError> {
         let locations: Vec<_> = games.iter().map(|&game| self.location(game)).collect();
         self.read_games(&locations, make)
@@ -145,7 +170,7 @@ impl Window {
     pub(crate) fn validation_rows(
         &self,
         limit: usize,
-        search_value_share: f32,
+        targets: TargetOptions,
     ) -> Result<Vec<TrainingRow>, TrainError> {
         let limit = limit as u64;
         let mut weight = 0;
@@ -170,30 +195,36 @@ impl Window {
                 within
             })
             .collect();
-        let games = self.read_games(&locations, |_, record| rows_of(record, search_value_share))?;
+        let games = self.read_games(&locations, |_, record| rows_of(record, targets))?;
         Ok(games.into_iter().flatten().collect())
     }
 
     fn read_games<Made: Send>(
         &self,
         locations: &[Location],
-        make: impl Fn(usize, &GameRecord) -> Result<Made, engine::shard::ReplayError> + Sync,
+        make: impl Fn(usize, &GameRecord) -> Result<Made, ReplayError> + Sync,
     ) -> Result<Vec<Made>, TrainError> {
-        locations
-            .par_iter()
-            .enumerate()
-            .map_init(
-                || None,
-                |reader, (place, &location)| {
-                    let record = self.read_game(reader, location)?;
-                    make(place, &record).map_err(|error| TrainError::Game {
-                        path: self.shards[location.0].path.clone(),
-                        offset: location.1.offset,
-                        error,
-                    })
-                },
-            )
-            .collect()
+        let mut all = Vec::with_capacity(locations.len());
+        for some in locations.chunks(GAMES_AT_ONCE) {
+            let first = all.len();
+            let made: Vec<Made> = some
+                .par_iter()
+                .enumerate()
+                .map_init(
+                    || None,
+                    |reader, (place, &location)| {
+                        let record = self.read_game(reader, location)?;
+                        make(first + place, &record).map_err(|error| TrainError::Game {
+                            path: self.shards[location.0].path.clone(),
+                            offset: location.1.offset,
+                            error,
+                        })
+                    },
+                )
+                .collect::<Result<_, _>>()?;
+            all.extend(made);
+        }
+        Ok(all)
     }
 
     /// Reads a game; `reader` is kept open for the next one, which may well be in the same shard.
@@ -215,7 +246,7 @@ impl Window {
 mod tests {
     use super::*;
     use crate::data::Index;
-    use crate::data::samples::{game, write_games};
+    use crate::data::samples::{game, targets, write_games};
 
     fn open(folder: &Path, rows: u64, validation_share: f32) -> Result<Window, TrainError> {
         let mut index = Index::new(folder, validation_share);
@@ -229,7 +260,7 @@ mod tests {
         let records = write_games(folder.path(), 25, 10);
         let games: Vec<_> = records
             .iter()
-            .map(|record| rows_of(record, 0.0).unwrap())
+            .map(|record| rows_of(record, targets(0.0)).unwrap())
             .collect();
         let all: u64 = games.iter().map(|rows| rows.len() as u64).sum();
         for wanted in [1, 40, 41, 200, all / 2, all - 1, all, all + 1, u64::MAX] {
@@ -248,7 +279,7 @@ mod tests {
             assert_eq!(window.training_rows(), rows);
             let numbers: Vec<u32> = (0..newest.len() as u32).collect();
             let read = window
-                .read(&numbers, |_, record| rows_of(record, 0.0))
+                .read(&numbers, |_, record| rows_of(record, targets(0.0)))
                 .unwrap();
             assert!(read.iter().eq(newest.into_iter().rev()));
         }
@@ -262,7 +293,7 @@ mod tests {
             open(folder.path(), u64::MAX, 0.3).unwrap(),
             open(folder.path(), 500, 0.3).unwrap(),
         );
-        let measured = |window: &Window| window.validation_rows(usize::MAX, 0.0).unwrap();
+        let measured = |window: &Window| window.validation_rows(usize::MAX, targets(0.0)).unwrap();
         assert_eq!(all.games(), 40);
         assert!(newest.games() > newest.training_games() && newest.games() < 40);
         let (all, measured) = (measured(&all), measured(&newest));
@@ -276,8 +307,11 @@ mod tests {
         let stretch = &records[oldest..];
         assert_eq!(newest.games(), stretch.len());
         let some = open(folder.path(), u64::MAX, 0.3).unwrap();
-        let some = some.validation_rows(30, 0.0).unwrap();
-        assert!(some.len() >= 30 && some.len() < 30 + rows_of(&game(0, 6), 0.0).unwrap().len() * 2);
+        let some = some.validation_rows(30, targets(0.0)).unwrap();
+        assert!(
+            some.len() >= 30
+                && some.len() < 30 + rows_of(&game(0, 6), targets(0.0)).unwrap().len() * 2
+        );
     }
 
     #[test]

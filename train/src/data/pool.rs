@@ -1,0 +1,282 @@
+//! Pools: the drawn and shuffled rows of some games, and which games those are.
+
+use super::Window;
+use super::game_rows::{BYTES_PER_DRAW, GameRows, RowView, draws_of};
+use super::index::rows_of_weight;
+use super::loader::{Cursor, LoaderOptions};
+use crate::error::TrainError;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use std::ops::Range;
+
+/// The order in which an epoch visits the games of a window.
+#[derive(Debug)]
+pub(super) struct Order {
+    epoch: u64,
+    options: LoaderOptions,
+    games: Vec<u32>,
+}
+
+/// The rows of some games, drawn and shuffled.
+#[derive(Debug)]
+pub(super) struct Pool {
+    epoch: u64,
+    game: u64,
+    games: Vec<GameRows>,
+    draws: Vec<Draw>,
+}
+
+/// One drawn row: its game and row, and in the highest bit whether it is mirrored.
+#[derive(Debug, Clone, Copy)]
+struct Draw {
+    game: u32,
+    row: u32,
+}
+
+const _: () = assert!(size_of::<Draw>() == BYTES_PER_DRAW);
+
+/// The bit of a [`Draw`] that says whether it is mirrored: no game has so many rows.
+const MIRRORED: u32 = 1 << 31;
+
+/// What random numbers are for: their streams are apart.
+#[derive(Debug, Clone, Copy)]
+enum Use {
+    /// The order of the games of an epoch.
+    Order,
+    /// The order of a pool's rows, and their mirroring; the pool is known by its first game's place in the epoch.
+    Pool(u64),
+    /// How often the rows of the game at some place in the epoch are drawn.
+    Draws(u64),
+}
+
+/// The random numbers of an epoch for one use.
+fn random(options: &LoaderOptions, epoch: u64, of: Use) -> ChaCha8Rng {
+    let (place, stream) = match of {
+        Use::Order => (u64::MAX, 0),
+        Use::Pool(game) => (game, 0),
+        Use::Draws(game) => (game, 1),
+    };
+    let mut key = [0; 32];
+    let window = u64::from(options.generation) << 32 | u64::from(options.segment);
+    let numbers = [options.seed, window, epoch, place];
+    for (part, number) in key.chunks_exact_mut(8).zip(numbers) {
+        part.copy_from_slice(&number.to_le_bytes());
+    }
+    let mut random = ChaCha8Rng::from_seed(key);
+    random.set_stream(stream);
+    random
+}
+
+impl Order {
+    /// The order of one epoch.
+    pub(super) fn of_epoch(window: &Window, options: LoaderOptions, epoch: u64) -> Self {
+        let mut games: Vec<u32> = (0..window.training_games() as u32).collect();
+        games.shuffle(&mut random(&options, epoch, Use::Order));
+        Self {
+            epoch,
+            options,
+            games,
+        }
+    }
+
+    /// How many games from a place on make a pool: as many as reach [`LoaderOptions::pool_rows`] rows, or fit into so many bytes; at
+    /// least one. None behind the last.
+    pub(super) fn pool(&self, window: &Window, place: usize, bytes: u64) -> Option<usize> {
+        let games = self.games.get(place..).filter(|games| !games.is_empty())?;
+        let (mut weight, mut taken) = (0, 0);
+        let mut count = 0;
+        for &game in games {
+            let game = window.game(game);
+            taken += u64::from(game.bytes);
+            if count > 0 && taken > bytes {
+                break;
+            }
+            count += 1;
+            weight += u64::from(game.weight);
+            if rows_of_weight(weight) >= self.options.pool_rows {
+                break;
+            }
+        }
+        Some(count)
+    }
+
+    /// Reads some games from a place on, draws their rows and shuffles them.
+    pub(super) fn read(
+        &self,
+        window: &Window,
+        place: usize,
+        games: usize,
+    ) -> Result<Pool, TrainError> {
+        let games = window.read(&self.games[place..place + games], |number, record| {
+            let of = Use::Draws((place + number) as u64);
+            let mut random = random(&self.options, self.epoch, of);
+            GameRows::of(record, self.options.targets, |weight| {
+                draws_of(weight, || random.random())
+            })
+        })?;
+        let mut random = random(&self.options, self.epoch, Use::Pool(place as u64));
+        let rows = || {
+            let games = games.iter().enumerate();
+            games.flat_map(|(game, rows)| {
+                let rows = rows.rows.iter().enumerate();
+                rows.map(move |(row, kept)| (game as u32, row as u32, usize::from(kept.draws)))
+            })
+        };
+        let mut draws = Vec::with_capacity(rows().map(|(_, _, draws)| draws).sum());
+        for (game, row, count) in rows() {
+            draws.extend((0..count).map(|_| {
+                let mirrored = self.options.mirror && random.random();
+                let row = if mirrored { row | MIRRORED } else { row };
+                Draw { game, row }
+            }));
+        }
+        draws.shuffle(&mut random);
+        Ok(Pool {
+            epoch: self.epoch,
+            game: place as u64,
+            games,
+            draws,
+        })
+    }
+}
+
+impl Pool {
+    /// How many rows are drawn.
+    pub(super) fn len(&self) -> usize {
+        self.draws.len()
+    }
+
+    /// Some rows in the shuffled order, and whether each is mirrored.
+    pub(super) fn rows(&self, range: Range<usize>) -> impl Iterator<Item = (RowView<'_>, bool)> {
+        self.draws[range].iter().map(|draw| {
+            let row = self.games[draw.game as usize].view((draw.row & !MIRRORED) as usize);
+            (row, draw.row & MIRRORED != 0)
+        })
+    }
+
+    /// Where a loader stands that has used so many of the rows.
+    pub(super) fn cursor(&self, row: usize) -> Cursor {
+        Cursor {
+            epoch: self.epoch,
+            game: self.game,
+            row: row as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Index;
+    use crate::data::samples::{game, targets, write_records};
+    use std::path::Path;
+
+    const OPTIONS: LoaderOptions = LoaderOptions {
+        seed: 5,
+        generation: 2,
+        segment: 1,
+        batch_size: 64,
+        pool_rows: 1_000_000,
+        memory: 1 << 30,
+        targets: targets(0.0),
+        mirror: false,
+    };
+
+    /// A window over games whose rows weigh 0, 0.25, 1.5 and 3 in turns.
+    fn window(folder: &Path) -> Window {
+        let mut records: Vec<_> = (0..20).map(|counter| game(counter, 12)).collect();
+        for record in &mut records {
+            let rows = record.turns.iter_mut().flat_map(|turn| &mut turn.rows);
+            for (number, row) in rows.enumerate() {
+                row.weight = [0.0, 0.25, 1.5, 3.0][number % 4];
+            }
+        }
+        write_records(folder, &records);
+        let mut index = Index::new(folder, 0.0);
+        let names = index.list().unwrap();
+        index.window(&names, u64::MAX).unwrap()
+    }
+
+    #[test]
+    fn rows_are_drawn_in_proportion_to_their_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let window = window(folder.path());
+        let mut drawn = [0u32; 4];
+        let mut all = 0;
+        for epoch in 0..40 {
+            let order = Order::of_epoch(&window, OPTIONS, epoch);
+            assert_eq!(order.pool(&window, 0, u64::MAX), Some(20));
+            let pool = order.read(&window, 0, 20).unwrap();
+            for row in pool.games.iter().flat_map(|game| &game.rows) {
+                let (kind, allowed) = match row.weight {
+                    0.25 => (1, 0..=1),
+                    1.5 => (2, 1..=2),
+                    3.0 => (3, 3..=3),
+                    weight => panic!("{weight}"),
+                };
+                assert!(allowed.contains(&row.draws));
+                drawn[kind] += u32::from(row.draws);
+            }
+            for (row, _) in pool.rows(0..pool.len()) {
+                assert_eq!(row.weight, 1.0);
+            }
+            all += pool.len();
+        }
+        assert_eq!(drawn.iter().sum::<u32>() as usize, all);
+        let rows = f64::from(drawn[3]) / 3.0;
+        for (kind, weight) in [(1, 0.25), (2, 1.5)] {
+            let mean = f64::from(drawn[kind]) / rows;
+            assert!((mean / weight - 1.0).abs() < 0.05, "{mean} for {weight}");
+        }
+        let expected = 40 * window.training_rows();
+        assert!(
+            (all as f64 / expected as f64 - 1.0).abs() < 0.02,
+            "{all} of {expected}"
+        );
+    }
+
+    #[test]
+    fn pools_take_no_more_than_they_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let window = window(folder.path());
+        let (largest, _) = window.game_bytes();
+        for bytes in [largest, 3 * largest, 20 * largest] {
+            let order = Order::of_epoch(&window, OPTIONS, 0);
+            let (mut place, mut rows, mut most) = (0, 0, 0);
+            while let Some(games) = order.pool(&window, place, bytes) {
+                let pool = order.read(&window, place, games).unwrap();
+                let of_games: usize = pool.games.iter().map(GameRows::bytes).sum();
+                let taken = of_games + pool.draws.capacity() * size_of::<Draw>();
+                assert!(taken as u64 <= bytes, "{taken} of {bytes} bytes");
+                most = most.max(taken as u64);
+                rows += pool.len();
+                place += games;
+            }
+            assert_eq!(place, 20);
+            assert!(most > bytes.min(10 * largest) / 3, "{most} of {bytes}");
+            assert!(rows as u64 > window.training_rows() * 9 / 10);
+        }
+    }
+
+    #[test]
+    fn a_pool_ends_with_the_game_that_reaches_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let window = window(folder.path());
+        let options = LoaderOptions {
+            pool_rows: 100,
+            ..OPTIONS
+        };
+        let order = Order::of_epoch(&window, options, 1);
+        let games = order.pool(&window, 3, u64::MAX).unwrap();
+        let weight = |games: &[u32]| -> u64 {
+            games
+                .iter()
+                .map(|&game| u64::from(window.game(game).weight))
+                .sum()
+        };
+        assert!(weight(&order.games[3..3 + games]) >= 100 * 256 - 128);
+        assert!(weight(&order.games[3..2 + games]) < 100 * 256 - 128);
+        assert_eq!(order.pool(&window, 20, u64::MAX), None);
+    }
+}
