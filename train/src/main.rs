@@ -44,6 +44,7 @@ enum Command {
     Run(commands::RunArguments),
     Loop(cycle::LoopArguments),
     Info(commands::InfoArguments),
+    Bench(commands::BenchArguments),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run(arguments),
         Command::Loop(arguments) => cycle::run(arguments),
         Command::Info(arguments) => commands::info(arguments),
+        Command::Bench(arguments) => commands::bench(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

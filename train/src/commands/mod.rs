@@ -1,9 +1,11 @@
-//! The commands that do one thing: `init`, `run` and `info`.
+//! The commands that do one thing: `init`, `run`, `info` and `bench`.
 
+mod bench;
 mod info;
 mod init;
 mod run;
 
+pub(crate) use bench::{BenchArguments, bench};
 pub(crate) use info::{InfoArguments, info};
 pub(crate) use init::{InitArguments, begin_run, init, run_seed};
 pub(crate) use run::{RunArguments, Workplace, run};

@@ -120,7 +120,6 @@ impl Budget {
     }
 
     /// All of it.
-    #[cfg(test)]
     pub(crate) fn total(&self) -> u64 {
         self.index + self.batches + 2 * self.pool
     }

@@ -21,7 +21,7 @@ mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
 pub(crate) use index::{Counts, Index, window_rows};
-pub(crate) use loader::{Cursor, Loader, LoaderOptions};
+pub(crate) use loader::{Budget, Cursor, Loader, LoaderOptions};
 #[cfg(test)]
 pub(crate) use rows::HelperTargets;
 pub(crate) use rows::{TargetOptions, TrainingRow, rows_of};
