@@ -181,6 +181,15 @@ mod tests {
     }
 
     #[test]
+    fn the_squares_of_all_pieces_are_those_of_the_board() {
+        for sample in random_states(7, 200) {
+            let occupied = sample.state.board().occupied();
+            let row = encode(&sample.state, 0);
+            assert_eq!(row.pieces(), occupied.seen_by(sample.state.side()).0);
+        }
+    }
+
+    #[test]
     fn a_push_shows_pieces_movement_and_who_must_follow() {
         // The dog on c4 is pushed to c5, and the elephant on c3 is lost; the camel or the elephant must fill c4.
         let state = step(

@@ -267,7 +267,7 @@ mod tests {
             generator: 0,
             counter: 4,
         };
-        let mut record = random_game(id, 1, 30);
+        let mut record = random_game(id, 1, 60);
         // Targets with which no two entries can be confused.
         for row in record.turns.iter_mut().flat_map(|turn| &mut turn.rows) {
             let count = row.policy.len() as u16;
@@ -327,6 +327,15 @@ mod tests {
                 batch.policy.row(number).to_vec().try_into().unwrap()
             };
             assert_eq!(policy(&mirrored), mirror_policy(&policy(&plain)));
+            let reply = |batch: &Batch| -> [f32; POLICY_SIZE] {
+                batch.reply.row(number).to_vec().try_into().unwrap()
+            };
+            assert_eq!(reply(&mirrored), mirror_policy(&reply(&plain)));
+            for squares in [|batch: &Batch| &batch.pieces, |batch: &Batch| &batch.taken] {
+                let of = |batch| Bitboard(squares(batch)[number]);
+                assert_eq!(of(&mirrored), of(&plain).mirror());
+            }
+            assert_eq!(mirrored.pieces[number], mirrored.inputs[number].pieces());
             let legal: Vec<usize> = (0..POLICY_SIZE)
                 .filter(|&index| policy(&mirrored)[index] > 0.0)
                 .collect();
@@ -338,5 +347,7 @@ mod tests {
         }
         assert_eq!(mirrored.value, plain.value);
         assert_ne!(mirrored.inputs, plain.inputs);
+        assert_ne!(mirrored.taken, plain.taken);
+        assert_eq!(plain.reply.row(0).sum(), 1.0);
     }
 }

@@ -28,9 +28,9 @@ const READY_BATCHES: usize = 8;
 /// Batches that are in memory: the ready ones, the one that is filled, the one that waits to be, and the trainer's.
 const BATCHES: u64 = READY_BATCHES as u64 + 3;
 
-/// One part in so many of the pools' memory is left to the allocator: full pools of 500 MiB were measured to take 2% more than their
-/// rows, for games of all sizes come and go.
-const SLACK: u64 = 16;
+/// One part in so many of the pools' memory is left to the allocator: games of all sizes come and go, and full pools of 400 MiB were
+/// measured to take 5% more than their rows.
+const SLACK: u64 = 8;
 
 /// How rows become batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,8 +95,12 @@ impl Budget {
     /// Shares the memory out over a window.
     ///
     /// # Errors
-    /// The pools would be smaller than the window's largest game, or than a batch.
+    /// No game has a row that weighs anything, or the pools would be smaller than the window's largest game, or than a batch.
     pub(crate) fn new(window: &Window, options: &LoaderOptions) -> Result<Self, TrainError> {
+        if window.training_rows() == 0 {
+            let folder = window.folder().to_owned();
+            return Err(TrainError::NoGames { folder });
+        }
         let batches = BATCHES * options.batch_size as u64 * BYTES_PER_ROW as u64;
         let index = window.bytes() + window.training_games() as u64 * size_of::<u32>() as u64;
         let left = options.memory.saturating_sub(batches + index);
@@ -276,7 +280,7 @@ fn make_batches(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::samples::{Identities, targets, write_games};
+    use crate::data::samples::{Identities, game, targets, write_games, write_records};
     use crate::data::{Index, rows_of};
     use std::collections::HashSet;
     use std::path::Path;
@@ -363,7 +367,12 @@ mod tests {
     #[test]
     fn a_loader_goes_on_at_a_cursor() {
         let folder = tempfile::tempdir().unwrap();
-        write_games(folder.path(), 12, 12);
+        let mut records: Vec<_> = (0..12).map(|counter| game(counter, 12)).collect();
+        let turns = records.iter_mut().flat_map(|record| &mut record.turns);
+        for (number, row) in turns.flat_map(|turn| &mut turn.rows).enumerate() {
+            row.weight = [0.5, 1.0, 1.75, 0.0][number % 4];
+        }
+        write_records(folder.path(), &records);
         let window = window(folder.path(), 0.0);
         let take = |cursor, count| {
             let mut loader = Loader::start(Arc::clone(&window), OPTIONS, cursor);
@@ -401,9 +410,21 @@ mod tests {
         let mut loader = Loader::start(Arc::clone(&window), with(least), Cursor::default());
         let cursors: HashSet<u64> = (0..20).map(|_| loader.next().unwrap().1.game).collect();
         assert!(cursors.len() > 10, "{cursors:?}");
-        let mut loader = Loader::start(Arc::clone(&window), with(least - 4), Cursor::default());
+        let mut loader = Loader::start(Arc::clone(&window), with(least - 8), Cursor::default());
         let message = loader.next().unwrap_err().to_string();
         assert!(message.contains("train.memory_mib"), "{message}");
+    }
+
+    #[test]
+    fn a_window_whose_rows_weigh_nothing_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut record = game(0, 12);
+        let rows = record.turns.iter_mut().flat_map(|turn| &mut turn.rows);
+        rows.for_each(|row| row.weight = 0.0);
+        write_records(folder.path(), &[record]);
+        let window = window(folder.path(), 0.0);
+        let error = Loader::start(window, OPTIONS, Cursor::default()).next();
+        assert!(matches!(error, Err(TrainError::NoGames { .. })));
     }
 
     #[test]

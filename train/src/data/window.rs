@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Games that are read before the threads turn to other work, the batches that somebody waits for.
 const GAMES_AT_ONCE: usize = 64;
 
+/// What the path of a shard takes in memory, about.
+const PATH_BYTES: usize = 256;
+
 /// The newest games of some shards. Training games are called by their number, from 0, oldest first.
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -117,14 +120,13 @@ impl Window {
         self.training_rows
     }
 
-    /// What the window's part of the index takes in memory.
+    /// What the window's part of the index takes in memory. The same window gives the same number wherever its folder is, for what the
+    /// pools hold depends on it.
     pub(crate) fn bytes(&self) -> u64 {
         let games = |shard: &Arc<ShardGames>| shard.training.len() + shard.validation.len();
         let games: usize = self.shards.iter().map(games).sum();
-        let shard = size_of::<ShardGames>() + size_of::<(Arc<ShardGames>, u32)>();
-        let names = |shard: &Arc<ShardGames>| shard.path.as_os_str().len();
-        let names: usize = self.shards.iter().map(names).sum();
-        (games * size_of::<Game>() + self.shards.len() * shard + names) as u64
+        let shard = size_of::<ShardGames>() + size_of::<(Arc<ShardGames>, u32)>() + PATH_BYTES;
+        (games * size_of::<Game>() + self.shards.len() * shard) as u64
     }
 
     /// The bytes that the largest of the training games may take in a pool, and those of a row in the mean.
