@@ -235,6 +235,7 @@ mod tests {
                     value_loss: Some(f64::NAN),
                     ..MeanLosses::default()
                 },
+                policy_accuracy: 0.125,
                 ..StepMeasurements::default()
             },
         };
@@ -257,7 +258,6 @@ mod tests {
                 policy_accuracy: Some(0.25),
                 calibration: vec![bin],
                 rows: 9,
-                ..ValidationMeasurements::default()
             },
         };
         metrics.write(&line).unwrap();
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(curves.policy_loss.validation.points(), [(30, 2.75)]);
         assert_eq!(curves.value_loss.training.points(), []);
         assert_eq!(curves.value_loss.validation.points(), [(30, 0.5)]);
-        assert_eq!(curves.policy_accuracy.training.points(), []);
+        assert_eq!(curves.policy_accuracy.training.points(), [(20, 0.125)]);
         assert_eq!(curves.policy_accuracy.validation.points(), [(30, 0.25)]);
         assert_eq!(curves.calibration, [bin]);
         assert_eq!(curves.unreadable, 0);
