@@ -130,7 +130,6 @@ impl Recorder {
     }
 
     /// Records that the training waits from now on, and what for.
-    #[expect(dead_code, reason = "the trainer does not wait yet")]
     pub(crate) fn waiting(&mut self, generation: u32, step: u64, missing: &str) {
         self.log("waiting", generation, step, &Waiting { missing });
     }

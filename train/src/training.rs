@@ -254,6 +254,11 @@ impl<'a> Training<'a> {
                     missing,
                 });
             }
+            if waiting.time().is_zero() {
+                let state = &self.state;
+                self.recorder
+                    .waiting(state.generation, state.step, &missing);
+            }
             if !waiting.wait(&missing, stop) {
                 return Ok(Flow::Stop);
             }
