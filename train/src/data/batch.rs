@@ -331,7 +331,9 @@ mod tests {
                 batch.reply.row(number).to_vec().try_into().unwrap()
             };
             assert_eq!(reply(&mirrored), mirror_policy(&reply(&plain)));
-            for squares in [|batch: &Batch| &batch.pieces, |batch: &Batch| &batch.taken] {
+            let columns: [fn(&Batch) -> &Array1<u64>; 2] =
+                [|batch| &batch.pieces, |batch| &batch.taken];
+            for squares in columns {
                 let of = |batch| Bitboard(squares(batch)[number]);
                 assert_eq!(of(&mirrored), of(&plain).mirror());
             }

@@ -1,7 +1,8 @@
-//! `train bench`: how fast rows become batches, and what that takes in memory.
+//! `train bench`: how fast rows become batches and what that takes in memory, and how fast the network trains on them.
 
 mod generate;
-mod measure;
+mod loader;
+mod steps;
 
 use crate::commands::Workplace;
 use crate::terminal::print;
@@ -9,20 +10,31 @@ use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::ConfigArguments;
 use engine::network::Device;
-use measure::measure;
+use serde::Serialize;
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Measure how fast a part of the trainer is
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
     /// Measure the loader: from shards to batches in memory, without a network
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "steps")]
     loader: bool,
+    /// Measure training steps: from batches in memory to the average of the weights
+    #[arg(long, conflicts_with = "loader")]
+    steps: bool,
+    /// With --steps: how long
+    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
+    seconds: f64,
+    /// With --steps: where the network is computed: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    device: Device,
     /// The folder of shards to read [default: games of random steps, which are made for this]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "steps")]
     shards: Option<PathBuf>,
     /// Rows of the games of random steps
-    #[arg(long, value_name = "N", default_value_t = 200_000, conflicts_with = "shards",
+    #[arg(long, value_name = "N", default_value_t = 200_000, conflicts_with_all = ["shards", "steps"],
           value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     rows: u64,
     /// Rows to measure with, once the first pool is used up
@@ -45,10 +57,15 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
         return Ok(print(config.to_toml().trim_end())?);
     }
     let workplace = Workplace {
-        device: Device::Cpu,
+        device: arguments.device,
         threads: arguments.threads,
     };
     workplace.apply()?;
+    if arguments.steps {
+        let time = Duration::from_secs_f64(arguments.seconds);
+        let report = steps::measure(&config, arguments.device, time)?;
+        return show(&report, arguments.json);
+    }
     let generated;
     let folder = match &arguments.shards {
         Some(folder) => folder,
@@ -58,10 +75,21 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
             &generated.path().to_owned()
         }
     };
-    let report = measure(folder, &config.train, arguments.deliver)?;
-    match arguments.json {
-        true => print(&serde_json::to_string_pretty(&report)?)?,
+    let report = loader::measure(folder, &config.train, arguments.deliver)?;
+    show(&report, arguments.json)
+}
+
+fn show(report: &(impl Serialize + Display), json: bool) -> Result<()> {
+    Ok(match json {
+        true => print(&serde_json::to_string_pretty(report)?)?,
         false => print(&report.to_string())?,
+    })
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "no number".to_owned())?;
+    match (0.1..=86_400.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err("0.1 to 86400 seconds".into()),
     }
-    Ok(())
 }

@@ -152,7 +152,7 @@ fn playing(network: &Network) -> impl Iterator<Item = engine::network::Parameter
 
 /// The floating-point operations of one evaluation, a multiplication and an addition being two: those of the convolutions,
 /// which use each weight at every square, and of the linear layers, which use each weight once.
-fn flop_per_evaluation(network: &Network) -> u64 {
+pub(in crate::commands) fn flop_per_evaluation(network: &Network) -> u64 {
     let of_weight = |tensor: &tch::Tensor| match tensor.dim() {
         4 => 2 * 64 * tensor.numel() as u64,
         2 => 2 * tensor.numel() as u64,

@@ -14,6 +14,7 @@ mod text;
 use crate::terminal::print;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+pub(in crate::commands) use file::flop_per_evaluation;
 use file::{CheckpointReport, NetworkReport};
 use header::FileHeader;
 use run::RunReport;

@@ -1,0 +1,128 @@
+//! The training of a network on batches that lie ready.
+
+use crate::commands::info::flop_per_evaluation;
+use crate::data::{Batch, TargetOptions, TrainingRow, rows_of};
+use crate::error::TrainError;
+use crate::terminal::grouped;
+use crate::trainer::Trainer;
+use engine::config::Config;
+use engine::network::{Device, Network};
+use engine::shard::{GameId, samples::random_game};
+use serde::Serialize;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Batches that are trained on in turns.
+const BATCHES: usize = 4;
+
+/// Steps before the measurement: memory is taken, kernels are chosen.
+const WARM_UP: u64 = 3;
+
+/// Turns of a random game, at most.
+const GAME_TURNS: usize = 60;
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Report {
+    /// Blocks and channels: `6x64`.
+    pub(super) network: String,
+    /// Rows a step.
+    pub(super) batch_size: u32,
+    /// Where.
+    pub(super) device: String,
+    /// Steps that were timed.
+    pub(super) steps: u64,
+    /// How long they took.
+    pub(super) seconds: f64,
+    /// Rows trained on a second.
+    pub(super) rows_per_second: f64,
+    /// Floating-point operations a second of the forward and the backward pass, in units of 10⁹: three times those of an evaluation
+    /// for each row, an addition and a multiplication each counting one.
+    pub(super) gflops: f64,
+}
+
+/// Trains a new network on batches that lie ready, for about so long. Rows and weights don't matter for the speed; what is measured is
+/// everything from packed rows to the average of the weights.
+pub(super) fn measure(
+    config: &Config,
+    device: Device,
+    time: Duration,
+) -> Result<Report, TrainError> {
+    let batch_size = config.train.batch_size;
+    let rows = rows(batch_size as usize, (&config.train).into())?;
+    let batches: Vec<Batch> = (0..BATCHES)
+        .map(|number| {
+            let mirrored = |index: usize| (index + number).is_multiple_of(2);
+            let rows = rows.iter().enumerate();
+            Batch::new(
+                &rows
+                    .map(|(index, row)| (row, mirrored(index)))
+                    .collect::<Vec<_>>(),
+            )
+        })
+        .collect();
+    let network = Network::new(config.network.into(), 0)?;
+    let flop = flop_per_evaluation(&network) as f64;
+    let mut trainer = Trainer::new(&network, config.train, device.open()?)?;
+    let mut batches = batches.iter().cycle();
+    let mut step = || match batches.next() {
+        // Each step looks at its losses, and so waits for the device.
+        Some(batch) => trainer.step(batch).map(drop),
+        None => Ok(()),
+    };
+    for _ in 0..WARM_UP {
+        step()?;
+    }
+    let begun = Instant::now();
+    let mut steps = 0;
+    while begun.elapsed() < time {
+        step()?;
+        steps += 1;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let rows_per_second = steps as f64 * f64::from(batch_size) / seconds;
+    Ok(Report {
+        network: format!("{}x{}", config.network.blocks, config.network.channels),
+        batch_size,
+        device: device.to_string(),
+        steps,
+        seconds,
+        rows_per_second,
+        gflops: 3.0 * flop * rows_per_second / 1e9,
+    })
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} on {}, batches of {} rows: {} steps in {:.1} s",
+            self.network, self.device, self.batch_size, self.steps, self.seconds
+        )?;
+        let rows = grouped(self.rows_per_second.round() as u64);
+        writeln!(f, "rows/s         {rows}")?;
+        write!(f, "GFLOP/s        {:.0}", self.gflops)
+    }
+}
+
+/// Rows of random games.
+fn rows(count: usize, targets: TargetOptions) -> Result<Vec<TrainingRow>, TrainError> {
+    let mut rows = Vec::new();
+    for counter in 0.. {
+        let id = GameId {
+            generator: 0,
+            counter,
+        };
+        let game = random_game(id, 0, GAME_TURNS);
+        rows.extend(rows_of(&game, targets).map_err(|error| TrainError::Game {
+            path: "a random game".into(),
+            offset: 0,
+            error,
+        })?);
+        if rows.len() >= count {
+            rows.truncate(count);
+            break;
+        }
+    }
+    Ok(rows)
+}
