@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Keys that hold from the next step, checkpoint or generation on.
-const CHANGEABLE: [&str; 29] = [
+const CHANGEABLE: [&str; 30] = [
     "network.precision",
     "train.average_decay",
     "train.batch_size",
@@ -21,6 +21,7 @@ const CHANGEABLE: [&str; 29] = [
     "train.momentum",
     "train.network_steps",
     "train.pool_rows",
+    "train.precision",
     "train.reply_weight",
     "train.schedule",
     "train.schedule_factor",

@@ -15,7 +15,7 @@ use crate::measurement::Measurement;
 use engine::network::{Heads, Network, NetworkError};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use tch::{Device, TchError, Tensor, no_grad_guard};
+use tch::{Device, Kind, TchError, Tensor, no_grad_guard};
 
 /// Rows of a slice, where the batch is not too large for it.
 const SLICE_ROWS: usize = 64;
@@ -33,6 +33,15 @@ pub(crate) struct GradientCrew {
     pool: Option<ThreadPool>,
     /// A copy of the network for each slice.
     replicas: Vec<Network>,
+}
+
+/// What is made small, and how it is computed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Objective {
+    /// What each loss counts; helper heads of weight 0 are not computed.
+    pub(crate) weights: Losses,
+    /// The type that convolutions are computed in: float or bf16.
+    pub(crate) kind: Kind,
 }
 
 /// What a batch says of the network.
@@ -74,20 +83,20 @@ impl GradientCrew {
         })
     }
 
-    /// The losses of a batch and the gradients of their sum, each counting what `weights` says; helper heads of weight 0 are
-    /// not computed. The network's norms take the batch into their running statistics.
+    /// The losses of a batch and the gradients of their weighted sum. The network's norms take the batch into their running
+    /// statistics.
     pub(crate) fn compute(
         &mut self,
         network: &mut Network,
         batch: &Batch,
-        weights: Losses,
+        objective: Objective,
     ) -> Result<Gradients, TrainError> {
         let Some(pool) = &self.pool else {
             let whole = Slice {
                 batch: batch.clone(),
-                shares: weights.zip(weights, |_, _| 1.0),
+                shares: objective.weights.zip(objective.weights, |_, _| 1.0),
             };
-            return Ok(whole.gradients(network, weights)?);
+            return Ok(whole.gradients(network, objective)?);
         };
         let slices = split(batch);
         while self.replicas.len() < slices.len() {
@@ -102,7 +111,7 @@ impl GradientCrew {
         let parts = pool.install(|| {
             let pairs = replicas.par_iter_mut().zip(&slices);
             pairs
-                .map(|(replica, slice)| slice.gradients(replica, weights))
+                .map(|(replica, slice)| slice.gradients(replica, objective))
                 .collect::<Result<Vec<_>, _>>()
         })?;
         take_mean_statistics(network, replicas)?;
@@ -181,9 +190,15 @@ fn split(batch: &Batch) -> Vec<Slice> {
 
 impl Slice {
     /// The slice's part in the batch's losses and gradients.
-    fn gradients(&self, network: &mut Network, weights: Losses) -> Result<Gradients, NetworkError> {
+    fn gradients(
+        &self,
+        network: &mut Network,
+        objective: Objective,
+    ) -> Result<Gradients, NetworkError> {
         let batch = self.batch.to_device(network.device())?;
-        let outputs = network.forward_train(&batch.planes, weights.heads())?;
+        let Objective { weights, kind } = objective;
+        let planes = batch.planes.f_to_kind(kind)?;
+        let outputs = network.forward_train(&planes, weights.heads())?;
         let tensors = losses(&outputs, &batch)?;
         let numbers = tensors.to_numbers()?;
         let total = tensors.total(weights.zip(self.shares, |weight, share| weight * share))?;
@@ -299,6 +314,11 @@ mod tests {
         reply: 1.5,
     };
 
+    const IN_FLOAT: Objective = Objective {
+        weights: WEIGHTS,
+        kind: Kind::Float,
+    };
+
     fn statistics(network: &Network) -> Vec<f32> {
         numbers(network.buffers().map(|(_, tensor)| tensor.shallow_clone()))
     }
@@ -309,9 +329,9 @@ mod tests {
         let result = |threads| {
             let (mut crew, mut network) = (crew(threads), network());
             // The second batch meets replicas that are there already.
-            crew.compute(&mut network, &batch(&rows[..200]), WEIGHTS)
+            crew.compute(&mut network, &batch(&rows[..200]), IN_FLOAT)
                 .unwrap();
-            let found = crew.compute(&mut network, &batch(&rows), WEIGHTS).unwrap();
+            let found = crew.compute(&mut network, &batch(&rows), IN_FLOAT).unwrap();
             (
                 (found.losses, found.policy_accuracy),
                 numbers(found.gradients),
@@ -332,7 +352,13 @@ mod tests {
             ..WEIGHTS
         };
         let (mut crew, mut network) = (crew(2), network());
-        let found = crew.compute(&mut network, &batch(&rows), weights).unwrap();
+        let objective = Objective {
+            weights,
+            ..IN_FLOAT
+        };
+        let found = crew
+            .compute(&mut network, &batch(&rows), objective)
+            .unwrap();
         assert_eq!(found.losses.ending, 0.0);
         for (parameter, gradient) in network.parameters().zip(&found.gradients) {
             assert_eq!(gradient.size(), parameter.tensor.size());
@@ -350,6 +376,47 @@ mod tests {
     }
 
     #[test]
+    fn bf16_says_much_the_same_and_its_gradients_are_float() {
+        let rows = rows(200);
+        let compute = |kind| {
+            let (mut crew, mut network) = (crew(2), network());
+            // The heads' last weights start at 0, and let nothing through.
+            let random = Network::new(network.architecture(), 5).unwrap();
+            let pairs = network.parameters().zip(random.parameters());
+            for (parameter, other) in pairs.filter(|(parameter, _)| parameter.decay) {
+                let noise = other.tensor.randn_like() * 0.1;
+                let _ = tch::no_grad(|| parameter.tensor.shallow_clone().g_add_(&noise));
+            }
+            let objective = Objective { kind, ..IN_FLOAT };
+            crew.compute(&mut network, &batch(&rows), objective)
+                .unwrap()
+        };
+        tch::manual_seed(3);
+        let exact = compute(Kind::Float);
+        tch::manual_seed(3);
+        let rounded = compute(Kind::BFloat16);
+        let pairs = exact.losses.named().into_iter();
+        for ((name, exact), (_, rounded)) in pairs.zip(rounded.losses.named()) {
+            assert!(
+                (rounded / exact - 1.0).abs() < 0.02,
+                "{name}: {exact} {rounded}"
+            );
+            assert_ne!(exact, rounded, "{name}");
+        }
+        for gradient in &rounded.gradients {
+            assert_eq!(gradient.kind(), Kind::Float);
+        }
+        let (exact, rounded) = (numbers(exact.gradients), numbers(rounded.gradients));
+        let product = |a: &[f32], b: &[f32]| -> f64 {
+            let products = a.iter().zip(b).map(|(a, b)| f64::from(a * b));
+            products.sum()
+        };
+        let lengths = product(&exact, &exact) * product(&rounded, &rounded);
+        let cosine = product(&exact, &rounded) / lengths.sqrt();
+        assert!(cosine > 0.99, "{cosine}");
+    }
+
+    #[test]
     fn slices_add_up_to_the_batch() {
         let mut rows = rows(160);
         for (number, row) in rows.iter_mut().enumerate() {
@@ -359,7 +426,7 @@ mod tests {
             row.helpers.reply_weight = (number % 7) as f32;
         }
         let (mut crew, mut given) = (crew(2), network());
-        let found = crew.compute(&mut given, &batch(&rows), WEIGHTS).unwrap();
+        let found = crew.compute(&mut given, &batch(&rows), IN_FLOAT).unwrap();
         // By hand: three slices with the network's statistics as they were, each with its share of the weights.
         let whole = batch(&rows).weights();
         let mut expected = Gradients {

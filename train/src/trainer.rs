@@ -4,14 +4,14 @@ use crate::average::Average;
 use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
-use crate::gradients::{GradientCrew, Gradients};
+use crate::gradients::{GradientCrew, Gradients, Objective};
 use crate::loss::Losses;
 use crate::measurement::Measurement;
 use crate::optimizer::{Optimizer, StepSize};
 use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
 use engine::network::Network;
-use tch::{Device, Tensor, no_grad_guard};
+use tch::{Device, Kind, Tensor, no_grad_guard};
 
 /// A network with its optimizer.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Trainer {
     /// The steps since the run began; an optimizer may have been begun anew.
     step: u64,
     config: TrainConfig,
+    /// The type that convolutions are computed in.
+    kind: Kind,
 }
 
 /// What one step was like.
@@ -56,6 +58,7 @@ impl Trainer {
             network,
             step: 0,
             config,
+            kind: config.precision.kind(device),
         })
     }
 
@@ -88,6 +91,9 @@ impl Trainer {
     /// Goes on with another configuration from the next step on. The optimizer stays the one that it is.
     pub(crate) fn set_config(&mut self, config: TrainConfig) {
         self.average.set_decay(config.average_decay);
+        if config.precision != self.config.precision {
+            self.kind = config.precision.kind(self.network.device());
+        }
         self.config = config;
     }
 
@@ -125,12 +131,15 @@ impl Trainer {
     }
 
     fn try_step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
-        let weights = Losses::weights_of(&self.config);
+        let objective = Objective {
+            weights: Losses::weights_of(&self.config),
+            kind: self.kind,
+        };
         let Gradients {
             losses,
             policy_accuracy,
             gradients,
-        } = self.crew.compute(&mut self.network, batch, weights)?;
+        } = self.crew.compute(&mut self.network, batch, objective)?;
         for (what, loss) in losses.named() {
             self.check(what, loss)?;
         }
@@ -141,7 +150,7 @@ impl Trainer {
         self.average.take(&self.network, self.step)?;
         Ok(StepReport {
             losses,
-            weights: batch.weights().only(weights.heads()),
+            weights: batch.weights().only(objective.weights.heads()),
             policy_accuracy,
             gradient_norm,
             learning_rate: size.learning_rate,
@@ -181,7 +190,7 @@ impl Trainer {
 pub(crate) mod tests {
     use super::*;
     use crate::data::{HelperTargets, rows_of, samples};
-    use engine::config::ScheduleKind;
+    use engine::config::{ScheduleKind, TrainingPrecision};
     use engine::network::Architecture;
     use rand::rngs::ChaCha8Rng;
     use rand::seq::SliceRandom;
@@ -254,6 +263,40 @@ pub(crate) mod tests {
         }
         let loss = trainer.measure(&rows).unwrap().losses.policy().unwrap();
         panic!("the policy loss is {loss:.3}, the targets' entropy {entropy:.3}");
+    }
+
+    #[test]
+    fn a_network_learns_in_bf16_and_its_weights_stay_float() {
+        let rows = rows(128);
+        let config = TrainConfig {
+            learning_rate: 4e-3,
+            warmup_steps: 5,
+            average_decay: 0.9,
+            precision: TrainingPrecision::Bf16,
+            ..TrainConfig::default()
+        };
+        let mut trainer = trainer((2, 16), config);
+        let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
+        let entropy = batch.policy_entropy();
+        let above_entropy = |trainer: &Trainer| {
+            let losses = trainer.measure(&rows).unwrap().losses;
+            losses.policy().unwrap() - entropy
+        };
+        let first = above_entropy(&trainer);
+        for _ in 0..150 {
+            trainer.step(&batch).unwrap();
+        }
+        let last = above_entropy(&trainer);
+        assert!(last < 0.5 * first, "{first} {last}");
+        for parameter in trainer.network().parameters() {
+            assert_eq!(parameter.tensor.kind(), Kind::Float, "{}", parameter.name);
+        }
+        // Another precision is taken over with the configuration.
+        trainer.set_config(TrainConfig {
+            precision: TrainingPrecision::Fp32,
+            ..config
+        });
+        assert_eq!(trainer.kind, Kind::Float);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use selfplay::{
     SelfplayConfig, SoftResignationConfig,
 };
 pub use source::{ConfigArguments, ConfigError};
-pub use training::{OptimizerKind, ScheduleKind, TrainConfig};
+pub use training::{OptimizerKind, ScheduleKind, TrainConfig, TrainingPrecision};
 
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;

@@ -14,6 +14,8 @@ pub struct TrainConfig {
     pub pool_rows: u32,
     /// MiB that the window's index, the pools and the batches that are ready may take together.
     pub memory_mib: u32,
+    /// The type that convolutions are computed in; the weights are fp32 in any case.
+    pub precision: TrainingPrecision,
     /// How gradients change the weights.
     pub optimizer: OptimizerKind,
     /// SGD's momentum: how much of the gradients' running sum stays at each step.
@@ -72,6 +74,19 @@ pub struct TrainConfig {
     pub keep_checkpoints: u32,
 }
 
+/// The type that convolutions are computed in when a network is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainingPrecision {
+    /// bf16 on GPUs that have units for it (compute capability 8 and above), else fp32.
+    #[default]
+    Auto,
+    /// 32-bit floats.
+    Fp32,
+    /// 16-bit floats with the exponents of 32-bit ones.
+    Bf16,
+}
+
 /// How gradients change the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -111,6 +126,7 @@ impl Default for TrainConfig {
             batch_size: 256,
             pool_rows: 100_000,
             memory_mib: 512,
+            precision: TrainingPrecision::Auto,
             optimizer: OptimizerKind::AdamW,
             momentum: 0.9,
             learning_rate: 1e-3,
@@ -209,6 +225,21 @@ mod tests {
         }
         let message = outcome(&["train.optimizer=adam"]).unwrap_err();
         assert!(message.contains("`adamw` or `sgd`"), "{message}");
+    }
+
+    #[test]
+    fn training_knows_fewer_precisions_than_playing() {
+        for (word, precision) in [
+            ("auto", TrainingPrecision::Auto),
+            ("fp32", TrainingPrecision::Fp32),
+            ("bf16", TrainingPrecision::Bf16),
+        ] {
+            let setting = format!("train.precision={word}");
+            let config = Config::default().with(&setting).unwrap();
+            assert_eq!(config.train.precision, precision);
+        }
+        let message = outcome(&["train.precision=fp16"]).unwrap_err();
+        assert!(message.contains("`auto`, `fp32`, `bf16`"), "{message}");
     }
 
     #[test]

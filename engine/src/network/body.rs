@@ -1,7 +1,7 @@
 //! How the layers are wired: one definition for the form that is trained and the form that plays.
 
 use super::architecture::Role;
-use super::layers::{Builder, Convolution, Folded, Linear, Mode, Normed, cast, linear, pool};
+use super::layers::{Builder, Convolution, Folded, Linear, Mode, Normed, cast, like, linear, pool};
 use super::{Architecture, NetworkError};
 use crate::encoding::CHANNELS;
 use tch::{Kind, TchError, Tensor};
@@ -231,7 +231,10 @@ impl<C: Convolution> Block<C> {
     fn forward(&self, input: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
         let middle = self.first.activate(input, None, None, mode)?;
         let shift = match &self.pooling {
-            Some(weight) => Some(linear(&pool(&middle)?, weight, None)?),
+            Some(weight) => {
+                let pooled = pool(&middle)?;
+                Some(linear(&pooled, &like(weight, &pooled)?, None)?)
+            }
             None => None,
         };
         self.second

@@ -140,7 +140,7 @@ impl Convolution for Normed {
         shift: Option<&Tensor>,
         mode: Mode,
     ) -> Result<Tensor, TchError> {
-        let mut result = convolve(input, &self.weight, None)?;
+        let mut result = convolve(input, &like(&self.weight, input)?, None)?;
         if let Some(shift) = shift {
             result = result.f_add(&shift.f_view(spread(shift))?)?;
         }
@@ -254,7 +254,8 @@ impl Linear {
 
     /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`.
     pub(super) fn apply_to_squares(&self, input: &Tensor) -> Result<Tensor, TchError> {
-        convolve(input, &self.weight, Some(&self.bias))
+        let (weight, bias) = (like(&self.weight, input)?, like(&self.bias, input)?);
+        convolve(input, &weight, Some(&bias))
     }
 
     /// The same layer on the same storage.
@@ -277,6 +278,12 @@ impl Linear {
             bias: cast(&self.bias, kind)?,
         })
     }
+}
+
+/// A weight in the type of what it meets: trained weights are float, and what is computed with them may be bf16. Their gradients
+/// come back as float.
+pub(super) fn like(weight: &Tensor, input: &Tensor) -> Result<Tensor, TchError> {
+    weight.f_to_kind(input.f_kind()?)
 }
 
 /// A copy of a tensor, as `kind`.

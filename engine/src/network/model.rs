@@ -3,7 +3,7 @@
 use super::architecture::{Role, TensorSpec};
 use super::body::Body;
 use super::heads::{Heads, HelperHeads, TrainingOutputs, is_helper};
-use super::layers::{Builder, Mode, Normed};
+use super::layers::{Builder, Mode, Normed, channels_last};
 use super::{Architecture, NetworkError, Outputs};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -133,8 +133,9 @@ impl Network {
         Ok(())
     }
 
-    /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the batch's own statistics, and updates the running ones
-    /// of the norms that are computed.
+    /// Evaluates `[batch, CHANNELS, 8, 8]` (on this device) with the batch's own statistics, and updates the running ones of the
+    /// norms that are computed. The convolutions are computed in the planes' type, float or bf16; the norms' statistics are float
+    /// in both, as are the outputs, and the gradients at the parameters.
     pub fn forward_train(
         &mut self,
         planes: &Tensor,
@@ -163,6 +164,9 @@ impl Network {
         heads: Heads,
         mode: Mode,
     ) -> Result<TrainingOutputs, NetworkError> {
+        // With the channels together in memory: forward and backward of 6×64 on 64 rows took 86 ms so and 107 ms otherwise (fp32,
+        // one thread of a processor with AVX-512), in bf16 135 and 176 ms.
+        let planes = &channels_last(planes)?;
         let tower = self.body.tower(planes, mode)?;
         let outputs = self.body.outputs(&tower, mode)?;
         Ok(self.helpers.forward(&tower, outputs, heads, mode)?)
@@ -448,7 +452,8 @@ pub(super) mod tests {
         let board = |squares: &Tensor| squares.view([-1, 8, 8]).flip([2]).view([-1, 64]);
         let same = |numbers: &Tensor| numbers.shallow_clone();
         type Output = fn(&TrainingOutputs) -> Tensor;
-        let outputs: [(&str, Output, &dyn Fn(&Tensor) -> Tensor); 6] = [
+        type Turn<'a> = &'a dyn Fn(&Tensor) -> Tensor;
+        let outputs: [(&str, Output, Turn); 6] = [
             ("policy", |all| all.policy.shallow_clone(), &actions),
             ("value", |all| all.value_logit.shallow_clone(), &same),
             (

@@ -1,8 +1,9 @@
-//! The types that a network computes with when it plays.
+//! The types that a network computes with when it plays, and when it is trained.
 
 use super::{Device, NetworkError};
-use crate::config::Precision;
-use tch::Kind;
+use crate::config::{Precision, TrainingPrecision};
+use std::time::{Duration, Instant};
+use tch::{Kind, TchError, Tensor, no_grad_guard};
 
 impl Precision {
     /// What to try on a device, the best first; never [`Auto`](Self::Auto).
@@ -32,6 +33,46 @@ impl Precision {
     }
 }
 
+impl TrainingPrecision {
+    /// The type that convolutions are computed in when a network is trained on a device: float or bf16. For
+    /// [`Auto`](Self::Auto) a GPU is tried out, which takes some milliseconds.
+    pub fn kind(self, device: tch::Device) -> Kind {
+        let bf16 = match self {
+            Self::Fp32 => false,
+            Self::Bf16 => true,
+            // A device that can't even be tried has no fast bf16.
+            Self::Auto => device.is_cuda() && multiplies_bf16_fast(device).unwrap_or(false),
+        };
+        if bf16 { Kind::BFloat16 } else { Kind::Float }
+    }
+}
+
+/// Whether a GPU multiplies matrices in bf16 at least twice as fast as in fp32. Those of compute capability 8 and above have units
+/// for it and are 4 times as fast or more; older ones only pretend. (libtorch's bindings can't ask for the capability.)
+fn multiplies_bf16_fast(device: tch::Device) -> Result<bool, TchError> {
+    const SIZE: i64 = 4_096;
+    const ROUNDS: u32 = 8;
+    let _no_grad = no_grad_guard();
+    let time = |kind: Kind| -> Result<Duration, TchError> {
+        let matrix = Tensor::f_ones([SIZE, SIZE], (kind, device))?;
+        // The first round plans.
+        for rounds in [1, ROUNDS] {
+            let begun = Instant::now();
+            let mut product = matrix.f_matmul(&matrix)?;
+            for _ in 1..rounds {
+                product = matrix.f_matmul(&matrix)?;
+            }
+            // A GPU is done when its last number is here.
+            product.f_double_value(&[0, 0])?;
+            if rounds == ROUNDS {
+                return Ok(begun.elapsed());
+            }
+        }
+        Ok(Duration::MAX)
+    };
+    Ok(2 * time(Kind::BFloat16)? < time(Kind::Float)?)
+}
+
 /// Whether the processor computes bf16 faster than fp32: with AMX, or AMD's AVX-512 BF16. Intel's AVX-512 BF16 has half the
 /// throughput of its fp32 (Emerald Rapids without AMX, 3×3 convolution of 64 channels, batch 64: 2.8 ms against 1.5 ms).
 fn processor_has_fast_bf16() -> bool {
@@ -54,6 +95,21 @@ fn processor_has_fast_bf16() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processors_train_in_float_unless_told_otherwise() {
+        for (precision, kind) in [
+            (TrainingPrecision::Auto, Kind::Float),
+            (TrainingPrecision::Fp32, Kind::Float),
+            (TrainingPrecision::Bf16, Kind::BFloat16),
+        ] {
+            assert_eq!(precision.kind(tch::Device::Cpu), kind);
+        }
+        assert_eq!(
+            TrainingPrecision::Fp32.kind(tch::Device::Cuda(0)),
+            Kind::Float
+        );
+    }
 
     #[test]
     fn half_precision_is_refused_on_a_processor() {
