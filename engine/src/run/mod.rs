@@ -4,16 +4,20 @@
 //! format.toml   the version of this layout
 //! config.toml   the configuration as resolved when the run began
 //! networks/     00000.safetensors, 00001.safetensors, …: by generation, complete and never changed
+//! candidates/   networks that are trained and wait for their match, where a gate is asked for
+//! rejected/     those that were not good enough
 //! shards/       000-000000.shard, …: games, by generator and sequence
 //! journal/      the games in flight, by generator
 //! generators/   000, 001, …: one folder for each generator
 //! checkpoints/  what the trainer needs to go on
 //! pit/          the matches' games and results
+//! ratings.json  what they say of the networks' strength
 //! logs/         the trainer's measurements: one JSON object a line, TensorBoard's event files, and curves.svg
 //! trainer.lock  held by the one trainer that may work on the run
 //! trainer.window  the shards that it reads, and those that it will not read again
 //! ```
 
+mod candidates;
 mod format;
 mod generators;
 mod trainer_window;
@@ -137,7 +141,7 @@ impl RunDirectory {
 
     /// The file of a generation's network.
     pub fn network(&self, generation: u32) -> PathBuf {
-        self.networks().join(format!("{generation:05}.safetensors"))
+        network_file(&self.networks(), generation)
     }
 
     /// The folder of the shards.
@@ -160,6 +164,11 @@ impl RunDirectory {
         self.root.join("pit")
     }
 
+    /// `ratings.json`.
+    pub fn ratings(&self) -> PathBuf {
+        self.root.join("ratings.json")
+    }
+
     /// The folder of the logs.
     pub fn logs(&self) -> PathBuf {
         self.root.join("logs")
@@ -173,7 +182,12 @@ impl RunDirectory {
     /// The networks that are there, by generation. A file that ends in `.safetensors` and has no generation's name is an error,
     /// for it would be left out.
     pub fn list_networks(&self) -> Result<Vec<(u32, PathBuf)>, RunError> {
-        let (networks, strays) = self.find_networks()?;
+        self.list_networks_in(&self.networks())
+    }
+
+    /// The networks in a folder of the run.
+    fn list_networks_in(&self, folder: &Path) -> Result<Vec<(u32, PathBuf)>, RunError> {
+        let (networks, strays) = find_networks_in(folder)?;
         match strays.into_iter().next() {
             Some(path) => Err(RunError::NetworkName { path }),
             None => Ok(networks),
@@ -182,52 +196,61 @@ impl RunDirectory {
 
     /// The networks that are there, by generation, and the files that end as theirs do and have no generation's name.
     pub fn find_networks(&self) -> Result<FoundNetworks, RunError> {
-        let folder = self.networks();
-        let mut strays = Vec::new();
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((Vec::new(), strays));
-            }
-            Err(error) => {
-                return Err(RunError::Io {
-                    what: "read the folder",
-                    path: folder,
-                    error,
-                });
-            }
-        };
-        let mut networks = Vec::new();
-        for entry in entries {
-            let path = entry
-                .map_err(|error| RunError::Io {
-                    what: "read the folder",
-                    path: folder.clone(),
-                    error,
-                })?
-                .path();
-            if path
-                .extension()
-                .is_none_or(|extension| extension != "safetensors")
-            {
-                continue;
-            }
-            let number = path
-                .file_stem()
-                .and_then(|stem| stem.to_str())
-                .and_then(|stem| stem.parse().ok());
-            // Written back, so that each generation has one name.
-            match number {
-                Some(number) if number < u32::MAX && self.network(number) == path => {
-                    networks.push((number, path))
-                }
-                _ => strays.push(path),
-            }
-        }
-        networks.sort();
-        strays.sort();
-        Ok((networks, strays))
+        find_networks_in(&self.networks())
     }
+}
+
+/// The name of a generation's network in a folder.
+fn network_file(folder: &Path, generation: u32) -> PathBuf {
+    folder.join(format!("{generation:05}.safetensors"))
+}
+
+/// As [`RunDirectory::find_networks`], in any folder.
+fn find_networks_in(folder: &Path) -> Result<FoundNetworks, RunError> {
+    let mut strays = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok((Vec::new(), strays));
+        }
+        Err(error) => {
+            return Err(RunError::Io {
+                what: "read the folder",
+                path: folder.to_owned(),
+                error,
+            });
+        }
+    };
+    let mut networks = Vec::new();
+    for entry in entries {
+        let path = entry
+            .map_err(|error| RunError::Io {
+                what: "read the folder",
+                path: folder.to_owned(),
+                error,
+            })?
+            .path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "safetensors")
+        {
+            continue;
+        }
+        let number = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .and_then(|stem| stem.parse().ok());
+        // Written back, so that each generation has one name.
+        match number {
+            Some(number) if number < u32::MAX && network_file(folder, number) == path => {
+                networks.push((number, path))
+            }
+            _ => strays.push(path),
+        }
+    }
+    networks.sort();
+    strays.sort();
+    Ok((networks, strays))
 }
 
 /// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one

@@ -72,8 +72,8 @@ fn parse(bytes: &[u8]) -> Result<TrainerWindow, String> {
     let written: Written = toml::from_slice(bytes).map_err(|error| error.to_string())?;
     let names = |texts: Vec<String>| -> Result<Vec<ShardName>, String> {
         let name = |text: String| {
-            let parsed = text.parse();
-            parsed.map_err(|reason: String| format!("`{text}`: {reason}"))
+            let parsed = text.parse::<ShardName>();
+            parsed.map_err(|reason| format!("`{text}`: {reason}"))
         };
         texts.into_iter().map(name).collect()
     };

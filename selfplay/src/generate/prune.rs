@@ -301,7 +301,10 @@ mod tests {
         fs::write(run.trainer_window(), "000-000001.shard").unwrap();
         assert_eq!(pruning.prune(), Removed::default());
         leave_behind(folder.path(), &[], &[(0, 0), (0, 1)]);
-        fs::write(shards.join("000-000001.shard"), "nonsense").unwrap();
+        let damaged = shards.join("000-000001.shard");
+        fs::write(&damaged, "nonsense").unwrap();
+        let file = fs::File::options().append(true).open(damaged).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!(pruning.prune(), Removed::default());
         assert_eq!(names(&shards).len(), 5);
     }
