@@ -1,0 +1,427 @@
+//! Ratings by maximum likelihood.
+//!
+//! The model is Bradley and Terry's (1952), in Elo's words: a player that is D stronger has 1 / (1 + 10^(-D/400)) points a game
+//! on average; a game that was stopped is half a win and half a loss. The ratings under which the results are likeliest are unique
+//! up to a constant where every player has both won and lost against the others, directly or by way of third ones (Hunter, MM
+//! algorithms for generalized Bradley-Terry models, Annals of Statistics 32, 2004, section 2). For the others there is a weak
+//! prior, as in Coulom's program Bayesian Elo: each player has one drawn game more than it played, shared out among its opponents
+//! as its games are.
+//!
+//! The likelihood is concave, and found by Newton's method: unlike Hunter's it takes ten steps instead of thousands where players
+//! are compared with their neighbours alone, and its matrix, the observed information, gives the errors: inverted, it is the
+//! ratings' covariance, so long as there are many games.
+
+use std::collections::BTreeMap;
+
+/// Elo points in a unit of the natural logarithm of the odds.
+const ELO: f64 = 400.0 / std::f64::consts::LN_10;
+
+/// The 97.5% quantile of the normal distribution.
+const QUANTILE: f64 = 1.959_964;
+
+/// The drawn games that each player has beside those that it played.
+const VIRTUAL_DRAWS: f64 = 1.0;
+
+/// The steps of Newton's method, at most. It needs ten.
+const MOST_STEPS: usize = 200;
+
+/// How often a step is halved, at most, until the likelihood rises.
+const MOST_HALVINGS: i32 = 40;
+
+/// No step changes a rating by more once they are found, in natural units.
+const TOLERANCE: f64 = 1e-9;
+
+/// What two players' games came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Games<P> {
+    pub(super) a: P,
+    pub(super) b: P,
+    /// How many there were.
+    pub(super) games: f64,
+    /// a's points in them; b has the rest.
+    pub(super) points: f64,
+}
+
+/// How strong a player is, in Elo points above the reference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rating {
+    /// The likeliest.
+    pub(crate) elo: f64,
+    /// The lower end of the 95% interval. Games count as independent; the two of a pair are a little better than that.
+    pub(crate) low: f64,
+    /// Its upper end.
+    pub(crate) high: f64,
+}
+
+/// The ratings of all players whose games link them with the reference, which has 0. The work grows with how far apart, in the
+/// players' order, those are who play each other; the lowest ones may play everybody.
+pub(super) fn fit<P: Copy + Ord>(games: &[Games<P>], reference: P) -> BTreeMap<P, Rating> {
+    let players = linked(games, reference);
+    let zero = Rating {
+        elo: 0.0,
+        low: 0.0,
+        high: 0.0,
+    };
+    let mut ratings = BTreeMap::from([(reference, zero)]);
+    let problem = Problem::new(games, &players);
+    let strengths = problem.maximize();
+    let variances = problem.information(&strengths).inverse_diagonal();
+    for ((&player, &strength), variance) in players.iter().zip(&strengths).zip(variances) {
+        let (elo, error) = (ELO * strength, ELO * QUANTILE * variance.sqrt());
+        let (low, high) = (elo - error, elo + error);
+        ratings.insert(player, Rating { elo, low, high });
+    }
+    ratings
+}
+
+/// The players that games link with the reference, but for itself: the highest first.
+fn linked<P: Copy + Ord>(games: &[Games<P>], reference: P) -> Vec<P> {
+    let mut opponents: BTreeMap<P, Vec<P>> = BTreeMap::new();
+    for of in games.iter().filter(|of| of.games > 0.0) {
+        opponents.entry(of.a).or_default().push(of.b);
+        opponents.entry(of.b).or_default().push(of.a);
+    }
+    let mut linked = Vec::new();
+    let mut reached = vec![reference];
+    while let Some(player) = reached.pop() {
+        // Whoever is taken out has been reached before.
+        if let Some(opponents) = opponents.remove(&player) {
+            linked.push(player);
+            reached.extend(opponents);
+        }
+    }
+    linked.retain(|&player| player != reference);
+    linked.sort_unstable_by(|a, b| b.cmp(a));
+    linked
+}
+
+/// The games by the players' places. The reference has none: its strength is 0.
+struct Problem {
+    players: usize,
+    games: Vec<Games<Option<usize>>>,
+}
+
+impl Problem {
+    fn new<P: Copy + Ord>(games: &[Games<P>], players: &[P]) -> Self {
+        let places: BTreeMap<P, usize> = players.iter().copied().zip(0..).collect();
+        let mut totals: BTreeMap<P, f64> = BTreeMap::new();
+        for of in games {
+            *totals.entry(of.a).or_default() += of.games;
+            *totals.entry(of.b).or_default() += of.games;
+        }
+        let placed = |of: &Games<P>| {
+            let (a, b) = (places.get(&of.a).copied(), places.get(&of.b).copied());
+            if of.games <= 0.0 || (a.is_none() && b.is_none()) {
+                return None;
+            }
+            let share = |player| of.games / totals.get(player).copied().unwrap_or(of.games);
+            let draws = VIRTUAL_DRAWS * (share(&of.a) + share(&of.b));
+            Some(Games {
+                a,
+                b,
+                games: of.games + draws,
+                points: of.points + 0.5 * draws,
+            })
+        };
+        Self {
+            players: players.len(),
+            games: games.iter().filter_map(placed).collect(),
+        }
+    }
+
+    /// The likeliest strengths.
+    fn maximize(&self) -> Vec<f64> {
+        let mut strengths = vec![0.0; self.players];
+        let mut likelihood = self.log_likelihood(&strengths);
+        for _ in 0..MOST_STEPS {
+            let step = self
+                .information(&strengths)
+                .solve(self.gradient(&strengths));
+            let largest = step
+                .iter()
+                .fold(0.0, |largest: f64, x| largest.max(x.abs()));
+            let moved = |scale: f64| -> Vec<f64> {
+                let moved = |(strength, step): (&f64, &f64)| strength + scale * step;
+                strengths.iter().zip(&step).map(moved).collect()
+            };
+            // A concave function rises along its Newton step, if that is short enough.
+            let scales = (0..MOST_HALVINGS).map(|halvings| 0.5_f64.powi(halvings));
+            let mut candidates = scales.map(|scale| {
+                let next = moved(scale);
+                let found = self.log_likelihood(&next);
+                (next, found)
+            });
+            let risen = candidates.find(|(_, found)| *found >= likelihood);
+            // Where none rises the top is reached, as far as numbers tell.
+            let Some((next, found)) = risen else {
+                break;
+            };
+            (strengths, likelihood) = (next, found);
+            if largest < TOLERANCE {
+                break;
+            }
+        }
+        strengths
+    }
+
+    /// How much stronger a is than b.
+    fn difference(of: &Games<Option<usize>>, strengths: &[f64]) -> f64 {
+        let strength = |place: Option<usize>| place.map_or(0.0, |place| strengths[place]);
+        strength(of.a) - strength(of.b)
+    }
+
+    fn log_likelihood(&self, strengths: &[f64]) -> f64 {
+        let of_games = |of: &Games<Option<usize>>| {
+            let difference = Self::difference(of, strengths);
+            of.points * log_sigmoid(difference) + (of.games - of.points) * log_sigmoid(-difference)
+        };
+        self.games.iter().map(of_games).sum()
+    }
+
+    fn gradient(&self, strengths: &[f64]) -> Vec<f64> {
+        let mut gradient = vec![0.0; self.players];
+        for of in &self.games {
+            let expected = of.games * log_sigmoid(Self::difference(of, strengths)).exp();
+            let surplus = of.points - expected;
+            for (place, surplus) in [(of.a, surplus), (of.b, -surplus)] {
+                if let Some(place) = place {
+                    gradient[place] += surplus;
+                }
+            }
+        }
+        gradient
+    }
+
+    /// The negative second derivative of the logarithm of the likelihood.
+    fn information(&self, strengths: &[f64]) -> Symmetric {
+        let mut matrix = Symmetric::new(self.players, self.games.iter().map(|of| (of.a, of.b)));
+        for of in &self.games {
+            let difference = Self::difference(of, strengths);
+            let spread = of.games * (log_sigmoid(difference) + log_sigmoid(-difference)).exp();
+            for place in [of.a, of.b].into_iter().flatten() {
+                matrix.add(place, place, spread);
+            }
+            if let (Some(a), Some(b)) = (of.a, of.b) {
+                matrix.add(a.max(b), a.min(b), -spread);
+            }
+        }
+        matrix
+    }
+}
+
+/// The logarithm of 1 / (1 + e^-x).
+fn log_sigmoid(x: f64) -> f64 {
+    // Neither form may take the exponential of a large number.
+    if x >= 0.0 {
+        -(-x).exp().ln_1p()
+    } else {
+        x - x.exp().ln_1p()
+    }
+}
+
+/// A symmetric positive definite matrix: of each row what lies from its first entry to the diagonal. Cholesky's factor has its
+/// entries within the same bounds.
+struct Symmetric {
+    rows: Vec<Row>,
+}
+
+struct Row {
+    /// The column of the first value.
+    first: usize,
+    values: Vec<f64>,
+}
+
+impl Symmetric {
+    /// Zeros, with room for entries at these places.
+    fn new(size: usize, places: impl Iterator<Item = (Option<usize>, Option<usize>)>) -> Self {
+        let mut first: Vec<usize> = (0..size).collect();
+        for (a, b) in places {
+            if let (Some(a), Some(b)) = (a, b) {
+                let row = a.max(b);
+                first[row] = first[row].min(a.min(b));
+            }
+        }
+        let row = |(row, first): (usize, usize)| Row {
+            first,
+            values: vec![0.0; row - first + 1],
+        };
+        Self {
+            rows: first.into_iter().enumerate().map(row).collect(),
+        }
+    }
+
+    fn add(&mut self, row: usize, column: usize, value: f64) {
+        let row = &mut self.rows[row];
+        row.values[column - row.first] += value;
+    }
+
+    /// Cholesky's lower factor.
+    fn factor(mut self) -> Self {
+        for i in 0..self.rows.len() {
+            let (above, rest) = self.rows.split_at_mut(i);
+            let row = &mut rest[0];
+            for (column, other) in above.iter().enumerate().skip(row.first) {
+                let (known, rest) = row.values.split_at_mut(column - row.first);
+                let from = row.first.max(other.first);
+                let own = &known[from - row.first..];
+                let others = &other.values[from - other.first..];
+                let products: f64 = own.iter().zip(others).map(|(a, b)| a * b).sum();
+                rest[0] = (rest[0] - products) / other.values[column - other.first];
+            }
+            if let Some((diagonal, known)) = row.values.split_last_mut() {
+                let squares: f64 = known.iter().map(|value| value * value).sum();
+                *diagonal = (*diagonal - squares).max(f64::MIN_POSITIVE).sqrt();
+            }
+        }
+        self
+    }
+
+    /// Solves a system of equations.
+    fn solve(self, right: Vec<f64>) -> Vec<f64> {
+        let factor = self.factor();
+        let mut solution = right;
+        factor.forward(&mut solution, 0);
+        for (i, row) in factor.rows.iter().enumerate().rev() {
+            let Some((diagonal, values)) = row.values.split_last() else {
+                continue;
+            };
+            solution[i] /= diagonal;
+            let solved = solution[i];
+            for (below, value) in solution[row.first..i].iter_mut().zip(values) {
+                *below -= solved * value;
+            }
+        }
+        solution
+    }
+
+    /// Solves L y = right in place for a factor L, where everything before `from` is zero.
+    fn forward(&self, right: &mut [f64], from: usize) {
+        for (i, row) in self.rows.iter().enumerate().skip(from) {
+            let Some((diagonal, values)) = row.values.split_last() else {
+                continue;
+            };
+            let first = row.first.max(from).min(i);
+            let known = right[first..i].iter().zip(&values[first - row.first..]);
+            let products: f64 = known.map(|(a, b)| a * b).sum();
+            right[i] = (right[i] - products) / diagonal;
+        }
+    }
+
+    /// The diagonal of the inverse.
+    fn inverse_diagonal(self) -> Vec<f64> {
+        let factor = self.factor();
+        let size = factor.rows.len();
+        let of = |place: usize| {
+            let mut column = vec![0.0; size];
+            column[place] = 1.0;
+            factor.forward(&mut column, place);
+            column[place..].iter().map(|value| value * value).sum()
+        };
+        (0..size).map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    fn of(a: u32, b: u32, games: f64, points: f64) -> Games<u32> {
+        Games {
+            a,
+            b,
+            games,
+            points,
+        }
+    }
+
+    #[test]
+    fn two_players_are_rated_as_by_hand() {
+        // With a virtual draw for each: 31 points of 42.
+        let ratings = fit(&[of(7, 1, 40.0, 30.0)], 1);
+        let rating = ratings[&7];
+        assert!((rating.elo - 400.0 * (31.0_f64 / 11.0).log10()).abs() < 1e-6);
+        let error = 1.959_964 * 400.0 / 10f64.ln() / (31.0_f64 * 11.0 / 42.0).sqrt();
+        assert!(
+            (rating.high - rating.elo - error).abs() < 1e-6,
+            "{rating:?}"
+        );
+        assert!((rating.elo - rating.low - error).abs() < 1e-6, "{rating:?}");
+        assert_eq!(ratings[&1].elo, 0.0);
+        // From the other side it is the same.
+        let turned = fit(&[of(1, 7, 40.0, 10.0)], 7)[&1];
+        assert!((turned.elo + rating.elo).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_always_won_is_finite_and_what_is_not_linked_has_no_rating() {
+        let games = [
+            of(1, 0, 100.0, 100.0),
+            of(2, 1, 100.0, 100.0),
+            of(8, 9, 10.0, 5.0),
+            of(9, 9, 0.0, 0.0),
+        ];
+        let ratings = fit(&games, 0);
+        assert_eq!(ratings.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
+        assert!((400.0..1_500.0).contains(&ratings[&1].elo), "{ratings:?}");
+        assert!(ratings[&2].elo > ratings[&1].elo + 400.0, "{ratings:?}");
+        assert!(ratings[&2].high.is_finite());
+        assert!(fit::<u32>(&[], 3).len() == 1);
+    }
+
+    #[test]
+    fn the_likelihood_is_flat_at_the_ratings() {
+        let games = [
+            of(1, 0, 20.0, 15.0),
+            of(2, 0, 20.0, 19.5),
+            of(2, 1, 10.0, 6.0),
+            of(3, 2, 30.0, 8.0),
+            of(3, 1, 4.0, 4.0),
+        ];
+        let problem = Problem::new(&games, &linked(&games, 0));
+        let strengths = problem.maximize();
+        for slope in problem.gradient(&strengths) {
+            assert!(slope.abs() < 1e-6, "{slope}");
+        }
+        // The matrix times its inverse's columns gives the unit matrix, of which the diagonal is compared.
+        let variances = problem.information(&strengths).inverse_diagonal();
+        for (place, variance) in variances.into_iter().enumerate() {
+            let mut unit = vec![0.0; 3];
+            unit[place] = 1.0;
+            let column = problem.information(&strengths).solve(unit);
+            assert!((column[place] - variance).abs() < 1e-9);
+        }
+    }
+
+    /// Networks that each play the two before them, the first, and two anchors; 0 is `random`.
+    #[test]
+    fn players_of_known_strength_are_found_within_their_errors() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let networks = 60_u32;
+        // Nobody is so far from the reference that nothing is ever lost.
+        let truth = |player: u32| match player {
+            0 => 0.0,
+            1 => 200.0,
+            network => 150.0 + 5.0 * f64::from(network),
+        };
+        let mut games = Vec::new();
+        for network in 2..2 + networks {
+            let last = (network.saturating_sub(2).max(2)..network).chain([0, 1, 2]);
+            for opponent in last.filter(|&opponent| opponent != network) {
+                let difference = truth(network) - truth(opponent);
+                let chance = 1.0 / (1.0 + 10f64.powf(-difference / 400.0));
+                let points = (0..100).filter(|_| rng.random_bool(chance)).count();
+                games.push(of(network, opponent, 100.0, points as f64));
+            }
+        }
+        let ratings = fit(&games, 0);
+        assert_eq!(ratings.len(), 2 + networks as usize);
+        let covered = ratings.iter().filter(|(player, rating)| {
+            assert!(rating.high - rating.low < 200.0, "{rating:?}");
+            (rating.low..=rating.high).contains(&truth(**player))
+        });
+        let covered = covered.count();
+        assert!(covered >= 54, "{covered} of {}", ratings.len());
+    }
+}

@@ -1,0 +1,167 @@
+//! The results of a run's matches, each in a file of its own: `pit/00003-against-random.json`.
+
+use super::Player;
+use crate::error::TrainError;
+use engine::run::RunDirectory;
+use serde::Deserialize;
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// What the first network is called in the names of results.
+const FIRST: &str = "first";
+
+/// What a match's result says. The file holds more: it is kept as `selfplay pit --json` prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub(crate) struct MatchResult {
+    /// Games played.
+    pub(crate) games: u64,
+    /// Those of them that were stopped at the turn limit, half a point each.
+    pub(crate) unfinished: u64,
+    /// The new network's points a game, 0 to 1.
+    pub(crate) score: f64,
+}
+
+/// Where the result of a network's match is kept.
+pub(crate) fn result_file(run: &RunDirectory, generation: u32, opponent: Player) -> PathBuf {
+    let opponent = match opponent {
+        Player::FIRST => FIRST.to_owned(),
+        other => other.to_string(),
+    };
+    run.pit()
+        .join(format!("{generation:05}-against-{opponent}.json"))
+}
+
+/// The network and its opponent, by a file's name.
+fn players(name: &str) -> Option<(u32, Player)> {
+    let (network, opponent) = name.strip_suffix(".json")?.split_once("-against-")?;
+    let Ok(Player::Network(generation)) = network.parse() else {
+        return None;
+    };
+    let opponent = match opponent {
+        FIRST => Player::FIRST,
+        name => name.parse().ok()?,
+    };
+    // Nobody plays against itself.
+    (opponent != Player::Network(generation)).then_some((generation, opponent))
+}
+
+impl MatchResult {
+    /// Reads what `selfplay pit --json` printed; `what` names it in errors.
+    pub(crate) fn parse(text: &str, what: impl FnOnce() -> String) -> Result<Self, TrainError> {
+        let parsed = serde_json::from_str(text).map_err(|error| error.to_string());
+        let checked = parsed.and_then(|result: Self| {
+            let is_sound = result.games > 0 && (0.0..=1.0).contains(&result.score);
+            if is_sound {
+                Ok(result)
+            } else {
+                Err("this is the result of no match".to_owned())
+            }
+        });
+        checked.map_err(|reason| TrainError::Answer {
+            what: what(),
+            reason,
+        })
+    }
+
+    /// Reads a result that was kept; none if there is none.
+    pub(crate) fn load(path: &Path) -> Result<Option<Self>, TrainError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, || path.display().to_string()).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(TrainError::Io {
+                what: "read",
+                path: path.to_owned(),
+                error,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for MatchResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1}% of {}", 100.0 * self.score, self.games)
+    }
+}
+
+/// All results of a run, by network and opponent. What else is in the folder is none.
+pub(super) fn read_all(run: &RunDirectory) -> Result<Vec<(u32, Player, MatchResult)>, TrainError> {
+    let folder = run.pit();
+    let io = |error| TrainError::Io {
+        what: "read the folder",
+        path: folder.clone(),
+        error,
+    };
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io(error)),
+    };
+    let mut results = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(io)?;
+        let Some((generation, opponent)) = entry.file_name().to_str().and_then(players) else {
+            continue;
+        };
+        if let Some(result) = MatchResult::load(&entry.path())? {
+            results.push((generation, opponent, result));
+        }
+    }
+    results.sort_by_key(|&(generation, opponent, _)| (generation, opponent));
+    Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_read_as_selfplay_prints_it() {
+        let text = r#"{"a":{"player":"x","evaluations":32},"b":{"player":"random"},"seed":1,"games":200,"wins_a":189,"losses_a":8,
+            "unfinished":3,"pairs":[0,0,4,10,86],"score":0.955,"elo":530.5,"elo_low":440.0,"elo_high":621.0,"records":"pit/x"}"#;
+        let result = MatchResult::parse(text, String::new).unwrap();
+        assert_eq!(
+            (result.games, result.unfinished, result.score),
+            (200, 3, 0.955)
+        );
+        let fault = |text: &str| {
+            MatchResult::parse(text, || "x.json".into())
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(fault("{}").starts_with("x.json: missing field"));
+        assert!(fault("").starts_with("x.json: "));
+        let none = r#"{"games": 0, "unfinished": 0, "score": 0.5}"#;
+        assert!(fault(none).starts_with("x.json: this is the result of no match"));
+    }
+
+    #[test]
+    fn results_are_found_by_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        assert_eq!(read_all(&run).unwrap(), []);
+        std::fs::create_dir(run.pit()).unwrap();
+        let matches = [
+            (2, Player::Random),
+            (2, Player::FIRST),
+            (2, Player::Network(1)),
+            (10, Player::Material),
+        ];
+        let text = r#"{"games": 4, "unfinished": 1, "score": 0.625}"#;
+        for (generation, opponent) in matches {
+            std::fs::write(result_file(&run, generation, opponent), text).unwrap();
+        }
+        for other in ["notes.json", "00003-against-00003.json"] {
+            std::fs::write(run.pit().join(other), "nothing").unwrap();
+        }
+        let found = read_all(&run).unwrap();
+        let players: Vec<_> = found.iter().map(|&(a, b, _)| (a, b)).collect();
+        assert_eq!(players, matches);
+        assert!(run.pit().join("00002-against-first.json").exists());
+        assert_eq!(found[0].2.to_string(), "62.5% of 4");
+        let damaged = result_file(&run, 3, Player::Random);
+        std::fs::write(&damaged, "{").unwrap();
+        let message = read_all(&run).unwrap_err().to_string();
+        assert!(message.contains("00003-against-random.json"), "{message}");
+    }
+}
