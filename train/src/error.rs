@@ -255,6 +255,14 @@ pub(crate) enum TrainError {
         /// What it said last.
         last_lines: String,
     },
+    /// The other program was to work on.
+    #[error("{command} ended without being asked to{last_lines}")]
+    ChildLeft {
+        /// What was started.
+        command: String,
+        /// What it said last.
+        last_lines: String,
+    },
     /// The other program said something that isn't understood.
     #[error("{what}: {reason}")]
     Answer {

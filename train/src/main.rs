@@ -16,10 +16,6 @@ mod meter;
 mod metrics;
 mod optimizer;
 mod plan;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the loop does not call it yet")
-)]
 mod ratings;
 mod record;
 mod schedule;

@@ -9,6 +9,7 @@
 //! | `validation` | [`ValidationMeasurements`] |
 //! | `waiting` | `missing`: what the trainer waits for |
 //! | `published` | nothing else: the generation's network is there |
+//! | `rating` | [`RatingMeasurements`](crate::ratings::RatingMeasurements) |
 
 use crate::error::TrainError;
 use crate::show::curves::CalibrationBin;

@@ -53,7 +53,8 @@ impl Plan {
         device: Device,
         stop: &Stop,
     ) -> Result<Option<Self>, TrainError> {
-        let newest = run.list_networks()?.pop();
+        // One that was rejected is trained on, too.
+        let newest = run.newest_trained()?;
         let (generation, path) = newest.ok_or_else(|| TrainError::NoRun {
             path: run.root().to_owned(),
             missing: "network",

@@ -4,7 +4,7 @@
 //! logs/train.jsonl               one JSON object a line
 //! logs/tensorboard/training/     event files of what is trained on …
 //! logs/tensorboard/validation/   … and of what never is: TensorBoard draws equal names of both in one frame
-//! logs/curves.svg                drawn anew with each published network
+//! logs/curves.svg                drawn anew with each network that is published or rated
 //! ```
 //!
 //! Nothing here is needed to go on with a run, so nothing here ends one: what can't be written or drawn is said, once until it works
@@ -12,6 +12,7 @@
 
 use crate::error::TrainError;
 use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
+use crate::ratings::RatingMeasurements;
 use crate::show::curves::Curves;
 use crate::show::events::EventFile;
 use engine::progress::say;
@@ -137,6 +138,17 @@ impl Recorder {
     /// Records that the generation's network is there, and draws the curves anew.
     pub(crate) fn published(&mut self, generation: u32, step: u64) {
         self.log("published", generation, step, &Nothing {});
+        self.draw();
+    }
+
+    /// Records how strong the generation's network is, and draws the curves anew.
+    pub(crate) fn rated(&mut self, generation: u32, step: u64, measured: &RatingMeasurements) {
+        self.log("rating", generation, step, measured);
+        self.validation.add(step, &[("rating", measured.rating)]);
+        self.draw();
+    }
+
+    fn draw(&mut self) {
         let drawn = Curves::read(&self.logs).and_then(|curves| curves.write(&self.logs));
         self.curve_complaints.hear(drawn.map(|_| ()));
     }

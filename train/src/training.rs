@@ -172,13 +172,13 @@ impl<'a> Training<'a> {
             let asked = Instant::now();
             let (batch, cursor) = loader.next()?;
             let waited = asked.elapsed();
-            self.supply.take(batch_size);
             self.state.cursor = cursor;
             let report = self.step(&batch)?;
             loader.give_back(batch);
             let Some(report) = report else {
                 continue;
             };
+            self.supply.take(batch_size);
             self.state.step += 1;
             self.state.sums.add(report.losses, report.weights);
             meter.add(&report, waited, asked.elapsed() - waited);
@@ -407,8 +407,8 @@ impl<'a> Training<'a> {
         }
         self.save()?;
         let origin = self.origin(after);
-        let path = self.run.network(self.state.generation);
-        make_folder(&self.run.networks())?;
+        let (folder, path) = self.place();
+        make_folder(&folder)?;
         self.trainer.average().save(&path, &origin)?;
         say(&format!(
             "network {}: {}",
@@ -421,6 +421,16 @@ impl<'a> Training<'a> {
             generation: self.state.generation,
             path,
         })
+    }
+
+    /// The folder and the file of the complete network: where there is a gate, it does not play before its match.
+    fn place(&self) -> (PathBuf, PathBuf) {
+        let (run, generation) = (self.run, self.state.generation);
+        if self.config.cycle.gate_score > 0.0 {
+            (run.candidates(), run.candidate(generation))
+        } else {
+            (run.networks(), run.network(generation))
+        }
     }
 
     /// What the network's file says of where it comes from.

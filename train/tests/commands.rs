@@ -259,7 +259,7 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
     fs::write(run.join("networks/best.safetensors"), "").unwrap();
     let ratings = |text: &str| fs::write(run.join("ratings.json"), text).unwrap();
     ratings(
-        r#"{"results": [], "ratings": [
+        r#"{"reference": "network 0", "results": [], "ratings": [
             {"player": "random", "generation": null, "rating": -500, "low": -600, "high": -400, "games": 9},
             {"player": "network 0", "generation": 0, "rating": 12.4, "low": -20, "high": 40, "games": 9}]}"#,
     );

@@ -15,12 +15,14 @@ macro_rules! check_range {
 }
 
 mod auto;
+mod cycle;
 mod precision;
 mod selfplay;
 mod source;
 mod training;
 
 pub use auto::AutoOr;
+pub use cycle::{Anchor, LoopConfig, LoopOrder};
 pub use precision::Precision;
 pub use selfplay::{
     HandicapConfig, NetworkChange, OpeningsConfig, PlayoutCapConfig, ResignationConfig,
@@ -186,38 +188,6 @@ impl Default for PitConfig {
     }
 }
 
-/// The loop of generating, training and comparing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LoopConfig {
-    /// Networks to train, one after the other.
-    pub generations: u32,
-    /// Games that `uniform` plays in place of the first network, which knows no more than it; 0 lets the first network play as
-    /// many as the others.
-    pub first_games: u32,
-    /// Games that each network plays before the next is trained.
-    pub games_per_generation: u32,
-    /// Games of each match of a new network, one against the first network and one against `random`; 0 for no matches.
-    pub pit_games: u32,
-    /// Games of each of the last network's matches instead.
-    pub final_pit_games: u32,
-    /// Evaluations a turn in those matches.
-    pub pit_evaluations: u32,
-}
-
-impl Default for LoopConfig {
-    fn default() -> Self {
-        Self {
-            generations: 50,
-            first_games: 10_000,
-            games_per_generation: 2_000,
-            pit_games: 200,
-            final_pit_games: 400,
-            pit_evaluations: 64,
-        }
-    }
-}
-
 impl Config {
     /// Checks every value's range; the error names the key.
     pub fn validate(&self) -> Result<(), ConfigError> {
@@ -260,38 +230,8 @@ impl Config {
 
         check_range!(pit.max_turns, 3..=100_000)?;
 
-        check("loop.generations", cycle.generations, 1..=1_000_000)?;
-        check("loop.first_games", cycle.first_games, 0..=100_000_000)?;
-        check(
-            "loop.games_per_generation",
-            cycle.games_per_generation,
-            1..=100_000_000,
-        )?;
-        for (key, games) in [
-            ("loop.pit_games", cycle.pit_games),
-            ("loop.final_pit_games", cycle.final_pit_games),
-        ] {
-            check(key, games, 0..=1_000_000)?;
-            check_even(key, games)?;
-        }
-        check(
-            "loop.pit_evaluations",
-            cycle.pit_evaluations,
-            1..=10_000_000,
-        )
+        cycle.validate(selfplay)
     }
-}
-
-/// Matches are made of pairs of games.
-fn check_even(key: &'static str, value: u32) -> Result<(), ConfigError> {
-    if value.is_multiple_of(2) {
-        return Ok(());
-    }
-    Err(ConfigError::OutOfRange {
-        key,
-        value: value.to_string(),
-        allowed: "an even number".into(),
-    })
 }
 
 /// A NaN is in no range.

@@ -1,4 +1,4 @@
-//! A program that is started and waited for.
+//! Programs that are started: to be waited for, or to work beside this one.
 
 use crate::error::TrainError;
 use crate::stop::Stop;
@@ -16,58 +16,139 @@ use std::time::Duration;
 const LAST_LINES: usize = 10;
 
 /// Between two looks at a program that works.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs a program to its end and returns what it wrote to standard output. What it writes to standard error goes on to this
-/// program's. `what` is its name in errors.
+/// A program that was started. What it writes to standard error goes on to this program's.
 ///
-/// It runs in a process group of its own, so that a Ctrl-C at the terminal reaches it through this program alone: when the user
-/// asks to stop it is told once, with SIGTERM, and waited for. If it then reports a failure it was stopped, and the output is
-/// none.
+/// It runs in a process group of its own, so that a Ctrl-C at the terminal reaches it through this program alone. When this program
+/// is killed, or the thread ends that has started the other, the system ends that as a SIGTERM does.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// Its name in errors.
+    what: String,
+    child: Child,
+    was_told: bool,
+    errors: Option<JoinHandle<VecDeque<String>>>,
+    output: Option<JoinHandle<String>>,
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    what: String,
+    status: ExitStatus,
+    last_lines: VecDeque<String>,
+    /// What it wrote to standard output.
+    output: String,
+}
+
+impl Running {
+    /// Starts a program; `what` is its name in errors.
+    pub(super) fn start(command: &mut Command, what: &str) -> Result<Self, TrainError> {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        die_with_parent(command);
+        let mut child = command.spawn().map_err(|error| io("start", what, error))?;
+        let errors = child.stderr.take();
+        let output = child.stdout.take();
+        Ok(Self {
+            what: what.to_owned(),
+            child,
+            was_told: false,
+            errors: errors.map(|pipe| std::thread::spawn(|| pass_on(pipe))),
+            output: output.map(|pipe| std::thread::spawn(|| read(pipe))),
+        })
+    }
+
+    /// How it has ended, if it has.
+    pub(super) fn try_wait(&mut self) -> Result<Option<ExitStatus>, TrainError> {
+        let status = self.child.try_wait();
+        status.map_err(|error| io("wait for", &self.what, error))
+    }
+
+    /// Asks it to end soon; once, for the second time would be taken for impatience.
+    pub(super) fn ask_to_end(&mut self) {
+        if !self.was_told {
+            self.was_told = true;
+            // It may have ended in the meantime, which is just as well.
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        }
+    }
+
+    /// What is left of it.
+    pub(super) fn into_ended(self, status: ExitStatus) -> Ended {
+        Ended {
+            what: self.what,
+            status,
+            last_lines: self.errors.map(join).unwrap_or_default(),
+            output: self.output.map(join).unwrap_or_default(),
+        }
+    }
+}
+
+impl Ended {
+    /// Whether it reports success.
+    pub(super) fn is_success(&self) -> bool {
+        self.status.success()
+    }
+
+    /// The error of a program that should have gone on, or have succeeded.
+    pub(super) fn into_error(self) -> TrainError {
+        let lines = self.last_lines.iter();
+        let last_lines = lines.map(|line| format!("\n  {line}")).collect();
+        let command = self.what;
+        if self.status.success() {
+            TrainError::ChildLeft {
+                command,
+                last_lines,
+            }
+        } else {
+            TrainError::Child {
+                command,
+                status: self.status,
+                last_lines,
+            }
+        }
+    }
+}
+
+fn io(doing: &'static str, what: &str, error: std::io::Error) -> TrainError {
+    TrainError::Io {
+        what: doing,
+        path: what.into(),
+        error,
+    }
+}
+
+/// Runs a program to its end and returns what it wrote to standard output; `what` is its name in errors.
+///
+/// When the user asks to stop it is told and waited for. If it then reports a failure it was stopped, and the output is none.
 pub(super) fn run(
     command: &mut Command,
     what: &str,
     stop: &Stop,
 ) -> Result<Option<String>, TrainError> {
-    let io = |doing| {
-        move |error| TrainError::Io {
-            what: doing,
-            path: what.into(),
-            error,
+    let mut running = Running::start(command, what)?;
+    let status = loop {
+        if let Some(status) = running.try_wait()? {
+            break status;
         }
+        if stop.asked() {
+            running.ask_to_end();
+        }
+        std::thread::sleep(LOOK_INTERVAL);
     };
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    die_with_parent(command);
-    let mut child = command.spawn().map_err(io("start"))?;
-    let errors = child
-        .stderr
-        .take()
-        .map(|pipe| std::thread::spawn(|| pass_on(pipe)));
-    let output = child
-        .stdout
-        .take()
-        .map(|pipe| std::thread::spawn(|| read(pipe)));
-    let status = wait(&mut child, stop).map_err(io("wait for"))?;
-    let last_lines = errors.map(join).unwrap_or_default();
-    let output = output.map(join).unwrap_or_default();
-    if status.success() {
-        return Ok(Some(output));
+    let ended = running.into_ended(status);
+    if ended.is_success() {
+        return Ok(Some(ended.output));
     }
     if stop.asked() {
         return Ok(None);
     }
-    Err(TrainError::Child {
-        command: what.to_owned(),
-        status,
-        last_lines: last_lines
-            .iter()
-            .map(|line| format!("\n  {line}"))
-            .collect(),
-    })
+    Err(ended.into_error())
 }
 
 /// Asks the system to end the child as a SIGTERM does when this program is killed: a restarted one would start another beside it.
@@ -79,22 +160,6 @@ fn die_with_parent(command: &mut Command) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = command;
-}
-
-/// Waits for a program's end, and asks it to come soon when the user does.
-fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
-    let mut told = false;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if stop.asked() && !told {
-            told = true;
-            // It may have ended in the meantime, which is just as well.
-            let _ = kill_process(Pid::from_child(child), Signal::TERM);
-        }
-        std::thread::sleep(LOOK_INTERVAL);
-    }
 }
 
 /// What a thread returns; nothing if it panicked.
@@ -170,6 +235,16 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .starts_with("can't start selfplay test: ")
+        );
+    }
+
+    #[test]
+    fn a_signal_that_killed_it_is_named() {
+        let error = run(&mut shell("kill -9 $$"), "selfplay pit", &Stop::default());
+        let message = error.unwrap_err().to_string();
+        assert!(
+            message.starts_with("selfplay pit ended with signal: 9 (SIGKILL)"),
+            "{message}"
         );
     }
 

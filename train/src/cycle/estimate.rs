@@ -2,11 +2,11 @@
 
 use crate::commands::Workplace;
 use crate::error::TrainError;
-use engine::config::Config;
+use engine::config::{Anchor, Config};
 use engine::network::{Device, Network, NetworkError, NetworkEvaluator, Precision};
 use engine::rules::{Game, StepState};
-use engine::run::RunDirectory;
 use engine::search::{Evaluations, Evaluator, Query};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Turns of a game, as networks play that know little.
@@ -27,29 +27,39 @@ const MEASURED: Duration = Duration::from_millis(300);
 /// Positions in a batch of the measurement.
 const BATCH: usize = 64;
 
-/// The time for all generations after `newest`.
+/// The time for all generations after `trained`; `network` is one like those that will play.
 pub(super) fn of_generations(
-    run: &RunDirectory,
+    network: &Path,
     config: &Config,
-    newest: u32,
+    trained: u32,
     workplace: Workplace,
 ) -> Result<Duration, TrainError> {
     let cycle = &config.cycle;
-    let left = f64::from(cycle.generations - newest);
+    let left = f64::from(cycle.generations.saturating_sub(trained));
     // Games without a network cost next to nothing, but their rows are trained on like others.
-    let without_network = match newest {
+    let without_network = match trained {
         0 => f64::from(cycle.first_games),
         _ => 0.0,
     };
     let playing = left - f64::from(u8::from(without_network > 0.0));
     let turns = playing * f64::from(cycle.games_per_generation) * TURNS;
     let rows = (turns + without_network * TURNS) * ROWS * f64::from(config.train.uses_per_row);
-    // Two matches; in that against `random` only one side searches, and its games are short.
+    // Of each match's players those that ask the network.
+    let of_anchor = |anchor: &Anchor| match anchor {
+        Anchor::First => 2.0,
+        Anchor::Random | Anchor::Material | Anchor::Uniform => 1.0,
+    };
+    let askers = 2.0 * f64::from(cycle.pit_last) + cycle.anchors.iter().map(of_anchor).sum::<f64>();
     let pit_games = (left - 1.0) * f64::from(cycle.pit_games) + f64::from(cycle.final_pit_games);
-    let in_matches = pit_games * 1.5 * TURNS * f64::from(cycle.pit_evaluations);
+    let gate_games = match cycle.gate_score > 0.0 {
+        true => left * f64::from(cycle.gate_games),
+        false => 0.0,
+    };
+    let in_matches =
+        (pit_games * askers / 2.0 + gate_games) * TURNS * f64::from(cycle.pit_evaluations);
     let in_games = turns * f64::from(config.search.evaluations) + in_matches;
     let evaluations = in_games * IN_A_GAME + rows * TRAINED_ROW;
-    let network = Network::load(&run.network(newest))?.network;
+    let network = Network::load(network)?.network;
     let speed = evaluations_per_second(&network, config.network.precision, workplace)?;
     Ok(Duration::from_secs_f64((evaluations / speed).min(1e12)))
 }

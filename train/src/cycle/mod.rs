@@ -1,16 +1,35 @@
 //! `train loop`: generate, train, publish, compare, and again.
 //!
-//! What is done is known from what is there, and from nothing else: the games that the newest network has played (shards name
-//! it), the networks, the results of their matches. So the loop may be killed at any moment, and goes on when it is started again.
+//! What is done is known from what is there, and from nothing else: the games that the trainer has not known before, the networks,
+//! the results of their matches. So the loop may be killed at any moment, and goes on when it is started again.
+//!
+//! ```text
+//! in turns       generate ─► train ─► gate ─► matches ─► ratings ─► generate …
+//! side by side   generate all the time, with the newest network
+//!                wait for new games ─► train ─► gate ─► matches ─► ratings ─► wait …
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`begin`] | the run's configuration and its first network |
+//! | [`games`] | the games of a generation: counted, played or waited for |
+//! | [`mod@matches`] | the gate, matches, ratings |
+//! | [`selfplay`], [`generator`], [`child`] | the other program |
+//! | [`table`], [`estimate`] | what a person is shown |
 
+mod begin;
 mod child;
 mod estimate;
+mod games;
+mod generator;
+mod matches;
 mod selfplay;
 mod table;
 
+pub(crate) use begin::configuration;
 pub(crate) use table::Table;
 
-use crate::commands::{Workplace, begin_run, run_seed};
+use crate::commands::Workplace;
 use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::plan::Demand;
@@ -19,12 +38,13 @@ use crate::terminal::{grouped, print};
 use crate::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
-use engine::config::{Config, ConfigArguments};
-use engine::network::identity;
+use engine::config::{Config, ConfigArguments, LoopOrder};
+use engine::network::Device;
 use engine::progress::{in_words, say};
-use engine::run::{RunDirectory, write_file};
-use engine::shard::{ShardReader, list_shards};
-use selfplay::{Match, Opponent, Selfplay};
+use engine::run::RunDirectory;
+use games::GameCounts;
+use generator::Generator;
+use selfplay::{Crew, Selfplay};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -43,10 +63,10 @@ pub(crate) struct LoopArguments {
     seed: Option<u64>,
     #[command(flatten)]
     workplace: Workplace,
+    /// Where the generator's networks are computed: cpu, cuda, cuda:N, or several GPUs, as in cuda:1,cuda:2 [default: as --device]
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    generator_device: Vec<Device>,
 }
-
-/// The player that knows nothing, and what shards call it.
-const UNIFORM: &str = "uniform";
 
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,29 +82,83 @@ struct Cycle {
     config: Config,
     seed: u64,
     workplace: Workplace,
+    crews: Crews,
     selfplay: Selfplay,
+    /// The one that plays beside the trainer.
+    generator: Option<Generator>,
+    counts: GameCounts,
     stop: Stop,
+}
+
+/// Who works where, on how many threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Crews {
+    all_threads: usize,
+    generator: Crew,
+    /// The trainer's threads, too.
+    matches: Crew,
+}
+
+impl Crews {
+    /// In turns each has all threads; side by side they are shared out, one at least for each.
+    fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
+        let all = workplace.thread_count();
+        let (generator, own) = match config.cycle.order {
+            LoopOrder::InTurns => (all, all),
+            LoopOrder::SideBySide => {
+                let share = config.cycle.generator_threads.number();
+                let share = share.map_or(all / 2, |threads| threads as usize).max(1);
+                (share, all.saturating_sub(share).max(1))
+            }
+        };
+        let own_device = workplace.device.to_string();
+        let devices: Vec<String> = generator_devices.iter().map(Device::to_string).collect();
+        Self {
+            all_threads: all,
+            generator: Crew {
+                devices: match devices.is_empty() {
+                    true => own_device.clone(),
+                    false => devices.join(","),
+                },
+                threads: generator,
+            },
+            matches: Crew {
+                devices: own_device,
+                threads: own,
+            },
+        }
+    }
 }
 
 /// Runs `train loop`.
 pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let run = RunDirectory::new(&arguments.run);
-    let config = configuration(&run, &arguments.config)?;
+    let config = begin::configuration(&run, &arguments.config)?;
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
     arguments.workplace.device.open()?;
     let stop = Stop::listen().context("can't listen for signals")?;
-    let selfplay = Selfplay::find(arguments.workplace, stop.clone())?;
+    let selfplay = Selfplay::find(stop.clone())?;
     let _lock = RunLock::take(&run)?;
-    arguments.workplace.apply()?;
-    let seed = begin_or_go_on(&run, &config, arguments.seed)?;
-    let cycle = Cycle {
+    let crews = Crews::new(&config, arguments.workplace, &arguments.generator_device);
+    let own_threads = u16::try_from(crews.matches.threads).ok();
+    let workplace = arguments.workplace;
+    Workplace {
+        threads: own_threads,
+        ..workplace
+    }
+    .apply()?;
+    let seed = begin::begin_or_go_on(&run, &config, arguments.seed)?;
+    let mut cycle = Cycle {
         run,
         config,
         seed,
-        workplace: arguments.workplace,
+        workplace,
+        crews,
         selfplay,
+        generator: None,
+        counts: GameCounts::default(),
         stop,
     };
     match cycle.go()? {
@@ -97,105 +171,41 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     Ok(())
 }
 
-/// The run's own configuration, which a given one must be equal to; a new run's is the given one.
-pub(crate) fn configuration(
-    run: &RunDirectory,
-    arguments: &ConfigArguments,
-) -> Result<Config, TrainError> {
-    run.check_format()?;
-    let path = run.config();
-    if !path.exists() {
-        return Ok(arguments.resolve(None)?);
-    }
-    let saved = Config::load(&path)?;
-    let given = arguments.resolve(Some(&path))?;
-    match first_difference(&saved, &given) {
-        None => Ok(saved),
-        Some((key, saved, given)) => Err(TrainError::OtherConfig {
-            run: run.root().to_owned(),
-            key,
-            given,
-            saved,
-        }),
-    }
-}
-
-/// The first key that differs, with both values.
-fn first_difference(saved: &Config, given: &Config) -> Option<(String, String, String)> {
-    let table =
-        |config: &Config| toml::from_str::<toml::Table>(&config.to_toml()).unwrap_or_default();
-    difference_of_tables(&table(saved), &table(given))
-}
-
-fn difference_of_tables(
-    saved: &toml::Table,
-    given: &toml::Table,
-) -> Option<(String, String, String)> {
-    saved.iter().find_map(|(key, value)| {
-        let other = given.get(key);
-        if other == Some(value) {
-            return None;
-        }
-        if let (Some(saved), Some(given)) =
-            (value.as_table(), other.and_then(toml::Value::as_table))
-        {
-            let (below, saved, given) = difference_of_tables(saved, given)?;
-            return Some((format!("{key}.{below}"), saved, given));
-        }
-        let other = other.map_or_else(String::new, ToString::to_string);
-        Some((key.clone(), value.to_string(), other))
-    })
-}
-
-/// Makes the run if it is new, and returns its seed.
-fn begin_or_go_on(
-    run: &RunDirectory,
-    config: &Config,
-    seed: Option<u64>,
-) -> Result<u64, TrainError> {
-    run.ensure_format()?;
-    if run.list_networks()?.is_empty() {
-        let seed = seed.unwrap_or(0);
-        begin_run(run, config, seed)?;
-        return Ok(seed);
-    }
-    if !run.config().exists() {
-        // A first network that was brought along, or a run whose beginning was killed. The other program must not take its own
-        // defaults for the run's configuration.
-        write_file(&run.config(), config.to_toml().as_bytes())?;
-    }
-    let saved = run_seed(run)?;
-    match seed {
-        Some(given) if given != saved => Err(TrainError::OtherSeed {
-            run: run.root().to_owned(),
-            given,
-            saved,
-        }),
-        _ => Ok(saved),
-    }
-}
-
 impl Cycle {
-    /// Goes through the generations that are left.
-    fn go(&self) -> Result<Flow, TrainError> {
+    /// Goes through the generations that are left, and ends the generator whatever comes of it.
+    fn go(&mut self) -> Result<Flow, TrainError> {
         self.announce()?;
-        // The first network's match is the measure of all that follows; a later one's may be what a kill has left undone.
-        if self.compare(self.newest()?)? == Flow::Stop {
+        let went = self.go_through();
+        // Where it has ended by itself, everything else was stopped for that reason.
+        let ended = self.end_generator();
+        let flow = went?;
+        ended.map(|()| flow)
+    }
+
+    fn go_through(&mut self) -> Result<Flow, TrainError> {
+        let generations = self.config.cycle.generations;
+        self.start_generator()?;
+        // The first network's matches are the measure of all that follows; a later one's may be what a kill has left undone.
+        if self.measure()? == Flow::Stop {
             return Ok(Flow::Stop);
         }
-        let generations = self.config.cycle.generations;
         loop {
-            let newest = self.newest()?;
-            if newest >= generations {
+            let trained = self.trained()?;
+            if trained >= generations {
                 return Ok(Flow::GoOn);
             }
             let begun = Instant::now();
-            let next = newest + 1;
+            let next = trained + 1;
             say(&format!("\n== generation {next} of {generations}"));
-            if self.generate(newest)? == Flow::Stop
-                || self.train()? == Flow::Stop
-                || self.compare(next)? == Flow::Stop
-            {
+            self.start_generator()?;
+            if self.provide_games(trained)? == Flow::Stop || self.train()? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            if next >= generations {
+                // Nobody would train on more games.
+                self.end_generator()?;
+            }
+            if self.measure()? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
             let took = begun.elapsed();
@@ -207,22 +217,54 @@ impl Cycle {
         }
     }
 
-    /// The newest network's generation.
-    fn newest(&self) -> Result<u32, TrainError> {
+    /// Sees how strong the newest network is, and whether it is to play.
+    fn measure(&self) -> Result<Flow, TrainError> {
+        if self.judge()? == Flow::Stop || self.compare()? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        self.rate()?;
+        Ok(Flow::GoOn)
+    }
+
+    /// The newest network that plays.
+    fn newest(&self) -> Result<(u32, PathBuf), TrainError> {
         let newest = self.run.list_networks()?.pop();
-        newest
-            .map(|(generation, _)| generation)
-            .ok_or_else(|| TrainError::NoRun {
-                path: self.run.root().to_owned(),
-                missing: "network",
-            })
+        newest.ok_or_else(|| TrainError::NoRun {
+            path: self.run.root().to_owned(),
+            missing: "network",
+        })
+    }
+
+    /// The generation that was trained last, whatever became of its network.
+    fn trained(&self) -> Result<u32, TrainError> {
+        let newest = self.run.newest_trained()?;
+        Ok(newest.map_or(0, |(generation, _)| generation))
+    }
+
+    /// Lets the generator play, where it is to play beside the trainer and has not begun. The first network does not play where
+    /// `uniform` does it for it.
+    fn start_generator(&mut self) -> Result<(), TrainError> {
+        let trained = self.trained()?;
+        let is_wanted = self.config.cycle.order == LoopOrder::SideBySide
+            && trained < self.config.cycle.generations
+            && !self.is_without_network(trained);
+        if is_wanted && self.generator.is_none() {
+            let crew = &self.crews.generator;
+            let started = self.selfplay.start_generator(&self.run, self.seed, crew);
+            self.generator = Some(started?);
+        }
+        Ok(())
+    }
+
+    fn end_generator(&mut self) -> Result<(), TrainError> {
+        self.generator.take().map_or(Ok(()), Generator::end)
     }
 
     /// Says what there is to do, and roughly how long that takes.
     fn announce(&self) -> Result<(), TrainError> {
         let cycle = &self.config.cycle;
-        let newest = self.newest()?;
-        if newest >= cycle.generations {
+        let trained = self.trained()?;
+        if trained >= cycle.generations {
             say(&format!(
                 "run {}: all {} generations are there",
                 self.run.root().display(),
@@ -234,79 +276,29 @@ impl Cycle {
             0 => String::new(),
             games => format!(" (the first: {} without a network)", grouped(games.into())),
         };
-        let time = estimate::of_generations(&self.run, &self.config, newest, self.workplace)?;
+        let order = match cycle.order {
+            LoopOrder::InTurns => "then training",
+            LoopOrder::SideBySide => "training beside it",
+        };
+        let (_, network) = self.newest()?;
+        let time = estimate::of_generations(&network, &self.config, trained, self.workplace)?;
         say(&format!(
-            "run {}: {} of {} generations to go, {} games of self-play at {} evaluations a turn each{}, then training, then {} \
-             games against the first network and as many against `random` (the last network: {}).\n\
+            "run {}: {} of {} generations to go, {} games of self-play at {} evaluations a turn each{first}, {order}, then {} \
+             games against each of up to {} others (the last network: {}).\n\
              Very roughly {} on {} threads ({}); measured after the first generation.",
             self.run.root().display(),
-            cycle.generations - newest,
+            cycle.generations - trained,
             cycle.generations,
             grouped(cycle.games_per_generation.into()),
             self.config.search.evaluations,
-            first,
             cycle.pit_games,
+            cycle.pit_last as usize + cycle.anchors.len(),
             cycle.final_pit_games,
             in_words(time),
             self.workplace.thread_count(),
             self.workplace.device,
         ));
         Ok(())
-    }
-
-    /// Lets a network play the games that it still has to. Those of the first are `uniform`'s, unless the configuration says
-    /// otherwise.
-    fn generate(&self, generation: u32) -> Result<Flow, TrainError> {
-        let network = self.run.network(generation);
-        let (name, player, identity, wanted) = match (generation, self.config.cycle.first_games) {
-            (0, games @ 1..) => ("uniform".into(), UNIFORM.into(), UNIFORM.into(), games),
-            _ => (
-                format!("network {generation}"),
-                network.clone(),
-                identity(&network)?,
-                self.config.cycle.games_per_generation,
-            ),
-        };
-        let wanted = u64::from(wanted);
-        let mut played = self.games_of(&identity)?;
-        if played > 0 {
-            say(&format!(
-                "{name} has played {} games of {} already",
-                grouped(played),
-                grouped(wanted)
-            ));
-        }
-        // Somebody may have stopped the other program alone: what is missing is played then.
-        while played < wanted {
-            self.selfplay
-                .generate(&self.run, &player, wanted - played, self.seed)?;
-            if self.stop.asked() {
-                return Ok(Flow::Stop);
-            }
-            let before = std::mem::replace(&mut played, self.games_of(&identity)?);
-            if played == before {
-                return Err(TrainError::NoProgress {
-                    games: wanted - played,
-                    folder: self.run.shards(),
-                });
-            }
-        }
-        Ok(Flow::GoOn)
-    }
-
-    /// How many games the network of this identity has played in the run's shards.
-    fn games_of(&self, identity: &str) -> Result<u64, TrainError> {
-        if !self.run.shards().exists() {
-            return Ok(0);
-        }
-        let mut games = 0;
-        for path in list_shards(&self.run.shards())?.values() {
-            let mut reader = ShardReader::open(path)?;
-            if reader.header().evaluator.identity == identity {
-                games += reader.frame_offsets()?.len() as u64;
-            }
-        }
-        Ok(games)
     }
 
     /// Trains the next network, with the run's configuration as it is in its file by now.
@@ -340,37 +332,6 @@ impl Cycle {
         }
     }
 
-    /// Plays a network's matches that have no result yet. The first network does not play itself.
-    fn compare(&self, generation: u32) -> Result<Flow, TrainError> {
-        let cycle = &self.config.cycle;
-        let games = match generation {
-            last if last == cycle.generations => cycle.final_pit_games,
-            _ => cycle.pit_games,
-        };
-        for opponent in Opponent::ALL {
-            let path = opponent.result_file(&self.run, generation);
-            let of_itself = generation == 0 && opponent == Opponent::First;
-            if games == 0 || of_itself || path.exists() {
-                continue;
-            }
-            let pit = Match {
-                generation,
-                opponent,
-                games,
-                seed: self.seed.wrapping_add(generation.into()),
-            };
-            let result = self.selfplay.pit(&self.run, &self.config, pit)?;
-            match result {
-                Some(result) => write_file(&path, result.as_bytes())?,
-                None => return Ok(Flow::Stop),
-            }
-            if self.stop.asked() {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::GoOn)
-    }
-
     /// The table of all generations, and where everything is.
     fn report(&self) -> Result<()> {
         let run = &self.run;
@@ -378,9 +339,11 @@ impl Cycle {
         for (what, path) in [
             ("configuration", run.config()),
             ("networks", run.networks()),
+            ("rejected", run.rejected()),
             ("games", run.shards()),
             ("checkpoints", run.checkpoints()),
             ("matches", run.pit()),
+            ("ratings", run.ratings()),
             ("logs", run.logs()),
         ] {
             if path.exists() {
@@ -396,38 +359,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_its_configuration_gets_the_given_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = RunDirectory::new(folder.path());
-        let mut config = Config::default();
-        (config.network.blocks, config.network.channels) = (1, 8);
-        assert_eq!(begin_or_go_on(&run, &config, Some(7)).unwrap(), 7);
-        let network = std::fs::read(run.network(0)).unwrap();
-        std::fs::remove_file(run.config()).unwrap();
-        assert_eq!(begin_or_go_on(&run, &config, None).unwrap(), 7);
-        assert_eq!(Config::load(&run.config()).unwrap(), config);
-        assert_eq!(std::fs::read(run.network(0)).unwrap(), network);
-    }
-
-    #[test]
-    fn the_first_key_that_differs_is_named_with_both_values() {
-        let config = Config::default();
-        assert_eq!(first_difference(&config, &config), None);
-        let other = config
-            .with("train.batch_size=64")
-            .unwrap()
-            .with("loop.generations=3")
-            .unwrap();
-        let difference = first_difference(&config, &other);
-        let deeper = config.with("selfplay.handicap.share=0.5").unwrap();
-        assert_eq!(
-            first_difference(&config, &deeper),
-            Some(("selfplay.handicap.share".into(), "0.0".into(), "0.5".into()))
-        );
-        let expected = ("train.batch_size".into(), "256".into(), "64".into());
-        assert!(
-            difference == Some(expected)
-                || difference.is_some_and(|(key, ..)| key == "loop.generations")
-        );
+    fn threads_are_shared_out_only_side_by_side() {
+        let workplace = |threads| Workplace {
+            device: Device::Cpu,
+            threads: Some(threads),
+        };
+        let shares = |settings: &[&str], threads| {
+            let set = |config: Config, setting: &&str| config.with(setting).unwrap();
+            let config = settings.iter().fold(Config::default(), set);
+            let crews = Crews::new(&config, workplace(threads), &[]);
+            (crews.generator.threads, crews.matches.threads)
+        };
+        assert_eq!(shares(&[], 5), (5, 5));
+        let side = "loop.order=side_by_side";
+        assert_eq!(shares(&[side], 5), (2, 3));
+        assert_eq!(shares(&[side], 1), (1, 1));
+        assert_eq!(shares(&[side, "loop.generator_threads=4"], 5), (4, 1));
+        assert_eq!(shares(&[side, "loop.generator_threads=9"], 5), (9, 1));
+        let devices = [Device::Cuda(1), Device::Cuda(2)];
+        let crews = Crews::new(&Config::default(), workplace(2), &devices);
+        assert_eq!(crews.generator.devices, "cuda:1,cuda:2");
+        assert_eq!(crews.matches.devices, "cpu");
     }
 }

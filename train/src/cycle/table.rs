@@ -1,92 +1,121 @@
 //! What became of each generation, as a table.
 
-use super::selfplay::{MatchResult, Opponent};
 use crate::error::TrainError;
+use crate::ratings::{MatchResult, Player, Rating, Standings};
 use engine::network::{Network, Origin};
 use engine::run::RunDirectory;
 use std::fmt;
 
-const COLUMNS: [&str; 9] = [
-    "network",
-    "games",
-    "rows",
-    "policy loss",
-    "value loss",
-    "validation: policy",
-    "value",
-    "against the first",
-    "against random",
+/// The columns' names, in two lines.
+const COLUMNS: [[&str; 2]; 13] = [
+    ["", "network"],
+    ["new", "games"],
+    ["new", "rows"],
+    ["training", "policy"],
+    ["training", "value"],
+    ["validation", "policy"],
+    ["validation", "value"],
+    ["", "rating"],
+    ["against the", "one before"],
+    ["against", "the first"],
+    ["against", "random"],
+    ["against", "material"],
+    ["games", "stopped"],
 ];
 
-/// The generations of a run, one a line: what each network was trained on, its losses, and its matches.
+type Row = [String; COLUMNS.len()];
+
+/// The generations of a run, one a line: what each network was trained on, its losses, its rating, and its matches.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
-    rows: Vec<[String; COLUMNS.len()]>,
+    rows: Vec<Row>,
+    /// Who has the rating 0.
+    reference: Option<Player>,
+}
+
+/// What became of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Plays,
+    Rejected,
+    Waits,
 }
 
 impl Table {
     /// Reads the networks and the results of their matches.
     pub(crate) fn of_run(run: &RunDirectory) -> Result<Self, TrainError> {
-        let mut rows = Vec::new();
-        for (generation, path) in run.list_networks()? {
-            let origin = Network::load(&path)?.origin;
-            let [first, random] = Opponent::ALL
-                .map(|opponent| MatchResult::load(&opponent.result_file(run, generation)));
-            rows.push(row(generation, &origin, [first?, random?]));
+        let mut networks = Vec::new();
+        for (list, standing) in [
+            (run.list_networks()?, Standing::Plays),
+            (run.list_rejected()?, Standing::Rejected),
+            (run.list_candidates()?, Standing::Waits),
+        ] {
+            networks.extend(list.into_iter().map(|found| (found, standing)));
         }
-        Ok(Self { rows })
+        networks.sort_by_key(|((generation, _), _)| *generation);
+        let standings = Standings::of_run(run)?;
+        let mut rows = Vec::new();
+        for ((generation, path), standing) in networks {
+            let origin = Network::load(&path)?.origin;
+            rows.push(row(generation, standing, &origin, &standings));
+        }
+        let reference = standings.reference();
+        Ok(Self { rows, reference })
     }
 }
 
-fn row(
-    generation: u32,
-    origin: &Origin,
-    matches: [Option<MatchResult>; 2],
-) -> [String; COLUMNS.len()] {
+fn row(generation: u32, standing: Standing, origin: &Origin, standings: &Standings) -> Row {
     let number = |key: &str| origin.get(key).cloned().unwrap_or_else(|| "-".into());
-    let [first, random] =
-        matches.map(|result| result.map_or_else(|| "-".into(), |result| result.to_string()));
+    let against = |opponent| score(standings.result(generation, opponent));
+    let before = standings
+        .results_of(generation)
+        .filter(|(opponent, _)| matches!(opponent, Player::Network(1..)));
+    let rating = standings.rating(Player::Network(generation));
+    let stopped = standings
+        .results_of(generation)
+        .map(|(_, it)| it.unfinished);
     [
-        generation.to_string(),
+        match standing {
+            Standing::Plays => generation.to_string(),
+            Standing::Rejected => format!("rejected {generation}"),
+            Standing::Waits => format!("waiting {generation}"),
+        },
         number("new_games"),
         number("new_rows"),
         number("policy_loss"),
         number("value_loss"),
         number("validation_policy_loss"),
         number("validation_value_loss"),
-        first,
-        random,
+        rating.map_or_else(|| "-".into(), with_error),
+        score(before.last().map(|(_, result)| result)),
+        against(Player::FIRST),
+        against(Player::Random),
+        against(Player::Material),
+        stopped.sum::<u64>().to_string(),
     ]
 }
 
-impl fmt::Display for MatchResult {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = (self.elo_high - self.elo_low) / 2.0;
-        write!(
-            f,
-            "{:.1}% of {}, Elo {:+.0} ±{error:.0}",
-            100.0 * self.score,
-            self.games,
-            self.elo
-        )?;
-        match self.unfinished {
-            0 => Ok(()),
-            stopped => write!(f, ", {stopped} stopped"),
-        }
-    }
+fn score(result: Option<&MatchResult>) -> String {
+    result.map_or_else(|| "-".into(), MatchResult::to_string)
+}
+
+fn with_error(rating: Rating) -> String {
+    let error = (rating.high - rating.low) / 2.0;
+    format!("{:+.0} ±{error:.0}", rating.elo)
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = COLUMNS.map(str::to_owned);
+        let header = [0, 1].map(|line| COLUMNS.map(|names| names[line].to_owned()));
+        let lines = || header.iter().chain(&self.rows);
         let width = |column: usize| {
-            let rows = self.rows.iter().chain([&header]);
-            rows.map(|row| row[column].chars().count())
+            lines()
+                .map(|row| row[column].chars().count())
                 .max()
                 .unwrap_or(0)
         };
         let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-        for row in [&header].into_iter().chain(&self.rows) {
+        for row in lines() {
             let cells: Vec<String> = row
                 .iter()
                 .zip(&widths)
@@ -94,61 +123,74 @@ impl fmt::Display for Table {
                 .collect();
             writeln!(f, "{}", cells.join("  "))?;
         }
-        Ok(())
+        match self.reference {
+            Some(reference) => writeln!(
+                f,
+                "Ratings are Elo points with the error of their 95% interval; {reference} has 0."
+            ),
+            None => Ok(()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ratings::result_file;
 
     #[test]
     fn every_generation_has_a_line_with_all_its_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        std::fs::create_dir(run.pit()).unwrap();
+        let result = r#"{"games": 1000, "unfinished": 3, "score": 1.0}"#;
+        for (generation, opponent) in [
+            (0, Player::Random),
+            (11, Player::FIRST),
+            (11, Player::Random),
+            (11, Player::Material),
+            (11, Player::Network(9)),
+            (11, Player::Network(10)),
+        ] {
+            std::fs::write(result_file(&run, generation, opponent), result).unwrap();
+        }
+        let even = r#"{"games": 40, "unfinished": 0, "score": 0.5}"#;
+        let before = result_file(&run, 11, Player::Network(10));
+        std::fs::write(before, even).unwrap();
+        let standings = Standings::of_run(&run).unwrap();
         let origin: Origin = [
             ("new_games", "300"),
-            ("new_rows", "60000"),
-            ("policy_loss", "2.1"),
+            ("new_rows", "6000000"),
+            ("policy_loss", "2.1234"),
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into();
-        let result = MatchResult {
-            games: 200,
-            unfinished: 3,
-            score: 0.955,
-            elo: 530.4,
-            elo_low: 440.0,
-            elo_high: 620.0,
-        };
         let table = Table {
             rows: vec![
-                row(0, &Origin::new(), [None, None]),
-                row(1, &origin, [None, Some(result)]),
+                row(0, Standing::Plays, &Origin::new(), &standings),
+                row(11, Standing::Plays, &origin, &standings),
+                row(12, Standing::Rejected, &Origin::new(), &standings),
             ],
+            reference: standings.reference(),
         };
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
+        assert_eq!(lines.len(), 6, "{text}");
+        let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
+        assert_eq!(words(2)[..4], ["0", "-", "-", "-"], "{text}");
+        assert_eq!(words(2)[11..], ["100.0%", "of", "1000", "-", "3"], "{text}");
+        assert_eq!(words(3)[..4], ["11", "300", "6000000", "2.1234"], "{text}");
         assert!(
-            lines[0].starts_with("network  games   rows  policy loss"),
+            lines[3].contains("  50.0% of 40  100.0% of 1000  "),
             "{text}"
         );
-        assert!(
-            lines[1].starts_with("      0      -      -            -"),
-            "{text}"
-        );
-        assert!(
-            lines[2].starts_with("      1    300  60000          2.1"),
-            "{text}"
-        );
-        assert!(
-            lines[2].ends_with("95.5% of 200, Elo +530 ±90, 3 stopped"),
-            "{text}"
-        );
-        assert!(
-            lines
-                .iter()
-                .all(|line| line.chars().count() == lines[0].chars().count()),
-            "{text}"
-        );
+        assert_eq!(words(3).last(), Some(&"12"), "of four matches");
+        assert_eq!(words(4)[..2], ["rejected", "12"], "{text}");
+        assert!(lines[5].contains("random has 0"), "{text}");
+        for line in &lines[..5] {
+            let width = line.chars().count();
+            assert_eq!(width, lines[0].chars().count(), "{text}");
+            assert!(width <= 160, "{width}: {text}");
+        }
     }
 }

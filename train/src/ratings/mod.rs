@@ -10,4 +10,4 @@ mod standings;
 pub(crate) use fit::Rating;
 pub(crate) use player::Player;
 pub(crate) use results::{MatchResult, result_file};
-pub(crate) use standings::{RatingMeasurements, Standings};
+pub(crate) use standings::{RatedPlayer, RatingMeasurements, RatingsFile, Standings};

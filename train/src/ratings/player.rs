@@ -1,5 +1,6 @@
 //! Whom ratings are about.
 
+use engine::config::Anchor;
 use engine::run::RunDirectory;
 use std::fmt;
 use std::path::PathBuf;
@@ -22,11 +23,30 @@ impl Player {
     /// The run's first network.
     pub(crate) const FIRST: Self = Self::Network(0);
 
+    /// The generation, of a network.
+    pub(crate) fn generation(self) -> Option<u32> {
+        match self {
+            Self::Network(generation) => Some(generation),
+            Self::Random | Self::Material | Self::Uniform => None,
+        }
+    }
+
     /// What `selfplay pit` is told: a word or a network's file. One that was rejected plays no more.
     pub(crate) fn argument(self, run: &RunDirectory) -> PathBuf {
         match self {
             Self::Network(generation) => run.network(generation),
             word => word.to_string().into(),
+        }
+    }
+}
+
+impl From<Anchor> for Player {
+    fn from(anchor: Anchor) -> Self {
+        match anchor {
+            Anchor::Random => Self::Random,
+            Anchor::Material => Self::Material,
+            Anchor::Uniform => Self::Uniform,
+            Anchor::First => Self::FIRST,
         }
     }
 }

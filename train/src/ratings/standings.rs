@@ -5,7 +5,7 @@ use super::results::{self, MatchResult};
 use super::{Player, Rating};
 use crate::error::TrainError;
 use engine::run::{RunDirectory, write_file};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// All results of a run, and what they say.
@@ -30,22 +30,33 @@ pub(crate) struct RatingMeasurements {
 }
 
 /// `ratings.json`.
-#[derive(Serialize)]
-struct Written {
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RatingsFile {
     /// Who has 0.
     reference: String,
-    ratings: Vec<WrittenRating>,
+    /// The players whose games link them with the reference: `random`, `material`, `uniform`, networks by generation.
+    pub(crate) ratings: Vec<RatedPlayer>,
     results: Vec<WrittenResult>,
 }
 
-#[derive(Serialize)]
-struct WrittenRating {
-    player: String,
-    #[serde(flatten)]
-    rating: RatingMeasurements,
+/// A player's rating in `ratings.json`, in Elo points above the reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RatedPlayer {
+    /// Its name.
+    pub(crate) player: String,
+    /// Its generation, if it is a network of the run.
+    pub(crate) generation: Option<u32>,
+    /// The likeliest rating.
+    pub(crate) rating: f64,
+    /// The lower end of the 95% interval.
+    pub(crate) low: f64,
+    /// Its upper end.
+    pub(crate) high: f64,
+    /// The games that it has played in all matches.
+    pub(crate) games: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct WrittenResult {
     a: String,
     b: String,
@@ -129,10 +140,26 @@ impl Standings {
         Ok(write_file(&run.ratings(), self.to_json()?.as_bytes())?)
     }
 
+    /// The games that a player has played in all matches.
+    fn games_of(&self, player: Player) -> u64 {
+        let results = self.results.iter();
+        let own = results.filter(|((generation, opponent), _)| {
+            *opponent == player || Player::Network(*generation) == player
+        });
+        own.map(|(_, result)| result.games).sum()
+    }
+
     fn to_json(&self) -> Result<String, TrainError> {
-        let rating = |(player, &rating): (&Player, &Rating)| WrittenRating {
-            player: player.to_string(),
-            rating: rating.into(),
+        let rating = |(&player, &rating): (&Player, &Rating)| {
+            let rating = RatingMeasurements::from(rating);
+            RatedPlayer {
+                player: player.to_string(),
+                generation: player.generation(),
+                rating: rating.rating,
+                low: rating.rating_low,
+                high: rating.rating_high,
+                games: self.games_of(player),
+            }
         };
         let result =
             |(&(generation, opponent), result): (&(u32, Player), &MatchResult)| WrittenResult {
@@ -142,7 +169,7 @@ impl Standings {
                 unfinished: result.unfinished,
                 score: result.score,
             };
-        let written = Written {
+        let written = RatingsFile {
             reference: self.reference.map_or_else(String::new, |it| it.to_string()),
             ratings: self.ratings.iter().map(rating).collect(),
             results: self.results.iter().map(result).collect(),
@@ -213,6 +240,9 @@ mod tests {
         assert_eq!(json["reference"], "random");
         assert_eq!(json["ratings"][1]["player"], "00000");
         assert_eq!(json["ratings"][1]["rating"], 0.0);
+        assert_eq!(json["ratings"][1]["generation"], 0);
+        assert_eq!(json["ratings"][0]["generation"], serde_json::Value::Null);
+        assert_eq!(json["ratings"][0]["games"], 20);
         assert_eq!(json["ratings"].as_array().unwrap().len(), 2);
         assert_eq!(json["results"][1]["a"], "00003");
         assert_eq!(json["results"][1]["b"], "00001");

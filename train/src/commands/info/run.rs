@@ -10,11 +10,12 @@ use super::log::{GenerationTime, LogSummary};
 use crate::checkpoint;
 use crate::error::TrainError;
 use crate::lock::RunLock;
+use crate::ratings::{RatedPlayer, RatingsFile};
 use engine::config::Config;
 use engine::files::read_whole;
 use engine::network::Origin;
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 use std::io::ErrorKind;
@@ -42,7 +43,7 @@ pub(super) struct RunReport {
     last_steps: Option<Value>,
     /// The log's last line on validation rows.
     last_validation: Option<Value>,
-    ratings: Vec<Rating>,
+    ratings: Vec<RatedPlayer>,
     /// The newest generations, oldest first.
     generations: Vec<Generation>,
     problems: Problems,
@@ -90,29 +91,6 @@ struct TimeLeft {
     generations: u32,
     seconds: f64,
     measured: GenerationTime,
-}
-
-/// A player's strength, as the matches have it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Rating {
-    #[serde(default)]
-    player: String,
-    #[serde(default)]
-    generation: Option<u32>,
-    /// In Elo.
-    rating: f64,
-    #[serde(default)]
-    low: Option<f64>,
-    #[serde(default)]
-    high: Option<f64>,
-    #[serde(default)]
-    games: u64,
-}
-
-#[derive(Default, Deserialize)]
-struct Ratings {
-    #[serde(default)]
-    ratings: Vec<Rating>,
 }
 
 #[derive(Debug, Serialize)]
@@ -216,7 +194,7 @@ impl RunReport {
             time_left: time_left(problems.or_default(config), newest, log.generation_time),
             last_steps: log.last_steps,
             last_validation: log.last_validation,
-            ratings: ratings(&path.join("ratings.json"), &mut problems),
+            ratings: ratings(&run.ratings(), &mut problems),
             generations: generations(&networks, &mut problems),
             newest_network,
             problems,
@@ -259,7 +237,7 @@ fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) ->
 }
 
 /// What the matches have found so far: nothing without the file.
-fn ratings(path: &Path, problems: &mut Problems) -> Vec<Rating> {
+fn ratings(path: &Path, problems: &mut Problems) -> Vec<RatedPlayer> {
     let bytes = match read_whole(path, LARGEST_RATINGS) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -267,9 +245,10 @@ fn ratings(path: &Path, problems: &mut Problems) -> Vec<Rating> {
             return Vec::new();
         }
     };
-    let read = serde_json::from_slice::<Ratings>(&bytes)
+    let read = serde_json::from_slice::<RatingsFile>(&bytes)
+        .map(|file| file.ratings)
         .map_err(|error| format!("{} holds no ratings: {error}", path.display()));
-    problems.or_default(read).ratings
+    problems.or_default(read)
 }
 
 /// What the files of the newest networks say; they are not read beyond that.

@@ -2,7 +2,8 @@
 
 use super::super::games::GamesReport;
 use super::super::text::{Facts, about, percent, table};
-use super::{AtWork, InTraining, NewestNetwork, Rating, RunReport, TimeLeft, WindowReport};
+use super::{AtWork, InTraining, NewestNetwork, RunReport, TimeLeft, WindowReport};
+use crate::ratings::RatedPlayer;
 use crate::terminal::grouped;
 use engine::progress::{bytes_in_words, in_words};
 use serde_json::Value;
@@ -203,14 +204,18 @@ impl fmt::Display for TimeLeft {
     }
 }
 
-impl fmt::Display for Rating {
+impl fmt::Display for RatedPlayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Elo {:+.0}", self.rating)?;
-        if let Some((low, high)) = self.low.zip(self.high) {
-            write!(f, " ({low:+.0} to {high:+.0})")?;
-        }
+        let Self {
+            rating,
+            low,
+            high,
+            games,
+            ..
+        } = self;
+        write!(f, "Elo {rating:+.0} ({low:+.0} to {high:+.0})")?;
         match self.generation {
-            Some(generation) => write!(f, " for network {generation} of {} games", self.games),
+            Some(generation) => write!(f, " for network {generation} of {games} games"),
             None => write!(f, " for {}", self.player),
         }
     }

@@ -1,0 +1,189 @@
+//! The games that the next network is trained on: those that the trainer has not known before.
+
+use super::selfplay::Crew;
+use super::{Cycle, Flow};
+use crate::checkpoint;
+use crate::error::TrainError;
+use crate::terminal::grouped;
+use engine::config::LoopOrder;
+use engine::progress::{Progress, say};
+use engine::run::RunDirectory;
+use engine::shard::{ShardName, ShardReader, list_shards};
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The player that knows nothing.
+const UNIFORM: &str = "uniform";
+
+/// Between two looks for new shards.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Between two looks at whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What the trainer has seen of a run.
+#[derive(Debug, Default)]
+struct Known {
+    shards: HashSet<ShardName>,
+    /// Whether a generation is in training and not complete.
+    is_training: bool,
+}
+
+/// Looks at the newest checkpoint. `trained` is the newest network that is complete.
+fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, TrainError> {
+    let Some(checkpoint) = checkpoint::newest(&run.checkpoints())? else {
+        return Ok(Known::default());
+    };
+    let state = &checkpoint.header.state;
+    let names = state
+        .supply
+        .shards
+        .iter()
+        .filter_map(|name| name.parse().ok());
+    Ok(Known {
+        shards: names.collect(),
+        is_training: state.generation > trained,
+    })
+}
+
+/// How many games each shard holds, for those that have been looked at: they never change.
+#[derive(Debug, Default)]
+pub(super) struct GameCounts(BTreeMap<ShardName, u64>);
+
+impl GameCounts {
+    /// The games in the run's shards but for those that are known.
+    fn in_new_shards(
+        &mut self,
+        run: &RunDirectory,
+        known: &HashSet<ShardName>,
+    ) -> Result<u64, TrainError> {
+        if !run.shards().exists() {
+            return Ok(0);
+        }
+        let mut games = 0;
+        for (name, path) in list_shards(&run.shards())? {
+            if known.contains(&name) {
+                continue;
+            }
+            games += match self.0.get(&name) {
+                Some(&games) => games,
+                None => {
+                    let counted = ShardReader::open(path)?.frame_offsets()?.len() as u64;
+                    self.0.insert(name, counted);
+                    counted
+                }
+            };
+        }
+        Ok(games)
+    }
+}
+
+/// Who plays the games of a generation.
+struct Player {
+    name: String,
+    argument: PathBuf,
+}
+
+impl Cycle {
+    /// Sees to it that the next network has enough new games to be trained on; one that is in training has.
+    pub(super) fn provide_games(&mut self, trained: u32) -> Result<Flow, TrainError> {
+        let known = known_to_the_trainer(&self.run, trained)?;
+        if known.is_training {
+            return Ok(Flow::GoOn);
+        }
+        let is_first = self.is_without_network(trained);
+        let wanted = u64::from(match is_first {
+            true => self.config.cycle.first_games,
+            false => self.config.cycle.games_per_generation,
+        });
+        let there = self.counts.in_new_shards(&self.run, &known.shards)?;
+        if there > 0 {
+            say(&format!(
+                "{} new games of {} are there already",
+                grouped(there),
+                grouped(wanted)
+            ));
+        }
+        if is_first || self.config.cycle.order == LoopOrder::InTurns {
+            self.play(is_first, there, wanted, &known)
+        } else {
+            self.wait(there, wanted, &known)
+        }
+    }
+
+    /// Whether the next games are `uniform`'s: the first network knows no more than it.
+    pub(super) fn is_without_network(&self, trained: u32) -> bool {
+        trained == 0 && self.config.cycle.first_games > 0
+    }
+
+    /// Lets the newest network, or `uniform`, play the games that are missing.
+    fn play(
+        &mut self,
+        is_first: bool,
+        mut there: u64,
+        wanted: u64,
+        known: &Known,
+    ) -> Result<Flow, TrainError> {
+        let player = self.player(is_first)?;
+        let crew = Crew {
+            threads: self.crews.all_threads,
+            ..self.crews.generator.clone()
+        };
+        // Somebody may have stopped the other program alone: what is missing is played then.
+        while there < wanted {
+            say(&format!(
+                "{} plays {} games",
+                player.name,
+                grouped(wanted - there)
+            ));
+            let missing = wanted - there;
+            self.selfplay
+                .generate(&self.run, &player.argument, missing, self.seed, &crew)?;
+            if self.stop.asked() {
+                return Ok(Flow::Stop);
+            }
+            let now = self.counts.in_new_shards(&self.run, &known.shards)?;
+            if now <= there {
+                return Err(TrainError::NoProgress {
+                    games: wanted - now,
+                    folder: self.run.shards(),
+                });
+            }
+            there = now;
+        }
+        Ok(Flow::GoOn)
+    }
+
+    fn player(&self, is_first: bool) -> Result<Player, TrainError> {
+        if is_first {
+            return Ok(Player {
+                name: UNIFORM.into(),
+                argument: UNIFORM.into(),
+            });
+        }
+        let (generation, argument) = self.newest()?;
+        Ok(Player {
+            name: format!("network {generation}"),
+            argument,
+        })
+    }
+
+    /// Waits until the generator has played enough.
+    fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<Flow, TrainError> {
+        let mut progress = Progress::new("wait for new games", wanted);
+        while there < wanted {
+            progress.show(there, String::new);
+            let begun = Instant::now();
+            while begun.elapsed() < INTERVAL {
+                if self.stop.asked() {
+                    return Ok(Flow::Stop);
+                }
+                std::thread::sleep(LOOK);
+            }
+            there = self.counts.in_new_shards(&self.run, &known.shards)?;
+        }
+        progress.finish(&format!("{} games", grouped(there)));
+        Ok(Flow::GoOn)
+    }
+}

@@ -1,0 +1,175 @@
+//! What new networks are put through: the gate, matches against those before and against anchors, ratings.
+
+use super::selfplay::Match;
+use super::{Cycle, Flow};
+use crate::error::TrainError;
+use crate::ratings::{MatchResult, Player, RatingMeasurements, Standings, result_file};
+use crate::record::Recorder;
+use engine::network::Network;
+use engine::progress::say;
+use engine::run::write_file;
+use std::path::Path;
+
+impl Cycle {
+    /// Decides on the candidates: each plays against the newest network, and takes over or is put aside.
+    pub(super) fn judge(&self) -> Result<Flow, TrainError> {
+        let needed = self.config.cycle.gate_score;
+        for (generation, path) in self.run.list_candidates()? {
+            let (champion, _) = self.newest()?;
+            if needed == 0.0 {
+                self.run.accept_candidate(generation)?;
+                continue;
+            }
+            let opponent = Player::Network(champion);
+            let games = self.config.cycle.gate_games;
+            let Some(result) = self.result(generation, &path, opponent, games)? else {
+                return Ok(Flow::Stop);
+            };
+            let verdict = if result.score >= needed {
+                self.run.accept_candidate(generation)?;
+                "accepted"
+            } else {
+                self.run.reject_candidate(generation)?;
+                "rejected"
+            };
+            say(&format!(
+                "network {generation} is {verdict}: {result} games against network {champion}, and loop.gate_score = {needed}"
+            ));
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// Plays the newest network's matches that have no result yet.
+    pub(super) fn compare(&self) -> Result<Flow, TrainError> {
+        let cycle = &self.config.cycle;
+        let (generation, path) = self.newest()?;
+        let games = match generation {
+            last if last == cycle.generations => cycle.final_pit_games,
+            _ => cycle.pit_games,
+        };
+        if games == 0 {
+            return Ok(Flow::GoOn);
+        }
+        let networks = self.run.list_networks()?;
+        let before = networks.iter().map(|(number, _)| *number);
+        for opponent in opponents(
+            generation,
+            before,
+            cycle.pit_last as usize,
+            cycle.anchors.iter().copied().map(Player::from),
+        ) {
+            if self.result(generation, &path, opponent, games)?.is_none() {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// The result of a match, which is played unless that is done; none if the user asked to stop.
+    fn result(
+        &self,
+        generation: u32,
+        network: &Path,
+        opponent: Player,
+        games: u32,
+    ) -> Result<Option<MatchResult>, TrainError> {
+        let path = result_file(&self.run, generation, opponent);
+        if let Some(result) = MatchResult::load(&path)? {
+            return Ok(Some(result));
+        }
+        if self.stop.asked() {
+            return Ok(None);
+        }
+        let pit = Match {
+            network: network.to_owned(),
+            opponent,
+            games,
+            seed: self.seed.wrapping_add(generation.into()),
+        };
+        let crew = &self.crews.matches;
+        let Some(text) = self.selfplay.pit(&self.run, &self.config, &pit, crew)? else {
+            return Ok(None);
+        };
+        write_file(&path, text.as_bytes())?;
+        MatchResult::load(&path)
+    }
+
+    /// Rates all players anew, if there are new results, and logs the rating of the network that was trained last.
+    pub(super) fn rate(&self) -> Result<(), TrainError> {
+        let standings = Standings::of_run(&self.run)?;
+        let Some(reference) = standings.reference() else {
+            return Ok(());
+        };
+        if standings.is_written(&self.run)? {
+            return Ok(());
+        }
+        let trained = self.run.newest_trained()?;
+        let rated = trained.and_then(|(generation, path)| {
+            let rating = standings.rating(Player::Network(generation))?;
+            Some((generation, path, RatingMeasurements::from(rating)))
+        });
+        if let Some((generation, path, measurements)) = rated {
+            say(&format!(
+                "network {generation}: rating {:+.0} ({:+.0} to {:+.0}), where {reference} has 0",
+                measurements.rating, measurements.rating_low, measurements.rating_high,
+            ));
+            let step = step_of(&path)?;
+            Recorder::new(&self.run, step).rated(generation, step, &measurements);
+        }
+        // The last thing: a kill before it logs the line once more.
+        standings.write(&self.run)
+    }
+}
+
+/// Whom a network plays against: those before it, the newest first, then the anchors; nobody twice and never itself.
+fn opponents(
+    generation: u32,
+    networks: impl DoubleEndedIterator<Item = u32>,
+    last: usize,
+    anchors: impl Iterator<Item = Player>,
+) -> Vec<Player> {
+    let before = networks.rev().filter(|number| *number < generation);
+    let before = before.take(last).map(Player::Network);
+    let mut opponents = Vec::new();
+    for player in before.chain(anchors) {
+        if player != Player::Network(generation) && !opponents.contains(&player) {
+            opponents.push(player);
+        }
+    }
+    opponents
+}
+
+/// The optimizer's steps that a network has behind it.
+fn step_of(network: &Path) -> Result<u64, TrainError> {
+    let origin = Network::load(network)?.origin;
+    Ok(origin
+        .get("step")
+        .and_then(|step| step.parse().ok())
+        .unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_played_twice_and_numbers_may_have_gaps() {
+        let anchors = [Player::Random, Player::FIRST];
+        let of = |generation, networks: &[u32], last| {
+            let networks = networks.iter().copied();
+            opponents(generation, networks, last, anchors.into_iter())
+        };
+        assert_eq!(of(0, &[0], 2), [Player::Random]);
+        assert_eq!(of(1, &[0, 1], 2), [Player::FIRST, Player::Random]);
+        assert_eq!(
+            of(9, &[0, 1, 4, 6, 9], 2),
+            [
+                Player::Network(6),
+                Player::Network(4),
+                Player::Random,
+                Player::FIRST
+            ]
+        );
+        assert_eq!(of(9, &[0, 9], 0), [Player::Random, Player::FIRST]);
+    }
+}

@@ -1,0 +1,247 @@
+//! `train loop` with the real `selfplay`, as a user runs it.
+
+mod programs;
+mod side_by_side;
+#[path = "../support/mod.rs"]
+mod support;
+
+use engine::run::RunDirectory;
+use engine::shard::{GameRecord, ShardReader, list_shards, replay};
+use programs::build_selfplay;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{SMALL, outcome, train};
+
+const GENERATIONS: u32 = 2;
+/// Those that `uniform` plays for the first network, and those of the second.
+const GAMES: usize = 30 + 24;
+
+/// Two generations of a few short games.
+const SHORT: [&str; 22] = [
+    "--set",
+    "search.evaluations=12",
+    "--set",
+    "selfplay.min_target_visits=1",
+    "--set",
+    "selfplay.max_turns=16",
+    "--set",
+    "pit.max_turns=16",
+    "--set",
+    "selfplay.games_per_shard=4",
+    "--set",
+    "loop.generations=2",
+    "--set",
+    "loop.first_games=30",
+    "--set",
+    "loop.games_per_generation=24",
+    "--set",
+    "loop.pit_games=2",
+    "--set",
+    "loop.final_pit_games=4",
+    "--set",
+    "loop.pit_evaluations=2",
+];
+
+/// The loop's arguments for a short run, and more settings.
+fn arguments(run: &Path, more: &[&str]) -> Vec<String> {
+    let fixed = [
+        "loop",
+        "--threads",
+        "2",
+        "--seed",
+        "3",
+        "--run",
+        run.to_str().unwrap(),
+    ];
+    fixed
+        .iter()
+        .chain(&SMALL)
+        .chain(&SHORT)
+        .map(|&argument| argument.to_owned())
+        .chain(more.iter().flat_map(|set| ["--set".into(), (*set).into()]))
+        .collect()
+}
+
+fn records(run: &Path) -> Vec<GameRecord> {
+    let shards = list_shards(&RunDirectory::new(run).shards()).unwrap();
+    shards
+        .values()
+        .flat_map(|path| ShardReader::open(path).unwrap().map(Result::unwrap))
+        .collect()
+}
+
+/// Everything that a whole run has, and a table that says so.
+fn check_whole(run: &Path, said: &str) {
+    let directory = RunDirectory::new(run);
+    let networks: Vec<u32> = directory
+        .list_networks()
+        .unwrap()
+        .into_iter()
+        .map(|(number, _)| number)
+        .collect();
+    assert_eq!(networks, (0..=GENERATIONS).collect::<Vec<_>>());
+    let records = records(run);
+    let ids: BTreeSet<_> = records.iter().map(|record| record.id).collect();
+    assert_eq!(ids.len(), records.len(), "no game is there twice");
+    records
+        .iter()
+        .for_each(|record| assert!(replay(record).is_ok()));
+    for (generation, games, opponents) in [
+        (0, 2, &["random", "material"][..]),
+        (1, 2, &["random", "material", "first"]),
+        (2, 4, &["random", "material", "first", "00001"]),
+    ] {
+        for opponent in opponents {
+            let path = directory
+                .pit()
+                .join(format!("{generation:05}-against-{opponent}.json"));
+            let result: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            assert_eq!(result["games"], games);
+        }
+    }
+    check_ratings(run);
+    for part in [
+        "one before",
+        "% of 4 ",
+        "random has 0",
+        "networks",
+        "configuration",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}
+
+/// Every network has a rating, and its own line in the log.
+fn check_ratings(run: &Path) {
+    let ratings = std::fs::read(RunDirectory::new(run).ratings()).unwrap();
+    let ratings: serde_json::Value = serde_json::from_slice(&ratings).unwrap();
+    let rated: Vec<&str> = ratings["ratings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rating| rating["player"].as_str().unwrap())
+        .collect();
+    assert_eq!(rated, ["random", "material", "00000", "00001", "00002"]);
+    assert_eq!(ratings["results"].as_array().unwrap().len(), 2 + 3 + 4);
+    let log = std::fs::read_to_string(run.join("logs/train.jsonl")).unwrap();
+    let lines = log
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let logged: BTreeSet<u64> = lines
+        .filter(|line| line["kind"] == "rating" && line["rating_low"].is_number())
+        .map(|line| line["generation"].as_u64().unwrap())
+        .collect();
+    assert_eq!(logged, [0, 1, 2].into());
+}
+
+#[test]
+fn the_loop_goes_from_nothing_to_a_table_and_does_nothing_twice() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let (code, said, progress) = outcome(train().args(arguments(&run, &[])));
+    assert_eq!(code, 0, "{progress}");
+    check_whole(&run, &said);
+    assert_eq!(records(&run).len(), GAMES);
+    let (code, again, _) = outcome(train().args(arguments(&run, &[])));
+    assert_eq!(
+        (code, again),
+        (0, said),
+        "the same table, and no more games"
+    );
+    assert_eq!(records(&run).len(), GAMES);
+}
+
+/// Starts a loop that says nothing.
+fn start(run: &Path, more: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_train"))
+        .args(arguments(run, more))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until a file is there, or the program has ended.
+fn wait_for(file: &Path, program: &mut Child) {
+    let begun = Instant::now();
+    while !file.exists() && program.try_wait().unwrap().is_none() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "{}: not within two minutes",
+            file.display()
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_killed_loop_goes_on_with_the_same_command() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    // In self-play, after the first network, and in the last matches.
+    for (case, reached) in [
+        "shards/000-000000.shard",
+        "networks/00001.safetensors",
+        "pit/00002-against-first.json",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = folder.path().join(case.to_string());
+        let mut first = start(&run, &[]);
+        wait_for(&run.join(reached), &mut first);
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let (code, said, progress) = outcome(train().args(arguments(&run, &[])));
+        assert_eq!(code, 0, "killed at {reached}: {progress}");
+        check_whole(&run, &said);
+    }
+}
+
+#[test]
+fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let directory = RunDirectory::new(&run);
+    // Nobody wins in three turns: each game is half a point.
+    let settings = |score| {
+        [
+            "pit.max_turns=3",
+            "loop.gate_games=2",
+            "loop.pit_games=0",
+            "loop.final_pit_games=0",
+            score,
+        ]
+    };
+    let numbers = |list: Vec<(u32, _)>| list.into_iter().map(|(it, _)| it).collect::<Vec<_>>();
+    let go_on = |score| {
+        let (code, said, progress) = outcome(train().args(arguments(&run, &settings(score))));
+        assert_eq!(code, 0, "{progress}");
+        (said, progress)
+    };
+    let (said, progress) = go_on("loop.gate_score=0.51");
+    assert!(said.contains("rejected 2"), "{said}");
+    assert!(
+        progress.contains("network 1 is rejected: 50.0% of 2 games against network 0"),
+        "{progress}"
+    );
+    assert_eq!(numbers(directory.list_networks().unwrap()), [0]);
+    assert_eq!(numbers(directory.list_rejected().unwrap()), [1, 2]);
+    assert_eq!(records(&run).len(), GAMES, "the first network plays on");
+    assert!(run.join("pit/00002-against-first.json").exists());
+    // One more, for which even is enough.
+    let config = std::fs::read_to_string(directory.config()).unwrap();
+    let config = config
+        .replace("generations = 2", "generations = 3")
+        .replace("gate_score = 0.51", "gate_score = 0.5");
+    std::fs::write(directory.config(), config).unwrap();
+    let (code, _, progress) = outcome(train().args(["loop", "--run", run.to_str().unwrap()]));
+    assert_eq!(code, 0, "{progress}");
+    assert_eq!(numbers(directory.list_networks().unwrap()), [0, 3]);
+    assert!(directory.list_candidates().unwrap().is_empty());
+}

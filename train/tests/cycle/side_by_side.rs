@@ -1,0 +1,127 @@
+//! The generator beside the trainer, and whatever may become of it.
+
+use crate::programs::{StandIn, build_selfplay, generators_of, signal};
+use crate::support::outcome;
+use crate::support::train;
+use crate::{GAMES, arguments, check_whole, records, start, wait_for};
+use std::time::{Duration, Instant};
+
+/// A few games at a time, so that the first ones are over soon.
+const SIDE_BY_SIDE: [&str; 2] = ["loop.order=side_by_side", "selfplay.games_in_flight=8"];
+
+#[test]
+fn side_by_side_the_loop_goes_from_nothing_to_a_table() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let (code, said, progress) = outcome(train().args(arguments(&run, &SIDE_BY_SIDE)));
+    assert_eq!(code, 0, "{progress}");
+    check_whole(&run, &said);
+    assert!(records(&run).len() >= GAMES);
+    assert!(generators_of(&run).is_empty(), "the generator has ended");
+    let by_network = records(&run)
+        .iter()
+        .filter(|record| {
+            let name = &record.evaluators[0].name;
+            name != "uniform"
+        })
+        .count();
+    assert!(by_network >= 24, "{by_network}");
+}
+
+#[test]
+fn killed_side_by_side_the_loop_goes_on_with_the_same_command() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    // The loop alone, and both.
+    for both in [false, true] {
+        let run = folder.path().join(both.to_string());
+        let mut first = start(&run, &SIDE_BY_SIDE);
+        wait_for(&run.join("pit/00001-against-random.json"), &mut first);
+        let generators = generators_of(&run);
+        first.kill().unwrap();
+        first.wait().unwrap();
+        if both {
+            generators.into_iter().for_each(|it| signal("KILL", it));
+        }
+        let (code, said, progress) = outcome(train().args(arguments(&run, &SIDE_BY_SIDE)));
+        assert_eq!(code, 0, "both: {both}: {progress}");
+        check_whole(&run, &said);
+    }
+}
+
+#[test]
+fn asked_to_stop_everything_ends_well_and_goes_on() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut first = start(&run, &SIDE_BY_SIDE);
+    wait_for(&run.join("pit/00001-against-random.json"), &mut first);
+    signal("TERM", first.id());
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+    assert!(generators_of(&run).is_empty(), "the generator has ended");
+    let (code, said, progress) = outcome(train().args(arguments(&run, &SIDE_BY_SIDE)));
+    assert_eq!(code, 0, "{progress}");
+    check_whole(&run, &said);
+}
+
+#[test]
+fn a_generator_that_is_killed_ends_the_loop_which_then_goes_on() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let killer = {
+        let run = run.clone();
+        std::thread::spawn(move || {
+            let begun = Instant::now();
+            // The one that plays beside the trainer comes after the first network.
+            while begun.elapsed() < Duration::from_secs(120) {
+                if run.join("networks/00001.safetensors").exists()
+                    && let [generator] = generators_of(&run)[..]
+                {
+                    return signal("KILL", generator);
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        })
+    };
+    let (code, _, progress) = outcome(train().args(arguments(&run, &SIDE_BY_SIDE)));
+    killer.join().unwrap();
+    assert_eq!(code, 1, "{progress}");
+    assert!(
+        progress.contains("error: selfplay generate ended with signal: 9 (SIGKILL)"),
+        "{progress}"
+    );
+    let (code, said, progress) = outcome(train().args(arguments(&run, &SIDE_BY_SIDE)));
+    assert_eq!(code, 0, "{progress}");
+    check_whole(&run, &said);
+}
+
+#[test]
+fn the_last_lines_of_whatever_fails_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    // The games of `uniform` are always played.
+    let cases = [
+        (
+            "case \"$*\" in *--network*|pit*) exec $REAL \"$@\";; esac; echo the disk is full >&2; exit 7",
+            "selfplay generate ended with exit status: 7\n  the disk is full",
+        ),
+        (
+            "case \"$*\" in *--network*|pit*) exec $REAL \"$@\";; esac; echo done >&2",
+            "selfplay generate ended without being asked to\n  done",
+        ),
+        (
+            "case $1 in pit) echo no players >&2; kill -9 $$;; esac; exec $REAL \"$@\"",
+            "selfplay pit ended with signal: 9 (SIGKILL)\n  no players",
+        ),
+    ];
+    for (case, (script, message)) in cases.into_iter().enumerate() {
+        let stand_in = StandIn::new(script);
+        let run = folder.path().join(case.to_string());
+        let command = &mut stand_in.train();
+        let (code, _, progress) = outcome(command.args(arguments(&run, &SIDE_BY_SIDE)));
+        assert_eq!(code, 1, "{progress}");
+        assert!(progress.contains(message), "{message}: {progress}");
+        assert!(generators_of(&run).is_empty());
+    }
+}
