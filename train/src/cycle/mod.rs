@@ -307,7 +307,8 @@ impl Cycle {
         let demand = Demand {
             steps: None,
             least_new_games: 0,
-            wait: false,
+            // In turns nobody makes more.
+            wait: config.cycle.order == LoopOrder::SideBySide,
         };
         match train(
             &self.run,

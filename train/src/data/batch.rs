@@ -267,7 +267,7 @@ mod tests {
             generator: 0,
             counter: 4,
         };
-        let mut record = random_game(id, 1, 60);
+        let mut record = random_game(id, 1, 1_000);
         // Targets with which no two entries can be confused.
         for row in record.turns.iter_mut().flat_map(|turn| &mut turn.rows) {
             let count = row.policy.len() as u16;

@@ -4,7 +4,7 @@ use super::outcomes::Outcomes;
 use super::{TargetOptions, TrainingRow};
 use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, encode};
 use engine::rules::{Action, Side, Turn};
-use engine::shard::{GameRecord, ReplayError, ReplayedTurn, RowRecord, TurnRecord, replay};
+use engine::shard::{Ending, GameRecord, ReplayError, ReplayedTurn, RowRecord, TurnRecord, replay};
 
 /// The rows of one game side by side in memory, without those that weigh nothing. All weights but [`GameRow::weight`] are those of
 /// a row that weighs 1.
@@ -82,7 +82,7 @@ pub(super) fn game_weight(record: &GameRecord) -> (u32, u32) {
             bytes += row_weight.ceil() as usize * BYTES_PER_DRAW;
         }
         if bytes > bytes_before {
-            let next = record.turns.get(index + 1);
+            let next = record.turns.get(index + 1).filter(|_| has_replies(record));
             let entries = next.map_or(0, |next| first_row(next).map_or(1, |row| row.policy.len()));
             bytes += entries * size_of::<(u16, u16)>();
         }
@@ -90,6 +90,11 @@ pub(super) fn game_weight(record: &GameRecord) -> (u32, u32) {
     // Too much for the type becomes the most that it holds.
     let weight = (weight * f64::from(WEIGHT_UNITS)).round() as u32;
     (weight, u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
+/// Whether the rows of a game teach what the opponent replies: those of an unfinished one teach the policy and the search's value alone.
+fn has_replies(record: &GameRecord) -> bool {
+    !matches!(record.ending, Ending::Unfinished { .. })
 }
 
 /// The row at the start of a turn.
@@ -115,6 +120,7 @@ impl GameRows {
     ) -> Result<Self, ReplayError> {
         let turns = replay(record)?;
         let outcomes = Outcomes::of(&turns, options);
+        let next = |index: usize| turns.get(index + 1).filter(|_| has_replies(record));
         let (mut count, mut entries, mut reply_entries) = (0, 0, 0);
         for (index, turn) in turns.iter().enumerate() {
             let before = count;
@@ -123,7 +129,7 @@ impl GameRows {
                 entries += row.policy.len();
             }
             if count > before {
-                let first = turns.get(index + 1).and_then(|next| next.rows.first());
+                let first = next(index).and_then(|next| next.rows.first());
                 reply_entries += first.map_or(1, |row| row.policy.len());
             }
         }
@@ -143,7 +149,7 @@ impl GameRows {
                 }
                 let begin = replies.len();
                 let (reply, reply_entries) = *reply.get_or_insert_with(|| {
-                    replies.extend(reply_to(turns.get(index + 1)));
+                    replies.extend(reply_to(next(index)));
                     (begin as u32, (replies.len() - begin) as u16)
                 });
                 rows.push(GameRow {
@@ -285,7 +291,8 @@ mod tests {
 
     #[test]
     fn the_reply_is_the_next_turns_first_target_as_the_mover_sees_it() {
-        let record = game(5, 40);
+        let record = game(5, 1_000);
+        assert!(matches!(record.ending, Ending::Won(_)));
         let replayed = replay(&record).unwrap();
         let (game, turns) = rows(&record);
         for (number, turn) in turns.into_iter().enumerate() {
@@ -320,7 +327,7 @@ mod tests {
 
     #[test]
     fn where_the_next_turn_has_no_such_row_the_reply_is_what_was_played() {
-        let mut record = game(5, 20);
+        let mut record = game(5, 1_000);
         for turn in &mut record.turns {
             turn.rows.retain(|row| row.step != 0);
         }
@@ -344,9 +351,15 @@ mod tests {
     }
 
     #[test]
+    fn an_unfinished_game_teaches_no_replies() {
+        let (game, turns) = rows(&game(5, 20));
+        assert!((0..turns.len()).all(|number| game.view(number).reply_weight == 0.0));
+    }
+
+    #[test]
     fn a_game_takes_no_more_than_the_index_says() {
         for counter in 0..20 {
-            let mut record = game(counter, 100);
+            let mut record = game(counter, [100, 1_000][counter as usize % 2]);
             for (number, turn) in record.turns.iter_mut().enumerate() {
                 match number % 4 {
                     0 => turn.rows.retain(|row| row.step != 0),
