@@ -23,7 +23,13 @@ pub(crate) fn keep(
     let folder = logs.join("bad-batches");
     make_folder(&folder)?;
     let (generation, step, number) = (state.generation, state.step + 1, state.dropped);
-    let path = folder.join(format!("{generation:05}-{step:010}-{number}.safetensors"));
+    // After a restart the numbers begin anew, and nothing is written over.
+    let name =
+        |number: u64| folder.join(format!("{generation:05}-{step:010}-{number}.safetensors"));
+    let path = (number..)
+        .map(name)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| name(number));
     let tensors = batch.to_device(Device::Cpu)?;
     let contents = named(&tensors)
         .into_iter()

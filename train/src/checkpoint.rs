@@ -5,7 +5,7 @@
 //! [`CheckpointHeader`] as JSON, with the digest of all tensors. Its name is `GGGGG-SSSSSSSSSS.safetensors`, the generation that
 //! is being trained and the optimizer's step, so that names are ordered by age.
 
-use crate::data::Cursor;
+use crate::data::{Counts, Cursor};
 use crate::error::TrainError;
 use crate::loss::LossSums;
 use crate::optimizer::Optimizer;
@@ -50,7 +50,7 @@ pub(crate) struct TrainingState {
     pub(crate) cursor: Cursor,
     /// What is known of the run's games.
     pub(crate) supply: SupplyState,
-    /// The games that came between the beginnings of the generation before and of this one.
+    /// The games that have come since the generation before this one saw its last ones.
     pub(crate) new_games: u64,
     /// Their rows to train on.
     pub(crate) new_rows: u64,
@@ -65,7 +65,13 @@ pub(crate) struct TrainingState {
 }
 
 impl TrainingState {
-    /// Goes on with a window that is made anew.
+    /// Counts games that have come while the generation is in training.
+    pub(crate) fn add_new(&mut self, new: Counts) {
+        self.new_games += new.games;
+        self.new_rows += new.training_rows;
+    }
+
+    /// Goes on with a window that is made anew, or drawn from in another order.
     pub(crate) fn next_segment(&mut self) {
         self.segment += 1;
         self.cursor = Cursor::default();
@@ -431,6 +437,8 @@ mod tests {
                 seen_games: 7,
                 seen_rows: 8,
                 allowance: 0.1 + 0.7,
+                uses_per_row: 0.1 + 0.9,
+                trained_rows: 10,
                 window_rows: 9,
             },
             new_games: 5,

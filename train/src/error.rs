@@ -4,7 +4,8 @@ use crate::change::Refusal;
 use engine::config::ConfigError;
 use engine::network::NetworkError;
 use engine::run::RunError;
-use engine::shard::{ReplayError, ShardError};
+use engine::shard::{ReplayError, ShardError, ShardFault};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use tch::TchError;
 
@@ -54,9 +55,17 @@ pub(crate) enum TrainError {
         error: std::io::Error,
     },
     /// `train init` on a run that is there.
-    #[error("{} is a run already: nothing was changed", path.display())]
+    #[error("{} is a run already: nothing was changed; `train run --run {}` goes on with it", path.display(), path.display())]
     RunExists {
         /// The run.
+        path: PathBuf,
+    },
+    /// A shard that is to be taken over has a name that another one has.
+    #[error("{} is there already, and is not {}: take over games into a folder without shards of its own", own.display(), path.display())]
+    OtherShard {
+        /// What is there.
+        own: PathBuf,
+        /// What was to come.
         path: PathBuf,
     },
     /// A folder without a run.
@@ -163,7 +172,7 @@ pub(crate) enum TrainError {
     },
     /// The rows have been used as often as they may be, and nobody is to wait for more.
     #[error(
-        "{}: {missing}: generate more games first, let each row be used more often, or wait for games of a generator (without --no-wait)",
+        "{}: {missing}: generate more games, raise train.uses_per_row, or wait for games of a generator (without --no-wait)",
         folder.display()
     )]
     NothingNew {
@@ -208,7 +217,8 @@ pub(crate) enum TrainError {
     },
     /// Batches in a row that could not be trained on.
     #[error(
-        "{error}; it is the third in a row: {} hold their batches; a lower train.learning_rate or train.gradient_clip may help",
+        "{error}; it is the third in a row: {} hold their batches; lower train.learning_rate or train.gradient_clip, and if it happens \
+         again at once the weights of the newest checkpoints are at fault: move them away, and the one before is gone on with",
         in_a_row(batches)
     )]
     NeverFinite {
@@ -271,6 +281,16 @@ pub(crate) enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl TrainError {
+    /// Whether it is that a shard is not there.
+    pub(crate) fn is_gone(&self) -> bool {
+        let Self::Shard(error) = self else {
+            return false;
+        };
+        matches!(&error.fault, ShardFault::Io(error) if error.kind() == ErrorKind::NotFound)
+    }
 }
 
 fn in_a_row(paths: &[PathBuf]) -> String {

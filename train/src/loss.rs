@@ -256,12 +256,15 @@ fn sum_of_rows(numbers: &Tensor) -> Result<Tensor, TchError> {
     numbers.f_sum_dim_intlist([-1i64].as_slice(), false, None)
 }
 
-/// 1 where no entry of the target is larger than that of the largest logit, else 0: `[batch]`.
+/// 1 / k where the largest logit's entry is one of the target's k largest, else 0: `[batch]`. Where many entries are equal there is
+/// little to be right about.
 fn is_right(logits: &Tensor, targets: &Tensor) -> Result<Tensor, TchError> {
     let likeliest = logits.f_detach()?.f_argmax(1, true)?;
     let target = targets.f_gather(1, &likeliest, false)?;
-    let right = target.f_ge_tensor(&targets.f_amax([1], true)?)?;
-    right.f_squeeze_dim(1)?.f_to_kind(Kind::Float)
+    let largest = targets.f_amax([1], true)?;
+    let ties = targets.f_ge_tensor(&largest)?.f_to_kind(Kind::Float)?;
+    let right = target.f_ge_tensor(&largest)?.f_to_kind(Kind::Float)?;
+    right.f_squeeze_dim(1)?.f_div(&sum_of_rows(&ties)?)
 }
 
 impl LossTensors {
@@ -445,7 +448,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_tie_in_the_target_counts_as_right() {
+    fn a_tie_in_the_target_is_shared() {
         let right = |logits: [f32; 3]| {
             let targets = Tensor::from_slice(&[0.4f32, 0.2, 0.4]).view([1, 3]);
             let logits = Tensor::from_slice(&logits).view([1, 3]);
@@ -453,7 +456,7 @@ pub(crate) mod tests {
         };
         assert_eq!(
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(right),
-            [1.0, 0.0, 1.0]
+            [0.5, 0.0, 0.5]
         );
     }
 

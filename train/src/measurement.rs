@@ -5,7 +5,7 @@ use crate::data::BatchTensors;
 use crate::loss::{LossSums, LossTensors, Losses};
 use crate::show::curves::CalibrationBin;
 use engine::network::TrainingOutputs;
-use tch::{TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 /// Into how many bins predicted win probabilities are put.
 const BINS: usize = 10;
@@ -43,8 +43,10 @@ impl Measurement {
         sums.add(losses.to_numbers()?, weights);
         let mut bins = [Bin::default(); BINS];
         let predicted = numbers(&outputs.value_logit.f_sigmoid()?)?;
-        let rows = predicted.iter().zip(numbers(&batch.value)?);
-        for ((&predicted, actual), weight) in rows.zip(numbers(&batch.value_weight)?) {
+        // Those who win are the first half of the endings.
+        let won = numbers(&batch.ending.f_lt(3)?.f_to_kind(Kind::Float)?)?;
+        let rows = predicted.iter().zip(won);
+        for ((&predicted, actual), weight) in rows.zip(numbers(&batch.outcome_weight)?) {
             let number = ((predicted * BINS as f64) as usize).min(BINS - 1);
             if weight > 0.0 {
                 bins[number].append(Bin {
@@ -79,8 +81,8 @@ impl Measurement {
         (self.weight > 0.0).then(|| self.right / self.weight)
     }
 
-    /// What became of win probabilities predicted from 0 to 0.1, from 0.1 to 0.2, …: means by the weight of the value's loss, and how
-    /// many rows have such a weight. Bins without rows are left out.
+    /// What became of win probabilities predicted from 0 to 0.1, from 0.1 to 0.2, …, in games that were won on the board: means that count
+    /// each turn once, and how many rows there are. Bins without rows are left out.
     pub(crate) fn calibration(&self) -> Vec<CalibrationBin> {
         let filled = self.bins.iter().filter(|bin| bin.weight > 0.0);
         let means = filled.map(|bin| CalibrationBin {
@@ -116,7 +118,10 @@ mod tests {
     use crate::loss::tests::example;
 
     fn measured(weights: [f32; 2], value_weights: [f32; 2]) -> Measurement {
-        let (outputs, batch) = example(weights, value_weights);
+        let (outputs, mut batch) = example(weights, value_weights);
+        // The first is won, the second lost.
+        batch.ending = Tensor::from_slice(&[0i64, 4]);
+        batch.outcome_weight = Tensor::from_slice(&value_weights);
         let tensors = losses(&outputs, &batch).unwrap();
         let sum = |weights: [f32; 2]| f64::from(weights[0] + weights[1]);
         let weights = Losses {
@@ -135,16 +140,16 @@ mod tests {
             .collect()
     }
 
-    /// The example's predictions are 3/4 and 1/5 where 1 and 1/4 came of it; its policy is wrong and right.
+    /// The example's predictions are 3/4 in a game that was won and 1/5 in one that was lost; its policy is wrong and right.
     #[test]
     fn predictions_are_held_against_what_became_of_them() {
         let mut all = measured([1.0, 3.0], [1.0, 0.5]);
         assert_eq!(all.policy_accuracy(), Some(0.75));
         // 1/5 in floats is a little more.
-        assert_eq!(calibration(&all), [(0.2, 0.25, 1), (0.75, 1.0, 1)]);
+        assert_eq!(calibration(&all), [(0.2, 0.0, 1), (0.75, 1.0, 1)]);
         all.append(measured([4.0, 0.0], [3.0, 0.0]));
         assert_eq!(all.policy_accuracy(), Some(3.0 / 8.0));
-        assert_eq!(calibration(&all), [(0.2, 0.25, 1), (0.75, 1.0, 2)]);
+        assert_eq!(calibration(&all), [(0.2, 0.0, 1), (0.75, 1.0, 2)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a training has to do: go on where the last one was stopped, or begin the next generation.
 
 use crate::change::changed;
-use crate::checkpoint::{self, Checkpoint, CheckpointHeader, TrainingState};
-use crate::data::{Counts, Cursor, Window};
+use crate::checkpoint::{self, Checkpoint, TrainingState};
+use crate::data::{Counts, Cursor, LoaderOptions, Window};
 use crate::error::TrainError;
 use crate::loss::LossSums;
 use crate::stop::Stop;
@@ -13,9 +13,8 @@ use engine::config::Config;
 use engine::network::{Architecture, Device, Network, NetworkFile};
 use engine::progress::say;
 use engine::run::{RunDirectory, TrainerWindow};
-use engine::shard::{ShardError, ShardFault, ShardName};
+use engine::shard::ShardName;
 use std::collections::HashSet;
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// What is asked of a training.
@@ -42,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) window: Window,
     /// Whether the generation is begun, and not gone on with.
     pub(crate) begins: bool,
+    /// Whether what is gone on with is not what the checkpoint holds.
+    pub(crate) is_remade: bool,
 }
 
 impl Plan {
@@ -96,25 +97,32 @@ fn go_on(
     let mut supply = Supply::new(run, &config.train, state.supply.clone());
     // Shards that are older than the window may be gone.
     let window = match supply.reopen_window() {
-        Err(TrainError::Shard(error)) if is_gone(&error) => {
+        Err(error) if error.is_gone() => {
             say(&format!(
-                "{} was there when the training of network {} began, and is gone: its window is made anew",
-                error.path.display(),
+                "a shard was there when the training of network {} began, and is gone ({error}): its window is made anew",
                 state.generation
             ));
-            supply.look(&config.train)?;
+            let new = supply.look(&config.train)?;
+            state.add_new(new);
             state.next_segment();
             supply.open_window(&config.train)?
         }
         opened => opened?,
     };
     check_rows(&window, config)?;
+    let before = LoaderOptions::new(&checkpoint.header.config.train, state.seed, 0);
+    if before != LoaderOptions::new(&config.train, state.seed, 0) {
+        // The cursor counts in pools of another size.
+        state.next_segment();
+    }
+    let is_remade = state.segment != checkpoint.header.state.segment;
     Ok(Plan {
         state,
         trainer,
         supply,
         window,
         begins: false,
+        is_remade,
     })
 }
 
@@ -184,13 +192,14 @@ impl<'a> Parent<'a> {
         let Some(checkpoint) = self.checkpoint else {
             return SupplyState::default();
         };
-        let CheckpointHeader { state, config, .. } = &checkpoint.header;
+        let state = &checkpoint.header.state;
         let mut supply = state.supply.clone();
-        if state.generation == self.generation {
-            // The checkpoint may be from before the generation's end.
-            let later = self.step().saturating_sub(state.step);
-            supply.allowance -= later as f64 * f64::from(config.train.batch_size);
-        }
+        // The checkpoint may be from before the end of the network's training, where later ones were lost.
+        let is_of_this_run = number_in(&self.network, "seed") == Some(state.seed);
+        let trained_rows = number_in(&self.network, "trained_rows").filter(|_| is_of_this_run);
+        let later = trained_rows.map_or(0, |rows| rows.saturating_sub(supply.trained_rows));
+        supply.allowance -= later as f64;
+        supply.trained_rows += later;
         supply
     }
 }
@@ -237,6 +246,7 @@ fn begin(
         supply,
         window,
         begins: true,
+        is_remade: false,
     }))
 }
 
@@ -278,10 +288,6 @@ fn wait_for_rows(
             return Ok(None);
         }
     }
-}
-
-fn is_gone(error: &ShardError) -> bool {
-    matches!(&error.fault, ShardFault::Io(error) if error.kind() == ErrorKind::NotFound)
 }
 
 /// Says which shards are read from now on, and which of the known ones never again: whoever removes old ones goes by it. Only once a

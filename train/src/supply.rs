@@ -22,6 +22,10 @@ pub(crate) struct SupplyState {
     /// How many rows may be drawn until new ones must come: each new row adds `train.uses_per_row`, each row that is drawn takes 1.
     /// (The train bucket of KataGo's `-max-train-bucket-per-new-data`.)
     pub(crate) allowance: f64,
+    /// `train.uses_per_row` when the allowance was last added to; 0 before the first rows.
+    pub(crate) uses_per_row: f64,
+    /// The rows that have been drawn and trained on since the run began.
+    pub(crate) trained_rows: u64,
     /// How many of the newest rows the present window reaches back for.
     pub(crate) window_rows: u64,
 }
@@ -49,6 +53,7 @@ impl Supply {
 
     /// Takes note of the shards that have come, and of those that are gone. Returns what the new ones hold.
     pub(crate) fn look(&mut self, config: &TrainConfig) -> Result<Counts, TrainError> {
+        self.credit_rise(config);
         let listed = self.index.list()?;
         let there: HashSet<&str> = listed.iter().map(String::as_str).collect();
         let state = &mut self.state;
@@ -68,6 +73,15 @@ impl Supply {
         state.seen_rows += counts.training_rows;
         state.allowance += counts.training_rows as f64 * f64::from(config.uses_per_row);
         Ok(counts)
+    }
+
+    /// Where a row may be used more often than before, so may those of the window that has come already.
+    fn credit_rise(&mut self, config: &TrainConfig) {
+        let state = &mut self.state;
+        let uses = f64::from(config.uses_per_row);
+        let rows = state.seen_rows.min(window_rows(config, state.seen_rows));
+        state.allowance += (uses - state.uses_per_row).max(0.0) * rows as f64;
+        state.uses_per_row = uses;
     }
 
     /// Opens the window that the rows seen so far are worth. What could not be used while that many rows came is given up: the
@@ -99,16 +113,17 @@ impl Supply {
     /// What is missing where not even a batch may be drawn, in words.
     pub(crate) fn shortage(&self, config: &TrainConfig) -> String {
         format!(
-            "the {} rows so far have been used {} times each (train.uses_per_row), and {:.0} more uses of the {} of a batch are there",
+            "the {} rows so far have been used as often as they may be (train.uses_per_row = {}): a batch of {} needs {:.0} more uses",
             grouped(self.state.seen_rows),
             config.uses_per_row,
-            self.state.allowance.max(0.0).floor(),
-            config.batch_size
+            config.batch_size,
+            (f64::from(config.batch_size) - self.state.allowance).ceil(),
         )
     }
 
     /// Takes note of a batch that was drawn.
     pub(crate) fn take(&mut self, rows: u32) {
         self.state.allowance -= f64::from(rows);
+        self.state.trained_rows += u64::from(rows);
     }
 }

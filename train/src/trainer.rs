@@ -276,7 +276,7 @@ pub(crate) mod tests {
     #[test]
     #[ignore = "minutes of two cores"]
     fn a_6x64_network_learns_1000_rows_by_heart() {
-        learn_by_heart((6, 64), 1_000, 125, 100);
+        learn_by_heart((6, 64), 1_000, 125, 160);
     }
 
     #[test]

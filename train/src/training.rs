@@ -3,7 +3,7 @@
 use crate::bad_batch;
 use crate::change::{ConfigFile, changed};
 use crate::checkpoint::{self, TrainingState};
-use crate::data::{Batch, Loader, LoaderOptions, TrainingRow, Window};
+use crate::data::{Batch, Budget, Counts, Loader, LoaderOptions, TrainingRow, Window};
 use crate::error::TrainError;
 use crate::loss::{LossSums, in_digits};
 use crate::meter::Meter;
@@ -82,6 +82,8 @@ enum Flow {
     GoOn,
     /// The user asked to stop.
     Stop,
+    /// The user asked to stop while the training waited: all is saved, and what has come meanwhile is for the next start to find.
+    StopWaiting,
 }
 
 /// Trains the run's next network, or goes on with it, and publishes it. What is changed in the run's configuration file meanwhile
@@ -96,11 +98,13 @@ pub(crate) fn train(
     let Some(plan) = Plan::make(run, config, demand, device, stop)? else {
         return Ok(Ending::NotBegun);
     };
-    let begins = plan.begins;
+    let (begins, is_remade) = (plan.begins, plan.is_remade);
     let mut training = Training::new(run, config, plan, demand.wait)?;
     training.announce(begins);
     if begins {
         training.state.validation_before = training.measure()?;
+    }
+    if begins || is_remade {
         training.save()?;
     }
     hold(run, &training.window, &training.supply)?;
@@ -109,7 +113,11 @@ pub(crate) fn train(
         .map_err(|error| training.interrupted(error))?;
     match flow {
         Flow::GoOn => training.publish(),
-        Flow::Stop => training.stopped(),
+        Flow::Stop => {
+            training.save()?;
+            Ok(training.stopped())
+        }
+        Flow::StopWaiting => Ok(training.stopped()),
     }
 }
 
@@ -163,8 +171,9 @@ impl<'a> Training<'a> {
         while self.state.step < self.state.last_step {
             let batch_size = self.config.train.batch_size;
             if !self.supply.allows(batch_size) {
-                if self.wait_for_rows(stop)? == Flow::Stop {
-                    return Ok(Flow::Stop);
+                match self.wait_for_rows(stop)? {
+                    Flow::GoOn => {}
+                    flow => return Ok(flow),
                 }
                 loader = self.start_loader();
                 meter = Meter::new(batch_size);
@@ -198,8 +207,13 @@ impl<'a> Training<'a> {
             if self.state.step.is_multiple_of(checkpoint_steps) && !done {
                 let options = self.loader_options();
                 self.take_changes();
+                let reshuffles = self.loader_options() != options;
+                if reshuffles {
+                    // The cursor counts in pools of another size.
+                    self.state.next_segment();
+                }
                 self.save()?;
-                if self.loader_options() != options {
+                if reshuffles {
                     loader = self.start_loader();
                     meter = Meter::new(self.config.train.batch_size);
                 }
@@ -239,9 +253,12 @@ impl<'a> Training<'a> {
     fn wait_for_rows(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
         self.save()?;
         let mut waiting = Waiting::default();
+        let mut new = Counts::default();
         loop {
+            // A person may let rows be used more often meanwhile.
+            self.take_changes();
             let config = &self.config.train;
-            self.supply.look(config)?;
+            new += self.supply.look(config)?;
             // Not for every shard: each time the shuffling begins anew.
             let left = self.state.last_step - self.state.step;
             if self.supply.batches(config.batch_size) >= left.min(config.checkpoint_steps.into()) {
@@ -260,14 +277,17 @@ impl<'a> Training<'a> {
                     .waiting(state.generation, state.step, &missing);
             }
             if !waiting.wait(&missing, stop) {
-                return Ok(Flow::Stop);
+                return Ok(Flow::StopWaiting);
             }
         }
         let window = self.supply.open_window(&self.config.train)?;
         check_rows(&window, &self.config)?;
         self.validation = window.validation_rows(VALIDATION_ROWS, (&self.config.train).into())?;
         self.window = Arc::new(window);
+        self.state.add_new(new);
         self.state.next_segment();
+        // What the losses after the training are held against is measured on the same rows.
+        self.state.validation_before = self.measure()?;
         self.save()?;
         hold(self.run, &self.window, &self.supply)?;
         say(&format!(
@@ -288,7 +308,7 @@ impl<'a> Training<'a> {
     fn standing(&self) -> Standing {
         Standing {
             epoch: self.state.cursor.epoch,
-            trained_rows: self.state.step * u64::from(self.config.train.batch_size),
+            trained_rows: self.supply.state().trained_rows,
             window_rows: self.window.training_rows(),
             data_age: self.window.age().map(|age| age.as_secs_f64()),
         }
@@ -304,6 +324,11 @@ impl<'a> Training<'a> {
         let changes = read.and_then(|config| {
             let changes = changed(&self.config, &config);
             let changes = changes.map_err(|refusal| format!("{path}: {refusal}"))?;
+            // What would end the training is not taken over.
+            let options = LoaderOptions::new(&config.train, self.state.seed, 0);
+            check_rows(&self.window, &config)
+                .and_then(|()| Budget::new(&self.window, &options))
+                .map_err(|error| format!("{path}: {error}"))?;
             Ok((config, changes))
         });
         match changes {
@@ -381,15 +406,14 @@ impl<'a> Training<'a> {
         }
     }
 
-    fn stopped(mut self) -> Result<Ending, TrainError> {
-        self.save()?;
+    fn stopped(self) -> Ending {
         let state = self.state;
-        Ok(Ending::Stopped {
+        Ending::Stopped {
             generation: state.generation,
             step: state.step - state.first_step,
             steps: state.last_step - state.first_step,
             checkpoint: self.checkpoint.unwrap_or_default(),
-        })
+        }
     }
 
     /// Measures and saves the complete network, and makes it the run's newest.
@@ -444,6 +468,7 @@ impl<'a> Training<'a> {
             ("seed", state.seed.to_string()),
             ("step", state.step.to_string()),
             ("steps", steps.to_string()),
+            ("trained_rows", self.supply.state().trained_rows.to_string()),
             ("new_games", state.new_games.to_string()),
             ("new_rows", state.new_rows.to_string()),
             ("window_games", self.window.games().to_string()),

@@ -365,7 +365,7 @@ fn what_training_needs_and_lacks_is_named() {
     assert_eq!(outcome(&mut train_run(&run, &["--steps", "1"])).0, 0);
     fails(
         &mut train_run(&run, &["--no-wait", "--steps", "100000"]),
-        &["rows so far have been used 100 times each", "--no-wait"],
+        &["rows so far have been used as often", "--no-wait"],
     );
 }
 
@@ -443,7 +443,7 @@ fn a_larger_network_is_begun_with_the_games_of_another_run() {
     ]);
     fails(
         &mut command,
-        &["used 1 times each", "other` goes on", "newest checkpoint"],
+        &["used as often", "other` goes on", "newest checkpoint"],
     );
     assert!(other.join("networks/00000.safetensors").exists());
 }

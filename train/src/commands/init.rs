@@ -1,7 +1,7 @@
 //! `train init`: makes a run.
 
 use super::Workplace;
-use crate::cycle::configuration;
+use crate::cycle::{check_same, configuration};
 use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::plan::Demand;
@@ -15,7 +15,8 @@ use engine::files;
 use engine::network::{Network, Origin};
 use engine::progress::say;
 use engine::run::{RunDirectory, make_folder, write_file};
-use engine::shard::list_shards;
+use engine::shard::{ShardName, list_shards};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,10 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
         return Ok(print(config.to_toml().trim_end())?);
     }
     arguments.workplace.device.open()?;
+    if let Some(old) = &old {
+        // Before anything is made.
+        shards_of(old)?;
+    }
     let _lock = RunLock::take(&run)?;
     if let Some(old) = &old {
         check_new(&run)?;
@@ -87,27 +92,22 @@ fn inherited(
             missing: "config.toml",
         });
     }
-    Ok(arguments.resolve(Some(&path))?)
+    let given = arguments.resolve(Some(&path))?;
+    if run.config().exists() {
+        check_same(run, &Config::load(&run.config())?, &given)?;
+    }
+    Ok(given)
 }
 
 /// Brings the shards of a run into another: the same files under a second name, or copies where the system has none. What is there
 /// already stays. Returns how many there are.
 fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize, TrainError> {
-    let none = || TrainError::NoGames {
-        folder: old.shards(),
-    };
-    if !old.shards().exists() {
-        return Err(none());
-    }
-    let shards = list_shards(&old.shards())?;
-    if shards.is_empty() {
-        return Err(none());
-    }
+    let shards = shards_of(old)?;
     make_folder(&run.shards())?;
     for (name, path) in &shards {
         let own = run.shards().join(name.to_string());
         match fs::hard_link(path, &own) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_equal(path, &own)?,
             Err(_) => copy(path, &own).map_err(|error| TrainError::Io {
                 what: "copy a shard to",
                 path: own.clone(),
@@ -117,6 +117,39 @@ fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize, TrainError
         }
     }
     Ok(shards.len())
+}
+
+/// The shards of a run, of which there must be some.
+fn shards_of(old: &RunDirectory) -> Result<BTreeMap<ShardName, PathBuf>, TrainError> {
+    let folder = old.shards();
+    let shards = match folder.exists() {
+        true => list_shards(&folder)?,
+        false => BTreeMap::new(),
+    };
+    match shards.is_empty() {
+        true => Err(TrainError::NoGames { folder }),
+        false => Ok(shards),
+    }
+}
+
+/// Refuses to take another shard of the same name for the one that is to be taken over.
+fn check_equal(path: &Path, own: &Path) -> Result<(), TrainError> {
+    let digest_of = |path: &Path| {
+        let mut hasher = blake3::Hasher::new();
+        let hashed = File::open(path).and_then(|file| Ok(hasher.update_reader(file)?.finalize()));
+        hashed.map_err(|error| TrainError::Io {
+            what: "read",
+            path: path.to_owned(),
+            error,
+        })
+    };
+    if digest_of(path)? == digest_of(own)? {
+        return Ok(());
+    }
+    Err(TrainError::OtherShard {
+        own: own.to_owned(),
+        path: path.to_owned(),
+    })
 }
 
 /// Copies a file, whole or not at all, with the time of its last change: shards are in the order of their ages.

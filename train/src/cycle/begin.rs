@@ -17,8 +17,18 @@ pub(crate) fn configuration(
     }
     let saved = Config::load(&path)?;
     let given = arguments.resolve(Some(&path))?;
-    match first_difference(&saved, &given) {
-        None => Ok(saved),
+    check_same(run, &saved, &given)?;
+    Ok(saved)
+}
+
+/// Refuses a configuration that is not the run's.
+pub(crate) fn check_same(
+    run: &RunDirectory,
+    saved: &Config,
+    given: &Config,
+) -> Result<(), TrainError> {
+    match first_difference(saved, given) {
+        None => Ok(()),
         Some((key, saved, given)) => Err(TrainError::OtherConfig {
             run: run.root().to_owned(),
             key,

@@ -2,9 +2,9 @@
 
 use crate::error::TrainError;
 use crate::stop::Stop;
-#[cfg(target_os = "linux")]
-use rustix::process::set_parent_process_death_signal;
 use rustix::process::{Pid, Signal, kill_process};
+#[cfg(target_os = "linux")]
+use rustix::process::{getpid, getppid, set_parent_process_death_signal};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write, stderr};
 use std::os::unix::process::CommandExt;
@@ -154,9 +154,20 @@ pub(super) fn run(
 /// Asks the system to end the child as a SIGTERM does when this program is killed: a restarted one would start another beside it.
 fn die_with_parent(command: &mut Command) {
     #[cfg(target_os = "linux")]
-    // SAFETY: between fork and exec only this one system call is made, which allocates nothing and takes no lock.
-    unsafe {
-        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+    {
+        let parent = Some(getpid());
+        let die_with = move || {
+            set_parent_process_death_signal(Some(Signal::TERM))?;
+            // It may have died before that.
+            match getppid() == parent {
+                true => Ok(()),
+                false => Err(std::io::ErrorKind::NotFound.into()),
+            }
+        };
+        // SAFETY: between fork and exec only these two system calls are made, which allocate nothing and take no lock.
+        unsafe {
+            command.pre_exec(die_with);
+        }
     }
     #[cfg(not(target_os = "linux"))]
     let _ = command;

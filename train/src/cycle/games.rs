@@ -87,7 +87,8 @@ struct Player {
 
 impl Cycle {
     /// Sees to it that the next network has enough new games to be trained on; one that is in training has.
-    pub(super) fn provide_games(&mut self, trained: u32) -> Result<Flow, TrainError> {
+    /// `times` says how often as many as configured are wanted.
+    pub(super) fn provide_games(&mut self, trained: u32, times: u64) -> Result<Flow, TrainError> {
         let known = known_to_the_trainer(&self.run, trained)?;
         if known.is_training {
             return Ok(Flow::GoOn);
@@ -96,7 +97,8 @@ impl Cycle {
         let wanted = u64::from(match is_first {
             true => self.config.cycle.first_games,
             false => self.config.cycle.games_per_generation,
-        });
+        })
+        .saturating_mul(times);
         let there = self.counts.in_new_shards(&self.run, &known.shards)?;
         if there > 0 {
             say(&format!(

@@ -26,7 +26,7 @@ mod matches;
 mod selfplay;
 mod table;
 
-pub(crate) use begin::configuration;
+pub(crate) use begin::{check_same, configuration};
 pub(crate) use table::Table;
 
 use crate::commands::Workplace;
@@ -198,7 +198,7 @@ impl Cycle {
             let next = trained + 1;
             say(&format!("\n== generation {next} of {generations}"));
             self.start_generator()?;
-            if self.provide_games(trained)? == Flow::Stop || self.train()? == Flow::Stop {
+            if self.provide_and_train(trained)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
             if next >= generations {
@@ -215,6 +215,20 @@ impl Cycle {
             };
             say(&format!("generation {next} took {}{left}", in_words(took)));
         }
+    }
+
+    /// Trains the next network as soon as there are games for it: more than configured, where their rows don't suffice for a step.
+    fn provide_and_train(&mut self, trained: u32) -> Result<Flow, TrainError> {
+        for times in 1.. {
+            if self.provide_games(trained, times)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            match self.train() {
+                Err(TrainError::NothingNew { missing, .. }) => say(&missing),
+                trained => return trained,
+            }
+        }
+        Ok(Flow::GoOn)
     }
 
     /// Sees how strong the newest network is, and whether it is to play.

@@ -97,7 +97,10 @@ impl Index {
 
     /// What the named shards hold. Those that have not been read yet are read through, in parallel.
     pub(crate) fn count(&mut self, names: &[String]) -> Result<Counts, TrainError> {
-        self.read(names, |known| known.is_some())?;
+        let unknown = names.iter().filter(|&name| !self.shards.contains_key(name));
+        if let Some((_, error)) = self.read(unknown.collect())?.into_iter().next() {
+            return Err(error);
+        }
         let known = || names.iter().filter_map(|name| self.shards.get(name));
         let weight: u64 = known().map(|shard| shard.training_weight).sum();
         Ok(Counts {
@@ -119,14 +122,15 @@ impl Index {
             if weight >= wanted {
                 break;
             }
-            self.read(last, |known| {
-                known.is_some_and(|known| known.index.is_some())
-            })?;
+            let mut gone = self.read_for(last, wanted - weight)?;
             for name in last.iter().rev() {
-                let Some(known) = self.shards.get(name) else {
-                    continue;
-                };
-                if weight < wanted {
+                if weight >= wanted {
+                    break;
+                }
+                if let Some(error) = gone.remove(name) {
+                    return Err(error);
+                }
+                if let Some(known) = self.shards.get(name) {
                     weight += known.training_weight;
                     shards.extend(known.index.clone());
                 }
@@ -150,25 +154,51 @@ impl Index {
         self.shards.iter().map(bytes).sum::<usize>() as u64
     }
 
-    /// Reads the named shards that are not `enough` known.
-    fn read(
+    /// Reads what a window over the newest of some shards needs that is to hold so much weight, as far as that is known. What is not
+    /// needed may be gone: the errors of the shards that are not there are returned, by name.
+    fn read_for(
         &mut self,
         names: &[String],
-        enough: impl Fn(Option<&Known>) -> bool,
-    ) -> Result<(), TrainError> {
-        let missing: Vec<&String> = names
-            .iter()
-            .filter(|&name| !enough(self.shards.get(name)))
-            .collect();
-        let read: Vec<(String, Known)> = missing
+        wanted: u64,
+    ) -> Result<HashMap<String, TrainError>, TrainError> {
+        let mut weight = 0;
+        let mut needed = Vec::new();
+        for name in names.iter().rev() {
+            if weight >= wanted {
+                break;
+            }
+            let known = self.shards.get(name);
+            // What an unknown shard holds is seen when it is read.
+            weight += known.map_or(0, |known| known.training_weight);
+            if known.is_none_or(|known| known.index.is_none()) {
+                needed.push(name);
+            }
+        }
+        self.read(needed)
+    }
+
+    /// Reads the named shards through. Returns the errors of those that are not there, by name.
+    fn read(&mut self, names: Vec<&String>) -> Result<HashMap<String, TrainError>, TrainError> {
+        let read: Vec<(String, Result<Known, TrainError>)> = names
             .into_par_iter()
             .map(|name| {
-                let known = read_through(self.folder.join(name), self.validation_share)?;
-                Ok((name.clone(), known))
+                let known = read_through(self.folder.join(name), self.validation_share);
+                (name.clone(), known)
             })
-            .collect::<Result<_, TrainError>>()?;
-        self.shards.extend(read);
-        Ok(())
+            .collect();
+        let mut gone = HashMap::new();
+        for (name, known) in read {
+            match known {
+                Ok(known) => {
+                    self.shards.insert(name, known);
+                }
+                Err(error) if error.is_gone() => {
+                    gone.insert(name, error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(gone)
     }
 
     /// Forgets the games of all shards but these.
@@ -299,6 +329,33 @@ mod tests {
         let first = u64::from(sequence) * 5;
         let games: Vec<_> = (first..first + 5).map(|counter| game(counter, 6)).collect();
         set_written(&write_shard(folder, name, &header(), &games), seconds);
+    }
+
+    #[test]
+    fn what_is_older_than_a_window_may_be_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        for sequence in 0..6 {
+            write(folder.path(), 0, sequence, 100);
+        }
+        let all = names(folder.path());
+        let mut index = Index::new(folder.path(), 0.0);
+        let rows = index.count(&all[4..]).unwrap().training_rows;
+        let remove = |name: &String| std::fs::remove_file(folder.path().join(name)).unwrap();
+        all[..3].iter().for_each(remove);
+        let read = |mut index: Index| {
+            let window = index.window(&all, rows)?;
+            Ok::<_, TrainError>(window.shard_names().map(str::to_owned).collect::<Vec<_>>())
+        };
+        // By one that knows them, and by one that sees them for the first time.
+        assert_eq!(read(index).unwrap(), all[4..]);
+        let new = || Index::new(folder.path(), 0.0);
+        assert_eq!(read(new()).unwrap(), all[4..]);
+        remove(&all[4]);
+        let error = read(new()).unwrap_err();
+        assert!(
+            error.is_gone() && error.to_string().contains(&all[4]),
+            "{error}"
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! on average; a game that was stopped is half a win and half a loss. The ratings under which the results are likeliest are unique
 //! up to a constant where every player has both won and lost against the others, directly or by way of third ones (Hunter, MM
 //! algorithms for generalized Bradley-Terry models, Annals of Statistics 32, 2004, section 2). For the others there is a weak
-//! prior, as in Coulom's program Bayesian Elo: each player has one drawn game more than it played, shared out among its opponents
-//! as its games are.
+//! prior, as in Coulom's program Bayesian Elo: each player brings one drawn game more than were played, shared out among its
+//! opponents as its games are.
 //!
 //! The likelihood is concave, and found by Newton's method: unlike Hunter's it takes ten steps instead of thousands where players
 //! are compared with their neighbours alone, and its matrix, the observed information, gives the errors: inverted, it is the

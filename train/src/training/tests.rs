@@ -354,7 +354,7 @@ fn rows_are_used_as_often_as_allowed_and_then_others_must_come() {
     assert_eq!(stopped.step, seen / 64);
     assert!(stopped.supply.allowance < 64.0);
     let missing = format!(
-        "the {} rows so far have been used 1 times each",
+        "the {} rows so far have been used as often as they may be",
         grouped(seen)
     );
     assert!(
@@ -524,4 +524,81 @@ fn a_batch_without_finite_losses_is_kept_and_dropped_and_three_end_the_training(
     let values = kept.tensor("value").unwrap().data().chunks_exact(4);
     let values = values.map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
     assert_eq!(values.filter(|value| value.is_nan()).count(), 1);
+}
+
+#[test]
+fn a_wish_to_stop_while_waiting_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, mut config) = new_run(folder.path());
+    config.train.uses_per_row = 1.0;
+    config.train.checkpoint_steps = 100;
+    fs::write(run.config(), config.to_toml()).unwrap();
+    outcome(&run, &config, steps(40)).unwrap_err();
+    let waiting = checkpoints(&run).pop().unwrap();
+    let before = fs::read(&waiting).unwrap();
+    // Too few for all the steps that are left.
+    write_more_games(&run, 2);
+    let demand = Demand {
+        wait: true,
+        ..steps(None)
+    };
+    let stop = Stop::default();
+    stop.ask();
+    let ending = train(&run, &config, demand, Device::Cpu, &stop).unwrap();
+    assert!(matches!(ending, Ending::Stopped { .. }), "{ending:?}");
+    assert_eq!(fs::read(&waiting).unwrap(), before);
+}
+
+#[test]
+fn rows_may_be_used_more_often_when_that_is_raised() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, mut config) = new_run(folder.path());
+    config.train.uses_per_row = 1.0;
+    fs::write(run.config(), config.to_toml()).unwrap();
+    outcome(&run, &config, steps(20)).unwrap_err();
+    config.train.uses_per_row = 3.0;
+    fs::write(run.config(), config.to_toml()).unwrap();
+    train_to_end(&run, &config, None);
+    let end = newest_state(&run);
+    assert_eq!((end.step, end.supply.trained_rows), (20, 20 * 64));
+    let left = 3.0 * end.supply.seen_rows as f64 - 20.0 * 64.0;
+    assert_eq!(end.supply.allowance, left);
+}
+
+#[test]
+fn lost_checkpoints_give_no_row_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, mut config) = new_run(folder.path());
+    config.train.uses_per_row = 2.0;
+    config.train.checkpoint_steps = 100;
+    for _ in 0..2 {
+        train_to_end(&run, &config, Some(6));
+    }
+    let before = newest_state(&run).supply;
+    let of_second = |path: &&PathBuf| path.to_string_lossy().contains("/00002-");
+    for checkpoint in checkpoints(&run).iter().filter(of_second) {
+        fs::remove_file(checkpoint).unwrap();
+    }
+    let plan = Plan::make(&run, &config, steps(1), Device::Cpu, &Stop::default());
+    let supply = plan.unwrap().unwrap().state.supply;
+    assert_eq!(supply.allowance, before.allowance);
+    assert_eq!(supply.trained_rows, 12 * 64);
+}
+
+#[test]
+fn a_change_that_can_t_work_is_not_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, config) = new_run(folder.path());
+    let plan = Plan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
+    let mut training = Training::new(&run, &config, plan.unwrap().unwrap(), false).unwrap();
+    let mut too_large = config.clone();
+    too_large.train.batch_size = 10_000;
+    let mut too_little = config.clone();
+    too_little.train.memory_mib = 1;
+    too_little.train.batch_size = 500;
+    for other in [too_large, too_little] {
+        fs::write(run.config(), other.to_toml()).unwrap();
+        training.take_changes();
+        assert_eq!(training.config, config);
+    }
 }

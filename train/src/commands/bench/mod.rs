@@ -18,18 +18,18 @@ use std::time::Duration;
 /// Measure how fast a part of the trainer is
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
-    /// Measure the loader: from shards to batches in memory, without a network
+    /// Measure the loader: from shards to batches in memory, without a network (this or --steps)
     #[arg(long, required_unless_present = "steps")]
     loader: bool,
     /// Measure training steps: from batches in memory to the average of the weights
     #[arg(long, conflicts_with = "loader")]
     steps: bool,
-    /// With --steps: how long
-    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
-    seconds: f64,
-    /// With --steps: where the network is computed: cpu, cuda or cuda:N
-    #[arg(long, default_value = "cpu")]
-    device: Device,
+    /// With --steps: how long [default: 10]
+    #[arg(long, value_name = "S", requires = "steps", value_parser = seconds)]
+    seconds: Option<f64>,
+    /// With --steps: where the network is computed: cpu, cuda or cuda:N [default: cpu]
+    #[arg(long, requires = "steps")]
+    device: Option<Device>,
     /// The folder of shards to read [default: games of random steps, which are made for this]
     #[arg(long, value_name = "DIR", conflicts_with = "steps")]
     shards: Option<PathBuf>,
@@ -57,13 +57,13 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
         return Ok(print(config.to_toml().trim_end())?);
     }
     let workplace = Workplace {
-        device: arguments.device,
+        device: arguments.device.unwrap_or(Device::Cpu),
         threads: arguments.threads,
     };
     workplace.apply()?;
     if arguments.steps {
-        let time = Duration::from_secs_f64(arguments.seconds);
-        let report = steps::measure(&config, arguments.device, time)?;
+        let time = Duration::from_secs_f64(arguments.seconds.unwrap_or(10.0));
+        let report = steps::measure(&config, workplace.device, time)?;
         return show(&report, arguments.json);
     }
     let generated;
