@@ -80,10 +80,11 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
 }
 
 fn show(report: &(impl Serialize + Display), json: bool) -> Result<()> {
-    Ok(match json {
-        true => print(&serde_json::to_string_pretty(report)?)?,
-        false => print(&report.to_string())?,
-    })
+    let text = match json {
+        true => serde_json::to_string_pretty(report)?,
+        false => report.to_string(),
+    };
+    Ok(print(&text)?)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
