@@ -6,13 +6,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Keys that hold from the next step, checkpoint or generation on.
-const CHANGEABLE: [&str; 30] = [
+const CHANGEABLE: [&str; 31] = [
     "network.precision",
     "train.average_decay",
     "train.batch_size",
     "train.checkpoint_steps",
     "train.ending_weight",
     "train.final_learning_rate",
+    "train.game_parts",
     "train.gradient_clip",
     "train.keep_checkpoints",
     "train.learning_rate",

@@ -12,6 +12,8 @@ pub struct TrainConfig {
     pub batch_size: u32,
     /// The rows that are shuffled at once; two such pools are in memory, at about 400 bytes a row.
     pub pool_rows: u32,
+    /// Into how many parts the rows of each game are split, which are drawn at different times of an epoch.
+    pub game_parts: u32,
     /// MiB that the window's index, the pools and the batches that are ready may take together.
     pub memory_mib: u32,
     /// The type that convolutions are computed in; the weights are fp32 in any case.
@@ -125,6 +127,7 @@ impl Default for TrainConfig {
         Self {
             batch_size: 256,
             pool_rows: 100_000,
+            game_parts: 8,
             memory_mib: 512,
             precision: TrainingPrecision::Auto,
             optimizer: OptimizerKind::AdamW,
@@ -163,6 +166,7 @@ impl TrainConfig {
         let train = self;
         check_range!(train.batch_size, 2..=1_048_576)?;
         check_range!(train.pool_rows, 1..=1_000_000_000)?;
+        check_range!(train.game_parts, 1..=64)?;
         check_range!(train.memory_mib, 1..=16_777_216)?;
         check_range!(train.momentum, 0.0..=0.999_999)?;
         check_range!(train.learning_rate, 1e-9..=10.0)?;

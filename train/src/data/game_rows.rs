@@ -62,7 +62,7 @@ pub(super) const WEIGHT_UNITS: u32 = 256;
 const GREATEST_WEIGHT: f32 = 1_000.0;
 
 /// What a game takes in a pool beside its rows: three allocations and their places.
-const BYTES_PER_GAME: usize = size_of::<GameRows>() + 3 * 32;
+pub(super) const BYTES_PER_GAME: usize = size_of::<GameRows>() + 3 * 32;
 
 /// What each draw of a row takes in a pool.
 pub(super) const BYTES_PER_DRAW: usize = 8;

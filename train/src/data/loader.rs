@@ -1,9 +1,12 @@
 //! Batches in random order, made on threads of their own while the network trains.
 //!
-//! The window's training games are visited in epochs: every epoch in a new random order, game after game, in [pools](super::pool) of
-//! about [`LoaderOptions::pool_rows`] rows. A pool is whole games; their rows are drawn by weight and shuffled, and batches are cut from
-//! one pool after the other. So every row of the window comes as often as it weighs before the next epoch begins, and what comes when
-//! follows from the seed and the window alone. Where the loader stands is a [`Cursor`] of three numbers, from which another one goes on
+//! The window's training games are visited in epochs: every epoch [`LoaderOptions::game_parts`] times in new random orders, game after
+//! game, each time for another part of their rows, in [pools](super::pool) of about [`LoaderOptions::pool_rows`] rows. A pool's rows are
+//! drawn by weight and shuffled, and batches are cut from one pool after the other. So every row of the window comes as often as it weighs
+//! before the next epoch begins, and what comes when follows from the seed and the window alone.
+//!
+//! The rows of a game have its result in common. With whole games in the pools (350 games of the tiny preset at a time) the value learned
+//! each pool's results by heart: its loss fell by 0.04 nats within a pool, and rose as much where the next began. Where the loader stands is a [`Cursor`] of three numbers, from which another one goes on
 //! with the same batches.
 //!
 //! # Memory
@@ -45,6 +48,8 @@ pub(crate) struct LoaderOptions {
     pub(crate) batch_size: usize,
     /// Rows that are shuffled at once; a pool ends with the game that reaches them. Two pools are in memory.
     pub(crate) pool_rows: u64,
+    /// Into how many parts the rows of each game are split, which are drawn at different times.
+    pub(crate) game_parts: u32,
     /// The bytes that the window's index, the pools and the batches may take together.
     pub(crate) memory: u64,
     /// How results and searches become targets.
@@ -62,6 +67,7 @@ impl LoaderOptions {
             segment: 0,
             batch_size: config.batch_size as usize,
             pool_rows: config.pool_rows.into(),
+            game_parts: config.game_parts,
             memory: u64::from(config.memory_mib) << 20,
             targets: config.into(),
             mirror: config.mirror,
@@ -74,7 +80,7 @@ impl LoaderOptions {
 pub(crate) struct Cursor {
     /// How often the whole window has been used.
     pub(crate) epoch: u64,
-    /// The games of this epoch's order before the present pool.
+    /// The visits of games in this epoch's order before the present pool.
     pub(crate) game: u64,
     /// The rows of the present pool that have been used.
     pub(crate) row: u64,
@@ -102,7 +108,8 @@ impl Budget {
             return Err(TrainError::NoGames { folder });
         }
         let batches = BATCHES * options.batch_size as u64 * BYTES_PER_ROW as u64;
-        let index = window.bytes() + window.training_games() as u64 * size_of::<u32>() as u64;
+        let places = window.training_games() as u64 * u64::from(options.game_parts);
+        let index = window.bytes() + places * size_of::<u32>() as u64;
         let left = options.memory.saturating_sub(batches + index);
         let budget = Self {
             index,
@@ -291,6 +298,7 @@ mod tests {
         segment: 1,
         batch_size: 64,
         pool_rows: 300,
+        game_parts: 1,
         memory: 1 << 30,
         targets: TargetOptions {
             search_value_share: 0.0,

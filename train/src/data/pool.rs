@@ -1,7 +1,7 @@
 //! Pools: the drawn and shuffled rows of some games, and which games those are.
 
 use super::Window;
-use super::game_rows::{BYTES_PER_DRAW, GameRows, RowView, draws_of};
+use super::game_rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowView, draws_of};
 use super::index::rows_of_weight;
 use super::loader::{Cursor, LoaderOptions};
 use crate::error::TrainError;
@@ -10,12 +10,16 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use std::ops::Range;
 
-/// The order in which an epoch visits the games of a window.
+/// The order in which an epoch visits the games of a window: [`LoaderOptions::game_parts`] times, each time in another order and for
+/// another part of their rows.
 #[derive(Debug)]
 pub(super) struct Order {
     epoch: u64,
     options: LoaderOptions,
+    /// All games once, all once more, and so on.
     games: Vec<u32>,
+    /// How many games there are.
+    count: usize,
 }
 
 /// The rows of some games, drawn and shuffled.
@@ -46,7 +50,7 @@ enum Use {
     Order,
     /// The order of a pool's rows, and their mirroring; the pool is known by its first game's place in the epoch.
     Pool(u64),
-    /// How often the rows of the game at some place in the epoch are drawn.
+    /// How often the rows of a game are drawn, and when.
     Draws(u64),
 }
 
@@ -71,12 +75,18 @@ fn random(options: &LoaderOptions, epoch: u64, of: Use) -> ChaCha8Rng {
 impl Order {
     /// The order of one epoch.
     pub(super) fn of_epoch(window: &Window, options: LoaderOptions, epoch: u64) -> Self {
-        let mut games: Vec<u32> = (0..window.training_games() as u32).collect();
-        games.shuffle(&mut random(&options, epoch, Use::Order));
+        let count = window.training_games();
+        let mut random = random(&options, epoch, Use::Order);
+        let mut games = Vec::with_capacity(count * options.game_parts as usize);
+        for part in 0..options.game_parts as usize {
+            games.extend(0..count as u32);
+            games[part * count..].shuffle(&mut random);
+        }
         Self {
             epoch,
             options,
             games,
+            count,
         }
     }
 
@@ -86,15 +96,16 @@ impl Order {
         let games = self.games.get(place..).filter(|games| !games.is_empty())?;
         let (mut weight, mut taken) = (0, 0);
         let mut count = 0;
+        let parts = u64::from(self.options.game_parts);
         for &game in games {
             let game = window.game(game);
-            taken += u64::from(game.bytes);
+            taken += bytes_of_part(game.bytes.into(), parts);
             if count > 0 && taken > bytes {
                 break;
             }
             count += 1;
             weight += u64::from(game.weight);
-            if rows_of_weight(weight) >= self.options.pool_rows {
+            if rows_of_weight(weight / parts) >= self.options.pool_rows {
                 break;
             }
         }
@@ -109,10 +120,15 @@ impl Order {
         games: usize,
     ) -> Result<Pool, TrainError> {
         let games = window.read(&self.games[place..place + games], |number, record| {
-            let of = Use::Draws((place + number) as u64);
+            let place = place + number;
+            let (part, parts) = ((place / self.count) as u32, self.options.game_parts);
+            // The same numbers each time that the game is visited: each draw falls to one of the parts.
+            let of = Use::Draws(self.games[place].into());
             let mut random = random(&self.options, self.epoch, of);
             GameRows::of(record, self.options.targets, |weight| {
-                draws_of(weight, || random.random())
+                let draws = draws_of(weight, || random.random());
+                let parts = (0..draws).map(|_| random.random_range(0..parts));
+                parts.filter(|&of| of == part).count() as u16
             })
         })?;
         let mut random = random(&self.options, self.epoch, Use::Pool(place as u64));
@@ -138,6 +154,15 @@ impl Order {
             games,
             draws,
         })
+    }
+}
+
+/// About what one of several parts of a game takes in a pool: chance may make it larger, and a reply is kept whole for each turn of
+/// which a row is drawn.
+fn bytes_of_part(game: u64, parts: u64) -> u64 {
+    match parts {
+        1 => game,
+        _ => BYTES_PER_GAME as u64 + (game + game / 4) / parts,
     }
 }
 
@@ -178,6 +203,7 @@ mod tests {
         segment: 1,
         batch_size: 64,
         pool_rows: 1_000_000,
+        game_parts: 1,
         memory: 1 << 30,
         targets: targets(0.0),
         mirror: false,
@@ -224,9 +250,18 @@ mod tests {
             all += pool.len();
         }
         assert_eq!(drawn.iter().sum::<u32>() as usize, all);
-        let rows = f64::from(drawn[3]) / 3.0;
+        let mut rows = [0u32; 4];
+        for counter in 0..20 {
+            let recorded: usize = game(counter, 12)
+                .turns
+                .iter()
+                .map(|turn| turn.rows.len())
+                .sum();
+            (0..recorded).for_each(|number| rows[number % 4] += 40);
+        }
+        assert_eq!(drawn[3], 3 * rows[3]);
         for (kind, weight) in [(1, 0.25), (2, 1.5)] {
-            let mean = f64::from(drawn[kind]) / rows;
+            let mean = f64::from(drawn[kind]) / f64::from(rows[kind]);
             assert!((mean / weight - 1.0).abs() < 0.05, "{mean} for {weight}");
         }
         let expected = 40 * window.training_rows();
@@ -234,6 +269,56 @@ mod tests {
             (all as f64 / expected as f64 - 1.0).abs() < 0.02,
             "{all} of {expected}"
         );
+    }
+
+    #[test]
+    fn parts_of_games_are_drawn_at_different_times_and_together_are_all_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let window = window(folder.path());
+        let drawn = |game_parts, games| {
+            let options = LoaderOptions {
+                game_parts,
+                ..OPTIONS
+            };
+            let order = Order::of_epoch(&window, options, 3);
+            let mut counts = Vec::new();
+            let mut place = 0;
+            while order.games.len() > place {
+                let pool = order.read(&window, place, games).unwrap();
+                let mut all: std::collections::HashMap<_, u32> = Default::default();
+                for (row, _) in pool.rows(0..pool.len()) {
+                    // Rows of weight 3 are drawn three times in any epoch.
+                    *all.entry(format!("{:?} {:?}", row.input, row.policy))
+                        .or_default() += 1;
+                }
+                counts.push(all);
+                place += games;
+            }
+            counts
+        };
+        let whole = drawn(1, 20).remove(0);
+        let parts = drawn(4, 20);
+        assert_eq!(parts.len(), 4);
+        let mut sum: std::collections::HashMap<String, u32> = Default::default();
+        for part in &parts {
+            let rows: u32 = part.values().sum();
+            let all: u32 = whole.values().sum();
+            assert!(
+                (0.8..1.2).contains(&(4.0 * f64::from(rows) / f64::from(all))),
+                "{rows} of {all}"
+            );
+            for (row, count) in part {
+                *sum.entry(row.clone()).or_default() += count;
+            }
+        }
+        let often = |counts: &std::collections::HashMap<String, u32>| {
+            let often = counts.iter().filter(|(_, count)| **count >= 3);
+            often
+                .map(|(row, count)| (row.clone(), *count))
+                .collect::<std::collections::BTreeMap<_, _>>()
+        };
+        assert!(!often(&whole).is_empty());
+        assert_eq!(often(&sum), often(&whole));
     }
 
     #[test]
