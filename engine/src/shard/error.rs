@@ -74,6 +74,16 @@ pub enum ShardFault {
         /// The file's version.
         found: u32,
     },
+    /// The file's start names one format version, the header another.
+    #[error(
+        "the file begins as one of format version {start}, and its header is of version {header}"
+    )]
+    Versions {
+        /// What stands before the first frame.
+        start: u32,
+        /// What the first frame says.
+        header: u32,
+    },
     /// The file stops before its end frame.
     #[error("the file is cut off: it has no end frame")]
     CutOff,
@@ -157,4 +167,32 @@ pub enum ShardFault {
         /// The first byte of its frame there.
         offset: u64,
     },
+}
+
+impl ShardFault {
+    /// Whether the file is a shard that has suffered behind its start: other games of it may be good.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Io(_)
+            | Self::Exists
+            | Self::Name
+            | Self::NotAShard
+            | Self::Version { .. }
+            | Self::Versions { .. }
+            | Self::GivenUp => false,
+            Self::CutOff
+            | Self::Length { .. }
+            | Self::Checksum { .. }
+            | Self::Compression(_)
+            | Self::TooLarge { .. }
+            | Self::Content(_)
+            | Self::LeftOver { .. }
+            | Self::Kind { .. }
+            | Self::Count { .. }
+            | Self::Trailing { .. }
+            | Self::Decoys { .. }
+            | Self::Game(_)
+            | Self::Doubled { .. } => true,
+        }
+    }
 }

@@ -54,8 +54,9 @@ impl ShardReader {
                 format_version,
                 header,
             }) if format_version == frames.version => Ok(header),
-            Ok(Content::Header { format_version, .. }) => Err(ShardFault::Version {
-                found: format_version,
+            Ok(Content::Header { format_version, .. }) => Err(ShardFault::Versions {
+                start: frames.version,
+                header: format_version,
             }),
             Ok(content) => Err(ShardFault::Kind {
                 found: content.kind(),

@@ -380,7 +380,10 @@ fn damage_in_old_shards_is_noticed_too() {
     lie[8] = 1;
     assert!(matches!(
         error_of(&lie).fault,
-        ShardFault::Version { found: 2 }
+        ShardFault::Versions {
+            start: 1,
+            header: 2
+        }
     ));
 }
 
@@ -494,7 +497,10 @@ fn other_files_and_other_versions_are_refused_by_name() {
     lie.extend(packer.pack(&lying).unwrap());
     assert!(matches!(
         error_of(&lie).fault,
-        ShardFault::Version { found: 3 }
+        ShardFault::Versions {
+            start: 2,
+            header: 3
+        }
     ));
 }
 
