@@ -22,7 +22,7 @@ pub(crate) enum TrainError {
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// A shard.
-    #[error(transparent)]
+    #[error("{0}{help}", help = what_helps(&.0.fault))]
     Shard(#[from] ShardError),
     /// A game that breaks the rules.
     #[error("{}: game at byte {offset}: {error}", path.display())]
@@ -290,6 +290,14 @@ impl TrainError {
             return false;
         };
         matches!(&error.fault, ShardFault::Io(error) if error.kind() == ErrorKind::NotFound)
+    }
+}
+
+/// What a user can do about a shard's fault.
+fn what_helps(fault: &ShardFault) -> &'static str {
+    match fault.is_damage() {
+        true => "; `selfplay inspect --repair DIR SHARD` copies its good games into another folder",
+        false => "",
     }
 }
 
