@@ -39,13 +39,14 @@ impl Cycle {
         Ok(Flow::GoOn)
     }
 
-    /// Plays the newest network's matches that have no result yet.
+    /// Plays the newest network's matches that have no result yet, or one of fewer games than are asked for. Which network is the
+    /// last to play is known when all are trained: it need not be the one that was trained last.
     pub(super) fn compare(&self) -> Result<Flow, TrainError> {
         let cycle = &self.config.cycle;
         let (generation, path) = self.newest()?;
-        let games = match generation {
-            last if last == cycle.generations => cycle.final_pit_games,
-            _ => cycle.pit_games,
+        let games = match self.trained()? >= cycle.generations {
+            true => cycle.final_pit_games,
+            false => cycle.pit_games,
         };
         if games == 0 {
             return Ok(Flow::GoOn);
@@ -74,8 +75,9 @@ impl Cycle {
         games: u32,
     ) -> Result<Option<MatchResult>, TrainError> {
         let path = result_file(&self.run, generation, opponent);
-        if let Some(result) = MatchResult::load(&path)? {
-            return Ok(Some(result));
+        let kept = MatchResult::load(&path)?.filter(|result| result.games >= games.into());
+        if kept.is_some() {
+            return Ok(kept);
         }
         if self.stop.asked() {
             return Ok(None);

@@ -213,8 +213,8 @@ fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
         [
             "pit.max_turns=3",
             "loop.gate_games=2",
-            "loop.pit_games=0",
-            "loop.final_pit_games=0",
+            "loop.pit_games=2",
+            "loop.final_pit_games=4",
             score,
         ]
     };
@@ -233,7 +233,13 @@ fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
     assert_eq!(numbers(directory.list_networks().unwrap()), [0]);
     assert_eq!(numbers(directory.list_rejected().unwrap()), [1, 2]);
     assert_eq!(records(&run).len(), GAMES, "the first network plays on");
-    assert!(run.join("pit/00002-against-first.json").exists());
+    let games_of = |name: &str| -> serde_json::Value {
+        let text = std::fs::read(run.join("pit").join(name)).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&text).unwrap()["games"].clone()
+    };
+    assert_eq!(games_of("00002-against-first.json"), 2);
+    // What is left in the end is measured as the last one.
+    assert_eq!(games_of("00000-against-random.json"), 4);
     // One more, for which even is enough.
     let config = std::fs::read_to_string(directory.config()).unwrap();
     let config = config
@@ -244,4 +250,9 @@ fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
     assert_eq!(code, 0, "{progress}");
     assert_eq!(numbers(directory.list_networks().unwrap()), [0, 3]);
     assert!(directory.list_candidates().unwrap().is_empty());
+    assert_eq!(
+        games_of("00003-against-first.json"),
+        4,
+        "more than the gate's"
+    );
 }
