@@ -2,9 +2,10 @@
 //! network, and the files that games are kept in.
 //!
 //! A module uses only those before it: [`rules`], then [`notation`], [`encoding`], [`search`], `network` (the only home of
-//! libtorch, behind the feature `torch`), and [`shard`]. Beside them stand [`files`], [`config`], [`run`] and [`progress`],
-//! which the programs use, and [`perft`], which counts turns.
+//! libtorch, behind the feature `torch`), and [`shard`]. Beside them stand [`files`], [`config`], [`run`], [`progress`] and
+//! [`allocator`], which the programs use, and [`perft`], which counts turns.
 
+pub mod allocator;
 pub mod config;
 pub mod encoding;
 pub mod files;
