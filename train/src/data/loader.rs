@@ -31,9 +31,9 @@ const READY_BATCHES: usize = 8;
 /// Batches that are in memory: the ready ones, the one that is filled, the one that waits to be, and the trainer's.
 const BATCHES: u64 = READY_BATCHES as u64 + 3;
 
-/// One part in so many of the pools' memory is left to the allocator: games of all sizes come and go, and full pools of 400 MiB were
-/// measured to take 5 to 9% more than their rows.
-const SLACK: u64 = 8;
+/// One part in so many of the pools' memory is left to the allocator: games of all sizes come and go, and what they leave is kept
+/// (`engine::allocator`). Full pools of 350 MiB were measured to take 23 to 30% more than their rows.
+const SLACK: u64 = 3;
 
 /// How rows become batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -122,8 +122,7 @@ impl Budget {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
             return Err(TrainError::TooLittleMemory {
                 given: mib(options.memory),
-                // A little more than the slack comes to.
-                needed: mib(index + batches + 2 * smallest + 2 * smallest.div_ceil(SLACK - 2)),
+                needed: mib(index + batches + 2 * smallest + 2 * smallest.div_ceil(SLACK - 1)),
                 batch_size: options.batch_size,
             });
         }
