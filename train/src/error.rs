@@ -314,3 +314,27 @@ impl From<TchError> for TrainError {
         Self::Network(error.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_shard_is_told_how_to_be_repaired_and_a_missing_one_is_not() {
+        let message = |fault| {
+            let path = "run/shards/000-000001.shard".into();
+            TrainError::Shard(ShardError {
+                path,
+                frame: None,
+                offset: 0,
+                fault,
+            })
+            .to_string()
+        };
+        let damaged = message(ShardFault::CutOff);
+        assert!(damaged.starts_with("run/shards/000-000001.shard: the file is cut off"));
+        assert!(damaged.contains("selfplay inspect --repair"), "{damaged}");
+        let missing = message(ShardFault::Io(ErrorKind::NotFound.into()));
+        assert!(!missing.contains("--repair"), "{missing}");
+    }
+}
