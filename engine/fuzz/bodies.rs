@@ -6,6 +6,7 @@ mod reference;
 
 mod journals;
 
+use engine::aei::{Command, Info, Reply, StandardOption};
 use engine::notation::{
     ArchiveReader, RecordReader, SideLetters, TurnLabel, format_board, format_board_picture,
     format_concluded_record, format_movelist, format_position, format_record, format_turn,
@@ -116,6 +117,46 @@ fn reads_back<
 ) {
     if let Ok(value) = text.parse::<T>() {
         assert_eq!(value.to_string().parse::<T>().unwrap(), value);
+    }
+}
+
+/// Hands the lines of a text to both sides of the engine protocol, and what a controller sets to the options. None may panic, and
+/// whatever is read must be written on one line and read again as itself.
+pub(crate) fn aei(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for line in std::iter::once(text.as_ref()).chain(text.split('\n')) {
+        reads_back::<Info>(line);
+        if let Ok(reply) = line.parse::<Reply>() {
+            let written = reply.to_string();
+            assert!(!written.contains(['\n', '\r']), "{written:?}");
+            assert_eq!(written.parse(), Ok(reply));
+        }
+        let Ok(command) = line.parse::<Command>() else {
+            continue;
+        };
+        let written = command.to_string();
+        assert!(!written.contains(['\n', '\r']), "{written:?}");
+        assert_eq!(written.parse().as_ref(), Ok(&command));
+        match &command {
+            Command::SetOption { name, value } => set_option(name, value.as_deref()),
+            Command::MakeMove(turn) => notation(turn.as_bytes()),
+            _ => {}
+        }
+    }
+}
+
+/// Reads a value as that of every option; one that is accepted is what its text says.
+fn set_option(name: &str, value: Option<&str>) {
+    let _ = name.parse::<StandardOption>();
+    for option in StandardOption::ALL {
+        if let Ok(read) = option.kind().read(value)
+            && let Some(number) = read.number()
+        {
+            assert_eq!(
+                value.and_then(|text| text.trim().parse().ok()),
+                Some(number)
+            );
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Everything that Tusker's programs share: the rules of Arimaa, their notation, the network's encoding, the search, the
 //! network, and the files that games are kept in.
 //!
-//! A module uses only those before it: [`rules`], then [`notation`], [`encoding`], [`search`], `network` (the only home of
+//! A module uses only those before it: [`rules`], then [`notation`], [`aei`], [`encoding`], [`search`], `network` (the only home of
 //! libtorch, behind the feature `torch`), and [`shard`]. Beside them stand [`files`], [`config`], [`run`], [`progress`] and
 //! [`allocator`], which the programs use, and [`perft`], which counts turns.
 
+pub mod aei;
 pub mod allocator;
 pub mod config;
 pub mod encoding;

@@ -64,10 +64,29 @@ fn movelist() -> impl Strategy<Value = String> {
     })
 }
 
+/// Messages of controllers and engines.
+const MESSAGES: [&str; 12] = [
+    "setposition g [rrrrrrrrhdcemcdh                                HDCMECDHRRRRRRRR]",
+    "setoption name tcmove value 30",
+    "setoption name opponent value bot Sharp",
+    "makemove Ra1 Rb1 Rc1 Cd1 Re1 Rf1 Dg1 Rh1 Ra2 Db2 Mc2 Cd2 Ee2 Hf2 Hg2 Rh2",
+    "makemove Ee5n Ee6s he7s",
+    "go ponder",
+    "protocol-version 1",
+    "id name bot OpFor",
+    "info depth 10+",
+    "info time 5.25",
+    "info pv Ee2n Ee3n b ed7s g Ee4n",
+    "log Warning: no such option",
+];
+
 #[test]
 fn undamaged_texts_pass() {
     for text in texts() {
         bodies::notation(text.as_bytes());
+    }
+    for message in MESSAGES {
+        bodies::aei(message.as_bytes());
     }
 }
 
@@ -92,6 +111,33 @@ proptest! {
     #[test]
     fn damaged_texts(text in proptest::sample::select(texts()).prop_flat_map(damaged)) {
         bodies::notation(text.as_bytes());
+    }
+
+    #[test]
+    fn any_message(text in any::<String>()) {
+        bodies::aei(text.as_bytes());
+    }
+
+    #[test]
+    fn any_words_of_messages(
+        text in "((setoption|name|value|go|ponder|makemove|setposition|g|info|score|depth|time|pv|log|id|Error:|[a-z0-9+.-]{1,4})[ \t\r\n]{0,2}){0,8}"
+    ) {
+        bodies::aei(text.as_bytes());
+    }
+
+    #[test]
+    fn any_standard_option(
+        option in proptest::sample::select(&engine::aei::StandardOption::ALL[..]),
+        value in "[ -]?([0-9]{0,12}[.e]?[0-9]{0,3}|inf|nan|[a-zä ]{0,9})"
+    ) {
+        bodies::aei(format!("setoption name {option} value {value}").as_bytes());
+    }
+
+    #[test]
+    fn damaged_messages(
+        text in proptest::sample::select(&MESSAGES[..]).prop_flat_map(|text| damaged(text.to_owned()))
+    ) {
+        bodies::aei(text.as_bytes());
     }
 
     #[test]
