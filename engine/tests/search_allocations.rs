@@ -110,13 +110,14 @@ fn a_visit_allocates_nothing() {
     let config = SearchConfig::default();
     for position in oracle().iter().step_by(60) {
         for mode in [Mode::Puct, Mode::Gumbel] {
-            for strongest in [true, false] {
+            for (strongest, leaves) in [(true, 1), (false, 1), (true, 16), (false, 16)] {
                 let of = |visits| {
                     let mut options = match strongest {
                         true => SearchOptions::strongest(&config, visits),
                         false => SearchOptions::exploring(&config, 1.0),
                     };
                     options.mode = mode;
+                    options.parallel_leaves = leaves;
                     options.budget = Budget::evaluations(visits);
                     // The sampling's allocations go with the beam.
                     options.gumbel.candidates = Some(8);
@@ -127,7 +128,9 @@ fn a_visit_allocates_nothing() {
                 if visits < 1_000 {
                     continue;
                 }
-                println!("{mode:?} {strongest}: {few} and {many} allocations, {visits} visits");
+                println!(
+                    "{mode:?} {strongest} {leaves}: {few} and {many} allocations, {visits} visits"
+                );
                 assert!(many < few + 300, "{mode:?}: {few} and {many} in {position}");
             }
         }

@@ -215,10 +215,11 @@ fn random_cases() -> Vec<Case> {
 const LARGE_BUDGET: u32 = 20_000;
 
 /// Why a decision is wrong, if it is.
-fn fault(case: &Case, mode: Mode, merges: bool) -> Option<String> {
+fn fault(case: &Case, mode: Mode, merges: bool, parallel_leaves: u32) -> Option<String> {
     let purpose = Purpose::StrongestOf(case.turns.len());
     let options = SearchOptions {
         merges,
+        parallel_leaves,
         ..options(mode, purpose, LARGE_BUDGET)
     };
     let (decision, end) = decide_unaided(&case.position, &case.history, options);
@@ -263,6 +264,15 @@ fn the_exact_worth_agrees_with_the_solvers() {
 
 #[test]
 fn with_few_pieces_the_turn_is_as_good_as_the_best_of_all() {
+    check_all(1);
+}
+
+#[test]
+fn with_many_leaves_in_flight_it_is_too() {
+    check_all(32);
+}
+
+fn check_all(leaves: u32) {
     let cases = &CASES;
     assert!(cases.len() >= 200);
     let few = |case: &Case| case.position.board().occupied().count() <= 6;
@@ -270,7 +280,7 @@ fn with_few_pieces_the_turn_is_as_good_as_the_best_of_all() {
     for mode in MODES {
         let faults: Vec<String> = cases
             .par_iter()
-            .filter_map(|case| fault(case, mode, true))
+            .filter_map(|case| fault(case, mode, true, leaves))
             .collect();
         assert!(
             faults.is_empty(),
@@ -296,7 +306,7 @@ fn without_merging_solved_positions_are_decided_as_well() {
     for mode in MODES {
         let faults: Vec<String> = cases
             .par_iter()
-            .filter_map(|case| fault(case, mode, false))
+            .filter_map(|case| fault(case, mode, false, 1))
             .collect();
         let count = faults.len();
         let all = cases.len();

@@ -26,7 +26,7 @@ impl CrewArguments {
     pub(crate) fn threads(&self) -> usize {
         match self.threads {
             Some(threads) => threads.into(),
-            None => std::thread::available_parallelism().map_or(1, usize::from),
+            None => cores(),
         }
     }
 
@@ -34,6 +34,11 @@ impl CrewArguments {
     pub(crate) fn games_in_flight(&self, games: u64, limit: u32) -> usize {
         games.div_ceil(self.threads() as u64).min(limit.into()) as usize
     }
+}
+
+/// How many threads the machine runs at once.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Runs `work` on several threads and hands what they send to `take`, one thing at a time; `None` now and then in between, so

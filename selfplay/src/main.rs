@@ -12,6 +12,7 @@ mod inspect;
 mod line;
 mod memory;
 mod output;
+mod parallel;
 mod pit;
 mod place;
 mod player;

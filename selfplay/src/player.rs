@@ -3,8 +3,9 @@
 use crate::cache::{CachedLine, EvaluationCache};
 use crate::line::{Line, LocalLine, ServiceLine};
 use crate::output;
+use crate::parallel::ParallelEvaluator;
 use crate::place::Place;
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use engine::network::{
     Accuracy, Architecture, Calibration, Device, EvaluationService, Network, NetworkEvaluator,
     Precision, ServiceOptions,
@@ -19,6 +20,10 @@ use std::sync::Arc;
 
 /// Random networks of one size are all the same network.
 const RANDOM_NETWORK_SEED: u64 = 0;
+
+/// Fewer queries than these for each of several threads are better evaluated on one: a batch of 2 takes a processor as long as two
+/// batches of 1.
+const LEAST_PART: usize = 2;
 
 /// A player as named on the command line: `uniform`, `material`, `random`, or else a network's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,10 +137,14 @@ impl Player {
         Ok(())
     }
 
-    /// An evaluator for a single search, on the first device; none for a player that doesn't search.
+    /// An evaluator for a single search; none for a player that doesn't search. On a processor a network is evaluated on so many
+    /// threads, the calling one among them: each has a copy of its own, and batches are shared out. A GPU gets them whole. `material` and `uniform`
+    /// take less time than it would take to ask another thread: they stay on one. How many leaves it is best asked for at once
+    /// [`leaves_at_once`](Evaluator::leaves_at_once) says.
     pub(crate) fn open_alone(
         name: &PlayerName,
         place: &Place,
+        threads: usize,
     ) -> Result<Option<Box<dyn Evaluator>>> {
         ensure!(
             place.devices.len() == 1,
@@ -145,9 +154,41 @@ impl Player {
         let Some((network, _)) = load(name)? else {
             return player.evaluator();
         };
-        let evaluator = player.network(&network)?;
-        evaluator.notes().iter().for_each(|note| complain(note));
-        Ok(Some(Box::new(evaluator)))
+        let first = player.network(&network)?;
+        first.notes().iter().for_each(|note| complain(note));
+        if !place.is_local() || threads <= 1 {
+            return Ok(Some(Box::new(first)));
+        }
+        // What the threads would find out about the network is known, and none need find out anew.
+        let place = Place {
+            precision: first.precision(),
+            ..place.clone()
+        };
+        let player = Self::named(name, &place)?;
+        let mut evaluators: Vec<Box<dyn Evaluator>> = vec![Box::new(first)];
+        for evaluator in player.networks(threads - 1)? {
+            evaluators.push(Box::new(evaluator));
+        }
+        Ok(Some(Box::new(ParallelEvaluator::new(
+            evaluators, LEAST_PART,
+        )?)))
+    }
+
+    /// So many evaluators of the player's network, made at the same time.
+    fn networks(&self, count: usize) -> Result<Vec<NetworkEvaluator>> {
+        let make = || match load(&self.name)? {
+            Some((network, _)) => self.network(&network),
+            None => bail!("{}: this player has no network", self.name),
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..count).map(|_| scope.spawn(make)).collect();
+            let made = threads.into_iter().map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| bail!("{}: preparing the network panicked", self.name))
+            });
+            made.collect()
+        })
     }
 
     fn named(name: &PlayerName, place: &Place) -> Result<Self> {

@@ -87,6 +87,8 @@ pub struct SearchConfig {
     pub reuse_tree: bool,
     /// MiB that the tree of one game may take.
     pub memory_mib: u32,
+    /// How many leaves of one tree are evaluated together.
+    pub parallel_leaves: AutoOr,
     /// The distinct turns that self-play tries with the goal solver before it accepts one that lets the enemy win at once.
     pub lost_turn_checks: u32,
     /// PUCT's exploration factor at few visits.
@@ -153,6 +155,7 @@ impl Default for SearchConfig {
             evaluations: 128,
             reuse_tree: true,
             memory_mib: 1_024,
+            parallel_leaves: AutoOr::Auto,
             lost_turn_checks: 20_000,
             exploration: 0.5,
             exploration_base: 19_652.0,
@@ -204,6 +207,11 @@ impl Config {
 
         check_range!(search.evaluations, 1..=10_000_000)?;
         check_range!(search.memory_mib, 1..=16_384)?;
+        check(
+            "search.parallel_leaves",
+            search.parallel_leaves.number().unwrap_or(1),
+            1..=4_096,
+        )?;
         check_range!(search.turns_left_weight, 0.0..=1.0)?;
         check_range!(search.prior_temperature, 0.1..=10.0)?;
         for (key, number) in [

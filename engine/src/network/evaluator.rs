@@ -4,7 +4,7 @@ use super::body::{Body, Outputs};
 use super::device::apply_thread_count;
 use super::layers::{Folded, Mode};
 use super::prepare::Prepared;
-use super::{Accuracy, Device, Network, NetworkError, Precision, unpack_rows};
+use super::{Accuracy, Architecture, Device, Network, NetworkError, Precision, unpack_rows};
 use crate::encoding::{CHANNELS, LegalMask, POLICY_SIZE, encode};
 use crate::rules::Side;
 use crate::search::{Evaluations, Evaluator, EvaluatorError, Query};
@@ -29,6 +29,7 @@ pub struct NetworkEvaluator {
     precision: Precision,
     accuracy: Accuracy,
     notes: Vec<String>,
+    leaves_at_once: u32,
     buffers: Buffers,
 }
 
@@ -66,6 +67,7 @@ impl NetworkEvaluator {
             precision: prepared.precision,
             accuracy: prepared.accuracy,
             notes: prepared.notes,
+            leaves_at_once: leaves_at_once(network.architecture(), device),
             buffers: Buffers::default(),
         })
     }
@@ -161,6 +163,10 @@ impl Evaluator for NetworkEvaluator {
         &self.name
     }
 
+    fn leaves_at_once(&self) -> u32 {
+        self.leaves_at_once
+    }
+
     fn evaluate(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError> {
         out.clear();
         apply_thread_count();
@@ -181,6 +187,29 @@ impl Evaluator for NetworkEvaluator {
         }
         Ok(())
     }
+}
+
+/// Leaves of one search that a GPU evaluates together.
+const LEAVES_ON_GPU: u32 = 64;
+
+/// Leaves of one search that a core evaluates together: beyond that a batch is hardly faster (`engine/src/search/README.md`), ...
+const LEAVES_ON_CORE: u64 = 8;
+
+/// ... and a search that is told to stop waits for its batch: floating-point operations that a core does in some 20 ms.
+const OPERATIONS_A_BATCH: u64 = 4_000_000_000;
+
+/// See [`Evaluator::leaves_at_once`]. It depends on no measurement, so that a search is the same whenever it is repeated.
+fn leaves_at_once(architecture: Architecture, device: Device) -> u32 {
+    if device != Device::Cpu {
+        return LEAVES_ON_GPU;
+    }
+    let (blocks, channels) = (
+        u64::from(architecture.blocks),
+        u64::from(architecture.channels),
+    );
+    // Two 3x3 convolutions a block on 64 squares, a multiplication and an addition each.
+    let operations = blocks * 2 * 9 * channels * channels * 64 * 2;
+    (OPERATIONS_A_BATCH / operations.max(1)).clamp(1, LEAVES_ON_CORE) as u32
 }
 
 /// The softmax of the legal actions' logits, in the order of their indices.

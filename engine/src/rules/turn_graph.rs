@@ -130,8 +130,14 @@ impl TurnGraph {
         self.nodes.clear();
     }
 
-    /// Finds every board that a turn of `side` can reach, the start's included.
-    pub(super) fn explore(&mut self, start: &Board, side: Side) {
+    /// Finds every board that a turn of `side` can reach, the start's included, as long as `goes_on` says so: it is asked with the
+    /// number of boards each time one has been gone on from. Says whether these are all.
+    pub(super) fn explore(
+        &mut self,
+        start: &Board,
+        side: Side,
+        mut goes_on: impl FnMut(usize) -> bool,
+    ) -> bool {
         self.clear();
         self.side = side;
         self.reserve(1);
@@ -141,13 +147,17 @@ impl TurnGraph {
         for level in 1..=TURN_STEPS as usize {
             let one_before = levels[level - 1]..levels[level];
             let two_before = levels[level.saturating_sub(2)]..levels[level - 1];
-            if level < TURN_STEPS as usize {
-                self.reach_level::<false>(one_before, two_before);
+            let is_whole = if level < TURN_STEPS as usize {
+                self.reach_level::<false>(one_before, two_before, &mut goes_on)
             } else {
-                self.reach_level::<true>(one_before, two_before);
+                self.reach_level::<true>(one_before, two_before, &mut goes_on)
+            };
+            if !is_whole {
+                return false;
             }
             levels[level + 1] = self.count;
         }
+        true
     }
 
     /// Makes single steps from the nodes one level before, pushes and pulls from those two levels before.
@@ -155,17 +165,25 @@ impl TurnGraph {
         &mut self,
         one_before: Range<usize>,
         two_before: Range<usize>,
-    ) {
+        mut goes_on: impl FnMut(usize) -> bool,
+    ) -> bool {
         self.reserve(one_before.len() * USUAL_GROWTH);
         for node in one_before {
             self.reserve(MOST_FOLLOWING);
             self.own_steps::<LAST>(node);
+            if !goes_on(self.count) {
+                return false;
+            }
         }
         for node in two_before {
             self.reserve(MOST_FOLLOWING);
             self.pushes::<LAST>(node);
             self.pulls::<LAST>(node);
+            if !goes_on(self.count) {
+                return false;
+            }
         }
+        true
     }
 
     /// Makes room for so many ways more.

@@ -53,16 +53,48 @@ impl TurnEnumerator {
     /// Finds the distinct turns of a position. The history holds the positions that have stood, this one among them; turns that
     /// it forbids are left out. A setup's 64,864,800 turns are not enumerated: for a setup position there are none.
     pub fn enumerate(&mut self, position: &Position, history: &History) -> DistinctTurns<'_> {
+        self.enumerate_while(position, history, |_| true).0
+    }
+
+    /// [`enumerate`](Self::enumerate), as long as `goes_on` says so: it is asked time and again, after some hundred turns at most, with
+    /// the number of turns found so far, the forbidden ones among them. Returns what was found, shorter turns first, and whether that
+    /// is all.
+    ///
+    /// ```
+    /// use engine::rules::{History, TurnEnumerator};
+    /// let mut enumerator = TurnEnumerator::new();
+    /// let position = "g [r                                  Er                          R]".parse()?;
+    /// let (turns, are_all) = enumerator.enumerate_while(&position, &History::default(), |found| found < 50);
+    /// assert!(!are_all && turns.len() >= 50 && turns.len() < 261);
+    /// for (end, turn) in turns {
+    ///     assert_eq!(position.after_turn(&turn, &History::default())?, end);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enumerate_while(
+        &mut self,
+        position: &Position,
+        history: &History,
+        mut goes_on: impl FnMut(usize) -> bool,
+    ) -> (DistinctTurns<'_>, bool) {
         self.next = position.side().opponent();
         self.forbidden = 0;
-        match position.phase() {
-            Phase::Setup => self.graph.clear(),
-            Phase::Play => {
-                self.graph.explore(position.board(), position.side());
-                self.forbid(history);
+        let are_all = match position.phase() {
+            Phase::Setup => {
+                self.graph.clear();
+                true
             }
-        }
-        DistinctTurns { all: self }
+            Phase::Play => {
+                // The start is no turn.
+                let goes_on = |found| goes_on(found - 1);
+                let is_whole = self
+                    .graph
+                    .explore(position.board(), position.side(), goes_on);
+                self.forbid(history);
+                is_whole
+            }
+        };
+        (DistinctTurns { all: self }, are_all)
     }
 
     /// Marks the ways with which no turn may end.

@@ -139,6 +139,14 @@ impl Spent {
             .min(1.0)
     }
 
+    /// The simulations left until this share of the budget is used, 0 to 1; `u32::MAX` where they are not limited.
+    pub(super) fn visits_until(&self, budget: &Budget, share: f64) -> u32 {
+        budget.most_visits().map_or(u32::MAX, |limit| {
+            let end = (f64::from(limit) * share).ceil() as u32;
+            end.saturating_sub(self.visits)
+        })
+    }
+
     /// The simulations left, as far as they are limited.
     pub(super) fn visits_left(&self, budget: &Budget) -> Option<u32> {
         if self.is_stopped {
@@ -146,6 +154,20 @@ impl Spent {
         }
         let limit = budget.most_visits()?;
         Some(limit.saturating_sub(self.visits))
+    }
+
+    /// The simulations left in part `part` of so many equal ones of the budget, 1 at least; `u32::MAX` where they are not limited.
+    pub(super) fn visits_left_in(&self, budget: &Budget, part: u32, parts: u32) -> u32 {
+        let left = |used: u32, limit: Option<u32>| {
+            limit.map_or(u32::MAX, |limit| {
+                let end = u64::from(limit) * u64::from(part + 1);
+                let end = end.div_ceil(u64::from(parts.max(1))) as u32;
+                end.saturating_sub(used)
+            })
+        };
+        left(self.visits, budget.most_visits())
+            .min(left(self.evaluations, budget.evaluations))
+            .max(1)
     }
 
     /// The evaluations left, as far as they are limited.

@@ -1,8 +1,8 @@
 //! What a search decides.
 
+use super::core::Core;
 use super::improved::surprise;
 use super::tree::{NodeId, NodeKind, Tree};
-use super::turn_search::Core;
 use crate::rules::{Action, History, Phase, Setup, Side, Square, StepState, Steps, Turn};
 use arrayvec::ArrayVec;
 

@@ -1,17 +1,22 @@
 //! Another turn in place of one that lets the enemy win.
 //!
 //! The search sees few of a position's turns. Where all that it saw are lost, all others are tried with the solvers of goals and
-//! eliminations before a lost one is accepted.
+//! eliminations before a lost one is accepted: for as long as that takes, but where the search has to end no longer than
+//! [`LAST_LOOK`].
 
+use super::core::Core;
 use super::decision::actions_of;
 use super::flow::Flow;
 use super::tree::{advantage_of, decided};
-use super::turn_search::Core;
 use crate::rules::{
     Action, History, Position, Side, Step, StepState, TURN_STEPS, Turn, TurnEnumerator,
 };
 use arrayvec::ArrayVec;
 use rand::Rng;
+use std::time::{Duration, Instant};
+
+/// How long other turns are still looked for when the search has been told to stop or its time is up: some thousand turns.
+const LAST_LOOK: Duration = Duration::from_millis(10);
 
 /// What the look at all other turns has found.
 #[derive(Debug, Clone)]
@@ -56,8 +61,17 @@ pub(super) fn another_turn(core: &mut Core, history: &History) -> Another {
     }
 }
 
-/// All turns that are not known to be lost, within the number that is to be tried; and whether that was all of them.
+/// All turns that are not known to be lost, within the number that is to be tried and the time; and whether that was all of them.
 pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bool) {
+    other_turns_within(core, history, LAST_LOOK)
+}
+
+/// The same, with so much time once the search has to end.
+fn other_turns_within(
+    core: &Core,
+    history: &History,
+    last_look: Duration,
+) -> (Vec<OtherTurn>, bool) {
     let most = core
         .options
         .lost_turn_checks
@@ -75,9 +89,18 @@ pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bo
         Side::Gold => *position,
         Side::Silver => position.swap_colours(),
     };
-    let turns = enumerator.enumerate(&seen(&core.position), &History::default());
-    let tried_all = turns.len() <= most;
+    // Finding the turns takes up to half of the time, so that some can be tried.
+    let mut watch = EndWatch::new(core);
+    let (turns, are_all) =
+        enumerator.enumerate_while(&seen(&core.position), &History::default(), |_| {
+            !watch.has_ended_for(last_look / 2)
+        });
+    let mut tried_all = are_all && turns.len() <= most;
     for (position, turn) in turns.iter().take(most) {
+        if watch.has_ended_for(last_look) {
+            tried_all = false;
+            break;
+        }
         let position = seen(&position);
         if history.forbids(&position) {
             continue;
@@ -101,6 +124,26 @@ pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bo
         });
     }
     (found, tried_all)
+}
+
+/// Sees when the search has to end.
+struct EndWatch<'a> {
+    core: &'a Core,
+    ended: Option<Instant>,
+}
+
+impl<'a> EndWatch<'a> {
+    fn new(core: &'a Core) -> Self {
+        Self { core, ended: None }
+    }
+
+    /// Whether the search has had to end for so long.
+    fn has_ended_for(&mut self, time: Duration) -> bool {
+        if self.ended.is_none() && self.core.has_to_end() {
+            self.ended = Some(Instant::now());
+        }
+        self.ended.is_some_and(|ended| ended.elapsed() >= time)
+    }
 }
 
 /// The steps of a turn that is given as its mover sees it.
@@ -147,3 +190,6 @@ pub(super) fn longest_resistance<R: Rng>(core: &Core, rng: &mut R) -> Option<Arr
 pub(super) fn lost_advantage(core: &Core) -> f32 {
     advantage_of(core.side().opponent())
 }
+
+#[cfg(test)]
+mod tests;

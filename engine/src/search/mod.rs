@@ -27,11 +27,13 @@
 
 mod batch;
 mod budget;
+mod core;
 mod decision;
 mod evaluator;
 mod flow;
 mod gumbel;
 mod improved;
+mod in_flight;
 mod lost_turns;
 mod options;
 mod policy_sampler;

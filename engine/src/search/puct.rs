@@ -78,7 +78,12 @@ impl Descent {
                 NodeKind::Open => {}
             }
             let priors = guide.root_priors.of(tree, node, guide.options, guide.rng);
-            let Some(edge) = select(tree, node, &avoided, &guide.options.puct, priors) else {
+            let puct = &guide.options.puct;
+            let selected = match guide.options.parallel_leaves {
+                0 | 1 => select::<false>(tree, node, &avoided, puct, priors),
+                _ => select::<true>(tree, node, &avoided, puct, priors),
+            };
+            let Some(edge) = selected else {
                 let inside = tree.node(node).state.steps_used() > 0;
                 let Some(frame) = self.frames.pop_if(|_| inside) else {
                     return Arrived::Known;
@@ -118,12 +123,32 @@ impl Descent {
         }
     }
 
+    /// Counts the simulation on every edge of the way as long as it is in flight.
+    pub(super) fn watch(&self, tree: &mut Tree) {
+        for frame in &self.frames {
+            tree.watch(frame.node, frame.edge);
+        }
+    }
+
+    /// Takes that back.
+    pub(super) fn unwatch(&self, tree: &mut Tree) {
+        for frame in &self.frames {
+            tree.unwatch(frame.node, frame.edge);
+        }
+    }
+
     /// Counts the simulation on every edge of the way and recomputes the values above them.
     pub(super) fn back_up(&self, tree: &mut Tree) {
         for frame in self.frames.iter().rev() {
             tree.count_visit(frame.node, frame.edge);
             tree.update(frame.node);
         }
+    }
+
+    /// How many edges are on the way.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
     }
 
     /// How many turns were completed on the way.
@@ -136,7 +161,10 @@ impl Descent {
 /// the exploration factor `c(N) = exploration + ln((N + base + 1) / base)`. An unvisited edge counts as the state's own value
 /// less `first_play_reduction` times the square root of the prior visited so far (as in Leela Chess Zero). Edges that are proven
 /// lost for the mover are options only where no other is left: then the one that resists the longest.
-fn select(
+///
+/// With `WATCHED` the visits are those in flight too. An edge that has no others leads to a leaf that nobody has judged yet: it
+/// counts with the value of an unvisited one.
+fn select<const WATCHED: bool>(
     tree: &Tree,
     id: NodeId,
     avoided: &[usize],
@@ -161,6 +189,8 @@ fn select(
     let mut visited_prior = 0.0;
     let mut longest = None;
     let mut untried_links = 0;
+    // The greatest last term of the bounds of edges whose leaves nobody has judged yet.
+    let (mut unjudged, mut unjudged_term) = (None, f32::NEG_INFINITY);
     for (edge, (link, shown)) in links.iter().zip(edges).enumerate() {
         let Some(child) = link.child() else {
             untried_links += 1;
@@ -185,6 +215,13 @@ fn select(
             None => shown.prior(),
         };
         visited_prior += prior;
+        if WATCHED && !child.is_judged() {
+            let term = factor * prior / (1 + link.visits) as f32;
+            if term > unjudged_term {
+                (unjudged, unjudged_term) = (Some(edge), term);
+            }
+            continue;
+        }
         let mut quality = win_probability(mover, child.value);
         if options.turns_left_weight != 0.0 {
             quality += options.turns_left_bonus(value, worth.turns_left(), child.turns_left());
@@ -215,11 +252,15 @@ fn select(
         }),
         None => untried.next(),
     };
-    if let Some(edge) = next {
-        let first_play = value - options.first_play_reduction * visited_prior.sqrt();
-        if first_play + factor * prior(edge) > best_bound {
-            best = Some(edge);
-        }
+    let first_play = value - options.first_play_reduction * visited_prior.sqrt();
+    if WATCHED && first_play + unjudged_term > best_bound {
+        best = unjudged;
+        best_bound = first_play + unjudged_term;
+    }
+    if let Some(edge) = next
+        && first_play + factor * prior(edge) > best_bound
+    {
+        best = Some(edge);
     }
     best.or(longest.map(|(_, edge)| edge))
 }

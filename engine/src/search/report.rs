@@ -10,8 +10,9 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
+use super::core::Core;
 use super::tree::{NodeKind, win_probability};
-use super::turn_search::{Core, Search, Strategy};
+use super::turn_search::{Search, Strategy};
 use super::{Decision, Mode};
 use crate::rules::{Position, Side};
 use line::expected_line;

@@ -1,13 +1,13 @@
 //! Mode `puct`: simulations go down step by step; steps of the turn are made final on the way, and its end is drawn from the flow.
 
 use super::batch::Batch;
+use super::core::Core;
 use super::decision::{Choice, actions_of, proven_targets, spread_of};
 use super::flow::{Arrival, Flow, draw, visit_weight};
 use super::improved::state_target;
 use super::lost_turns::{Another, another_turn, longest_resistance};
-use super::puct::{Arrived, Descent, ends_turn};
+use super::puct::ends_turn;
 use super::tree::{NodeId, NodeKind, state_after};
-use super::turn_search::Core;
 use crate::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
 use arrayvec::ArrayVec;
 use rand::Rng;
@@ -25,12 +25,13 @@ const REDRAWS: usize = 3;
 /// How many visits lie between two looks at whether the decision can still change.
 const DECIDED_INTERVAL: u32 = 16;
 
+/// A batch goes out when so many simulations for each leaf that it may hold have gone down: leaves that are in flight already, and
+/// ends of the game, add none to it.
+const SIMULATIONS_A_LEAF: u32 = 2;
+
 /// The turn in the making.
 #[derive(Debug, Default)]
 pub(super) struct StepwiseTurn {
-    descent: Descent,
-    /// Whether the descent waits for its leaf's evaluation.
-    is_descending: bool,
     /// The edges made final so far, from the turn's start on.
     drawn: Vec<(NodeId, usize)>,
     /// Where simulations start: below those edges.
@@ -43,6 +44,8 @@ pub(super) struct StepwiseTurn {
     part: u32,
     /// How many simulations started right below each of those edges.
     started: Vec<u32>,
+    /// The visits at the last look at whether the decision can still change.
+    looked_at: u32,
 }
 
 impl StepwiseTurn {
@@ -53,7 +56,7 @@ impl StepwiseTurn {
         }
     }
 
-    /// Goes on to the next leaf, or to the turn's end.
+    /// Goes on to the next leaves, or to the turn's end.
     pub(super) fn go_on<R: Rng>(
         &mut self,
         core: &mut Core,
@@ -62,8 +65,8 @@ impl StepwiseTurn {
         rng: &mut R,
     ) -> Option<Choice> {
         loop {
-            if self.is_descending {
-                self.finish_simulation(core);
+            if !core.in_flight.is_empty() {
+                self.finish_simulations(core);
             }
             if core.is_proven() || self.is_decided(core) {
                 return Some(self.finish(core, history, rng));
@@ -84,25 +87,43 @@ impl StepwiseTurn {
                     return Some(self.finish(core, history, rng));
                 }
             }
-            self.is_descending = true;
-            let arrived = core.descend(&mut self.descent, self.source, history, rng);
-            if let Arrived::Fresh(node) = arrived {
-                core.ask(batch, node, history);
-                if batch.is_waiting() {
-                    return None;
-                }
+            self.simulate(core, batch, history, rng);
+            if batch.is_waiting() {
+                return None;
             }
         }
     }
 
-    fn finish_simulation(&mut self, core: &mut Core) {
-        self.is_descending = false;
-        self.descent.back_up(&mut core.tree);
-        self.update_drawn(core);
-        if let Some(started) = self.started.last_mut() {
-            *started += 1;
+    /// Sends simulations down until there are as many leaves as may be in flight, or one simulation where that needs no evaluation
+    /// and holds at once. None goes beyond the part of the budget that is being spent.
+    fn simulate<R: Rng>(&self, core: &mut Core, batch: &mut Batch, history: &History, rng: &mut R) {
+        let visits = core
+            .spent
+            .visits_left_in(&core.options.budget, self.part, parts_of(core));
+        let most_leaves = core.options.parallel_leaves.max(1).min(visits);
+        let most = visits.min(most_leaves.saturating_mul(SIMULATIONS_A_LEAF)) as usize;
+        loop {
+            core.simulate(batch, 0, self.source, history, rng);
+            if !batch.is_waiting()
+                || batch.len() >= most_leaves as usize
+                || core.in_flight.len() >= most
+            {
+                return;
+            }
+            if core.share() >= 1.0 {
+                core.give_up_leaves(batch);
+                return;
+            }
         }
-        core.spent.visits = core.spent.visits.saturating_add(1);
+    }
+
+    fn finish_simulations(&mut self, core: &mut Core) {
+        core.finish_simulations(|core, _| {
+            self.update_drawn(core);
+            if let Some(started) = self.started.last_mut() {
+                *started += 1;
+            }
+        });
     }
 
     /// The edges made final, each with the simulations that started below it.
@@ -143,15 +164,18 @@ impl StepwiseTurn {
     /// flow on. `left` more simulations take nothing from its `n`. They and the `s` go to one other turn at most, whose share is
     /// then no more than `(n' + s + left) / (N + left)`. Below a step that was made final other orders' simulations flow in as
     /// well: nothing is said there.
-    fn is_decided(&self, core: &Core) -> bool {
+    fn is_decided(&mut self, core: &Core) -> bool {
         let options = &core.options;
-        if !options.budget.stops_when_decided
-            || options.temperature > 0.0
-            || !self.drawn.is_empty()
-            || !core.spent.visits.is_multiple_of(DECIDED_INTERVAL)
+        if !options.budget.stops_when_decided || options.temperature > 0.0 || !self.drawn.is_empty()
         {
             return false;
         }
+        let visits = core.spent.visits;
+        let is_due = visits / DECIDED_INTERVAL > self.looked_at / DECIDED_INTERVAL;
+        if !is_due && !visits.is_multiple_of(DECIDED_INTERVAL) {
+            return false;
+        }
+        self.looked_at = visits;
         let Some(left) = core.spent.visits_left(&options.budget) else {
             return false;
         };

@@ -2,19 +2,18 @@
 
 use super::batch::Batch;
 use super::budget::Spent;
-use super::decision::{Choice, Decision, proven_targets, turn_of};
+use super::core::Core;
+use super::decision::{Choice, Decision};
 use super::gumbel::GumbelTurn;
-use super::puct::{Arrived, Descent, Guide};
+use super::in_flight::InFlight;
 use super::root_priors::RootPriors;
 use super::stepwise::StepwiseTurn;
-use super::tree::{
-    NodeId, NodeKind, Tree, advantage_of, decided, state_after, win_probability, winning_turn,
-};
+use super::tree::{NodeId, Tree};
 use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Mode, Query, SearchOptions};
-use crate::rules::{Action, History, Phase, Position, Side, StepState, TurnEnumerator};
+use crate::rules::{History, Phase, Position, StepState, TurnEnumerator};
 use rand::Rng;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Why a search can't be run.
@@ -43,24 +42,6 @@ pub enum SearchError {
     /// The evaluator failed.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
-}
-
-/// What both modes work on.
-#[derive(Debug)]
-pub(super) struct Core {
-    pub(super) options: SearchOptions,
-    pub(super) tree: Tree,
-    pub(super) root: NodeId,
-    pub(super) position: Position,
-    pub(super) root_priors: RootPriors,
-    pub(super) spent: Spent,
-    /// The turns that simulations completed on their way, and the most of one.
-    pub(super) turns_deep: u64,
-    pub(super) deepest: u32,
-    /// How many positions the game so far forbids: the edges in the tree leave them out.
-    forbidden: usize,
-    /// Set from outside to end the search.
-    stop: Option<Arc<AtomicBool>>,
 }
 
 /// How turns are found, in the course of finding one.
@@ -100,6 +81,7 @@ impl Search {
                 position: *position,
                 root_priors: RootPriors::default(),
                 spent: Spent::nothing(),
+                in_flight: InFlight::default(),
                 turns_deep: 0,
                 deepest: 0,
                 forbidden: 0,
@@ -144,6 +126,7 @@ impl Search {
         options: SearchOptions,
     ) -> Result<(), SearchError> {
         check(position, history, &options)?;
+        self.core.take_back_watched();
         let same_rules = self.core.forbidden == history.forbidden_count()
             && self.core.options.merges
             && options.merges;
@@ -166,6 +149,7 @@ impl Search {
             options.budget.stops_when_decided && has_one_turn(position, history);
         (core.turns_deep, core.deepest) = (0, 0);
         core.forbidden = history.forbidden_count();
+        core.in_flight.clear();
         self.batch.clear();
         self.decision = None;
         self.decided_after = None;
@@ -229,7 +213,11 @@ impl Search {
         evaluator: &str,
         evaluation: Evaluation<'_>,
     ) -> Result<(), EvaluatorError> {
-        self.batch.answer(index, evaluator, evaluation)
+        self.batch.answer(index, evaluator, evaluation)?;
+        if !self.batch.is_waiting() {
+            self.core.take_back_watched();
+        }
+        Ok(())
     }
 
     /// Ends the search as soon as it has looked at something: the next call of [`leaves`](Self::leaves) decides with what is
@@ -275,7 +263,14 @@ impl Search {
 
 /// Whether there is nothing to choose from.
 fn has_one_turn(position: &Position, history: &History) -> bool {
-    position.phase() == Phase::Play && TurnEnumerator::new().enumerate(position, history).len() == 1
+    if position.phase() == Phase::Setup {
+        return false;
+    }
+    // No more of what is found can be illegal than the game forbids.
+    let enough = history.forbidden_count() + 2;
+    let mut enumerator = TurnEnumerator::new();
+    let (turns, are_all) = enumerator.enumerate_while(position, history, |found| found < enough);
+    are_all && turns.len() == 1
 }
 
 fn check(
@@ -300,155 +295,6 @@ pub(super) fn check_goes_on(position: &Position, history: &History) -> Result<()
             outcome: outcome.to_string(),
         }),
         None => Ok(()),
-    }
-}
-
-impl Core {
-    /// How much of the budget is used, 0 to 1.
-    pub(super) fn share(&mut self) -> f64 {
-        if let Some(flag) = &self.stop
-            && flag.load(Ordering::Relaxed)
-        {
-            self.spent.is_stopped = true;
-        }
-        self.spent.share(&self.options.budget)
-    }
-
-    /// Gives the leaves of a complete batch their evaluations.
-    fn apply(&mut self, batch: &mut Batch) {
-        for (leaf, query, evaluation) in batch.answered() {
-            self.tree.expand(leaf, query, &evaluation);
-            self.spent.evaluations += 1;
-            self.spent.visits_at_evaluation = self.spent.visits;
-        }
-        batch.clear();
-    }
-
-    /// The way down of one simulation from a node of the root's turn or below it.
-    pub(super) fn descend<R: Rng>(
-        &mut self,
-        descent: &mut Descent,
-        from: NodeId,
-        history: &History,
-        rng: &mut R,
-    ) -> Arrived {
-        let mut guide = Guide {
-            history,
-            options: &self.options,
-            root_priors: &mut self.root_priors,
-            rng,
-        };
-        let arrived = descent.go(&mut self.tree, from, &self.position, &mut guide);
-        let turns = descent.turns() as u32;
-        self.turns_deep += u64::from(turns);
-        self.deepest = self.deepest.max(turns);
-        arrived
-    }
-
-    /// Opens a node, and asks for its evaluation where that is needed and it is not in the batch yet.
-    pub(super) fn ask(&mut self, batch: &mut Batch, node: NodeId, history: &History) {
-        if batch.holds(node) {
-            return;
-        }
-        let of_root_turn = self.tree.node(node).start() == self.root;
-        if let Some(query) = self.tree.open(node, history, of_root_turn) {
-            batch.push(node, query);
-        }
-    }
-
-    /// Whose turn is searched.
-    pub(super) fn side(&self) -> Side {
-        self.position.side()
-    }
-
-    /// A node's value as the win probability of the side whose turn is searched.
-    pub(super) fn movers_value(&self, node: NodeId) -> f32 {
-        win_probability(self.side(), self.tree.worth(node).value)
-    }
-
-    /// Whether a turn lets the enemy win, as far as that is known without evaluations: by the tree, or within the enemy's next
-    /// turn. The states of the turn learn it.
-    pub(super) fn turn_is_lost(&mut self, actions: &[Action]) -> bool {
-        let mut state = StepState::new(&self.position);
-        for &action in actions {
-            state = state_after(&state, action);
-        }
-        let Some(end) = self.tree.find(&state) else {
-            return decided(&state).is_some_and(|(winner, _)| winner != self.side());
-        };
-        self.tree.judge(end);
-        for node in self.nodes_along(actions).into_iter().rev() {
-            self.tree.update(node);
-        }
-        self.tree.worth(end).proof.loses(self.side())
-    }
-
-    /// The nodes of the root's turn that some actions lead through, the root first, as far as there are nodes: those from which an
-    /// action goes on.
-    pub(super) fn nodes_along(&self, actions: &[Action]) -> Vec<NodeId> {
-        let mut nodes = Vec::new();
-        let mut node = Some(self.root);
-        for &action in actions {
-            let Some(id) = node else { break };
-            nodes.push(id);
-            let edges = self.tree.edges(id).iter();
-            let edge = edges.map(|edge| edge.index());
-            let wanted = action.index(self.side());
-            node = edge
-                .enumerate()
-                .find_map(|(place, index)| (index == wanted).then_some(place))
-                .and_then(|place| self.tree.child(id, place));
-        }
-        nodes
-    }
-
-    /// Whether the root is proven, either way.
-    pub(super) fn is_proven(&self) -> bool {
-        self.tree.worth(self.root).proof.is_some()
-    }
-
-    /// The turn that wins at once, if there is one.
-    fn winning_choice(&self, history: &History) -> Option<Choice> {
-        let root = self.tree.node(self.root);
-        if root.kind != NodeKind::Over {
-            return None;
-        }
-        let start = StepState::new(&self.position);
-        let (steps, _) = winning_turn(&start)?;
-        let mut actions: arrayvec::ArrayVec<Action, 9> =
-            steps.iter().map(|&step| Action::Step(step)).collect();
-        if steps.len() < usize::from(crate::rules::TURN_STEPS) {
-            actions.push(Action::End);
-        }
-        Some(Choice {
-            targets: proven_targets(self, &actions, history),
-            actions,
-            advantage: advantage_of(self.side()),
-            value_spread: 0.0,
-        })
-    }
-
-    fn decide(&self, choice: Choice) -> Decision {
-        let root = self.tree.node(self.root);
-        let mut actions = choice.actions;
-        actions.retain(|action| *action != Action::End);
-        let turn = turn_of(&actions, self.position.phase(), self.side());
-        let proven_winner = self.tree.worth(self.root).proof.winner();
-        Decision {
-            // Strategies choose whole turns: a setup is complete.
-            turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
-            actions: actions.into_iter().collect(),
-            value: win_probability(Side::Gold, choice.advantage),
-            value_spread: match proven_winner {
-                Some(_) => 0.0,
-                None => choice.value_spread,
-            },
-            own_value: win_probability(Side::Gold, root.own_value),
-            proven_winner,
-            visits: self.spent.visits,
-            evaluations: self.spent.evaluations,
-            targets: choice.targets,
-        }
     }
 }
 

@@ -48,6 +48,11 @@ pub(crate) struct AnalyzeArguments {
     seed: u64,
     #[command(flatten)]
     device: DeviceArguments,
+    /// Threads that evaluate a network on the processor [default: one a core]. Each gets its share of the leaves that the search has in
+    /// flight, and how many these are changes what is searched: the same number of threads gives the same answer, another number
+    /// may give another, unless `search.parallel_leaves` is set. `material` and `uniform` take one thread, and a GPU its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     #[command(flatten)]
     config: ConfigArguments,
 }
@@ -110,8 +115,17 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     let (game, name) = arguments.subject.game()?;
     let mut search = Search::new(game.position(), game.history(), arguments.options(&config))
         .with_context(|| name)?;
-    let mut evaluator = Player::open_alone(&arguments.network, &arguments.device.place(&config)?)?
+    let threads = arguments.threads.map_or_else(crew::cores, usize::from);
+    let place = arguments.device.place(&config)?;
+    let mut evaluator = Player::open_alone(&arguments.network, &place, threads)?
         .context("--network random: this player doesn't search")?;
+    if config.search.parallel_leaves.number().is_none() {
+        let options = SearchOptions {
+            parallel_leaves: evaluator.leaves_at_once(),
+            ..arguments.options(&config)
+        };
+        search.restart(game.position(), game.history(), options)?;
+    }
     search.stop_with(crew::listen_for_signals()?);
     let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);
     search_on(&mut search, evaluator.as_mut(), &game, &mut rng)?;

@@ -170,6 +170,7 @@ mod tests {
         for (key, other) in [
             ("mode", "puct"),
             ("memory_mib", "3"),
+            ("parallel_leaves", "3"),
             ("lost_turn_checks", "3"),
             ("exploration", "3.0"),
             ("exploration_base", "3.0"),

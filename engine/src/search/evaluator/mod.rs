@@ -201,6 +201,12 @@ pub trait Evaluator: Send {
     /// What to call it in messages and records: a network's file name, `material`, `uniform`.
     fn name(&self) -> &str;
 
+    /// How many leaves of a single search are best evaluated together: what [`SearchOptions::parallel_leaves`](super::SearchOptions::parallel_leaves)
+    /// is to be for it. 1 where one after the other is as fast; a batch of so many takes no more than some 20 ms.
+    fn leaves_at_once(&self) -> u32 {
+        1
+    }
+
     /// Evaluates all queries; `out` is cleared first and holds one answer a query afterwards.
     fn evaluate(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError>;
 }

@@ -7,11 +7,11 @@
 //! of Gumbel variates is one.
 
 use super::super::batch::Batch;
+use super::super::core::Core;
 use super::super::flow::Flow;
 use super::super::options::Gumbel;
 use super::super::puct::ends_turn;
 use super::super::tree::{NodeId, NodeKind, Tree, win_probability};
-use super::super::turn_search::Core;
 use super::likelihood::{Continuation, Likelihood, continuations};
 use crate::rules::History;
 use rand::Rng;
@@ -81,7 +81,8 @@ impl Beam {
         self.has_begun && self.open.is_empty()
     }
 
-    /// Asks for the evaluations that the next level needs; says whether there are any.
+    /// Asks for the evaluations that the next level needs, or for as many of them as may be in flight at once; says whether there
+    /// are any.
     pub(super) fn ask(&mut self, core: &mut Core, batch: &mut Batch, history: &History) -> bool {
         if !self.has_begun {
             self.has_begun = true;
@@ -99,6 +100,9 @@ impl Beam {
             if let Some(node) = self.slots[slot].node
                 && core.tree.node(node).kind == NodeKind::Fresh
             {
+                if core.is_parallel() && batch.len() >= core.options.parallel_leaves as usize {
+                    break;
+                }
                 core.ask(batch, node, history);
             }
         }

@@ -1,10 +1,10 @@
 //! The choice among the candidates, once the budget is spent or the turn is proven.
 
+use super::super::core::Core;
 use super::super::decision::{Choice, actions_of, proven_targets, spread_of};
 use super::super::lost_turns::{Another, another_turn, lost_advantage};
 use super::super::stepwise::finish_by_the_rules;
 use super::super::tree::{NodeKind, advantage_of};
-use super::super::turn_search::Core;
 use super::GumbelTurn;
 use super::target::Improved;
 use crate::rules::{Action, History};

@@ -1,7 +1,7 @@
 //! What the comparison of turns tells a report.
 
+use super::super::core::Core;
 use super::super::tree::NodeId;
-use super::super::turn_search::Core;
 use super::target::Improved;
 use super::{Candidate, GumbelTurn};
 use crate::rules::Action;

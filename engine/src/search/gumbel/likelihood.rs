@@ -1,8 +1,8 @@
 //! How likely prefixes of turns are, and how that is shared out over the steps that go on from them.
 
+use super::super::core::Core;
 use super::super::root_priors::temper;
 use super::super::tree::{NodeId, state_after};
-use super::super::turn_search::Core;
 use rand::distr::Open01;
 use rand::{Rng, RngExt};
 

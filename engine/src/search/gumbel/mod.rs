@@ -18,10 +18,9 @@ mod tests;
 
 use super::SearchOptions;
 use super::batch::Batch;
+use super::core::Core;
 use super::decision::Choice;
-use super::puct::{Arrived, Descent};
 use super::tree::NodeId;
-use super::turn_search::Core;
 use crate::rules::{Action, History, Position};
 use arrayvec::ArrayVec;
 use beam::{Beam, SlotId};
@@ -42,6 +41,8 @@ struct Candidate {
     rank: f64,
     /// Simulations below it.
     visits: u32,
+    /// Those in flight.
+    in_flight: u32,
     is_alive: bool,
     is_lost: bool,
     /// Its actions, where it was not sampled.
@@ -54,10 +55,6 @@ pub(super) struct GumbelTurn {
     sizes: Sizes,
     beam: Beam,
     candidates: Vec<Candidate>,
-    /// The descents that wait for their leaves, each with its candidate.
-    descents: Vec<(usize, Descent)>,
-    /// How many of them are in use.
-    descending: usize,
     /// How much of the budget the sampling took, once it is done.
     sampled: Option<f64>,
     /// How often the candidates have been halved.
@@ -97,8 +94,6 @@ impl GumbelTurn {
             sizes,
             beam: Beam::default(),
             candidates: Vec::new(),
-            descents: Vec::new(),
-            descending: 0,
             sampled: None,
             halvings: 0,
             rounds: 0,
@@ -161,13 +156,14 @@ impl GumbelTurn {
             log_prior,
             rank,
             visits: 0,
+            in_flight: 0,
             is_alive: true,
             is_lost: false,
             actions: None,
         });
     }
 
-    fn alive(&self) -> impl Iterator<Item = usize> + '_ {
+    fn alive(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..self.candidates.len()).filter(|&place| self.candidates[place].is_alive)
     }
 
@@ -191,6 +187,9 @@ impl GumbelTurn {
     fn halve(&mut self, core: &mut Core) {
         let sampled = self.sampled.unwrap_or(0.0);
         let share = core.share();
+        if core.is_parallel() && share < 1.0 && self.missing_in_round() > 0 {
+            return;
+        }
         let used = (share - sampled) / (1.0 - sampled).max(1e-9);
         // The last halving is the choice itself.
         while self.halvings + 1 < self.rounds
@@ -224,7 +223,52 @@ impl GumbelTurn {
             .collect()
     }
 
-    /// One simulation below each of those candidates that have had the fewest.
+    /// How many simulations those candidates are behind that have had fewer than others.
+    fn missing_in_round(&self) -> u32 {
+        let visits = self.alive().map(|place| self.candidates[place].visits);
+        let most = visits.clone().max().unwrap_or(0);
+        visits.map(|visits| most - visits).sum()
+    }
+
+    /// How many simulations go down together: one below each of those candidates that have had the fewest; or where several leaves
+    /// may be in flight wherever one is, so many that candidates have equally many again, be it after one batch or after several of
+    /// about the same size.
+    fn batch_size(&self, core: &Core) -> u32 {
+        let alive = self.alive().map(|place| self.candidates[place].visits);
+        let count = alive.clone().count().max(1) as u32;
+        if !core.is_parallel() {
+            let fewest = alive.clone().min();
+            return alive.filter(|&visits| Some(visits) == fewest).count() as u32;
+        }
+        let most = core.options.parallel_leaves;
+        let missing = self.missing_in_round();
+        let round = if missing == 0 { count } else { missing };
+        if round > most {
+            return round.div_ceil(round.div_ceil(most));
+        }
+        // Further whole rounds, up to the next halving.
+        let sampled = self.sampled.unwrap_or(0.0);
+        let next = match self.halvings + 1 < self.rounds {
+            true => f64::from(self.halvings + 1) / f64::from(self.rounds),
+            false => 1.0,
+        };
+        let until = core
+            .spent
+            .visits_until(&core.options.budget, sampled + (1.0 - sampled) * next);
+        let rounds = (until.saturating_sub(round)).div_ceil(count);
+        round + rounds.min((most - round) / count) * count
+    }
+
+    /// The next candidate to simulate below: of those that have had the fewest simulations, in flight or not, the first.
+    fn next_candidate(&self) -> Option<usize> {
+        let visits = |place: &usize| {
+            let candidate = &self.candidates[*place];
+            candidate.visits + candidate.in_flight
+        };
+        self.alive().min_by_key(visits)
+    }
+
+    /// Simulations below the candidates, each below one of those that have had the fewest.
     fn simulate<R: Rng>(
         &mut self,
         core: &mut Core,
@@ -232,44 +276,30 @@ impl GumbelTurn {
         history: &History,
         rng: &mut R,
     ) {
-        let fewest = self
-            .alive()
-            .map(|place| self.candidates[place].visits)
-            .min();
         let budget = core.options.budget;
-        let mut visits_left = core.spent.visits_left(&budget).unwrap_or(u32::MAX);
-        for candidate in 0..self.candidates.len() {
-            let one = &self.candidates[candidate];
-            if !one.is_alive || Some(one.visits) != fewest {
-                continue;
-            }
-            if visits_left == 0 {
-                break;
-            }
-            visits_left -= 1;
-            let evaluations_left = core.spent.evaluations_left(&budget);
+        let visits_left = core.spent.visits_left(&budget).unwrap_or(u32::MAX);
+        let evaluations_left = core.spent.evaluations_left(&budget);
+        for _ in 0..self.batch_size(core).min(visits_left) {
             if evaluations_left.is_some_and(|left| batch.len() as u32 >= left) {
                 break;
             }
-            if self.descending == self.descents.len() {
-                self.descents.push((candidate, Descent::default()));
-            }
-            let (of, descent) = &mut self.descents[self.descending];
-            *of = candidate;
-            self.descending += 1;
-            let end = self.candidates[candidate].end;
-            if let Arrived::Fresh(leaf) = core.descend(descent, end, history, rng) {
-                core.ask(batch, leaf, history);
+            let Some(candidate) = self.next_candidate() else {
+                break;
+            };
+            let one = &mut self.candidates[candidate];
+            one.in_flight += 1;
+            core.simulate(batch, candidate, one.end, history, rng);
+            if core.is_parallel() && batch.is_waiting() && core.share() >= 1.0 {
+                core.give_up_leaves(batch);
+                break;
             }
         }
     }
 
     fn finish_simulations(&mut self, core: &mut Core) {
-        for (candidate, descent) in &self.descents[..self.descending] {
-            descent.back_up(&mut core.tree);
-            self.candidates[*candidate].visits += 1;
-            core.spent.visits = core.spent.visits.saturating_add(1);
+        core.finish_simulations(|_, candidate| self.candidates[candidate].visits += 1);
+        for candidate in &mut self.candidates {
+            candidate.in_flight = 0;
         }
-        self.descending = 0;
     }
 }

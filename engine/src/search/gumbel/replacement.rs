@@ -1,8 +1,8 @@
 //! Other turns in the place of candidates that turned out to be lost: from what the beam has pruned, and at last from all legal ones.
 
 use super::super::batch::Batch;
+use super::super::core::Core;
 use super::super::lost_turns::{OtherTurn, other_turns};
-use super::super::turn_search::Core;
 use super::beam::SlotId;
 use super::{Candidate, GumbelTurn};
 use crate::rules::History;
@@ -137,6 +137,7 @@ impl GumbelTurn {
                 log_prior,
                 rank: log_prior,
                 visits: 0,
+                in_flight: 0,
                 is_alive: true,
                 is_lost: false,
                 actions: Some(actions),

@@ -1,9 +1,9 @@
 //! The improved policy of whole turns, and what it means for each step of them.
 
+use super::super::core::Core;
 use super::super::decision::StateTarget;
 use super::super::improved::{in_index_order, surprise};
 use super::super::tree::{NodeId, win_probability};
-use super::super::turn_search::Core;
 use super::Candidate;
 use super::beam::Beam;
 use super::likelihood::log_sum_exp;

@@ -4,8 +4,9 @@ mod comparison;
 mod sampling;
 mod targets;
 
+use super::super::core::Core;
 use super::super::trial::{Hashed, answer, history_of};
-use super::super::turn_search::{Core, Strategy};
+use super::super::turn_search::Strategy;
 use super::super::{Budget, Mode, Search, SearchOptions};
 use super::GumbelTurn;
 use crate::config::SearchConfig;

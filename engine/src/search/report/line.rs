@@ -1,9 +1,9 @@
 //! The line of turns that a search expects.
 
+use super::super::core::Core;
 use super::super::decision::{actions_of, turn_of};
 use super::super::flow::Flow;
 use super::super::tree::{NodeId, NodeKind, winning_turn};
-use super::super::turn_search::Core;
 use super::turns::KnownTurns;
 use super::{Decision, LineTurn};
 use crate::notation::format_turn;

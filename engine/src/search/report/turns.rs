@@ -1,11 +1,12 @@
 //! The distinct turns that a search knows, in the order of its mode.
 
+use super::super::core::Core;
 use super::super::decision::{actions_of, turn_of};
 use super::super::flow::{Flow, visit_weight};
 use super::super::gumbel::GumbelTurn;
 use super::super::stepwise::StepwiseTurn;
 use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, decided, win_probability};
-use super::super::turn_search::{Core, Strategy};
+use super::super::turn_search::Strategy;
 use super::{Decision, Proven};
 use crate::notation::format_turn;
 use crate::rules::{Action, Position, Side, StepState};

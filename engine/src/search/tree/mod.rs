@@ -215,6 +215,23 @@ impl Tree {
         }
     }
 
+    /// Counts a simulation in flight on an edge that has been followed, until [`unwatch`](Self::unwatch).
+    pub(super) fn watch(&mut self, id: NodeId, edge: usize) {
+        self.count_visit(id, edge);
+        let node = self.node_mut(id);
+        node.visits = node.visits.saturating_add(1);
+    }
+
+    /// Takes back what [`watch`](Self::watch) has counted.
+    pub(super) fn unwatch(&mut self, id: NodeId, edge: usize) {
+        let block = self.node(id).links;
+        if let Some(link) = self.links.get_mut(block).get_mut(edge) {
+            link.visits = link.visits.saturating_sub(1);
+        }
+        let node = self.node_mut(id);
+        node.visits = node.visits.saturating_sub(1);
+    }
+
     /// Opens a fresh node. Where the game is over, or the side to move wins within this turn, or has no legal action, its value is
     /// final; everything else asks for an evaluation.
     ///

@@ -127,9 +127,15 @@ pub(in crate::search) struct Worth {
     /// Of a proven node: the turns that are still played, the present one counted, if the winner hurries and the loser does not.
     pub(in crate::search) turns_to_end: u16,
     pub(in crate::search) proof: Proof,
-    /// Whether a turn starts here.
-    starts_turn: bool,
+    /// [`STARTS_TURN`] and [`IS_JUDGED`], or neither.
+    flags: u8,
 }
+
+/// A turn starts here.
+const STARTS_TURN: u8 = 1;
+
+/// The value is somebody's: an evaluator's or a proof's.
+const IS_JUDGED: u8 = 2;
 
 const _: () = assert!(size_of::<Worth>() == 16);
 
@@ -141,7 +147,7 @@ impl Worth {
             turns_left: f32::NAN,
             turns_to_end: 0,
             proof: Proof::Open,
-            starts_turn,
+            flags: if starts_turn { STARTS_TURN } else { 0 },
         }
     }
 
@@ -150,6 +156,13 @@ impl Worth {
         self.value = value;
         self.square = value * value;
         self.turns_left = turns_left.unwrap_or(f32::NAN);
+        self.flags |= IS_JUDGED;
+    }
+
+    /// Whether the value is an evaluator's or a proof's, and none that stands for both.
+    #[inline]
+    pub(in crate::search) fn is_judged(&self) -> bool {
+        self.flags & IS_JUDGED != 0
     }
 
     pub(super) fn prove(&mut self, winner: Side, turns: u16) {
@@ -161,12 +174,13 @@ impl Worth {
         self.square = 1.0;
         self.turns_to_end = turns;
         self.turns_left = turns.into();
+        self.flags |= IS_JUDGED;
     }
 
     /// Of a proven node: the turns that are still played, counted from the state before it.
     #[inline]
     pub(in crate::search) fn turns_from_before(&self) -> u16 {
-        self.turns_to_end + u16::from(self.starts_turn)
+        self.turns_to_end + u16::from(self.flags & STARTS_TURN)
     }
 
     /// Turns until the game ends, if an evaluator said or a proof does.
@@ -179,7 +193,7 @@ impl Worth {
     #[inline]
     pub(super) fn turns_left_from_before(&self) -> Option<f32> {
         let turns = self.turns_left()?;
-        Some(turns + f32::from(u8::from(self.starts_turn)))
+        Some(turns + f32::from(self.flags & STARTS_TURN))
     }
 
     pub(super) fn set_turns_left(&mut self, turns: f32) {

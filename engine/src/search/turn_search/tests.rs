@@ -1,10 +1,11 @@
 //! Tests of the search for a turn.
 
+use super::super::tree::NodeKind;
 use super::super::trial::{Hashed, answer, random_game};
 use super::super::{Noise, PolicyTarget, StateTarget, Uniform};
 use super::*;
 use crate::config::{SearchConfig, SearchMode};
-use crate::rules::{Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
+use crate::rules::{Action, Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 

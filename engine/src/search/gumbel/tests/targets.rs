@@ -1,8 +1,8 @@
 //! The targets are those of the improved policy over whole turns, written out turn by turn.
 
+use super::super::super::core::Core;
 use super::super::super::tree::{NodeId, state_after, win_probability};
 use super::super::super::trial::{Hashed, few_turns, history_of, position, random_game};
-use super::super::super::turn_search::Core;
 use super::super::super::{Budget, Search};
 use super::super::{Candidate, GumbelTurn, Improved};
 use super::{decided, each_order, of, options};

@@ -1,0 +1,172 @@
+//! What both modes of a search work on: the tree, the budget, the simulations in flight, and the turn that comes out.
+
+use super::SearchOptions;
+use super::batch::Batch;
+use super::budget::Spent;
+use super::decision::{Choice, Decision, proven_targets, turn_of};
+use super::in_flight::InFlight;
+use super::root_priors::RootPriors;
+use super::tree::{
+    NodeId, NodeKind, Tree, advantage_of, decided, state_after, win_probability, winning_turn,
+};
+use crate::rules::{Action, History, Position, Side, StepState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What both modes work on.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) options: SearchOptions,
+    pub(super) tree: Tree,
+    pub(super) root: NodeId,
+    pub(super) position: Position,
+    pub(super) root_priors: RootPriors,
+    pub(super) spent: Spent,
+    /// The simulations that wait for their leaves.
+    pub(super) in_flight: InFlight,
+    /// The turns that simulations completed on their way, and the most of one.
+    pub(super) turns_deep: u64,
+    pub(super) deepest: u32,
+    /// How many positions the game so far forbids: the edges in the tree leave them out.
+    pub(super) forbidden: usize,
+    /// Set from outside to end the search.
+    pub(super) stop: Option<Arc<AtomicBool>>,
+}
+
+impl Core {
+    /// How much of the budget is used, 0 to 1.
+    pub(super) fn share(&mut self) -> f64 {
+        self.spent.is_stopped |= self.is_told_to_stop();
+        self.spent.share(&self.options.budget)
+    }
+
+    /// Whether the flag is set that ends the search.
+    fn is_told_to_stop(&self) -> bool {
+        let flag = self.stop.as_ref();
+        flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Whether the search is to end now, whatever it is about: it has been told to, or its time is up.
+    pub(super) fn has_to_end(&self) -> bool {
+        let limit = self.options.budget.time;
+        self.spent.is_stopped
+            || self.is_told_to_stop()
+            || limit.is_some_and(|limit| self.spent.time() >= limit)
+    }
+
+    /// Gives the leaves of a complete batch their evaluations.
+    pub(super) fn apply(&mut self, batch: &mut Batch) {
+        for (leaf, query, evaluation) in batch.answered() {
+            self.tree.expand(leaf, query, &evaluation);
+            self.spent.evaluations += 1;
+            self.spent.visits_at_evaluation = self.spent.visits;
+        }
+        batch.clear();
+    }
+
+    /// Opens a node, and asks for its evaluation where that is needed and it is not in the batch yet.
+    pub(super) fn ask(&mut self, batch: &mut Batch, node: NodeId, history: &History) {
+        if batch.holds(node) {
+            return;
+        }
+        let of_root_turn = self.tree.node(node).start() == self.root;
+        if let Some(query) = self.tree.open(node, history, of_root_turn) {
+            batch.push(node, query);
+        }
+    }
+
+    /// Whose turn is searched.
+    pub(super) fn side(&self) -> Side {
+        self.position.side()
+    }
+
+    /// A node's value as the win probability of the side whose turn is searched.
+    pub(super) fn movers_value(&self, node: NodeId) -> f32 {
+        win_probability(self.side(), self.tree.worth(node).value)
+    }
+
+    /// Whether a turn lets the enemy win, as far as that is known without evaluations: by the tree, or within the enemy's next
+    /// turn. The states of the turn learn it.
+    pub(super) fn turn_is_lost(&mut self, actions: &[Action]) -> bool {
+        let mut state = StepState::new(&self.position);
+        for &action in actions {
+            state = state_after(&state, action);
+        }
+        let Some(end) = self.tree.find(&state) else {
+            return decided(&state).is_some_and(|(winner, _)| winner != self.side());
+        };
+        self.tree.judge(end);
+        for node in self.nodes_along(actions).into_iter().rev() {
+            self.tree.update(node);
+        }
+        self.tree.worth(end).proof.loses(self.side())
+    }
+
+    /// The nodes of the root's turn that some actions lead through, the root first, as far as there are nodes: those from which an
+    /// action goes on.
+    pub(super) fn nodes_along(&self, actions: &[Action]) -> Vec<NodeId> {
+        let mut nodes = Vec::new();
+        let mut node = Some(self.root);
+        for &action in actions {
+            let Some(id) = node else { break };
+            nodes.push(id);
+            let edges = self.tree.edges(id).iter();
+            let edge = edges.map(|edge| edge.index());
+            let wanted = action.index(self.side());
+            node = edge
+                .enumerate()
+                .find_map(|(place, index)| (index == wanted).then_some(place))
+                .and_then(|place| self.tree.child(id, place));
+        }
+        nodes
+    }
+
+    /// Whether the root is proven, either way.
+    pub(super) fn is_proven(&self) -> bool {
+        self.tree.worth(self.root).proof.is_some()
+    }
+
+    /// The turn that wins at once, if there is one.
+    pub(super) fn winning_choice(&self, history: &History) -> Option<Choice> {
+        let root = self.tree.node(self.root);
+        if root.kind != NodeKind::Over {
+            return None;
+        }
+        let start = StepState::new(&self.position);
+        let (steps, _) = winning_turn(&start)?;
+        let mut actions: arrayvec::ArrayVec<Action, 9> =
+            steps.iter().map(|&step| Action::Step(step)).collect();
+        if steps.len() < usize::from(crate::rules::TURN_STEPS) {
+            actions.push(Action::End);
+        }
+        Some(Choice {
+            targets: proven_targets(self, &actions, history),
+            actions,
+            advantage: advantage_of(self.side()),
+            value_spread: 0.0,
+        })
+    }
+
+    pub(super) fn decide(&self, choice: Choice) -> Decision {
+        let root = self.tree.node(self.root);
+        let mut actions = choice.actions;
+        actions.retain(|action| *action != Action::End);
+        let turn = turn_of(&actions, self.position.phase(), self.side());
+        let proven_winner = self.tree.worth(self.root).proof.winner();
+        Decision {
+            // Strategies choose whole turns: a setup is complete.
+            turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
+            actions: actions.into_iter().collect(),
+            value: win_probability(Side::Gold, choice.advantage),
+            value_spread: match proven_winner {
+                Some(_) => 0.0,
+                None => choice.value_spread,
+            },
+            own_value: win_probability(Side::Gold, root.own_value),
+            proven_winner,
+            visits: self.spent.visits,
+            evaluations: self.spent.evaluations,
+            targets: choice.targets,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Tests of the look at all other turns.
+
+use super::super::trial::{Hashed, answer, history_of, position};
+use super::super::{Budget, Mode, Search, SearchOptions};
+use super::*;
+use crate::config::SearchConfig;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Many strong pieces in the open.
+fn with_many_turns() -> Position {
+    let pieces = "Ea2 Mc4 Hd5 He4 Df5 Dg3 Cb5 Cg6 Ra1 Rb1 Rc2 Rh1 Rh2 ec5 md3 he6 hb3 df3 dg5 cb6 ch4 ra8 rb8 rg8 rh8";
+    position(Side::Gold, pieces)
+}
+
+fn new_search(position: &Position, budget: Budget) -> (Search, History) {
+    let history = history_of(position);
+    let config = SearchConfig::default();
+    let options = SearchOptions {
+        mode: Mode::Puct,
+        ..SearchOptions::strongest_within(&config, budget)
+    };
+    let search = Search::new(position, &history, options).unwrap();
+    (search, history)
+}
+
+#[test]
+fn all_turns_are_tried_until_the_search_has_to_end() {
+    let position = with_many_turns();
+    let (mut search, history) = new_search(&position, Budget::evaluations(8));
+    let all = TurnEnumerator::new().enumerate(&position, &history).len();
+    assert!(all > 50_000, "{all}");
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    answer(&mut search, Hashed::default(), &history, &mut rng);
+    // A search that may go on takes the time that it needs.
+    let no_time = Duration::ZERO;
+    let (others, tried_all) = other_turns_within(search.core(), &history, no_time);
+    assert!(tried_all && others.len() > 1_000);
+    // One that has been told to stop, by whatever means, takes what it is given.
+    let flag = Arc::new(AtomicBool::new(false));
+    search.stop_with(Arc::clone(&flag));
+    flag.store(true, Ordering::Relaxed);
+    let (found, tried_all) = other_turns_within(search.core(), &history, no_time);
+    assert!(found.is_empty() && !tried_all);
+    let (found, tried_all) = other_turns_within(search.core(), &history, Duration::MAX);
+    assert!(found.len() == others.len() && tried_all);
+    flag.store(false, Ordering::Relaxed);
+    search.stop();
+    let (found, tried_all) = other_turns_within(search.core(), &history, no_time);
+    assert!(found.is_empty() && !tried_all);
+    // So does one whose time is up.
+    let (mut search, history) = new_search(
+        &position,
+        Budget {
+            time: Some(Duration::from_nanos(1)),
+            ..Budget::unlimited()
+        },
+    );
+    search.leaves(&history, &mut rng);
+    let (found, tried_all) = other_turns_within(search.core(), &history, no_time);
+    assert!(found.is_empty() && !tried_all);
+}
