@@ -5,7 +5,9 @@ mod boards;
 mod exact;
 
 use boards::{from_game, near_goal, random_game};
-use engine::rules::{Game, History, Position, StepState, TURN_STEPS, TurnEnumerator, goal_in};
+use engine::rules::{
+    Game, History, Position, StepState, TURN_STEPS, TurnEnumerator, elimination_in, goal_in,
+};
 use engine::search::{
     Budget, Decision, Evaluations, Evaluator, Material, Mode, Search, SearchOptions, Uniform,
     run_search,
@@ -166,9 +168,15 @@ fn the_order_of_the_answers_decides_nothing() {
     }
 }
 
-/// Whether a turn that ends here lets the enemy reach its goal at once.
-fn lets_a_goal(end: &Position) -> bool {
-    end.outcome_on_board().is_none() && goal_in(&StepState::new(end), TURN_STEPS).is_some()
+/// Whether a turn that ends here loses: at once, or by the enemy's goal, or the capture of the last rabbits, in its next turn.
+fn loses(end: &Position) -> bool {
+    let reply = StepState::new(end);
+    match end.outcome_on_board() {
+        Some(outcome) => outcome.winner == end.side(),
+        None => {
+            goal_in(&reply, TURN_STEPS).is_some() || elimination_in(&reply, TURN_STEPS).is_some()
+        }
+    }
 }
 
 /// Goals are reached, and those of the enemy prevented where that can be done.
@@ -182,7 +190,11 @@ fn goals_are_found_and_prevented() {
             .filter(|position| position.outcome(&history_of(position)).is_none())
             .map(|position| {
                 let history = history_of(position);
-                let has_goal = goal_in(&StepState::new(position), TURN_STEPS).is_some();
+                let state = StepState::new(position);
+                let has_goal = goal_in(&state, TURN_STEPS).is_some();
+                if !has_goal && elimination_in(&state, TURN_STEPS).is_some() {
+                    return [0, 0];
+                }
                 let mut avoided = 0;
                 for leaves in [5, 64] {
                     let options = many(mode, Purpose::Strongest, 64, leaves);
@@ -192,11 +204,11 @@ fn goals_are_found_and_prevented() {
                     if has_goal {
                         assert_eq!(decision.proven_winner, Some(position.side()));
                         assert_eq!(decision.evaluations, 0);
-                    } else if lets_a_goal(&end) {
+                    } else if loses(&end) {
                         let mut enumerator = TurnEnumerator::new();
                         let mut turns = enumerator.enumerate(position, &history).iter();
                         assert!(
-                            turns.all(|(end, _)| lets_a_goal(&end)),
+                            turns.all(|(end, _)| loses(&end)),
                             "{mode:?}, {leaves}: {} in {position}",
                             decision.turn
                         );

@@ -343,6 +343,40 @@ fn a_network_judges() {
     }
 }
 
+/// Each number of threads has its own search, which is the same every time; with the leaves in flight given it is the same for all.
+#[test]
+fn threads_share_out_the_leaves_of_one_search() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = NetworkConfig {
+        blocks: 1,
+        channels: 8,
+        ..NetworkConfig::default()
+    };
+    let path = folder.path().join("00000.safetensors");
+    let network = Network::with_opinions(sizes.into(), 3).unwrap();
+    network.save(&path, &Default::default()).unwrap();
+    for mode in ["puct", "gumbel"] {
+        let report = |threads: &str, more: &[&str]| {
+            let common = ["--position", QUIET, "--evaluations", "200", "--mode", mode];
+            let mut command = analyze(&common);
+            command.arg("--network").arg(&path).args(more);
+            timeless(json(command.args(["--threads", threads])))
+        };
+        let three = report("3", &[]);
+        assert_eq!(three["evaluations"], 200, "{mode}");
+        assert_eq!(three, report("3", &[]), "{mode}");
+        assert_ne!(three, report("1", &[]), "{mode}");
+        let five = ["--set", "search.parallel_leaves=5"];
+        assert_eq!(report("1", &five), report("3", &five), "{mode}");
+    }
+    // Nothing is shared out here.
+    let report = |threads| {
+        let more = ["--position", QUIET, "--threads", threads];
+        timeless(json(&mut analyze(&more)))
+    };
+    assert_eq!(report("1"), report("4"));
+}
+
 /// Linux says which signals a process handles: a bit each, SIGINT the second.
 #[cfg(target_os = "linux")]
 fn wait_until_interrupts_are_handled(child: &std::process::Child) {

@@ -125,11 +125,18 @@ impl Core {
         }
     }
 
-    /// Ends the simulations in flight: each is counted and backed up, and `each` is called with what it was made for.
+    /// Ends the simulations in flight: each is counted and backed up, and `each` is called with what it was made for. One that came
+    /// upon a leaf which was in flight already, behind others of the same tree, has found nothing: it counts no visit. Where only
+    /// branches meet that mode `gumbel` sends one simulation each into, each counts.
     pub(super) fn finish_simulations(&mut self, mut each: impl FnMut(&mut Self, usize)) {
         self.take_back_watched();
+        let counts_joined = !self.is_parallel();
         let mut in_flight = std::mem::take(&mut self.in_flight);
         for simulation in in_flight.in_use() {
+            if simulation.reached == Reached::Joined && !counts_joined {
+                self.turns_deep -= simulation.descent.turns() as u64;
+                continue;
+            }
             simulation.descent.back_up(&mut self.tree);
             each(self, simulation.purpose);
             self.spent.visits = self.spent.visits.saturating_add(1);

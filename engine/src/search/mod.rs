@@ -19,6 +19,11 @@
 //! - **Targets** for training say at each state of the turn what the search found better than the priors did: the improved policy
 //!   of completed values, or the shares of the visits; and where a win is proven, the steps to it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
+//! - **Leaves in flight** ([`SearchOptions::parallel_leaves`]): with more than one, simulations go down while others wait for their
+//!   leaves, which go out in batches: so one tree uses several cores, or a GPU. Those in flight count as visits in the selection and
+//!   touch no value; answers are applied in the order in which the leaves were handed out.
+//! - **Its end**: a flag and the clock are looked at before every simulation. A search that has to end while leaves are out decides
+//!   right after their answers.
 //! - **From turn to turn** the tree below the turn that was played is kept ([`Search::go_on`]).
 //! - **Without a search** [`PolicySampler`] draws a whole turn from the policy, with the same questions and answers.
 //!

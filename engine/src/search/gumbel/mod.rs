@@ -60,6 +60,8 @@ pub(super) struct GumbelTurn {
     /// How often the candidates have been halved.
     halvings: u32,
     rounds: u32,
+    /// With several leaves in flight: the simulations of a round that did not fit into the batch.
+    left_of_round: u32,
     /// How many lost candidates have others in their place, or can't have any.
     replaced: usize,
     /// Whether, with all candidates lost, no other turn is left to look at.
@@ -97,6 +99,7 @@ impl GumbelTurn {
             sampled: None,
             halvings: 0,
             rounds: 0,
+            left_of_round: 0,
             replaced: 0,
             none_is_left: false,
             rest_is_lost: false,
@@ -187,7 +190,7 @@ impl GumbelTurn {
     fn halve(&mut self, core: &mut Core) {
         let sampled = self.sampled.unwrap_or(0.0);
         let share = core.share();
-        if core.is_parallel() && share < 1.0 && self.missing_in_round() > 0 {
+        if core.is_parallel() && share < 1.0 && self.left_of_round > 0 {
             return;
         }
         let used = (share - sampled) / (1.0 - sampled).max(1e-9);
@@ -233,19 +236,22 @@ impl GumbelTurn {
     /// How many simulations go down together: one below each of those candidates that have had the fewest; or where several leaves
     /// may be in flight wherever one is, so many that candidates have equally many again, be it after one batch or after several of
     /// about the same size.
-    fn batch_size(&self, core: &Core) -> u32 {
-        let alive = self.alive().map(|place| self.candidates[place].visits);
-        let count = alive.clone().count().max(1) as u32;
+    fn batch_size(&mut self, core: &Core) -> u32 {
         if !core.is_parallel() {
-            let fewest = alive.clone().min();
-            return alive.filter(|&visits| Some(visits) == fewest).count() as u32;
+            let visits = self.alive().map(|place| self.candidates[place].visits);
+            let fewest = visits.clone().min();
+            return visits.filter(|&visits| Some(visits) == fewest).count() as u32;
         }
+        let count = self.alive().count().max(1) as u32;
         let most = core.options.parallel_leaves;
         let missing = self.missing_in_round();
         let round = if missing == 0 { count } else { missing };
         if round > most {
-            return round.div_ceil(round.div_ceil(most));
+            let size = round.div_ceil(round.div_ceil(most));
+            self.left_of_round = round - size;
+            return size;
         }
+        self.left_of_round = 0;
         // Further whole rounds, up to the next halving.
         let sampled = self.sampled.unwrap_or(0.0);
         let next = match self.halvings + 1 < self.rounds {

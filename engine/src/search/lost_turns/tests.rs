@@ -9,9 +9,9 @@ use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Many strong pieces in the open.
+/// Many pieces with room, and nobody to freeze them.
 fn with_many_turns() -> Position {
-    let pieces = "Ea2 Mc4 Hd5 He4 Df5 Dg3 Cb5 Cg6 Ra1 Rb1 Rc2 Rh1 Rh2 ec5 md3 he6 hb3 df3 dg5 cb6 ch4 ra8 rb8 rg8 rh8";
+    let pieces = "Ea2 Mc4 Hd5 He4 Df5 Dg3 Cb5 Cg6 Rb1 Rd2 Rf2 Rh2 Re1 Rg1 ra8 rc8 rh8";
     position(Side::Gold, pieces)
 }
 
