@@ -1,6 +1,7 @@
 //! What a search has found, for people and programs: the best turns, the line that it expects, what it cost.
 //!
-//! A report is made at any time and changes nothing. [`Display`](std::fmt::Display) writes it as a table of about 100 columns;
+//! A report is made at any time and changes nothing; one that is made while several leaves of the tree are out counts their
+//! simulations as visits. [`Display`](std::fmt::Display) writes it as a table of about 100 columns;
 //! serialised, it has the fields of [`SearchReport`].
 
 mod line;

@@ -29,10 +29,13 @@ fn queries(count: usize) -> Vec<Query> {
     queries
 }
 
+/// Which evaluator was asked for how many answers, and in which thread.
+type Asked = (usize, usize, ThreadId);
+
 /// Judges as `material` does, and tells what it was asked, in which thread, and of its end.
 struct Watched {
     number: usize,
-    asked: Sender<(usize, usize, ThreadId)>,
+    asked: Sender<Asked>,
     alive: Arc<AtomicUsize>,
     /// What to do with the next batches: nothing is what `material` does.
     plan: Vec<Plan>,
@@ -82,15 +85,10 @@ impl Drop for Watched {
 }
 
 /// Evaluators with these plans as one, what they are asked, and how many of them are there.
-#[expect(clippy::type_complexity, reason = "three things for each test")]
 fn watched(
     plans: &[&[Plan]],
     least_part: usize,
-) -> (
-    ParallelEvaluator,
-    Receiver<(usize, usize, ThreadId)>,
-    Arc<AtomicUsize>,
-) {
+) -> (ParallelEvaluator, Receiver<Asked>, Arc<AtomicUsize>) {
     let (asked, told) = channel();
     let alive = Arc::new(AtomicUsize::new(plans.len()));
     let evaluators = plans.iter().enumerate().map(|(number, plan)| {
@@ -140,7 +138,7 @@ fn parts_are_nearly_equal_and_none_is_small() {
         (59, vec![19, 20, 20]),
     ] {
         evaluate(&mut parallel, &queries[..count]);
-        let mut asked: Vec<(usize, usize, ThreadId)> = told.try_iter().collect();
+        let mut asked: Vec<Asked> = told.try_iter().collect();
         asked.sort_by_key(|one| one.0);
         let sizes: Vec<usize> = asked.iter().map(|one| one.1).collect();
         assert_eq!(sizes, expected, "{count}");
