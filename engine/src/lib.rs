@@ -3,7 +3,7 @@
 //!
 //! A module uses only those before it: [`rules`], then [`notation`], [`aei`], [`encoding`], [`search`], `network` (the only home of
 //! libtorch, behind the feature `torch`), and [`shard`]. Beside them stand [`files`], [`config`], [`run`], [`progress`] and
-//! [`allocator`], which the programs use, and [`perft`], which counts turns.
+//! [`allocator`], which the programs use, [`ratings`], which knows results alone, and [`perft`], which counts turns.
 
 pub mod aei;
 pub mod allocator;
@@ -15,6 +15,7 @@ pub mod network;
 pub mod notation;
 pub mod perft;
 pub mod progress;
+pub mod ratings;
 pub mod rules;
 pub mod run;
 pub mod search;

@@ -1,8 +1,9 @@
 //! What became of each generation, as a table.
 
 use crate::error::TrainError;
-use crate::ratings::{MatchResult, Player, Rating, Standings};
+use crate::ratings::{MatchResult, Player, Standings};
 use engine::network::{Network, Origin};
+use engine::ratings::Rating;
 use engine::run::RunDirectory;
 use std::fmt;
 

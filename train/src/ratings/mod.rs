@@ -1,13 +1,11 @@
 //! How strong the players of a run are, by the results of all their matches.
 //!
-//! [`fit`](mod@fit) is the computation alone; [`Standings`] reads a run's results, and is written to its `ratings.json`.
+//! [`engine::ratings`] has the computation; [`Standings`] reads a run's results, and is written to its `ratings.json`.
 
-mod fit;
 mod player;
 mod results;
 mod standings;
 
-pub(crate) use fit::Rating;
 pub(crate) use player::Player;
 pub(crate) use results::{MatchResult, result_file};
 pub(crate) use standings::{RatedPlayer, RatingMeasurements, RatingsFile, Standings};

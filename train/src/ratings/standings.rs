@@ -1,9 +1,9 @@
 //! The ratings of a run, with the results that they come from.
 
-use super::fit::{Games, fit};
+use super::Player;
 use super::results::{self, MatchResult};
-use super::{Player, Rating};
 use crate::error::TrainError;
+use engine::ratings::{Games, Rating, fit};
 use engine::run::{RunDirectory, write_file};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

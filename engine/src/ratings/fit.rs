@@ -33,29 +33,31 @@ const TOLERANCE: f64 = 1e-9;
 
 /// What two players' games came to.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Games<P> {
-    pub(super) a: P,
-    pub(super) b: P,
+pub struct Games<P> {
+    /// The one player.
+    pub a: P,
+    /// The other.
+    pub b: P,
     /// How many there were.
-    pub(super) games: f64,
+    pub games: f64,
     /// a's points in them; b has the rest.
-    pub(super) points: f64,
+    pub points: f64,
 }
 
 /// How strong a player is, in Elo points above the reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rating {
+pub struct Rating {
     /// The likeliest.
-    pub(crate) elo: f64,
-    /// The lower end of the 95% interval. Games count as independent; the two of a pair are a little better than that.
-    pub(crate) low: f64,
+    pub elo: f64,
+    /// The lower end of the 95% interval.
+    pub low: f64,
     /// Its upper end.
-    pub(crate) high: f64,
+    pub high: f64,
 }
 
 /// The ratings of all players whose games link them with the reference, which has 0. The work grows with how far apart, in the
 /// players' order, those are who play each other; the lowest ones may play everybody.
-pub(super) fn fit<P: Copy + Ord>(games: &[Games<P>], reference: P) -> BTreeMap<P, Rating> {
+pub fn fit<P: Copy + Ord>(games: &[Games<P>], reference: P) -> BTreeMap<P, Rating> {
     let players = linked(games, reference);
     let zero = Rating {
         elo: 0.0,
@@ -322,106 +324,4 @@ impl Symmetric {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rand::rngs::ChaCha8Rng;
-    use rand::{RngExt, SeedableRng};
-
-    fn of(a: u32, b: u32, games: f64, points: f64) -> Games<u32> {
-        Games {
-            a,
-            b,
-            games,
-            points,
-        }
-    }
-
-    #[test]
-    fn two_players_are_rated_as_by_hand() {
-        // With a virtual draw for each: 31 points of 42.
-        let ratings = fit(&[of(7, 1, 40.0, 30.0)], 1);
-        let rating = ratings[&7];
-        assert!((rating.elo - 400.0 * (31.0_f64 / 11.0).log10()).abs() < 1e-6);
-        let error = 1.959_964 * 400.0 / 10f64.ln() / (31.0_f64 * 11.0 / 42.0).sqrt();
-        assert!(
-            (rating.high - rating.elo - error).abs() < 1e-6,
-            "{rating:?}"
-        );
-        assert!((rating.elo - rating.low - error).abs() < 1e-6, "{rating:?}");
-        assert_eq!(ratings[&1].elo, 0.0);
-        // From the other side it is the same.
-        let turned = fit(&[of(1, 7, 40.0, 10.0)], 7)[&1];
-        assert!((turned.elo + rating.elo).abs() < 1e-6);
-    }
-
-    #[test]
-    fn what_is_always_won_is_finite_and_what_is_not_linked_has_no_rating() {
-        let games = [
-            of(1, 0, 100.0, 100.0),
-            of(2, 1, 100.0, 100.0),
-            of(8, 9, 10.0, 5.0),
-            of(9, 9, 0.0, 0.0),
-        ];
-        let ratings = fit(&games, 0);
-        assert_eq!(ratings.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
-        assert!((400.0..1_500.0).contains(&ratings[&1].elo), "{ratings:?}");
-        assert!(ratings[&2].elo > ratings[&1].elo + 400.0, "{ratings:?}");
-        assert!(ratings[&2].high.is_finite());
-        assert!(fit::<u32>(&[], 3).len() == 1);
-    }
-
-    #[test]
-    fn the_likelihood_is_flat_at_the_ratings() {
-        let games = [
-            of(1, 0, 20.0, 15.0),
-            of(2, 0, 20.0, 19.5),
-            of(2, 1, 10.0, 6.0),
-            of(3, 2, 30.0, 8.0),
-            of(3, 1, 4.0, 4.0),
-        ];
-        let problem = Problem::new(&games, &linked(&games, 0));
-        let strengths = problem.maximize();
-        for slope in problem.gradient(&strengths) {
-            assert!(slope.abs() < 1e-6, "{slope}");
-        }
-        // The matrix times its inverse's columns gives the unit matrix, of which the diagonal is compared.
-        let variances = problem.information(&strengths).inverse_diagonal();
-        for (place, variance) in variances.into_iter().enumerate() {
-            let mut unit = vec![0.0; 3];
-            unit[place] = 1.0;
-            let column = problem.information(&strengths).solve(unit);
-            assert!((column[place] - variance).abs() < 1e-9);
-        }
-    }
-
-    /// Networks that each play the two before them, the first, and two anchors; 0 is `random`.
-    #[test]
-    fn players_of_known_strength_are_found_within_their_errors() {
-        let mut rng = ChaCha8Rng::seed_from_u64(5);
-        let networks = 60_u32;
-        // Nobody is so far from the reference that nothing is ever lost.
-        let truth = |player: u32| match player {
-            0 => 0.0,
-            1 => 200.0,
-            network => 150.0 + 5.0 * f64::from(network),
-        };
-        let mut games = Vec::new();
-        for network in 2..2 + networks {
-            let last = (network.saturating_sub(2).max(2)..network).chain([0, 1, 2]);
-            for opponent in last.filter(|&opponent| opponent != network) {
-                let difference = truth(network) - truth(opponent);
-                let chance = 1.0 / (1.0 + 10f64.powf(-difference / 400.0));
-                let points = (0..100).filter(|_| rng.random_bool(chance)).count();
-                games.push(of(network, opponent, 100.0, points as f64));
-            }
-        }
-        let ratings = fit(&games, 0);
-        assert_eq!(ratings.len(), 2 + networks as usize);
-        let covered = ratings.iter().filter(|(player, rating)| {
-            assert!(rating.high - rating.low < 200.0, "{rating:?}");
-            (rating.low..=rating.high).contains(&truth(**player))
-        });
-        let covered = covered.count();
-        assert!(covered >= 54, "{covered} of {}", ratings.len());
-    }
-}
+mod tests;

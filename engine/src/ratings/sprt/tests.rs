@@ -1,0 +1,165 @@
+use super::*;
+use crate::ratings::simulation::{ALL_CONDITIONS, PLAIN, SimulatedMatch};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+fn test(elo0: f64, elo1: f64) -> Sprt {
+    Sprt::new(elo0, elo1, 0.05, 0.05).unwrap()
+}
+
+#[test]
+fn the_ratio_is_that_of_engine_testing() {
+    let pairs = PairCounts::from([13, 37, 50, 25, 3]);
+    let ratio = test(0.0, 2.716).log_likelihood_ratio(&pairs);
+    assert!((ratio + 0.537_72).abs() < 1e-4, "{ratio}");
+    // That difference is rounded: it stands for 4 points of normalised Elo, which counts in standard deviations of a pair's score.
+    let deviation = (7.375_f64 / 128.0).sqrt();
+    let score = 0.5 + 4.0 * std::f64::consts::LN_10 / 800.0 * 2f64.sqrt() * deviation;
+    let exact = 400.0 * (score / (1.0 - score)).log10();
+    assert!((exact - 2.716).abs() < 5e-4, "{exact}");
+    let ratio = test(0.0, exact).log_likelihood_ratio(&pairs);
+    assert!((ratio + 0.537_72).abs() < 1e-5, "{ratio}");
+}
+
+#[test]
+fn without_stopped_games_and_splits_the_ratio_is_that_of_coins() {
+    let pairs = PairCounts::from([30, 0, 0, 0, 50]);
+    let (zero, one): (f64, f64) = (0.5, 1.0 / (1.0 + 10f64.powf(-0.25)));
+    let coins = 50.0 * (one / zero).ln() + 30.0 * ((1.0 - one) / (1.0 - zero)).ln();
+    let ratio = test(0.0, 100.0).log_likelihood_ratio(&pairs);
+    assert!((ratio - coins).abs() < 0.01, "{ratio} {coins}");
+    let turned = test(-100.0, 0.0).log_likelihood_ratio(&pairs.mirrored());
+    assert!((ratio + turned).abs() < 1e-9);
+    assert_eq!(
+        test(0.0, 10.0).log_likelihood_ratio(&PairCounts::default()),
+        0.0
+    );
+}
+
+#[test]
+fn the_bounds_are_walds_and_end_the_test() {
+    let sprt = Sprt::new(0.0, 50.0, 0.05, 0.1).unwrap();
+    let [lower, upper] = sprt.bounds();
+    assert!((lower - (0.1_f64 / 0.95).ln()).abs() < 1e-12);
+    assert!((upper - (0.9_f64 / 0.05).ln()).abs() < 1e-12);
+    let mut seen = [None, None];
+    for won in 0..100 {
+        let pairs = PairCounts::from([0, 0, 20, 0, won]);
+        let ratio = sprt.log_likelihood_ratio(&pairs);
+        let expected = if ratio >= upper {
+            Some(Hypothesis::One)
+        } else if ratio <= lower {
+            Some(Hypothesis::Zero)
+        } else {
+            None
+        };
+        assert_eq!(sprt.verdict(&pairs), expected);
+        seen[usize::from(expected.is_some())] = expected;
+    }
+    assert_eq!(seen, [None, Some(Hypothesis::One)]);
+    let lost = PairCounts::from([9, 4, 10, 0, 0]);
+    assert_eq!(sprt.verdict(&lost), Some(Hypothesis::Zero));
+}
+
+#[test]
+fn a_few_pairs_that_are_all_alike_decide_nothing() {
+    for (elo1, pairs) in [(100.0, 8), (10.0, 100)] {
+        for place in 0..5 {
+            let mut counts = [0; 5];
+            counts[place] = pairs;
+            assert_eq!(test(0.0, elo1).verdict(&counts.into()), None, "{counts:?}");
+        }
+    }
+    assert_eq!(
+        test(0.0, 100.0).verdict(&PairCounts::from([9, 0, 0, 0, 0])),
+        Some(Hypothesis::Zero)
+    );
+}
+
+#[test]
+fn bad_parameters_are_named() {
+    let fault =
+        |elo0, elo1, alpha, beta| Sprt::new(elo0, elo1, alpha, beta).unwrap_err().to_string();
+    assert_eq!(
+        fault(5.0, 5.0, 0.05, 0.05),
+        "elo1 = 5 must be above elo0 = 5"
+    );
+    assert_eq!(
+        fault(5.0, -5.0, 0.05, 0.05),
+        "elo1 = -5 must be above elo0 = 5"
+    );
+    assert!(fault(f64::NAN, 5.0, 0.05, 0.05).starts_with("elo0 = NaN is out of its range"));
+    assert!(fault(0.0, 5e3, 0.05, 0.05).starts_with("elo1 = 5000 is out of its range"));
+    assert!(fault(0.0, 5.0, 0.0, 0.05).starts_with("alpha = 0 is out of its range"));
+    assert!(fault(0.0, 5.0, 0.05, 0.5).starts_with("beta = 0.5 is out of its range"));
+    assert!(fault(0.0, 5.0, 0.05, f64::NAN).starts_with("beta = NaN is out of its range"));
+}
+
+/// Plays until the test ends, and tells what it decided for and after how many pairs.
+fn run(sprt: &Sprt, players: &SimulatedMatch, rng: &mut ChaCha8Rng) -> (Hypothesis, u64) {
+    let mut pairs = PairCounts::default();
+    loop {
+        pairs.add(players.pair(rng));
+        if let Some(decided) = sprt.verdict(&pairs) {
+            return (decided, pairs.pairs());
+        }
+        assert!(pairs.pairs() < 100_000, "the test doesn't end");
+    }
+}
+
+#[test]
+fn simulated_tests_seldom_err() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let sprt = test(0.0, 60.0);
+    let runs = 400_u32;
+    for (elo, wrong) in [(0.0, Hypothesis::One), (60.0, Hypothesis::Zero)] {
+        let players = SimulatedMatch::new(elo, PLAIN);
+        let mut pairs = 0;
+        let mut errors = 0;
+        for _ in 0..runs {
+            let (decided, after) = run(&sprt, &players, &mut rng);
+            errors += u32::from(decided == wrong);
+            pairs += after;
+        }
+        // 5% are 20, give or take 4.
+        assert!((8..=28).contains(&errors), "{elo}: {errors}");
+        assert!(
+            (60..=130).contains(&(pairs / u64::from(runs))),
+            "{elo}: {pairs}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "minutes: 240,000 tests"]
+fn simulated_tests_err_less_often_than_asked_for() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let runs = 5_000_u32;
+    for (elo0, elo1) in [(0.0, 30.0), (-20.0, 20.0), (0.0, 100.0), (100.0, 200.0)] {
+        let sprt = test(elo0, elo1);
+        let mut all = 0;
+        for conditions in ALL_CONDITIONS {
+            for (elo, wrong) in [(elo0, Hypothesis::One), (elo1, Hypothesis::Zero)] {
+                let players = SimulatedMatch::new(elo, conditions);
+                let mut pairs = 0;
+                let mut errors = 0;
+                for _ in 0..runs {
+                    let (decided, after) = run(&sprt, &players, &mut rng);
+                    errors += u32::from(decided == wrong);
+                    pairs += after;
+                }
+                all += errors;
+                let share = f64::from(errors) / f64::from(runs);
+                println!(
+                    "[{elo0}, {elo1}], truth {elo}, {conditions:?}: {:.1}% after {} pairs",
+                    100.0 * share,
+                    pairs / u64::from(runs)
+                );
+                // Three standard errors of 5%.
+                assert!(share < 0.05 + 0.009, "{share}");
+            }
+        }
+        let share = f64::from(all) / f64::from(12 * runs);
+        assert!(share < 0.05, "[{elo0}, {elo1}]: {share}");
+    }
+}
