@@ -1,6 +1,6 @@
 //! The results of all players against each other.
 
-use super::{GameResult, Games, PairCounts, Rating, fit};
+use super::{GameResult, PairCounts, Pairs, Rating, fit_pairs};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
@@ -105,16 +105,15 @@ impl<P: Copy + Ord> PairTable<P> {
         sum
     }
 
-    /// The ratings of all players whose games link them with the reference, as [`fit`](fn@fit) has them.
+    /// The ratings of all players whose games link them with the reference, as [`fit_pairs`] has them.
     pub fn ratings(&self, reference: P) -> BTreeMap<P, Rating> {
-        let games = |(&(a, b), counts): (&(P, P), &MatchCounts)| Games {
+        let pairs = |(&(a, b), of): (&(P, P), &MatchCounts)| Pairs {
             a,
             b,
-            games: counts.pairs.games() as f64,
-            points: counts.pairs.points(),
+            counts: of.pairs,
         };
-        let games: Vec<Games<P>> = self.matches.iter().map(games).collect();
-        fit(&games, reference)
+        let matches: Vec<Pairs<P>> = self.matches.iter().map(pairs).collect();
+        fit_pairs(&matches, reference)
     }
 }
 
@@ -122,6 +121,7 @@ impl<P: Copy + Ord> PairTable<P> {
 mod tests {
     use super::GameResult::{Loss, Unfinished, Win};
     use super::*;
+    use crate::ratings::{Games, fit};
 
     #[test]
     fn each_side_of_the_table_mirrors_the_other() {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::ratings::PairTable;
-use crate::ratings::simulation::{Conditions, PLAIN, SimulatedMatch};
+use crate::ratings::simulation::{ALL_CONDITIONS, Conditions, SimulatedMatch};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -130,16 +130,23 @@ fn round_robin_coverage(rounds: u32, pairs: usize, conditions: Conditions, seed:
 
 #[test]
 fn intervals_of_a_round_robin_cover_the_truth() {
-    let coverage = round_robin_coverage(150, 30, PLAIN, 8);
-    assert!((0.92..=0.98).contains(&coverage), "{coverage}");
+    for conditions in ALL_CONDITIONS {
+        let coverage = round_robin_coverage(150, 30, conditions, 8);
+        assert!(
+            (0.92..=0.98).contains(&coverage),
+            "{conditions:?}: {coverage}"
+        );
+    }
 }
 
 #[test]
-#[ignore = "4,000 round robins"]
+#[ignore = "a minute: 24,000 round robins"]
 fn intervals_of_1000_round_robins_cover_the_truth() {
     for pairs in [10, 20, 50, 100] {
-        let coverage = round_robin_coverage(1_000, pairs, PLAIN, 9);
-        println!("{pairs} pairs: {:.1}%", 100.0 * coverage);
-        assert!((0.93..=0.97).contains(&coverage), "{pairs}");
+        for conditions in ALL_CONDITIONS {
+            let coverage = round_robin_coverage(1_000, pairs, conditions, 9);
+            println!("{pairs} pairs, {conditions:?}: {:.1}%", 100.0 * coverage);
+            assert!((0.93..=0.97).contains(&coverage), "{pairs} {conditions:?}");
+        }
     }
 }

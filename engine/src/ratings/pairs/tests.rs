@@ -212,8 +212,9 @@ fn simulated_matches_are_covered() {
                     "{pairs} pairs, {elo} Elo, {conditions:?}: {:.1}%",
                     100.0 * coverage
                 );
+                // Chance alone makes half a percent.
                 assert!(
-                    (0.93..=0.97).contains(&coverage),
+                    (0.925..=0.975).contains(&coverage),
                     "{pairs} {elo} {conditions:?}"
                 );
             }
