@@ -4,6 +4,7 @@ mod average;
 mod bad_batch;
 mod change;
 mod checkpoint;
+mod clock;
 mod commands;
 mod cycle;
 mod data;

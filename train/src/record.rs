@@ -5,6 +5,7 @@
 //! logs/tensorboard/training/     event files of what is trained on …
 //! logs/tensorboard/validation/   … and of what never is: TensorBoard draws equal names of both in one frame
 //! logs/curves.svg                drawn anew with each network that is published or rated
+//! logs/ratings.svg               drawn by the loop whenever ratings change
 //! ```
 //!
 //! Nothing here is needed to go on with a run, so nothing here ends one: what can't be written or drawn is said, once until it works

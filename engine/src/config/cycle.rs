@@ -1,7 +1,8 @@
 //! The loop of generating, training and comparing.
 
-use super::{AutoOr, ConfigError, NetworkChange, SelfplayConfig, check};
+use super::{Anchor, AutoOr, ConfigError, NetworkChange, SelfplayConfig, check};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The loop of generating, training and comparing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub struct LoopConfig {
     pub pit_games: u32,
     /// Games of each of the last network's matches instead.
     pub final_pit_games: u32,
-    /// Evaluations a turn in those matches.
+    /// Evaluations a turn in those matches, but for anchors that have a number of their own.
     pub pit_evaluations: u32,
     /// The points a game that a new network must have against the one that plays before it takes over; 0 asks for nothing.
     pub gate_score: f64,
@@ -44,20 +45,6 @@ pub enum LoopOrder {
     SideBySide,
 }
 
-/// An opponent that stays the same, so that strength is measured on one scale.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Anchor {
-    /// Any legal step, without a search.
-    Random,
-    /// A search that counts pieces, traps and rabbits on their way by hand.
-    Material,
-    /// A search that knows nothing.
-    Uniform,
-    /// The run's first network.
-    First,
-}
-
 impl Default for LoopConfig {
     fn default() -> Self {
         Self {
@@ -67,7 +54,7 @@ impl Default for LoopConfig {
             first_games: 10_000,
             games_per_generation: 2_000,
             pit_last: 2,
-            anchors: vec![Anchor::Random, Anchor::Material, Anchor::First],
+            anchors: vec![Anchor::Random, Anchor::Material(Some(64)), Anchor::First],
             pit_games: 200,
             final_pit_games: 400,
             pit_evaluations: 64,
@@ -103,16 +90,17 @@ impl LoopConfig {
         self.check_order(selfplay)
     }
 
+    /// An anchor without a number of its own is the same as with the matches' one.
     fn check_anchors(&self) -> Result<(), ConfigError> {
-        let mut anchors = self.anchors.clone();
-        anchors.sort_unstable();
-        anchors.dedup();
-        if anchors.len() == self.anchors.len() {
+        let resolved = |anchor: &Anchor| anchor.with_evaluations(self.pit_evaluations);
+        let different: BTreeSet<Anchor> = self.anchors.iter().map(resolved).collect();
+        if different.len() == self.anchors.len() {
             return Ok(());
         }
+        let names: Vec<String> = self.anchors.iter().map(Anchor::to_string).collect();
         Err(ConfigError::OutOfRange {
             key: "loop.anchors",
-            value: format!("{:?}", self.anchors).to_lowercase(),
+            value: format!("[{}]", names.join(", ")),
             allowed: "each once".into(),
         })
     }
@@ -156,6 +144,13 @@ mod tests {
             (
                 &["loop.anchors=[\"random\", \"random\"]"],
                 "loop.anchors = [random, random]",
+            ),
+            (
+                &[
+                    "loop.pit_evaluations=50",
+                    "loop.anchors=[\"material\", \"material:50\"]",
+                ],
+                "loop.anchors = [material, material:50]",
             ),
             (
                 &["loop.order=side_by_side", "selfplay.network_change=never"],

@@ -14,6 +14,7 @@ macro_rules! check_range {
     };
 }
 
+mod anchor;
 mod auto;
 mod cycle;
 mod precision;
@@ -21,8 +22,9 @@ mod selfplay;
 mod source;
 mod training;
 
+pub use anchor::Anchor;
 pub use auto::AutoOr;
-pub use cycle::{Anchor, LoopConfig, LoopOrder};
+pub use cycle::{LoopConfig, LoopOrder};
 pub use precision::Precision;
 pub use selfplay::{
     HandicapConfig, NetworkChange, OpeningsConfig, PlayoutCapConfig, ResignationConfig,

@@ -12,7 +12,8 @@
 //! checkpoints/  what the trainer needs to go on
 //! pit/          the matches' games and results
 //! ratings.json  what they say of the networks' strength
-//! logs/         the trainer's measurements: one JSON object a line, TensorBoard's event files, and curves.svg
+//! clock.json    how long the loop has generated and trained, and the games and time behind each network
+//! logs/         the trainer's measurements: one JSON object a line, TensorBoard's event files, curves.svg and ratings.svg
 //! trainer.lock  held by the one trainer that may work on the run
 //! trainer.window  the shards that it reads, and those that it will not read again
 //! ```
@@ -167,6 +168,11 @@ impl RunDirectory {
     /// `ratings.json`.
     pub fn ratings(&self) -> PathBuf {
         self.root.join("ratings.json")
+    }
+
+    /// `clock.json`.
+    pub fn clock(&self) -> PathBuf {
+        self.root.join("clock.json")
     }
 
     /// The folder of the logs.

@@ -47,7 +47,7 @@ pub(super) fn of_generations(
     // Of each match's players those that ask the network.
     let of_anchor = |anchor: &Anchor| match anchor {
         Anchor::First => 2.0,
-        Anchor::Random | Anchor::Material | Anchor::Uniform => 1.0,
+        Anchor::Random | Anchor::Material(_) | Anchor::Uniform(_) => 1.0,
     };
     let askers = 2.0 * f64::from(cycle.pit_last) + cycle.anchors.iter().map(of_anchor).sum::<f64>();
     let pit_games = (left - 1.0) * f64::from(cycle.pit_games) + f64::from(cycle.final_pit_games);

@@ -3,7 +3,7 @@
 use super::selfplay::Match;
 use super::{Cycle, Flow};
 use crate::error::TrainError;
-use crate::ratings::{MatchResult, Player, RatingMeasurements, Standings, result_file};
+use crate::ratings::{MatchResult, Player, RatingMeasurements, Standings, result_file, signed};
 use crate::record::Recorder;
 use engine::network::Network;
 use engine::progress::say;
@@ -112,11 +112,19 @@ impl Cycle {
         });
         if let Some((generation, path, measurements)) = rated {
             say(&format!(
-                "network {generation}: rating {:+.0} ({:+.0} to {:+.0}), where {reference} has 0",
-                measurements.rating, measurements.rating_low, measurements.rating_high,
+                "network {generation}: rating {} ({} to {}), where {} has 0",
+                signed(measurements.rating),
+                signed(measurements.rating_low),
+                signed(measurements.rating_high),
+                reference.in_words(),
             ));
             let step = step_of(&path)?;
             Recorder::new(&self.run, step).rated(generation, step, &measurements);
+        }
+        if let Err(error) = standings.strength().write(&self.run.logs()) {
+            say(&format!(
+                "{error}; the loop goes on, and the plot is drawn with the next ratings"
+            ));
         }
         // The last thing: a kill before it logs the line once more.
         standings.write(&self.run)

@@ -29,17 +29,19 @@ mod table;
 pub(crate) use begin::{check_same, configuration};
 pub(crate) use table::Table;
 
+use crate::clock::Clock;
 use crate::commands::Workplace;
 use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::plan::Demand;
+use crate::show::strength;
 use crate::stop::Stop;
 use crate::terminal::{grouped, print};
 use crate::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
-use engine::network::Device;
+use engine::network::{Device, Network};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
 use games::GameCounts;
@@ -87,6 +89,7 @@ struct Cycle {
     /// The one that plays beside the trainer.
     generator: Option<Generator>,
     counts: GameCounts,
+    clock: Clock,
     stop: Stop,
 }
 
@@ -150,6 +153,8 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     }
     .apply()?;
     let seed = begin::begin_or_go_on(&run, &config, arguments.seed)?;
+    let trained = run.newest_trained()?;
+    let clock = Clock::open(&run, trained.map_or(0, |(generation, _)| generation))?;
     let mut cycle = Cycle {
         run,
         config,
@@ -159,6 +164,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         selfplay,
         generator: None,
         counts: GameCounts::default(),
+        clock,
         stop,
     };
     match cycle.go()? {
@@ -185,6 +191,9 @@ impl Cycle {
     fn go_through(&mut self) -> Result<Flow, TrainError> {
         let generations = self.config.cycle.generations;
         self.start_generator()?;
+        // A kill may have come between a network and its record.
+        self.record_networks()?;
+        self.clock.run(self.generator.is_some());
         // The first network's matches are the measure of all that follows; a later one's may be what a kill has left undone.
         if self.measure()? == Flow::Stop {
             return Ok(Flow::Stop);
@@ -198,13 +207,17 @@ impl Cycle {
             let next = trained + 1;
             say(&format!("\n== generation {next} of {generations}"));
             self.start_generator()?;
-            if self.provide_and_train(trained)? == Flow::Stop {
+            self.clock.run(true);
+            let flow = self.provide_and_train(trained)?;
+            self.record_networks()?;
+            if flow == Flow::Stop {
                 return Ok(Flow::Stop);
             }
             if next >= generations {
                 // Nobody would train on more games.
                 self.end_generator()?;
             }
+            self.clock.run(self.generator.is_some());
             if self.measure()? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
@@ -215,6 +228,25 @@ impl Cycle {
             };
             say(&format!("generation {next} took {}{left}", in_words(took)));
         }
+    }
+
+    /// Notes what stands behind the networks that are new.
+    fn record_networks(&self) -> Result<(), TrainError> {
+        let run = &self.run;
+        for generation in self.clock.missing(self.trained()?) {
+            let places = [
+                run.network(generation),
+                run.candidate(generation),
+                run.rejected_network(generation),
+            ];
+            let new_games = match places.iter().find(|path| path.exists()) {
+                Some(path) => Network::load(path)?.origin.get("new_games").cloned(),
+                None => None,
+            };
+            let new_games = new_games.and_then(|games| games.parse().ok());
+            self.clock.record(generation, new_games)?;
+        }
+        Ok(())
     }
 
     /// Trains the next network as soon as there are games for it: more than configured, where their rows don't suffice for a step.
@@ -359,6 +391,7 @@ impl Cycle {
             ("checkpoints", run.checkpoints()),
             ("matches", run.pit()),
             ("ratings", run.ratings()),
+            ("their plot", strength::file(&run.logs())),
             ("logs", run.logs()),
         ] {
             if path.exists() {

@@ -109,6 +109,9 @@ impl Selfplay {
             &config.cycle.pit_evaluations.to_string(),
             "--json",
         ]);
+        if let Some(evaluations) = pit.opponent.evaluations() {
+            command.args(["--b-evaluations", &evaluations.to_string()]);
+        }
         let Some(output) = child::run(&mut command, "selfplay pit", &self.stop)? else {
             return Ok(None);
         };

@@ -1,14 +1,14 @@
 //! What became of each generation, as a table.
 
 use crate::error::TrainError;
-use crate::ratings::{MatchResult, Player, Standings};
+use crate::ratings::{MatchResult, Player, Standings, signed};
 use engine::network::{Network, Origin};
 use engine::ratings::Rating;
 use engine::run::RunDirectory;
 use std::fmt;
 
-/// The columns' names, in two lines.
-const COLUMNS: [[&str; 2]; 13] = [
+/// The columns' names, in two lines; those of the matches against anchors come behind them.
+const COLUMNS: [[&str; 2]; 10] = [
     ["", "network"],
     ["new", "games"],
     ["new", "rows"],
@@ -19,17 +19,19 @@ const COLUMNS: [[&str; 2]; 13] = [
     ["", "rating"],
     ["against the", "one before"],
     ["against", "the first"],
-    ["against", "random"],
-    ["against", "material"],
-    ["games", "stopped"],
 ];
 
-type Row = [String; COLUMNS.len()];
+/// The last column's name.
+const STOPPED: [&str; 2] = ["games", "stopped"];
+
+type Row = Vec<String>;
 
 /// The generations of a run, one a line: what each network was trained on, its losses, its rating, and its matches.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     rows: Vec<Row>,
+    /// Those that are no networks and have a column.
+    anchors: Vec<Player>,
     /// Who has the rating 0.
     reference: Option<Player>,
 }
@@ -55,17 +57,28 @@ impl Table {
         }
         networks.sort_by_key(|((generation, _), _)| *generation);
         let standings = Standings::of_run(run)?;
+        let anchors = standings.anchors();
         let mut rows = Vec::new();
         for ((generation, path), standing) in networks {
             let origin = Network::load(&path)?.origin;
-            rows.push(row(generation, standing, &origin, &standings));
+            rows.push(row(generation, standing, &origin, &standings, &anchors));
         }
         let reference = standings.reference();
-        Ok(Self { rows, reference })
+        Ok(Self {
+            rows,
+            anchors,
+            reference,
+        })
     }
 }
 
-fn row(generation: u32, standing: Standing, origin: &Origin, standings: &Standings) -> Row {
+fn row(
+    generation: u32,
+    standing: Standing,
+    origin: &Origin,
+    standings: &Standings,
+    anchors: &[Player],
+) -> Row {
     let number = |key: &str| origin.get(key).cloned().unwrap_or_else(|| "-".into());
     let against = |opponent| score(standings.result(generation, opponent));
     let before = standings
@@ -75,7 +88,12 @@ fn row(generation: u32, standing: Standing, origin: &Origin, standings: &Standin
     let stopped = standings
         .results_of(generation)
         .map(|(_, it)| it.unfinished);
-    [
+    let is_reference = standings.reference() == Some(Player::Network(generation));
+    let rated = |rating| match is_reference {
+        true => "0".to_owned(),
+        false => with_error(rating),
+    };
+    let mut row = vec![
         match standing {
             Standing::Plays => generation.to_string(),
             Standing::Rejected => format!("rejected {generation}"),
@@ -87,13 +105,13 @@ fn row(generation: u32, standing: Standing, origin: &Origin, standings: &Standin
         number("value_loss"),
         number("validation_policy_loss"),
         number("validation_value_loss"),
-        rating.map_or_else(|| "-".into(), with_error),
+        rating.map_or_else(|| "-".into(), rated),
         score(before.last().map(|(_, result)| result)),
         against(Player::FIRST),
-        against(Player::Random),
-        against(Player::Material),
-        stopped.sum::<u64>().to_string(),
-    ]
+    ];
+    row.extend(anchors.iter().map(|&anchor| against(anchor)));
+    row.push(stopped.sum::<u64>().to_string());
+    row
 }
 
 fn score(result: Option<&MatchResult>) -> String {
@@ -102,12 +120,22 @@ fn score(result: Option<&MatchResult>) -> String {
 
 fn with_error(rating: Rating) -> String {
     let error = (rating.high - rating.low) / 2.0;
-    format!("{:+.0} ±{error:.0}", rating.elo)
+    format!("{} ±{error:.0}", signed(rating.elo))
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = [0, 1].map(|line| COLUMNS.map(|names| names[line].to_owned()));
+        let anchors = self.anchors.iter().map(Player::to_string);
+        let columns: Vec<[String; 2]> = COLUMNS
+            .into_iter()
+            .map(|names| names.map(str::to_owned))
+            .chain(anchors.map(|name| ["against".to_owned(), name]))
+            .chain([STOPPED.map(str::to_owned)])
+            .collect();
+        let header = [0, 1].map(|line| -> Row {
+            let names = columns.iter().map(|names| names[line].clone());
+            names.collect()
+        });
         let lines = || header.iter().chain(&self.rows);
         let width = |column: usize| {
             lines()
@@ -115,7 +143,7 @@ impl fmt::Display for Table {
                 .max()
                 .unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
         for row in lines() {
             let cells: Vec<String> = row
                 .iter()
@@ -127,7 +155,8 @@ impl fmt::Display for Table {
         match self.reference {
             Some(reference) => writeln!(
                 f,
-                "Ratings are Elo points with the error of their 95% interval; {reference} has 0."
+                "Ratings are Elo points with the error of their 95% interval; {} has 0.",
+                reference.in_words()
             ),
             None => Ok(()),
         }
@@ -149,7 +178,7 @@ mod tests {
             (0, Player::Random),
             (11, Player::FIRST),
             (11, Player::Random),
-            (11, Player::Material),
+            (11, Player::Material(Some(32))),
             (11, Player::Network(9)),
             (11, Player::Network(10)),
         ] {
@@ -166,12 +195,16 @@ mod tests {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into();
+        let anchors = standings.anchors();
+        let row =
+            |generation, standing, origin| row(generation, standing, origin, &standings, &anchors);
         let table = Table {
             rows: vec![
-                row(0, Standing::Plays, &Origin::new(), &standings),
-                row(11, Standing::Plays, &origin, &standings),
-                row(12, Standing::Rejected, &Origin::new(), &standings),
+                row(0, Standing::Plays, &Origin::new()),
+                row(11, Standing::Plays, &origin),
+                row(12, Standing::Rejected, &Origin::new()),
             ],
+            anchors: anchors.clone(),
             reference: standings.reference(),
         };
         let text = table.to_string();
@@ -179,7 +212,14 @@ mod tests {
         assert_eq!(lines.len(), 6, "{text}");
         let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
         assert_eq!(words(2)[..4], ["0", "-", "-", "-"], "{text}");
-        assert_eq!(words(2)[11..], ["100.0%", "of", "1000", "-", "3"], "{text}");
+        assert_eq!(words(2)[7], "0", "{text}");
+        let against = ["100.0%", "of", "1000", "-", "3"];
+        assert_eq!(words(2)[10..], against, "{text}");
+        let names = words(1);
+        assert_eq!(
+            names[names.len() - 3..],
+            ["random", "material:32", "stopped"]
+        );
         assert_eq!(words(3)[..4], ["11", "300", "6000000", "2.1234"], "{text}");
         assert!(
             lines[3].contains("  50.0% of 40  100.0% of 1000  "),
@@ -187,7 +227,7 @@ mod tests {
         );
         assert_eq!(words(3).last(), Some(&"12"), "of four matches");
         assert_eq!(words(4)[..2], ["rejected", "12"], "{text}");
-        assert!(lines[5].contains("random has 0"), "{text}");
+        assert!(lines[5].contains("the first network has 0"), "{text}");
         for line in &lines[..5] {
             let width = line.chars().count();
             assert_eq!(width, lines[0].chars().count(), "{text}");

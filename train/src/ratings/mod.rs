@@ -9,3 +9,22 @@ mod standings;
 pub(crate) use player::Player;
 pub(crate) use results::{MatchResult, result_file};
 pub(crate) use standings::{RatedPlayer, RatingMeasurements, RatingsFile, Standings};
+
+/// Elo points with their sign, in whole ones: never a negative zero.
+pub(crate) fn signed(elo: f64) -> String {
+    match format!("{elo:+.0}").as_str() {
+        "-0" | "+0" => "0".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_has_no_sign() {
+        let texts = [-0.0, 0.0, 0.4, -0.4, 0.6, -12.3].map(signed);
+        assert_eq!(texts, ["0", "0", "0", "0", "+1", "-12"]);
+    }
+}

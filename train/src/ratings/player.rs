@@ -11,10 +11,10 @@ use std::str::FromStr;
 pub(crate) enum Player {
     /// Any legal step, without a search.
     Random,
-    /// A search that counts by hand.
-    Material,
-    /// A search that knows nothing.
-    Uniform,
+    /// A search that counts by hand, with so many evaluations a turn; without a number, with as many as the network has.
+    Material(Option<u32>),
+    /// A search that knows nothing, likewise.
+    Uniform(Option<u32>),
     /// The network of a generation.
     Network(u32),
 }
@@ -27,7 +27,24 @@ impl Player {
     pub(crate) fn generation(self) -> Option<u32> {
         match self {
             Self::Network(generation) => Some(generation),
-            Self::Random | Self::Material | Self::Uniform => None,
+            Self::Random | Self::Material(_) | Self::Uniform(_) => None,
+        }
+    }
+
+    /// The evaluations a turn that it has in all matches, whatever its opponent has.
+    pub(crate) fn evaluations(self) -> Option<u32> {
+        match self {
+            Self::Material(evaluations) | Self::Uniform(evaluations) => evaluations,
+            Self::Random | Self::Network(_) => None,
+        }
+    }
+
+    /// As people call it.
+    pub(crate) fn in_words(self) -> String {
+        match self {
+            Self::FIRST => "the first network".to_owned(),
+            Self::Network(generation) => format!("network {generation}"),
+            other => other.to_string(),
         }
     }
 
@@ -35,7 +52,9 @@ impl Player {
     pub(crate) fn argument(self, run: &RunDirectory) -> PathBuf {
         match self {
             Self::Network(generation) => run.network(generation),
-            word => word.to_string().into(),
+            Self::Random => "random".into(),
+            Self::Material(_) => "material".into(),
+            Self::Uniform(_) => "uniform".into(),
         }
     }
 }
@@ -44,8 +63,8 @@ impl From<Anchor> for Player {
     fn from(anchor: Anchor) -> Self {
         match anchor {
             Anchor::Random => Self::Random,
-            Anchor::Material => Self::Material,
-            Anchor::Uniform => Self::Uniform,
+            Anchor::Material(evaluations) => Self::Material(evaluations),
+            Anchor::Uniform(evaluations) => Self::Uniform(evaluations),
             Anchor::First => Self::FIRST,
         }
     }
@@ -53,10 +72,10 @@ impl From<Anchor> for Player {
 
 impl fmt::Display for Player {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Random => f.write_str("random"),
-            Self::Material => f.write_str("material"),
-            Self::Uniform => f.write_str("uniform"),
+        match *self {
+            Self::Random => Anchor::Random.fmt(f),
+            Self::Material(evaluations) => Anchor::Material(evaluations).fmt(f),
+            Self::Uniform(evaluations) => Anchor::Uniform(evaluations).fmt(f),
             Self::Network(generation) => write!(f, "{generation:05}"),
         }
     }
@@ -66,14 +85,15 @@ impl FromStr for Player {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let words = [Self::Random, Self::Material, Self::Uniform];
-        if let Some(player) = words.into_iter().find(|word| word.to_string() == text) {
-            return Ok(player);
-        }
-        let network = text.parse().map(Self::Network).map_err(|_| ())?;
+        let player = match text.parse() {
+            // By its generation.
+            Ok(Anchor::First) => return Err(()),
+            Ok(anchor) => Self::from(anchor),
+            Err(_) => text.parse().map(Self::Network).map_err(|_| ())?,
+        };
         // Written back, so that each player has one name.
-        if network.to_string() == text {
-            Ok(network)
+        if player.to_string() == text {
+            Ok(player)
         } else {
             Err(())
         }
@@ -88,14 +108,23 @@ mod tests {
     fn each_player_has_one_name() {
         for player in [
             Player::Random,
-            Player::Material,
-            Player::Uniform,
+            Player::Material(None),
+            Player::Material(Some(200)),
+            Player::Uniform(Some(64)),
             Player::FIRST,
             Player::Network(123_456),
         ] {
             assert_eq!(player.to_string().parse(), Ok(player));
         }
-        for name in ["7", "000007", "+0007", "Random", ""] {
+        for name in [
+            "7",
+            "000007",
+            "+0007",
+            "Random",
+            "",
+            "first",
+            "material:007",
+        ] {
             assert_eq!(name.parse::<Player>(), Err(()), "{name}");
         }
     }

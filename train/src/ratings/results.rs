@@ -1,7 +1,8 @@
-//! The results of a run's matches, each in a file of its own: `pit/00003-against-random.json`.
+//! The results of a run's matches, each in a file of its own: `pit/00003-against-random.json`, `pit/00003-against-material-200.json`.
 
 use super::Player;
 use crate::error::TrainError;
+use engine::ratings::PairCounts;
 use engine::run::RunDirectory;
 use serde::Deserialize;
 use std::fmt;
@@ -20,13 +21,17 @@ pub(crate) struct MatchResult {
     pub(crate) unfinished: u64,
     /// The new network's points a game, 0 to 1.
     pub(crate) score: f64,
+    /// How many pairs of games gave it 0, ½, 1, 1½ and 2 points, where the file says so.
+    #[serde(default)]
+    pub(crate) pairs: Option<PairCounts>,
 }
 
 /// Where the result of a network's match is kept.
 pub(crate) fn result_file(run: &RunDirectory, generation: u32, opponent: Player) -> PathBuf {
     let opponent = match opponent {
         Player::FIRST => FIRST.to_owned(),
-        other => other.to_string(),
+        // Some file systems have no colons.
+        other => other.to_string().replace(':', "-"),
     };
     run.pit()
         .join(format!("{generation:05}-against-{opponent}.json"))
@@ -40,7 +45,7 @@ fn players(name: &str) -> Option<(u32, Player)> {
     };
     let opponent = match opponent {
         FIRST => Player::FIRST,
-        name => name.parse().ok()?,
+        name => name.replace('-', ":").parse().ok()?,
     };
     // Nobody plays against itself.
     (opponent != Player::Network(generation)).then_some((generation, opponent))
@@ -51,7 +56,13 @@ impl MatchResult {
     pub(crate) fn parse(text: &str, what: impl FnOnce() -> String) -> Result<Self, TrainError> {
         let parsed = serde_json::from_str(text).map_err(|error| error.to_string());
         let checked = parsed.and_then(|result: Self| {
-            let is_sound = result.games > 0 && (0.0..=1.0).contains(&result.score);
+            let are_its = |pairs: PairCounts| {
+                pairs.games() == result.games && (pairs.score() - result.score).abs() < 1e-6
+            };
+            let is_sound = result.games > 0
+                && (0.0..=1.0).contains(&result.score)
+                && result.unfinished <= result.games
+                && result.pairs.is_none_or(are_its);
             if is_sound {
                 Ok(result)
             } else {
@@ -124,6 +135,7 @@ mod tests {
             (result.games, result.unfinished, result.score),
             (200, 3, 0.955)
         );
+        assert_eq!(result.pairs, Some([0, 0, 4, 10, 86].into()));
         let fault = |text: &str| {
             MatchResult::parse(text, || "x.json".into())
                 .unwrap_err()
@@ -132,7 +144,12 @@ mod tests {
         assert!(fault("{}").starts_with("x.json: missing field"));
         assert!(fault("").starts_with("x.json: "));
         let none = r#"{"games": 0, "unfinished": 0, "score": 0.5}"#;
-        assert!(fault(none).starts_with("x.json: this is the result of no match"));
+        let more = r#"{"games": 4, "unfinished": 0, "score": 0.5, "pairs": [0, 0, 3, 0, 0]}"#;
+        let other = r#"{"games": 4, "unfinished": 0, "score": 0.5, "pairs": [0, 0, 1, 0, 1]}"#;
+        let stopped = r#"{"games": 4, "unfinished": 5, "score": 0.5}"#;
+        for text in [none, more, other, stopped] {
+            assert!(fault(text).starts_with("x.json: this is the result of no match"));
+        }
     }
 
     #[test]
@@ -145,7 +162,9 @@ mod tests {
             (2, Player::Random),
             (2, Player::FIRST),
             (2, Player::Network(1)),
-            (10, Player::Material),
+            (10, Player::Material(None)),
+            (10, Player::Material(Some(200))),
+            (10, Player::Uniform(Some(64))),
         ];
         let text = r#"{"games": 4, "unfinished": 1, "score": 0.625}"#;
         for (generation, opponent) in matches {
@@ -158,7 +177,9 @@ mod tests {
         let players: Vec<_> = found.iter().map(|&(a, b, _)| (a, b)).collect();
         assert_eq!(players, matches);
         assert!(run.pit().join("00002-against-first.json").exists());
+        assert!(run.pit().join("00010-against-material-200.json").exists());
         assert_eq!(found[0].2.to_string(), "62.5% of 4");
+        assert_eq!(found[0].2.pairs, None);
         let damaged = result_file(&run, 3, Player::Random);
         std::fs::write(&damaged, "{").unwrap();
         let message = read_all(&run).unwrap_err().to_string();

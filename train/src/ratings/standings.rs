@@ -2,20 +2,26 @@
 
 use super::Player;
 use super::results::{self, MatchResult};
+use crate::clock::{Effort, efforts};
 use crate::error::TrainError;
-use engine::ratings::{Games, Rating, fit};
+use crate::show::strength::{RatedNetwork, Strength};
+use engine::ratings::{Games, PairCounts, Pairs, Rating, fit, fit_pairs};
 use engine::run::{RunDirectory, write_file};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All results of a run, and what they say.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Standings {
     /// By network and opponent.
     results: BTreeMap<(u32, Player), MatchResult>,
-    /// Who has 0: `random` where it has played, else the first network that has. None where nobody has.
+    /// Who has 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
+    /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
+    /// what is measured from it has an error of hundreds of points. None where nobody has played.
     reference: Option<Player>,
     ratings: BTreeMap<Player, Rating>,
+    /// What stands behind each network.
+    efforts: BTreeMap<u32, Effort>,
 }
 
 /// A network's rating in the log, `kind` being `rating`: Elo points above the reference.
@@ -34,7 +40,8 @@ pub(crate) struct RatingMeasurements {
 pub(crate) struct RatingsFile {
     /// Who has 0.
     reference: String,
-    /// The players whose games link them with the reference: `random`, `material`, `uniform`, networks by generation.
+    /// The players whose games link them with the reference: `random`, `material` and `uniform` (with their evaluations a turn, where
+    /// these are their own), networks by generation.
     pub(crate) ratings: Vec<RatedPlayer>,
     results: Vec<WrittenResult>,
 }
@@ -54,6 +61,12 @@ pub(crate) struct RatedPlayer {
     pub(crate) high: f64,
     /// The games that it has played in all matches.
     pub(crate) games: u64,
+    /// Of a network: the games that were generated for it and for those before, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) generated_games: Option<u64>,
+    /// Of a network: the hours that went into generating these and into training, where they were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hours: Option<f64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,6 +78,9 @@ struct WrittenResult {
     unfinished: u64,
     /// a's points a game.
     score: f64,
+    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, where that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pairs: Option<PairCounts>,
 }
 
 impl Standings {
@@ -72,29 +88,56 @@ impl Standings {
     pub(crate) fn of_run(run: &RunDirectory) -> Result<Self, TrainError> {
         let results = results::read_all(run)?;
         let keyed = |(generation, opponent, result)| ((generation, opponent), result);
-        Ok(Self::of_results(results.into_iter().map(keyed).collect()))
+        let results = results.into_iter().map(keyed).collect();
+        Ok(Self::of_results(results, efforts(run)?))
     }
 
-    fn of_results(results: BTreeMap<(u32, Player), MatchResult>) -> Self {
-        let games: Vec<Games<Player>> = results
-            .iter()
-            .map(|(&(generation, opponent), result)| Games {
-                a: Player::Network(generation),
-                b: opponent,
-                games: result.games as f64,
-                points: result.games as f64 * result.score,
-            })
-            .collect();
-        let players = || games.iter().flat_map(|of| [of.a, of.b]);
-        let network = players().filter(|player| matches!(player, Player::Network(_)));
-        let reference = players()
-            .find(|&player| player == Player::Random)
-            .or(network.min());
+    fn of_results(
+        results: BTreeMap<(u32, Player), MatchResult>,
+        efforts: BTreeMap<u32, Effort>,
+    ) -> Self {
+        let rated = rated(&results);
         Self {
-            ratings: reference.map_or_else(BTreeMap::new, |reference| fit(&games, reference)),
-            reference,
+            reference: rated.as_ref().map(|(reference, _)| *reference),
+            ratings: rated.map_or_else(BTreeMap::new, |(_, ratings)| ratings),
             results,
+            efforts,
         }
+    }
+
+    /// Those that have played and are no networks.
+    pub(crate) fn anchors(&self) -> Vec<Player> {
+        let opponents = self.results.keys().map(|&(_, opponent)| opponent);
+        let anchors: BTreeSet<Player> = opponents
+            .filter(|player| player.generation().is_none())
+            .collect();
+        anchors.into_iter().collect()
+    }
+
+    /// What is drawn of them.
+    pub(crate) fn strength(&self) -> Strength {
+        let network = |(player, rating): (&Player, &Rating)| {
+            let effort = self.effort(*player)?;
+            Some(RatedNetwork {
+                games: effort.games,
+                hours: effort.hours(),
+                rating: rating.elo,
+                low: rating.low,
+                high: rating.high,
+            })
+        };
+        let anchor = |player: Player| Some((player.to_string(), self.rating(player)?.elo));
+        Strength {
+            reference: self.reference.map_or_else(String::new, Player::in_words),
+            networks: self.ratings.iter().filter_map(network).collect(),
+            anchors: self.anchors().into_iter().filter_map(anchor).collect(),
+        }
+    }
+
+    /// What stands behind a network; none of a player that is none.
+    fn effort(&self, player: Player) -> Option<Effort> {
+        let generation = player.generation()?;
+        Some(self.efforts.get(&generation).copied().unwrap_or_default())
     }
 
     /// The result of a network's match.
@@ -152,6 +195,7 @@ impl Standings {
     fn to_json(&self) -> Result<String, TrainError> {
         let rating = |(&player, &rating): (&Player, &Rating)| {
             let rating = RatingMeasurements::from(rating);
+            let effort = self.effort(player).unwrap_or_default();
             RatedPlayer {
                 player: player.to_string(),
                 generation: player.generation(),
@@ -159,6 +203,11 @@ impl Standings {
                 low: rating.rating_low,
                 high: rating.rating_high,
                 games: self.games_of(player),
+                generated_games: effort.games,
+                // In steps of four seconds.
+                hours: effort
+                    .hours()
+                    .map(|hours| (1_000.0 * hours).round() / 1_000.0),
             }
         };
         let result =
@@ -168,6 +217,7 @@ impl Standings {
                 games: result.games,
                 unfinished: result.unfinished,
                 score: result.score,
+                pairs: result.pairs,
             };
         let written = RatingsFile {
             reference: self.reference.map_or_else(String::new, |it| it.to_string()),
@@ -182,10 +232,56 @@ impl Standings {
     }
 }
 
+/// The ratings of all players, and who has 0.
+fn rated(
+    results: &BTreeMap<(u32, Player), MatchResult>,
+) -> Option<(Player, BTreeMap<Player, Rating>)> {
+    let both = |&(generation, opponent): &(u32, Player)| [Player::Network(generation), opponent];
+    let mut players: Vec<Player> = results.keys().flat_map(both).collect();
+    let newest = players.iter().copied().max()?;
+    players.sort_by_key(|&player| {
+        let rank = match player {
+            Player::FIRST => 0,
+            Player::Material(_) => 1,
+            Player::Uniform(_) => 2,
+            Player::Random => 3,
+            Player::Network(_) => 4,
+        };
+        (rank, player)
+    });
+    players.dedup();
+    let pairs = results.iter().map(|(players, result)| {
+        let ([a, b], counts) = (both(players), result.pairs?);
+        Some(Pairs { a, b, counts })
+    });
+    let pairs: Option<Vec<Pairs<Player>>> = pairs.collect();
+    let games = results.iter().map(|(players, result)| {
+        let ([a, b], games) = (both(players), result.games as f64);
+        let points = games * result.score;
+        Games {
+            a,
+            b,
+            games,
+            points,
+        }
+    });
+    let games: Vec<Games<Player>> = games.collect();
+    let mut rated = players.into_iter().map(|player| {
+        // Where a result has no pairs, games count as independent ones.
+        let ratings = match &pairs {
+            Some(pairs) => fit_pairs(pairs, player),
+            None => fit(&games, player),
+        };
+        (player, ratings)
+    });
+    // The newest is linked with itself.
+    rated.find(|(_, ratings)| ratings.contains_key(&newest))
+}
+
 impl From<Rating> for RatingMeasurements {
     fn from(rating: Rating) -> Self {
-        // A tenth of a point is less than any error.
-        let rounded = |elo: f64| (10.0 * elo).round() / 10.0;
+        // A tenth of a point is less than any error; and no zero is negative.
+        let rounded = |elo: f64| (10.0 * elo).round() / 10.0 + 0.0;
         Self {
             rating: rounded(rating.elo),
             rating_low: rounded(rating.low),
@@ -204,26 +300,46 @@ mod tests {
                 games: 20,
                 unfinished: 2,
                 score,
+                pairs: (score == 0.75).then(|| [0, 1, 2, 3, 4].into()),
             };
             ((generation, opponent), result)
         };
-        Standings::of_results(all.iter().map(keyed).collect())
+        let effort = |generation: u32| {
+            let effort = Effort {
+                games: Some(100 * u64::from(generation)),
+                seconds: Some(1_800.0 * f64::from(generation)),
+            };
+            (generation, effort)
+        };
+        let efforts = (0..3).map(effort).collect();
+        Standings::of_results(all.iter().map(keyed).collect(), efforts)
     }
 
     #[test]
-    fn random_has_zero_where_it_plays_and_else_the_first_network() {
+    fn the_first_network_has_zero_and_without_it_an_anchor_does() {
         let with = results(&[
             (1, Player::FIRST, 0.75),
             (1, Player::Random, 0.95),
             (0, Player::Random, 0.9),
         ]);
-        assert_eq!(with.reference(), Some(Player::Random));
-        assert_eq!(with.rating(Player::Random).map(|it| it.elo), Some(0.0));
-        assert!(with.rating(Player::Network(1)).unwrap().elo > 300.0);
+        assert_eq!(with.reference(), Some(Player::FIRST));
+        assert_eq!(with.rating(Player::FIRST).map(|it| it.elo), Some(0.0));
+        assert!(with.rating(Player::Random).unwrap().elo < -300.0);
         assert_eq!(with.results_of(1).count(), 2);
-        let without = results(&[(1, Player::FIRST, 0.75), (1, Player::Material, 0.5)]);
-        assert_eq!(without.reference(), Some(Player::FIRST));
-        assert!(without.rating(Player::Material).unwrap().elo > 100.0);
+        let without = results(&[
+            (1, Player::Random, 0.75),
+            (1, Player::Material(Some(32)), 0.5),
+        ]);
+        assert_eq!(without.reference(), Some(Player::Material(Some(32))));
+        let anchors = [Player::Random, Player::Material(Some(32))];
+        assert_eq!(without.anchors(), anchors);
+        let random = results(&[(2, Player::Network(1), 0.75), (1, Player::Random, 0.75)]);
+        assert_eq!(random.reference(), Some(Player::Random));
+        let networks = results(&[(2, Player::Network(1), 0.75)]);
+        assert_eq!(networks.reference(), Some(Player::Network(1)));
+        // Nothing links the first network with the newest.
+        let apart = results(&[(0, Player::Random, 0.75), (3, Player::Network(2), 0.75)]);
+        assert_eq!(apart.reference(), Some(Player::Network(2)));
         assert_eq!(results(&[]).reference(), None);
     }
 
@@ -231,23 +347,76 @@ mod tests {
     fn the_file_holds_every_result_and_every_rating() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
-        let standings = results(&[(0, Player::Random, 0.5), (3, Player::Network(1), 0.75)]);
+        let standings = results(&[
+            (0, Player::Random, 0.5),
+            (1, Player::FIRST, 0.75),
+            (3, Player::Network(1), 0.5),
+        ]);
         assert!(!standings.is_written(&run).unwrap());
         standings.write(&run).unwrap();
         assert!(standings.is_written(&run).unwrap());
-        let text = std::fs::read(run.ratings()).unwrap();
-        let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
-        assert_eq!(json["reference"], "random");
-        assert_eq!(json["ratings"][1]["player"], "00000");
-        assert_eq!(json["ratings"][1]["rating"], 0.0);
-        assert_eq!(json["ratings"][1]["generation"], 0);
-        assert_eq!(json["ratings"][0]["generation"], serde_json::Value::Null);
-        assert_eq!(json["ratings"][0]["games"], 20);
-        assert_eq!(json["ratings"].as_array().unwrap().len(), 2);
-        assert_eq!(json["results"][1]["a"], "00003");
-        assert_eq!(json["results"][1]["b"], "00001");
+        let text = std::fs::read_to_string(run.ratings()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["reference"], "00000");
+        let ratings = &json["ratings"];
+        assert_eq!(ratings.as_array().unwrap().len(), 4);
+        assert_eq!(ratings[0]["player"], "random");
+        assert_eq!(ratings[0]["generation"], serde_json::Value::Null);
+        assert_eq!(ratings[0]["games"], 20);
+        assert_eq!(ratings[0].get("hours"), None);
+        assert_eq!(ratings[2]["player"], "00001");
+        assert_eq!(ratings[2]["generation"], 1);
+        assert_eq!(ratings[2]["generated_games"], 100);
+        assert_eq!(ratings[2]["hours"], 0.5);
+        assert_eq!(ratings[3].get("generated_games"), None, "not known");
+        assert!(!text.contains("-0.0"), "{text}");
+        assert_eq!(json["results"][1]["a"], "00001");
+        assert_eq!(json["results"][1]["b"], "00000");
         assert_eq!(json["results"][1]["score"], 0.75);
+        assert_eq!(
+            json["results"][1]["pairs"],
+            serde_json::json!([0, 1, 2, 3, 4])
+        );
+        assert_eq!(json["results"][0].get("pairs"), None);
+        let read: RatingsFile = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.ratings[2].hours, Some(0.5));
         let more = results(&[(0, Player::Random, 0.5)]);
         assert!(!more.is_written(&run).unwrap());
+    }
+
+    #[test]
+    fn errors_follow_the_pairs_where_every_result_has_them() {
+        let result = |pairs: Option<[u64; 5]>| MatchResult {
+            games: 200,
+            unfinished: 0,
+            score: 0.5,
+            pairs: pairs.map(PairCounts::from),
+        };
+        let error = |pairs| {
+            let results = [
+                ((1, Player::FIRST), result(pairs)),
+                ((2, Player::FIRST), result(Some([0, 0, 100, 0, 0]))),
+            ];
+            let standings = Standings::of_results(results.into(), BTreeMap::new());
+            standings.rating(Player::Network(1)).unwrap().high
+        };
+        assert!(error(Some([0, 0, 100, 0, 0])) < 0.6 * error(None));
+    }
+
+    #[test]
+    fn the_plot_has_every_rated_network_and_anchor() {
+        let standings = results(&[
+            (0, Player::Random, 0.75),
+            (1, Player::FIRST, 0.75),
+            (3, Player::Network(1), 0.5),
+        ]);
+        let shown = standings.strength();
+        assert_eq!(shown.reference, "the first network");
+        let games: Vec<_> = shown.networks.iter().map(|it| it.games).collect();
+        assert_eq!(games, [Some(0), Some(100), None]);
+        assert_eq!(shown.networks[1].hours, Some(0.5));
+        assert!(shown.networks[1].low < shown.networks[1].rating);
+        assert_eq!(shown.anchors.len(), 1);
+        assert!(shown.anchors[0].1 < -50.0);
     }
 }

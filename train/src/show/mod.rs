@@ -1,8 +1,9 @@
-//! What a person sees of a training besides its progress line: TensorBoard's event files and a page of curves.
+//! What a person sees of a training besides its progress line: TensorBoard's event files, a page of curves, and a plot of the ratings.
 //!
-//! Both only show what was measured elsewhere; neither is read to go on with a run.
+//! They only show what was measured elsewhere; none is read to go on with a run.
 
 pub(crate) mod curves;
 pub(crate) mod events;
 mod page;
 mod panel;
+pub(crate) mod strength;

@@ -16,8 +16,8 @@ const TITLE_HEIGHT: u32 = 40;
 const ROW_HEIGHT: u32 = 320;
 
 /// Two colours that the colour-blind tell apart too (Okabe and Ito's blue and vermilion).
-const TRAINING: RGBColor = RGBColor(0, 114, 178);
-const VALIDATION: RGBColor = RGBColor(213, 94, 0);
+pub(super) const TRAINING: RGBColor = RGBColor(0, 114, 178);
+pub(super) const VALIDATION: RGBColor = RGBColor(213, 94, 0);
 
 /// More points than this are drawn as means of neighbours.
 const MOST_POINTS: usize = 1_000;
@@ -73,8 +73,8 @@ fn by_step(
     legend: SeriesLabelPosition,
     rows: &ByRows,
 ) -> Panel {
-    let line = |name, color, series| Line {
-        name,
+    let line = |name: &str, color, series| Line {
+        name: name.to_owned(),
         color,
         points: thin(series),
     };
@@ -121,7 +121,7 @@ fn calibration(curves: &Curves) -> Panel {
         horizontal: axis("predicted (size of a dot: rows)"),
         vertical: axis("actual"),
         lines: vec![Line {
-            name: "",
+            name: String::new(),
             color: VALIDATION,
             points: points.collect(),
         }],
@@ -160,7 +160,7 @@ fn rating(curves: &Curves) -> Panel {
         bars: bars.collect(),
         dots: points.iter().map(|&at| Dot { at, radius: 3 }).collect(),
         lines: vec![Line {
-            name: "",
+            name: String::new(),
             color: TRAINING,
             points,
         }],

@@ -45,7 +45,7 @@ pub(super) struct Axis {
 
 /// Points that belong together, drawn in pieces where some can't be drawn.
 pub(super) struct Line {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) color: RGBColor,
     pub(super) points: Vec<(f64, f64)>,
 }
@@ -149,7 +149,7 @@ impl Panel {
                 }
                 let drawn = chart.draw_series(LineSeries::new(piece.iter().copied(), style))?;
                 if number == 0 && !line.name.is_empty() {
-                    drawn.label(line.name).legend(move |(x, y)| {
+                    drawn.label(line.name.as_str()).legend(move |(x, y)| {
                         PathElement::new(vec![(x, y), (x + 18, y)], color.stroke_width(2))
                     });
                 }

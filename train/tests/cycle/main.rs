@@ -19,7 +19,7 @@ const GENERATIONS: u32 = 2;
 const GAMES: usize = 30 + 24;
 
 /// Two generations of a few short games.
-const SHORT: [&str; 22] = [
+const SHORT: [&str; 24] = [
     "--set",
     "search.evaluations=12",
     "--set",
@@ -42,6 +42,8 @@ const SHORT: [&str; 22] = [
     "loop.final_pit_games=4",
     "--set",
     "loop.pit_evaluations=2",
+    "--set",
+    "loop.anchors=[\"random\", \"material:4\", \"first\"]",
 ];
 
 /// The loop's arguments for a short run, and more settings.
@@ -89,9 +91,9 @@ fn check_whole(run: &Path, said: &str) {
         .iter()
         .for_each(|record| assert!(replay(record).is_ok()));
     for (generation, games, opponents) in [
-        (0, 2, &["random", "material"][..]),
-        (1, 2, &["random", "material", "first"]),
-        (2, 4, &["random", "material", "first", "00001"]),
+        (0, 2, &["random", "material-4"][..]),
+        (1, 2, &["random", "material-4", "first"]),
+        (2, 4, &["random", "material-4", "first", "00001"]),
     ] {
         for opponent in opponents {
             let path = directory
@@ -100,13 +102,19 @@ fn check_whole(run: &Path, said: &str) {
             let result: serde_json::Value =
                 serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             assert_eq!(result["games"], games);
+            assert_eq!(result["a"]["evaluations"], 2);
+            if *opponent == "material-4" {
+                assert_eq!(result["b"]["evaluations"], 4);
+            }
         }
     }
     check_ratings(run);
     for part in [
         "one before",
         "% of 4 ",
-        "random has 0",
+        "the first network has 0",
+        "material:4",
+        "ratings.svg",
         "networks",
         "configuration",
     ] {
@@ -124,8 +132,25 @@ fn check_ratings(run: &Path) {
         .iter()
         .map(|rating| rating["player"].as_str().unwrap())
         .collect();
-    assert_eq!(rated, ["random", "material", "00000", "00001", "00002"]);
-    assert_eq!(ratings["results"].as_array().unwrap().len(), 2 + 3 + 4);
+    assert_eq!(rated, ["random", "material:4", "00000", "00001", "00002"]);
+    let results = ratings["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2 + 3 + 4);
+    for result in results {
+        let pairs = result["pairs"].as_array().unwrap().iter();
+        let pairs: u64 = pairs.map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(2 * pairs, result["games"].as_u64().unwrap());
+    }
+    let networks = &ratings["ratings"].as_array().unwrap()[2..];
+    let generated: Vec<u64> = networks
+        .iter()
+        .map(|network| network["generated_games"].as_u64().unwrap())
+        .collect();
+    assert!(generated[0] == 0 && generated[1] >= 30, "{generated:?}");
+    assert!(generated[2] >= 54, "{generated:?}");
+    let hours = networks.iter().map(|it| it["hours"].as_f64().unwrap());
+    assert!(hours.is_sorted_by(|a, b| a <= b));
+    let plot = std::fs::read_to_string(run.join("logs/ratings.svg")).unwrap();
+    assert!(plot.contains("the first network has 0"), "{plot}");
     let log = std::fs::read_to_string(run.join("logs/train.jsonl")).unwrap();
     let lines = log
         .lines()

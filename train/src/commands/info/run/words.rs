@@ -3,7 +3,8 @@
 use super::super::games::GamesReport;
 use super::super::text::{Facts, about, percent, table};
 use super::{AtWork, InTraining, NewestNetwork, RunReport, TimeLeft, WindowReport};
-use crate::ratings::RatedPlayer;
+use crate::ratings::{RatedPlayer, signed};
+use crate::show::strength;
 use crate::terminal::grouped;
 use engine::progress::{bytes_in_words, in_words};
 use serde_json::Value;
@@ -30,6 +31,11 @@ impl fmt::Display for RunReport {
         facts.add_some(
             "curves",
             curves.exists().then(|| curves.display().to_string()),
+        );
+        let ratings = strength::file(&self.path.join("logs"));
+        facts.add_some(
+            "ratings",
+            ratings.exists().then(|| ratings.display().to_string()),
         );
         writeln!(f, "{facts}")?;
         self.table(f)?;
@@ -110,7 +116,7 @@ impl RunReport {
                     .ratings
                     .iter()
                     .find(|one| one.generation == Some(generation.generation))
-                    .map(|one| format!("{:.0}", one.rating)),
+                    .map(|one| signed(one.rating)),
             };
             let dash = || "-".to_owned();
             columns
@@ -213,7 +219,8 @@ impl fmt::Display for RatedPlayer {
             games,
             ..
         } = self;
-        write!(f, "Elo {rating:+.0} ({low:+.0} to {high:+.0})")?;
+        let [rating, low, high] = [*rating, *low, *high].map(signed);
+        write!(f, "Elo {rating} ({low} to {high})")?;
         match self.generation {
             Some(generation) => write!(f, " for network {generation} of {games} games"),
             None => write!(f, " for {}", self.player),
