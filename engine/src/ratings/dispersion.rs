@@ -24,8 +24,8 @@ pub struct Pairs<P> {
 /// The ratings of all players whose games link them with the reference, as [`fit`](fn@fit) has them, with errors that follow the
 /// spread of the pairs' results.
 ///
-/// [`fit`](fn@fit) takes games for independent ones with a winner. The two games of a pair are not, and a game that was stopped spreads less:
-/// all errors are multiplied by √φ, where φ is how much wider the pairs' points are spread around what the ratings expect of them
+/// [`fit`](fn@fit) takes games for independent ones with a winner. The two games of a pair are not, and a game that was stopped
+/// spreads less: all errors are multiplied by √φ, where φ is how much wider the pairs' points are spread around what the ratings expect of them
 /// than those of two such games (the dispersion of quasi-likelihood: McCullagh and Nelder, Generalized Linear Models, section 4.5).
 /// It is one number for all matches: Σ (x - 2p)² / Σ 2p(1 - p) · n / (n - k), over n pairs with the points x and the expected
 /// points a game p, for k players beside the reference.
