@@ -25,10 +25,10 @@ pub struct Pairs<P> {
 /// spread of the pairs' results.
 ///
 /// [`fit`](fn@fit) takes games for independent ones with a winner. The two games of a pair are not, and a game that was stopped
-/// spreads less: all errors are multiplied by √φ, where φ is how much wider the pairs' points are spread around what the ratings expect of them
-/// than those of two such games (the dispersion of quasi-likelihood: McCullagh and Nelder, Generalized Linear Models, section 4.5).
-/// It is one number for all matches: Σ (x - 2p)² / Σ 2p(1 - p) · n / (n - k), over n pairs with the points x and the expected
-/// points a game p, for k players beside the reference.
+/// spreads less: all errors are multiplied by √φ, where φ is how much wider the pairs' points are spread around what the ratings
+/// expect of them than those of two such games (the dispersion of quasi-likelihood: McCullagh and Nelder, Generalized Linear Models,
+/// section 4.5). It is one number for all matches: Σ (x - 2p)² / Σ 2p(1 - p) · n / (n - k), over n pairs with the points x and the
+/// expected points a game p, for k players beside the reference.
 pub fn fit_pairs<P: Copy + Ord>(matches: &[Pairs<P>], reference: P) -> BTreeMap<P, Rating> {
     let games = |of: &Pairs<P>| Games {
         a: of.a,
