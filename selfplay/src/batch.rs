@@ -156,6 +156,8 @@ pub(crate) struct Batcher<G> {
     tally: Tally,
     /// By evaluator: the time that its batches have taken.
     line_times: Vec<Duration>,
+    /// By evaluator: the evaluations that it has given.
+    line_evaluations: Vec<u64>,
 }
 
 impl<G: InPlay> Batcher<G> {
@@ -174,6 +176,7 @@ impl<G: InPlay> Batcher<G> {
             answers: Evaluations::default(),
             tally: Tally::default(),
             line_times: vec![Duration::ZERO; lines.len()],
+            line_evaluations: vec![0; lines.len()],
             retired: Vec::new(),
             lines,
         }
@@ -247,8 +250,9 @@ impl<G: InPlay> Batcher<G> {
 
     fn take_answers(&mut self, lane: usize) -> Result<()> {
         let Group { games, asked, .. } = &mut self.groups[lane];
-        let lines = self.lines.iter_mut().zip(&mut self.line_times);
-        for (asked, (line, line_time)) in asked.iter_mut().zip(lines) {
+        let spent = self.line_times.iter_mut().zip(&mut self.line_evaluations);
+        let lines = self.lines.iter_mut().zip(spent);
+        for (asked, (line, (line_time, line_evaluations))) in asked.iter_mut().zip(lines) {
             if asked.queries.is_empty() {
                 continue;
             }
@@ -268,6 +272,7 @@ impl<G: InPlay> Batcher<G> {
                 }
             }
             self.tally.evaluations += self.answers.len() as u64;
+            *line_evaluations += self.answers.len() as u64;
             self.tally.batches += 1;
             self.tally.times.wait += received - begun;
             self.tally.times.search += received.elapsed();
@@ -305,10 +310,12 @@ impl<G: InPlay> Batcher<G> {
         if let Some(slot) = self.retired.pop() {
             self.lines[slot] = line;
             self.line_times[slot] = Duration::ZERO;
+            self.line_evaluations[slot] = 0;
             return slot;
         }
         self.lines.push(line);
         self.line_times.push(Duration::ZERO);
+        self.line_evaluations.push(0);
         for group in &mut self.groups {
             group.asked.push(Asked::default());
         }
@@ -363,6 +370,12 @@ impl<G: InPlay> Batcher<G> {
     /// What has been done so far.
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// The evaluations that an evaluator has given so far.
+    pub(crate) fn evaluations_of(&self, evaluator: usize) -> u64 {
+        let evaluations = self.line_evaluations.get(evaluator);
+        evaluations.copied().unwrap_or_default()
     }
 
     /// The time that an evaluator's batches have taken so far, those on their way elsewhere counted only where they were waited for.

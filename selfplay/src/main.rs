@@ -11,6 +11,7 @@ mod import;
 mod inspect;
 mod line;
 mod memory;
+mod openings;
 mod output;
 mod parallel;
 mod pit;
@@ -33,7 +34,7 @@ struct Cli {
 enum Command {
     /// Play games against oneself and write them to shards
     Generate(generate::GenerateArguments),
-    /// Let two players play a match: pairs of games from the same setups with colours swapped
+    /// Let players play matches: pairs of games from the same opening with colours swapped
     Pit(pit::PitArguments),
     /// Search for the turn of one position, and print what was found
     ///

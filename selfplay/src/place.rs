@@ -1,6 +1,6 @@
 //! Where networks are evaluated, and in what.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
 use engine::network::{Device, Precision};
@@ -22,20 +22,7 @@ pub(crate) struct DeviceArguments {
 impl DeviceArguments {
     /// The devices, each once, with what the configuration says they compute in.
     pub(crate) fn place(&self, config: &Config) -> Result<Place> {
-        for (index, device) in self.devices.iter().enumerate() {
-            ensure!(
-                !self.devices[..index].contains(device),
-                "--device: {device} is named twice"
-            );
-        }
-        ensure!(
-            self.devices.len() == 1 || !self.devices.contains(&Device::Cpu),
-            "--device: several devices are GPUs; cpu stands alone, as its workers evaluate by themselves"
-        );
-        Ok(Place {
-            devices: self.devices.clone(),
-            precision: config.network.precision,
-        })
+        Place::new(&self.devices, config, "--device")
     }
 }
 
@@ -48,6 +35,31 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Devices, each once, with what the configuration says they compute in. `option` names them in errors.
+    pub(crate) fn new(devices: &[Device], config: &Config, option: &str) -> Result<Self> {
+        for (index, device) in devices.iter().enumerate() {
+            ensure!(
+                !devices[..index].contains(device),
+                "{option}: {device} is named twice"
+            );
+        }
+        ensure!(
+            devices.len() == 1 || !devices.contains(&Device::Cpu),
+            "{option}: several devices are GPUs; cpu stands alone, as its workers evaluate by themselves"
+        );
+        Ok(Self {
+            devices: devices.to_vec(),
+            precision: config.network.precision,
+        })
+    }
+
+    /// As [`new`](Self::new), of a list like `cuda:0,cuda:1`.
+    pub(crate) fn parse(list: &str, config: &Config, option: &str) -> Result<Self> {
+        let devices: Result<Vec<Device>, _> = list.split(',').map(str::parse).collect();
+        let devices = devices.with_context(|| format!("{option} {list}"))?;
+        Self::new(&devices, config, option)
+    }
+
     /// Whether the workers evaluate by themselves, each for its own games.
     pub(crate) fn is_local(&self) -> bool {
         self.devices == [Device::Cpu]

@@ -14,7 +14,7 @@ use engine::search::{Evaluator, Material, Null, Uniform};
 use engine::shard;
 use std::convert::Infallible;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -25,7 +25,10 @@ const RANDOM_NETWORK_SEED: u64 = 0;
 /// batches of 1.
 const LEAST_PART: usize = 2;
 
-/// A player as named on the command line: `uniform`, `material`, `random`, or else a network's file.
+/// What a name begins with whose network plays without a search.
+const POLICY: &str = "policy:";
+
+/// A player as named on the command line: `uniform`, `material`, `random`, `policy:` with a network's file, or else a network's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PlayerName {
     /// Searches without knowing anything: all steps equally likely, every position even.
@@ -36,6 +39,8 @@ pub(crate) enum PlayerName {
     Random,
     /// Searches with a network.
     Network(PathBuf),
+    /// Plays what a network's policy says, without a search.
+    Policy(PathBuf),
     /// Searches with a random network of this size. It and the next are measured only: they have no name on the command line.
     RandomNetwork(Architecture),
     /// Does everything that a player with a network does but for the network.
@@ -50,7 +55,10 @@ impl FromStr for PlayerName {
             "uniform" => Self::Uniform,
             "material" => Self::Material,
             "random" => Self::Random,
-            path => Self::Network(path.into()),
+            other => match other.strip_prefix(POLICY) {
+                Some(path) => Self::Policy(path.into()),
+                None => Self::Network(other.into()),
+            },
         })
     }
 }
@@ -62,10 +70,22 @@ impl fmt::Display for PlayerName {
             Self::Material => f.write_str("material"),
             Self::Random => f.write_str("random"),
             Self::Network(path) => write!(f, "{}", path.display()),
+            Self::Policy(path) => write!(f, "{POLICY}{}", path.display()),
             Self::RandomNetwork(Architecture { blocks, channels }) => {
                 write!(f, "random:{blocks}x{channels}")
             }
             Self::Null => f.write_str("null"),
+        }
+    }
+}
+
+impl PlayerName {
+    /// Why the player has no search of its own, if it has none.
+    pub(crate) fn without_search(&self) -> Option<&'static str> {
+        match self {
+            Self::Random => Some("`random` doesn't search"),
+            Self::Policy(_) => Some("the policy of a network plays without a search"),
+            _ => None,
         }
     }
 }
@@ -150,6 +170,9 @@ impl Player {
             place.devices.len() == 1,
             "--device {place}: a single search is evaluated on one device"
         );
+        if let (PlayerName::Policy(_), Some(reason)) = (name, name.without_search()) {
+            bail!("{name}: {reason}");
+        }
         let player = Self::named(name, place)?;
         let Some((network, _)) = load(name)? else {
             return player.evaluator();
@@ -210,6 +233,16 @@ impl Player {
         &self.forms
     }
 
+    /// What it is, whatever its file is called: a network's hash, or the name of a player without one.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Where its network is evaluated, and in what.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// The service that evaluates for all workers, if there is one.
     pub(crate) fn service(&self) -> Option<&EvaluationService> {
         self.service.as_deref()
@@ -226,16 +259,13 @@ impl Player {
     /// A network's file name without folder and ending; else the name itself.
     pub(crate) fn short_name(&self) -> String {
         match &self.name {
-            PlayerName::Network(path) => path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            PlayerName::Network(path) => file_name(path),
+            PlayerName::Policy(path) => format!("{POLICY}{}", file_name(path)),
             other => other.to_string(),
         }
     }
 
-    /// A line to its evaluator for one thread, behind a cache if there is one; none for a player that doesn't search.
+    /// A line to its evaluator for one thread, behind a cache if there is one; none for one that needs none.
     pub(crate) fn line(
         &self,
         cache: Option<&Arc<EvaluationCache>>,
@@ -253,17 +283,19 @@ impl Player {
         }))
     }
 
-    /// An evaluator for one thread, on the first device; none for a player that doesn't search.
+    /// An evaluator for one thread, on the first device; none for a player that needs none.
     fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
         Ok(match &self.name {
             PlayerName::Random => None,
             PlayerName::Uniform => Some(Box::new(Uniform)),
             PlayerName::Material => Some(Box::new(Material::default())),
             PlayerName::Null => Some(Box::new(Null::default())),
-            PlayerName::Network(_) | PlayerName::RandomNetwork(_) => match load(&self.name)? {
-                Some((network, _)) => Some(Box::new(self.network(&network)?)),
-                None => None,
-            },
+            PlayerName::Network(_) | PlayerName::Policy(_) | PlayerName::RandomNetwork(_) => {
+                match load(&self.name)? {
+                    Some((network, _)) => Some(Box::new(self.network(&network)?)),
+                    None => None,
+                }
+            }
         })
     }
 
@@ -282,7 +314,7 @@ impl Player {
 /// A player's network, and the identity of it; nothing for a player without one.
 fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
     Ok(match name {
-        PlayerName::Network(path) => {
+        PlayerName::Network(path) | PlayerName::Policy(path) => {
             let file = Network::load(path)?;
             Some((file.network, file.identity))
         }
@@ -292,6 +324,12 @@ fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
         )),
         _ => None,
     })
+}
+
+/// A network's file name without folder and ending.
+fn file_name(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Tells the person at the terminal what was found out about a network.

@@ -1,5 +1,6 @@
 //! Game records.
 
+use super::archive::is_note;
 use super::token::{Place, words};
 use super::turn::read_turn;
 use super::{NotationError, NotationReason, format_position, format_turn, parse_position};
@@ -101,8 +102,8 @@ impl fmt::Display for TurnLabel {
 }
 
 /// Reads a record: one turn a line behind its number and side, which must follow on each other. It may stop before the game is
-/// over; blank lines don't matter. A game that did not start with the setups has its first position, in the short form, on
-/// the first line, and its turns are numbered from 2.
+/// over; blank lines, remarks (`# …`) and tags (`Gold: anna`) don't matter, see [`archive`](super::archive#texts). A game that did not
+/// start with the setups has its first position, in the short form, on the first line, and its turns are numbered from 2.
 ///
 /// Every turn is played: an illegal one is refused, at the step at fault where there is one.
 ///
@@ -123,7 +124,7 @@ pub fn parse_record(text: &str) -> Result<Game, NotationError> {
     let mut lines = text
         .lines()
         .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
+        .filter(|(_, line)| !is_note(line))
         .peekable();
     if let Some((index, line)) = lines.next_if(|(_, line)| is_position(line)) {
         let start = parse_position(line).map_err(|error| NotationError {
@@ -238,6 +239,16 @@ mod tests {
         }
         let loose = format!("\n{}", OPENING.replace('\n', " \r\n \n"));
         assert_eq!(loose.parse(), parse_record(OPENING));
+    }
+
+    #[test]
+    fn remarks_and_tags_say_nothing() {
+        let noted = OPENING.replace("\n2g", "\n# value 0.5\n 2g");
+        let noted = format!("Gold: anna\nResult: 2g wins\n\n{noted}# value 1\n");
+        assert_eq!(noted.parse(), parse_record(OPENING));
+        let text = "Gold: anna\ns [r                                  Er                          R]\n# over\n2s Ed4e\n";
+        assert_eq!(fault(text).0, 4, "lines are counted as they stand");
+        assert_eq!(fault("1g: Ra1\n").0, 1, "a turn's label is no tag");
     }
 
     #[test]

@@ -60,7 +60,10 @@ fn searcher(text: &str) -> Result<PlayerName, String> {
         Ok(PlayerName::Random) => {
             Err("a random player has no search to learn from; `uniform` and `material` have".into())
         }
-        Ok(player) => Ok(player),
+        Ok(player) => match PlayerName::without_search(&player) {
+            Some(reason) => Err(format!("{reason}: there is nothing to learn from")),
+            None => Ok(player),
+        },
         Err(never) => match never {},
     }
 }

@@ -1,17 +1,15 @@
 //! Where games start: on the empty board, in a file's positions, or in the middle of earlier games.
 
-use anyhow::{Context, Result, bail};
+use crate::openings;
+use anyhow::Result;
 use engine::config::OpeningsConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::notation::RecordReader;
-use engine::rules::{Game, Phase, Position};
+use engine::rules::{Game, Position};
 use engine::shard::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnRecord, list_shards,
 };
 use rand::{Rng, RngExt};
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -165,24 +163,17 @@ impl Starts {
     }
 }
 
-/// Reads a file of positions and game records, one after another, as [`RecordReader`] does.
+/// Reads the configuration's file of openings.
 fn read_openings(path: &Path) -> Result<Vec<Opening>> {
-    let what = || format!("selfplay.openings.file {}", path.display());
-    let file = File::open(path).with_context(what)?;
-    let mut texts = RecordReader::new(BufReader::new(file));
-    let mut openings = Vec::new();
-    while let Some(text) = texts.next_text() {
-        let written = text.and_then(|text| text.read()).with_context(what)?;
-        let opening = opening_of(&written.game);
-        openings.push(opening.with_context(|| format!("{}: line {}", what(), written.line))?);
-    }
-    if openings.is_empty() {
-        bail!("{}: there is no position and no game in it", what());
-    }
-    Ok(openings)
+    let what = format!("selfplay.openings.file {}", path.display());
+    let written = openings::read_openings(path, &what)?;
+    Ok(written
+        .iter()
+        .map(|written| opening_of(&written.game))
+        .collect())
 }
 
-fn opening_of(game: &Game) -> Result<Opening> {
+fn opening_of(game: &Game) -> Opening {
     let start = match *game.start() == Position::INITIAL {
         true => Start::Opening,
         false => Start::Position(StartPosition::new(game.start())),
@@ -195,17 +186,11 @@ fn opening_of(game: &Game) -> Result<Opening> {
         .iter()
         .filter_map(|turn| Some(TurnRecord::given(turn, sides.next()?)))
         .collect();
-    if let (Some(outcome), true) = (game.outcome(), turns.is_empty()) {
-        bail!("the game is over already: {outcome}");
-    }
-    if game.start().phase() == Phase::Setup && *game.start() != Position::INITIAL {
-        bail!("a game can't start between the setups; give Gold's setup as a turn");
-    }
-    Ok(Opening {
+    Opening {
         start,
         turns,
         is_whole_game: game.outcome().is_some(),
-    })
+    }
 }
 
 #[cfg(test)]

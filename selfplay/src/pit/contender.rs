@@ -1,10 +1,13 @@
-//! A side of a match: a player with the settings of its search.
+//! A player of a match, with the settings of its own.
 
+use super::order::{PlayerOrder, Source};
 use crate::line::Line;
+use crate::place::Place;
 use crate::player::{Player, PlayerName};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use engine::config::{Config, ConfigError, SearchConfig};
-use engine::search::SearchOptions;
+use engine::search::{Budget, SearchOptions};
+use std::time::Duration;
 
 /// Keys of section `search` that change nothing in a match: they are for exploring, and for what is learned.
 const SELFPLAY_ALONE: [&str; 7] = [
@@ -17,16 +20,13 @@ const SELFPLAY_ALONE: [&str; 7] = [
     "search.gumbel_noise",
 ];
 
-/// What is asked for one side on the command line.
+/// What holds for all players that have nothing of their own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Order<'a> {
-    /// `a` or `b`: what its options begin with.
-    pub(super) letter: char,
-    pub(super) name: &'a PlayerName,
-    /// Evaluations a turn, if they are this side's own.
+pub(super) struct Defaults<'a> {
+    pub(super) config: &'a Config,
+    /// Evaluations a turn.
     pub(super) evaluations: Option<u32>,
-    /// Settings as given, `search.key=value`.
-    pub(super) settings: &'a [String],
+    pub(super) place: &'a Place,
 }
 
 /// A player of a match.
@@ -34,9 +34,24 @@ pub(super) struct Order<'a> {
 pub(super) struct Contender {
     pub(super) player: Player,
     /// As named on the command line.
-    pub(super) name: String,
-    /// How it searches; none for a player that doesn't.
-    pub(super) search: Option<ContenderSearch>,
+    pub(super) named: String,
+    /// What to call it: the name that it was given, or else its own with the settings that it has of its own.
+    pub(super) label: String,
+    pub(super) way: Way,
+}
+
+/// How a player comes to its turns.
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    /// By a search.
+    Search(ContenderSearch),
+    /// By its network's policy alone, action by action.
+    Policy {
+        /// 0 takes the likeliest action each time, 1 draws from the policy as it is.
+        temperature: f32,
+    },
+    /// Any legal step is as likely as any other.
+    Random,
 }
 
 /// How a player of a match searches.
@@ -44,88 +59,151 @@ pub(super) struct Contender {
 pub(super) struct ContenderSearch {
     /// The settings that are its own, as given.
     pub(super) settings: Vec<String>,
-    /// Everything, its evaluations a turn too.
+    /// Everything but its budget.
     pub(super) config: SearchConfig,
+    /// Evaluations a turn, if they are limited.
+    pub(super) evaluations: Option<u32>,
+    /// Time a turn, if it is limited.
+    pub(super) time: Option<Duration>,
 }
 
 impl Contender {
-    /// Checks that the player can play as it is told to: `config` and `evaluations` hold where the order has nothing of its own.
+    /// Checks that player `index` of a match can play as it is told to, and opens it.
     pub(super) fn new(
-        order: Order,
-        config: &Config,
-        evaluations: u32,
-        open: impl FnOnce(&PlayerName) -> Result<Player>,
+        index: usize,
+        order: &PlayerOrder,
+        defaults: Defaults,
+        source: &Source,
     ) -> Result<Self> {
-        let letter = order.letter;
-        let search = if *order.name == PlayerName::Random {
-            ensure!(
-                order.settings.is_empty() && order.evaluations.is_none(),
-                "--{letter}-set and --{letter}-evaluations are for players that search: `random` doesn't"
-            );
-            None
-        } else {
-            let mut config = search_config(order, config)?;
-            config.evaluations = order.evaluations.unwrap_or(evaluations);
-            Some(ContenderSearch {
-                settings: order.settings.to_vec(),
-                config,
-            })
+        let key = |name: &str| source.of_player(index, order, name);
+        let name: PlayerName = match order.player.parse() {
+            Ok(name) => name,
+            Err(never) => match never {},
         };
+        let way = Way::new(&name, order, defaults, &key)?;
+        let own_place = order.device.as_deref();
+        let own_place = own_place.map(|list| Place::parse(list, defaults.config, &key("device")));
+        let place = own_place.transpose()?;
+        let place = place.as_ref().unwrap_or(defaults.place);
+        let player = Player::open(&name, place).with_context(|| key("player"))?;
+        let label = order.name.clone().unwrap_or_else(|| match &way {
+            Way::Search(search) if !search.settings.is_empty() => {
+                format!("{} ({})", player.short_name(), search.settings.join(", "))
+            }
+            _ => player.short_name(),
+        });
+        // It stands in a line of every record.
+        let label = label.replace(char::is_control, "?");
         Ok(Self {
-            player: open(order.name)?,
-            name: order.name.to_string(),
-            search,
+            player,
+            named: order.player.clone(),
+            label,
+            way,
         })
     }
 
-    /// A line to its evaluator for one thread, and what to search with; nothing for a player that doesn't search.
-    pub(super) fn searcher(&self) -> Result<Option<(Box<dyn Line>, SearchOptions)>> {
-        let line = self.player.line(None)?;
-        let options = self.search.as_ref().map(ContenderSearch::options);
-        Ok(line.zip(options))
+    /// A line to its evaluator for one thread; none for a player that needs none.
+    pub(super) fn line(&self) -> Result<Option<Box<dyn Line>>> {
+        self.player.line(None)
     }
 
-    /// Whether its searches go on with what they found before.
-    pub(super) fn reuses_tree(&self) -> bool {
-        let search = self.search.as_ref();
-        search.is_some_and(|search| search.config.reuse_tree)
+    /// Whether its turns depend on how fast the machine is.
+    pub(super) fn is_timed(&self) -> bool {
+        matches!(&self.way, Way::Search(search) if search.time.is_some())
     }
+}
 
-    /// What to call it while the match is played: with the settings that are its own.
-    pub(super) fn label(&self) -> String {
-        let name = self.player.short_name();
-        match &self.search {
-            Some(search) if !search.settings.is_empty() => {
-                format!("{name} ({})", search.settings.join(", "))
+impl Way {
+    fn new(
+        name: &PlayerName,
+        order: &PlayerOrder,
+        defaults: Defaults,
+        key: &impl Fn(&str) -> String,
+    ) -> Result<Self> {
+        if let Some(reason) = name.without_search() {
+            let searched = [
+                ("set", !order.set.is_empty()),
+                ("evaluations", order.evaluations.is_some()),
+                ("time", order.time.is_some()),
+            ];
+            if let Some((given, _)) = searched.iter().find(|(_, is_given)| *is_given) {
+                bail!("{}: this is for players that search: {reason}", key(given));
             }
-            _ => name,
         }
+        let is_policy = matches!(name, PlayerName::Policy(_));
+        ensure!(
+            is_policy || order.temperature.is_none(),
+            "{}: this is for `policy:NETWORK` alone",
+            key("temperature")
+        );
+        Ok(match name {
+            PlayerName::Random => Self::Random,
+            PlayerName::Policy(_) => Self::Policy {
+                temperature: order.temperature.unwrap_or(0.0),
+            },
+            _ => Self::Search(ContenderSearch::new(order, defaults, key)?),
+        })
     }
 }
 
 impl ContenderSearch {
-    fn options(&self) -> SearchOptions {
-        SearchOptions::strongest(&self.config, self.config.evaluations)
+    fn new(order: &PlayerOrder, defaults: Defaults, key: &impl Fn(&str) -> String) -> Result<Self> {
+        let time = order.time.map(Duration::from_secs_f64);
+        let evaluations = match time {
+            Some(_) => order.evaluations,
+            None => order.evaluations.or(defaults.evaluations),
+        };
+        ensure!(
+            evaluations.is_some() || time.is_some(),
+            "{} {} searches, and nothing says how long: give {} or {}, or --evaluations for all",
+            key("player"),
+            order.player,
+            key("evaluations"),
+            key("time")
+        );
+        let mut config = search_config(&order.set, defaults.config, key)?;
+        config.evaluations = evaluations.unwrap_or(config.evaluations);
+        Ok(Self {
+            settings: order.set.clone(),
+            config,
+            evaluations,
+            time,
+        })
+    }
+
+    /// The strongest play within its budget.
+    pub(super) fn options(&self) -> SearchOptions {
+        let budget = Budget {
+            memory_mib: self.config.memory_mib,
+            evaluations: self.evaluations,
+            time: self.time,
+            ..Budget::unlimited()
+        };
+        SearchOptions::strongest_within(&self.config, budget)
     }
 }
 
-/// The configuration of a search, with the settings that an order has of its own.
-fn search_config(order: Order, config: &Config) -> Result<SearchConfig> {
-    let option = format!("--{}-set", order.letter);
+/// The configuration of a search, with the settings that a player has of its own.
+fn search_config(
+    settings: &[String],
+    config: &Config,
+    key: &impl Fn(&str) -> String,
+) -> Result<SearchConfig> {
+    let option = key("set");
     let mut config = config.clone();
-    for setting in order.settings {
-        let key = setting.split('=').next().unwrap_or_default().trim();
+    for setting in settings {
+        let name = setting.split('=').next().unwrap_or_default().trim();
         ensure!(
-            key.starts_with("search."),
+            name.starts_with("search."),
             "{option} {setting}: a player has only keys of section `search` of its own, such as search.mode"
         );
         ensure!(
-            key != "search.evaluations",
-            "{option} {setting}: use --{}-evaluations",
-            order.letter
+            name != "search.evaluations",
+            "{option} {setting}: use {}",
+            key("evaluations")
         );
         ensure!(
-            !SELFPLAY_ALONE.contains(&key),
+            !SELFPLAY_ALONE.contains(&name),
             "{option} {setting}: this key is for self-play and changes nothing in a match"
         );
         config = config.with(setting).map_err(|error| match error {
@@ -143,13 +221,9 @@ mod tests {
 
     fn search_of(settings: &[&str]) -> Result<SearchConfig> {
         let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
-        let order = Order {
-            letter: 'b',
-            name: &PlayerName::Uniform,
-            evaluations: None,
-            settings: &settings,
-        };
-        search_config(order, &Config::default())
+        search_config(&settings, &Config::default(), &|name: &str| {
+            Source::Pair.of_player(1, &PlayerOrder::default(), name)
+        })
     }
 
     #[test]
@@ -213,6 +287,97 @@ mod tests {
             let message = format!("{:#}", search_of(&[setting]).unwrap_err());
             assert!(message.starts_with("--b-set"), "{message}");
             assert!(message.contains(part), "{message}");
+        }
+    }
+
+    fn contender(order: PlayerOrder, evaluations: Option<u32>) -> Result<Contender> {
+        let config = Config::default();
+        let place = Place::new(&[Default::default()], &config, "--device")?;
+        let defaults = Defaults {
+            config: &config,
+            evaluations,
+            place: &place,
+        };
+        Contender::new(0, &order, defaults, &Source::File("m.toml".into()))
+    }
+
+    fn named(player: &str) -> PlayerOrder {
+        PlayerOrder {
+            player: player.into(),
+            ..PlayerOrder::default()
+        }
+    }
+
+    #[test]
+    fn own_time_takes_the_place_of_everybody_s_evaluations() {
+        let search = |order| match contender(order, Some(64)).unwrap().way {
+            Way::Search(search) => (search.evaluations, search.time),
+            other => panic!("{other:?}"),
+        };
+        let time = Some(0.5);
+        let half = Some(Duration::from_millis(500));
+        assert_eq!(search(named("uniform")), (Some(64), None));
+        assert_eq!(
+            search(PlayerOrder {
+                time,
+                ..named("uniform")
+            }),
+            (None, half)
+        );
+        let evaluations = Some(9);
+        let both = PlayerOrder {
+            time,
+            evaluations,
+            ..named("uniform")
+        };
+        assert_eq!(search(both), (Some(9), half));
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_player_is_refused_by_name() {
+        let set = vec!["search.mode=puct".to_owned()];
+        for (order, parts) in [
+            (
+                named("material"),
+                ["m.toml: player 1 (material)", "nothing says how long"],
+            ),
+            (
+                PlayerOrder {
+                    time: Some(1.0),
+                    ..named("random")
+                },
+                ["player 1 (random): time", "`random` doesn't search"],
+            ),
+            (
+                PlayerOrder {
+                    set,
+                    ..named("policy:x.safetensors")
+                },
+                ["(policy:x.safetensors): set", "without a search"],
+            ),
+            (
+                PlayerOrder {
+                    temperature: Some(1.0),
+                    ..named("random")
+                },
+                ["temperature", "`policy:NETWORK` alone"],
+            ),
+            (
+                named("policy:missing.safetensors"),
+                ["m.toml: player 1", "missing.safetensors"],
+            ),
+            (
+                PlayerOrder {
+                    device: Some("gpu".into()),
+                    ..named("random")
+                },
+                ["player 1 (random): device gpu", "`gpu` is no device"],
+            ),
+        ] {
+            let message = format!("{:#}", contender(order, None).unwrap_err());
+            for part in parts {
+                assert!(message.contains(part), "no `{part}` in: {message}");
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
 //! One game of a match.
 
-use super::report::Usage;
+use super::chance::{game_stream, random_turn};
+use super::schedule::Fixture;
+use super::usage::Usage;
 use crate::batch::{InPlay, Tally};
 use anyhow::{Context, Result};
-use engine::rules::{Action, Game, History, Kind, Position, Setup, Side, StepState, Steps, Turn};
-use engine::search::{Evaluation, Query, Search, SearchOptions};
+use engine::rules::{Game, Side, Turn};
+use engine::search::{Evaluation, PolicySampler, Query, Search, SearchOptions};
 use rand::rngs::ChaCha8Rng;
-use rand::seq::{IndexedRandom, SliceRandom};
-use rand::{Rng, SeedableRng};
 use std::time::Instant;
 
 /// How a player comes to its turns.
@@ -22,58 +22,73 @@ pub(super) enum Chooser {
         /// Whether its searches keep what they found below the turns played.
         reuse_tree: bool,
     },
+    /// By the policy of evaluator `evaluator`, action by action.
+    Policy {
+        /// The evaluator's place in the worker's list.
+        evaluator: usize,
+        /// 0 takes the likeliest action each time.
+        temperature: f32,
+    },
     /// Any legal step is as likely as any other, the end of the turn among them.
     Random,
+}
+
+/// What a player of a game thinks with, from its first turn on.
+#[derive(Debug)]
+enum Mind {
+    Search(Box<Search>),
+    Policy(Box<PolicySampler>),
+}
+
+/// What a player said of its turn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Judgement {
+    /// Win probability of Gold where the turn began.
+    pub(super) value: f32,
+    /// Evaluations for the turn.
+    pub(super) evaluations: u32,
 }
 
 /// A game between two players.
 #[derive(Debug)]
 pub(super) struct PitGame {
-    /// Its number in the match, from 0. Games 2k and 2k + 1 are a pair.
-    pub(super) number: u64,
+    pub(super) fixture: Fixture,
+    /// Gold's and Silver's.
     choosers: [Chooser; 2],
     max_turns: usize,
     rng: ChaCha8Rng,
     game: Game,
-    /// Gold's search and Silver's: what one player found by its evaluator is never shown to the other.
-    searches: [Option<Search>; 2],
-    /// Whether the search of the side to move is at the present turn.
-    is_searching: bool,
-    /// What the searches of Gold and of Silver took, evaluators' time not counted.
+    /// Gold's mind and Silver's: what one player found by its evaluator is never shown to the other.
+    minds: [Option<Mind>; 2],
+    /// Whether the mind of the side to move is at the present turn.
+    is_thinking: bool,
+    /// What the turns of Gold and of Silver took, evaluators' time not counted.
     usage: [Usage; 2],
+    /// By turn, those of the opening included: what its player said, if it says anything.
+    judgements: Vec<Option<Judgement>>,
 }
 
 impl PitGame {
-    /// Game `number` of a match between `players` (a, then b). Both games of a pair start from the same setups, drawn from the
-    /// seed and the pair's number; a has Gold in the first of them and Silver in the second.
-    pub(super) fn new(number: u64, players: [Chooser; 2], seed: u64, max_turns: usize) -> Self {
-        let mut setups = stream(seed, number / 2 * 3);
-        let rng = stream(seed, number / 2 * 3 + 1 + number % 2);
-        let mut game = Game::new();
-        for _ in Side::ALL {
-            game.play_unchecked(Turn::Setup(random_setup(&mut setups)));
-        }
-        let [a, b] = players;
-        let choosers = if Self::a_has_gold(number) {
-            [a, b]
-        } else {
-            [b, a]
-        };
+    /// A game of a match that goes on behind its opening. `choosers` are those of all the match's players.
+    pub(super) fn new(
+        fixture: Fixture,
+        opening: Game,
+        choosers: &[Chooser],
+        seed: u64,
+        max_turns: usize,
+    ) -> Self {
+        let of = |player: usize| choosers.get(player).copied().unwrap_or(Chooser::Random);
         Self {
-            number,
-            choosers,
+            fixture,
+            choosers: fixture.by_colour().map(of),
             max_turns,
-            rng,
-            game,
-            searches: [None, None],
-            is_searching: false,
+            rng: game_stream(seed, fixture.number),
+            judgements: vec![None; opening.turns().len()],
+            game: opening,
+            minds: [None, None],
+            is_thinking: false,
             usage: [Usage::default(); 2],
         }
-    }
-
-    /// Whether player a has Gold in a game.
-    pub(super) fn a_has_gold(number: u64) -> bool {
-        number.is_multiple_of(2)
     }
 
     /// Whether the game has ended, by the rules or by the turn limit.
@@ -81,13 +96,12 @@ impl PitGame {
         self.game.outcome().is_some() || self.game.turns().len() >= self.max_turns
     }
 
-    /// What the searches of a and of b took so far, evaluators' time not counted.
+    /// What the turns of the pairing's first player and of its second took so far, evaluators' time not counted.
     pub(super) fn usage(&self) -> [Usage; 2] {
         let [gold, silver] = self.usage;
-        if Self::a_has_gold(self.number) {
-            [gold, silver]
-        } else {
-            [silver, gold]
+        match self.fixture.first_has() {
+            Side::Gold => [gold, silver],
+            Side::Silver => [silver, gold],
         }
     }
 
@@ -96,133 +110,171 @@ impl PitGame {
         &self.game
     }
 
-    /// Starts the search of the side to move for the present turn, unless that is done.
-    fn begin_search(&mut self, options: SearchOptions, reuse_tree: bool) -> Result<()> {
-        if self.is_searching {
+    /// What was said of each turn.
+    pub(super) fn judgements(&self) -> &[Option<Judgement>] {
+        &self.judgements
+    }
+
+    fn to_move(&self) -> usize {
+        self.game.position().side().index()
+    }
+
+    /// Sets the mind of the side to move to the present turn, unless that is done.
+    fn begin_turn(&mut self, chooser: Chooser) -> Result<()> {
+        if self.is_thinking {
             return Ok(());
         }
+        let mind = &mut self.minds[self.game.position().side().index()];
         let (position, history) = (self.game.position(), self.game.history());
-        match &mut self.searches[position.side().index()] {
-            Some(search) if reuse_tree => search.go_on(position, history, options)?,
-            Some(search) => search.restart(position, history, options)?,
-            none => *none = Some(Search::new(position, history, options)?),
+        match (mind, chooser) {
+            (
+                Some(Mind::Search(search)),
+                Chooser::Search {
+                    options,
+                    reuse_tree,
+                    ..
+                },
+            ) => match reuse_tree {
+                true => search.go_on(position, history, options)?,
+                false => search.restart(position, history, options)?,
+            },
+            (Some(Mind::Policy(sampler)), Chooser::Policy { temperature, .. }) => {
+                sampler.restart(position, history, temperature)?;
+            }
+            (mind, Chooser::Search { options, .. }) => {
+                let search = Search::new(position, history, options)?;
+                *mind = Some(Mind::Search(Box::new(search)));
+            }
+            (mind, Chooser::Policy { temperature, .. }) => {
+                let sampler = PolicySampler::new(position, history, temperature)?;
+                *mind = Some(Mind::Policy(Box::new(sampler)));
+            }
+            (_, Chooser::Random) => {}
         }
-        self.is_searching = true;
+        self.is_thinking = true;
         Ok(())
     }
 
-    /// What the search of the side to move asks for; nothing once its turn is decided.
+    /// What the side to move asks for; nothing once its turn is decided.
     fn leaves(&mut self) -> &[Query] {
-        match &mut self.searches[self.game.position().side().index()] {
-            Some(search) => search.leaves(self.game.history(), &mut self.rng),
+        let (history, rng) = (self.game.history(), &mut self.rng);
+        match &mut self.minds[self.game.position().side().index()] {
+            Some(Mind::Search(search)) => search.leaves(history, rng),
+            Some(Mind::Policy(sampler)) => sampler.leaves(history, rng),
             None => &[],
         }
     }
 
-    /// The turn that the search of the side to move has decided on.
-    fn decided_turn(&mut self) -> Result<Turn> {
-        self.is_searching = false;
-        let side = self.game.position().side().index();
-        let decision = self.searches[side].as_ref().and_then(Search::decision);
-        let decision = decision.context("the search ended without a decision")?;
-        self.usage[side].turns += 1;
-        self.usage[side].evaluations += u64::from(decision.evaluations);
-        Ok(decision.turn.clone())
+    /// The turn that the side to move has decided on, and what it says of it.
+    fn decided_turn(&mut self) -> Result<(Turn, Judgement)> {
+        let (turn, value, evaluations) = match &self.minds[self.to_move()] {
+            Some(Mind::Search(search)) => {
+                let decided = search.decision();
+                let decided = decided.context("the search ended without a decision")?;
+                (&decided.turn, decided.value, decided.evaluations)
+            }
+            Some(Mind::Policy(sampler)) => {
+                let drawn = sampler.decision();
+                let drawn = drawn.context("the policy ended without a turn")?;
+                (&drawn.turn, drawn.value, drawn.evaluations)
+            }
+            None => anyhow::bail!("nobody has decided on a turn"),
+        };
+        Ok((turn.clone(), Judgement { value, evaluations }))
+    }
+
+    /// The turn of the side to move, once it is decided; none while evaluations are awaited. The time goes to the player.
+    fn next_turn(&mut self, chooser: Chooser) -> Result<Option<(Turn, Option<Judgement>)>> {
+        let begun = Instant::now();
+        let side = self.to_move();
+        let decided = match chooser {
+            Chooser::Random => {
+                let (position, history) = (self.game.position(), self.game.history());
+                Some((random_turn(position, history, &mut self.rng), None))
+            }
+            Chooser::Search { .. } | Chooser::Policy { .. } => {
+                self.begin_turn(chooser)?;
+                match self.leaves().is_empty() {
+                    true => {
+                        let (turn, judgement) = self.decided_turn()?;
+                        Some((turn, Some(judgement)))
+                    }
+                    false => None,
+                }
+            }
+        };
+        let usage = &mut self.usage[side];
+        if let Some((_, judgement)) = &decided {
+            usage.turns += 1;
+            usage.evaluations += judgement.map_or(0, |judgement| judgement.evaluations.into());
+        }
+        usage.time += begun.elapsed();
+        Ok(decided)
     }
 }
 
 impl InPlay for PitGame {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            let side = self.game.position().side().index();
-            let turn = match self.choosers[side] {
-                Chooser::Random => {
-                    random_turn(self.game.position(), self.game.history(), &mut self.rng)
-                }
-                Chooser::Search {
-                    evaluator,
-                    options,
-                    reuse_tree,
-                } => {
-                    let begun = Instant::now();
-                    self.begin_search(options, reuse_tree)?;
-                    let is_waiting = !self.leaves().is_empty();
-                    self.usage[side].time += begun.elapsed();
-                    if is_waiting {
-                        return Ok(Some((evaluator, self.leaves())));
+            let chooser = self.choosers[self.to_move()];
+            let Some((turn, judgement)) = self.next_turn(chooser)? else {
+                return Ok(match chooser {
+                    Chooser::Search { evaluator, .. } | Chooser::Policy { evaluator, .. } => {
+                        Some((evaluator, self.leaves()))
                     }
-                    self.decided_turn()?
-                }
+                    Chooser::Random => None,
+                });
             };
-            self.game
-                .play(&turn)
-                .with_context(|| format!("an illegal turn was chosen in game {}", self.number))?;
+            self.is_thinking = false;
+            let number = self.fixture.number;
+            let played = self.game.play(&turn);
+            played.with_context(|| format!("an illegal turn was chosen in game {number}"))?;
+            self.judgements.push(judgement);
             tally.turns += 1;
         }
         Ok(None)
     }
 
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        match &mut self.searches[self.game.position().side().index()] {
-            Some(search) => Ok(search.answer(index, evaluator, evaluation)?),
+        match &mut self.minds[self.game.position().side().index()] {
+            Some(Mind::Search(search)) => Ok(search.answer(index, evaluator, evaluation)?),
+            Some(Mind::Policy(sampler)) => Ok(sampler.answer(index, evaluator, evaluation)?),
             None => Ok(()),
         }
     }
 }
 
-fn stream(seed: u64, number: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(number);
-    rng
-}
-
-/// Any arrangement of the sixteen pieces is as likely as any other.
-fn random_setup<R: Rng>(rng: &mut R) -> Setup {
-    let mut kinds = [Kind::Rabbit; 16];
-    let full = Kind::ALL
-        .into_iter()
-        .flat_map(|kind| std::iter::repeat_n(kind, kind.full_count() as usize));
-    for (slot, kind) in kinds.iter_mut().zip(full) {
-        *slot = kind;
-    }
-    kinds.shuffle(rng);
-    Setup::new(kinds).unwrap_or_else(|error| unreachable!("the full set was shuffled: {error}"))
-}
-
-/// A turn of steps drawn one by one, each uniformly from the legal actions.
-fn random_turn<R: Rng>(position: &Position, history: &History, rng: &mut R) -> Turn {
-    let mut state = StepState::new(position);
-    let mut steps = Steps::new();
-    while !state.is_complete() {
-        let actions: Vec<Action> = state
-            .legal_actions(history)
-            .in_index_order(state.side())
-            .collect();
-        match actions.choose(rng) {
-            Some(&Action::Step(step)) => {
-                steps.push(step);
-                state = state.after_step(step);
-            }
-            _ => break,
-        }
-    }
-    Turn::Steps(steps)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::chance::{opening_stream, random_setup};
     use super::*;
     use engine::config::SearchConfig;
-    use engine::search::{Evaluations, Evaluator, Uniform};
+    use engine::rules::StepState;
+    use engine::search::{Evaluations, Evaluator, Material, Uniform};
 
-    #[test]
-    fn a_pair_shares_its_setups_and_swaps_its_colours() {
-        let players = [Chooser::Random, Chooser::Random];
-        let start = |number| PitGame::new(number, players, 9, 300).game.turns().to_vec();
-        assert_eq!(start(0), start(1));
-        assert_eq!(start(6), start(7));
-        assert_ne!(start(0), start(2));
-        assert!(PitGame::a_has_gold(0) && !PitGame::a_has_gold(1));
+    fn game(number: u64, choosers: [Chooser; 2], max_turns: usize) -> PitGame {
+        let fixture = Fixture {
+            number,
+            pairing: 0,
+            players: [0, 1],
+            pair: number / 2,
+        };
+        let mut setups = opening_stream(4, number / 2);
+        let mut opening = Game::new();
+        for _ in Side::ALL {
+            opening.play_unchecked(Turn::Setup(random_setup(&mut setups)));
+        }
+        PitGame::new(fixture, opening, &choosers, 4, max_turns)
+    }
+
+    /// Answers what a game asks for.
+    fn answer(game: &mut PitGame, queries: &[Query], evaluator: &mut dyn Evaluator) {
+        let mut answers = Evaluations::default();
+        evaluator.evaluate(queries, &mut answers).unwrap();
+        for index in 0..queries.len() {
+            let evaluation = answers.get(index).unwrap();
+            game.answer(index, "a test", evaluation).unwrap();
+        }
     }
 
     #[test]
@@ -233,36 +285,63 @@ mod tests {
             options: SearchOptions::strongest(&config, 32),
             reuse_tree: true,
         };
-        let mut game = PitGame::new(0, [player(0), player(1)], 4, 30);
-        let mut answers = Evaluations::default();
+        let mut game = game(0, [player(0), player(1)], 30);
         let first_of_silver = loop {
             let (evaluator, queries) = game.next_queries(&mut Tally::default()).unwrap().unwrap();
             if evaluator == 1 {
                 break queries[0].state;
             }
             let queries = queries.to_vec();
-            Uniform.evaluate(&queries, &mut answers).unwrap();
-            for index in 0..queries.len() {
-                let evaluation = answers.get(index).unwrap();
-                game.answer(index, "uniform", evaluation).unwrap();
-            }
+            answer(&mut game, &queries, &mut Uniform);
         };
         // In the tree that Gold's search has grown, it might have an evaluation already.
         assert_eq!(first_of_silver, StepState::new(game.game().position()));
         assert_eq!(game.game().position().side(), Side::Silver);
-        assert_eq!(game.usage()[0].turns, 1);
-        assert!((1..=32).contains(&game.usage()[0].evaluations));
+        let [first, second] = game.usage();
+        assert_eq!((first.turns, second.turns), (1, 0));
+        assert!((1..=32).contains(&first.evaluations));
+        let judged = game.judgements();
+        assert_eq!(judged[..2], [None, None], "the opening is nobody's");
+        assert_eq!(u64::from(judged[2].unwrap().evaluations), first.evaluations);
+    }
+
+    #[test]
+    fn a_policy_plays_its_likeliest_steps_without_a_search() {
+        let policy = Chooser::Policy {
+            evaluator: 3,
+            temperature: 0.0,
+        };
+        let play = || {
+            let mut game = game(0, [policy, Chooser::Random], 12);
+            let mut evaluator = Material::default();
+            while let Some((evaluator_asked, queries)) =
+                game.next_queries(&mut Tally::default()).unwrap()
+            {
+                assert_eq!((evaluator_asked, queries.len()), (3, 1));
+                let queries = queries.to_vec();
+                answer(&mut game, &queries, &mut evaluator);
+            }
+            game
+        };
+        let played = play();
+        let [first, second] = played.usage();
+        assert_eq!((first.turns, second.turns, second.evaluations), (5, 5, 0));
+        // One evaluation for each step and for the end of a turn.
+        assert!((5..=5 * 5).contains(&first.evaluations), "{first:?}");
+        assert_eq!(played.judgements()[3], None, "random turns are not judged");
+        assert!(played.judgements()[2].is_some());
+        assert_eq!(play().game(), played.game());
     }
 
     #[test]
     fn random_games_end_or_stop_at_the_limit() {
         for number in 0..10 {
-            let mut game = PitGame::new(number, [Chooser::Random, Chooser::Random], 1, 400);
+            let mut game = game(number, [Chooser::Random, Chooser::Random], 400);
             assert_eq!(game.next_queries(&mut Tally::default()).unwrap(), None);
             assert!(game.is_over());
             assert!(game.game().turns().len() <= 400);
         }
-        let mut game = PitGame::new(0, [Chooser::Random, Chooser::Random], 1, 10);
+        let mut game = game(0, [Chooser::Random, Chooser::Random], 10);
         assert_eq!(game.next_queries(&mut Tally::default()).unwrap(), None);
         assert_eq!(game.game().turns().len(), 10);
         assert_eq!(game.game().outcome(), None);

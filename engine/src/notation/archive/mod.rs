@@ -47,6 +47,7 @@ mod text;
 pub use error::{ArchiveError, ArchiveFault};
 pub use movelist::{SideLetters, format_movelist};
 pub use reader::{ArchiveColumns, ArchiveLine, ArchiveReader, MAX_LINE_BYTES};
+pub(super) use text::is_note;
 pub use text::{RecordReader, RecordText, WrittenGame, format_concluded_record};
 
 use crate::rules::{Game, Reason, Side};

@@ -188,7 +188,7 @@ impl RecordText {
 }
 
 /// Whether a line says nothing of the game: blank, a remark, or a tag.
-fn is_note(line: &str) -> bool {
+pub(in super::super) fn is_note(line: &str) -> bool {
     match line.split_whitespace().next() {
         None => true,
         Some(word) => {

@@ -1,0 +1,36 @@
+//! Files of openings: positions and game records, one after another, as [`RecordReader`] reads them.
+
+use anyhow::{Context, Result, bail};
+use engine::notation::{RecordReader, WrittenGame};
+use engine::rules::{Phase, Position};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// Reads a file of positions and game records: one at least, and each a beginning that a game can have. Those with turns may be over
+/// at their end. `what` names the file in errors; they say the line too.
+pub(crate) fn read_openings(path: &Path, what: &str) -> Result<Vec<WrittenGame>> {
+    let file = File::open(path).with_context(|| what.to_owned())?;
+    let mut texts = RecordReader::new(BufReader::new(file));
+    let mut openings = Vec::new();
+    while let Some(text) = texts.next_text() {
+        let written = text.and_then(|text| text.read());
+        let written = written.with_context(|| what.to_owned())?;
+        check(&written).with_context(|| format!("{what}: line {}", written.line))?;
+        openings.push(written);
+    }
+    if openings.is_empty() {
+        bail!("{what}: there is no position and no game in it");
+    }
+    Ok(openings)
+}
+
+fn check(WrittenGame { game, .. }: &WrittenGame) -> Result<()> {
+    if let (Some(outcome), true) = (game.outcome(), game.turns().is_empty()) {
+        bail!("the game is over already: {outcome}");
+    }
+    if game.start().phase() == Phase::Setup && *game.start() != Position::INITIAL {
+        bail!("a game can't start between the setups; give Gold's setup as a turn");
+    }
+    Ok(())
+}

@@ -1,0 +1,377 @@
+//! A match's folder: what is played, and every game that is over.
+//!
+//! ```text
+//! match.toml      the match as resolved (Plan)
+//! results.jsonl   a line for each game that is over, in the order in which they ended
+//! 000000.txt, …   the games' records, by number
+//! openings.txt    openings that a player has sampled
+//! match.lock      held by the program that plays the match
+//! ```
+//!
+//! A game's record is written before its line, and the line holds the record's hash: a game counts once both are there and agree.
+//! Neither is flushed to the disk game by game: a process that is killed loses nothing, and after a power cut whatever is missing or
+//! torn is played again.
+
+use super::plan::Plan;
+use super::result::GameSummary;
+use anyhow::{Context, Result, bail};
+use engine::files::read_whole;
+use engine::progress::say;
+use engine::run::{make_folder, write_file};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const PLAN: &str = "match.toml";
+const RESULTS: &str = "results.jsonl";
+const LOCK: &str = "match.lock";
+
+/// The bytes of a plan; those that are there have a few thousand.
+const LARGEST_PLAN: u64 = 1 << 20;
+
+/// The bytes of all results: a million games have some 300 MB.
+const LARGEST_RESULTS: u64 = 1 << 32;
+
+/// The bytes of a record.
+const LARGEST_RECORD: u64 = 1 << 26;
+
+/// Between two flushes to the disk.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The folder of a match that is being played.
+#[derive(Debug)]
+pub(super) struct MatchFolder {
+    path: PathBuf,
+    results: File,
+    /// Locked until it is closed.
+    _lock: File,
+    /// When the first line was written that is not flushed yet.
+    unflushed_since: Option<Instant>,
+}
+
+/// The hash of a record, as results hold it.
+pub(super) fn hash_of(text: &str) -> String {
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    hash[..16].to_owned()
+}
+
+impl MatchFolder {
+    /// Makes a folder that no other match has: `name` in `out`, or `name.2`, `name.3`, ….
+    pub(super) fn begin(out: &Path, name: &str, plan: &Plan) -> Result<Self> {
+        make_folder(out)?;
+        let path = claim(out, name)?;
+        let lock = lock(&path)?;
+        write_file(&path.join(PLAN), plan.to_toml().as_bytes())?;
+        Self::open(path, lock)
+    }
+
+    /// The match in `out` that is the same as `plan`, the last begun of several; the error names what the one that comes nearest
+    /// differs in.
+    pub(super) fn find(out: &Path, plan: &Plan) -> Result<Result<PathBuf, String>> {
+        let mut same: Vec<PathBuf> = Vec::new();
+        let mut nearest: Option<(PathBuf, Vec<String>)> = None;
+        for path in folders(out)? {
+            let Some(kept) = read_plan(&path) else {
+                continue;
+            };
+            let differences = plan.differences(&kept);
+            if differences.is_empty() {
+                same.push(path);
+            } else if nearest
+                .as_ref()
+                .is_none_or(|(_, least)| differences.len() < least.len())
+            {
+                nearest = Some((path, differences));
+            }
+        }
+        // They are numbered.
+        let last = same
+            .into_iter()
+            .max_by_key(|path| (path.as_os_str().len(), path.clone()));
+        Ok(last.ok_or_else(|| match nearest {
+            None => format!("there is no match in {}", out.display()),
+            Some((path, differences)) => {
+                let differences = in_short(&differences);
+                format!("{} is another match: {differences}", path.display())
+            }
+        }))
+    }
+
+    /// Goes on with a match: its folder, and the games that are over by number. What is torn is left out, said, and taken away.
+    pub(super) fn resume(path: &Path, plan: &Plan) -> Result<(Self, BTreeMap<u64, GameSummary>)> {
+        let lock = lock(path)?;
+        let (mut games, torn) = read_results(path)?;
+        let lines = games.len();
+        games.retain(|number, summary| {
+            let record = read_whole(&path.join(record_name(*number)), LARGEST_RECORD);
+            record.is_ok_and(|record| hash_of(&String::from_utf8_lossy(&record)) == summary.record)
+        });
+        let unrecorded = lines - games.len();
+        if torn + unrecorded > 0 {
+            say(&format!(
+                "{}: {torn} lines of {RESULTS} are torn, {unrecorded} records are missing or torn: these games are played again",
+                path.display()
+            ));
+            let text: String = games.values().map(GameSummary::to_line).collect();
+            write_file(&path.join(RESULTS), text.as_bytes())?;
+        }
+        // It may go on for longer than it was to.
+        write_file(&path.join(PLAN), plan.to_toml().as_bytes())?;
+        Ok((Self::open(path.to_owned(), lock)?, games))
+    }
+
+    fn open(path: PathBuf, lock: File) -> Result<Self> {
+        let name = path.join(RESULTS);
+        let results = OpenOptions::new().create(true).append(true).open(&name);
+        Ok(Self {
+            results: results.with_context(|| format!("can't open {}", name.display()))?,
+            path,
+            _lock: lock,
+            unflushed_since: None,
+        })
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file of openings that a player has sampled.
+    pub(super) fn openings(&self) -> PathBuf {
+        self.path.join("openings.txt")
+    }
+
+    /// Keeps a game that is over: what came of it, and its record.
+    pub(super) fn keep(&mut self, summary: &GameSummary, record: &str) -> Result<()> {
+        let name = self.path.join(record_name(summary.game));
+        fs::write(&name, record).with_context(|| format!("can't write {}", name.display()))?;
+        let written = self.results.write_all(summary.to_line().as_bytes());
+        written.with_context(|| self.cant_write())?;
+        self.unflushed_since.get_or_insert_with(Instant::now);
+        Ok(())
+    }
+
+    /// Flushes the results to the disk, if some have waited for long enough.
+    pub(super) fn flush_if_due(&mut self) -> Result<()> {
+        match self.unflushed_since {
+            Some(since) if since.elapsed() >= FLUSH_INTERVAL => self.flush(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Flushes the results to the disk.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        if self.unflushed_since.take().is_some() {
+            self.results
+                .sync_data()
+                .with_context(|| self.cant_write())?;
+        }
+        Ok(())
+    }
+
+    fn cant_write(&self) -> String {
+        format!("can't write {}", self.path.join(RESULTS).display())
+    }
+}
+
+fn in_short(differences: &[String]) -> String {
+    const MOST: usize = 4;
+    let shown = differences[..differences.len().min(MOST)].join("; ");
+    match differences.len() {
+        0..=MOST => shown,
+        more => format!("{shown}; and {} more", more - MOST),
+    }
+}
+
+fn record_name(number: u64) -> String {
+    format!("{number:06}.txt")
+}
+
+fn claim(out: &Path, name: &str) -> Result<PathBuf> {
+    for attempt in 1..=u32::MAX {
+        let folder = match attempt {
+            1 => out.join(name),
+            _ => out.join(format!("{name}.{attempt}")),
+        };
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("can't make the folder {}", folder.display()));
+            }
+        }
+    }
+    bail!("{} has no free name left for {name}", out.display())
+}
+
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let what = || format!("can't lock {}", path.display());
+    let options = OpenOptions::new().create(true).append(true).open(&path);
+    let file = options.with_context(what)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another program plays the match in {}", folder.display())
+        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(what),
+    }
+}
+
+/// The folders in a folder; none where it isn't there.
+fn folders(out: &Path) -> Result<Vec<PathBuf>> {
+    let what = || format!("can't read the folder {}", out.display());
+    let entries = match fs::read_dir(out) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(what)?,
+    };
+    let mut folders = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(what)?.path();
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// The plan of a folder; none where it is no match, or one that was made by another version of this program.
+fn read_plan(folder: &Path) -> Option<Plan> {
+    let bytes = read_whole(&folder.join(PLAN), LARGEST_PLAN).ok()?;
+    Plan::parse(&String::from_utf8(bytes).ok()?).ok()
+}
+
+/// The results by game, and how many lines are none.
+fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
+    let path = folder.join(RESULTS);
+    let bytes = match read_whole(&path, LARGEST_RESULTS) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        bytes => bytes.with_context(|| format!("can't read {}", path.display()))?,
+    };
+    let mut games = BTreeMap::new();
+    let mut torn = 0;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        // A line without its end would run into the next one.
+        match line
+            .strip_suffix(b"\n")
+            .map(serde_json::from_slice::<GameSummary>)
+        {
+            Some(Ok(summary)) => drop(games.insert(summary.game, summary)),
+            _ => torn += 1,
+        }
+    }
+    Ok((games, torn))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::plan;
+    use super::super::result::tests::summary;
+    use super::*;
+
+    fn found(out: &Path, plan: &Plan) -> Result<PathBuf, String> {
+        MatchFolder::find(out, plan).unwrap()
+    }
+
+    /// A folder with a match whose first games are over.
+    fn played(out: &Path, games: u64) -> PathBuf {
+        let mut folder = MatchFolder::begin(out, "m", &plan()).unwrap();
+        for number in 0..games {
+            let record = format!("game {number}\n");
+            folder.keep(&summary(number, &record), &record).unwrap();
+        }
+        folder.flush().unwrap();
+        folder.path().to_owned()
+    }
+
+    #[test]
+    fn what_is_over_is_found_again() {
+        let out = tempfile::tempdir().unwrap();
+        assert_eq!(
+            found(out.path(), &plan()).unwrap_err(),
+            format!("there is no match in {}", out.path().display())
+        );
+        let path = played(out.path(), 3);
+        assert_eq!(found(out.path(), &plan()).unwrap(), path);
+        let longer = Plan {
+            games: 40,
+            ..plan()
+        };
+        assert_eq!(found(out.path(), &longer).unwrap(), path);
+        let (folder, games) = MatchFolder::resume(&path, &longer).unwrap();
+        assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
+        let message = found(out.path(), &plan()).unwrap_err();
+        assert!(
+            message.contains("m is another match: games is 40 there and 20 here"),
+            "{message}"
+        );
+        let locked = MatchFolder::resume(&path, &longer).unwrap_err().to_string();
+        assert!(
+            locked.contains("another program plays the match"),
+            "{locked}"
+        );
+        drop(folder);
+        MatchFolder::resume(&path, &longer).unwrap();
+    }
+
+    #[test]
+    fn of_several_the_last_is_gone_on_with_and_the_nearest_named() {
+        let out = tempfile::tempdir().unwrap();
+        for _ in 0..11 {
+            drop(MatchFolder::begin(out.path(), "m", &plan()).unwrap());
+        }
+        assert_eq!(found(out.path(), &plan()).unwrap(), out.path().join("m.11"));
+        let mut far = Plan {
+            seed: 9,
+            games: 2,
+            max_turns: 5,
+            ..plan()
+        };
+        assert!(
+            found(out.path(), &far)
+                .unwrap_err()
+                .contains("max_turns is 400 there and 5 here")
+        );
+        drop(
+            MatchFolder::begin(
+                out.path(),
+                "x",
+                &Plan {
+                    seed: 8,
+                    ..far.clone()
+                },
+            )
+            .unwrap(),
+        );
+        far.games = 4;
+        let message = found(out.path(), &far).unwrap_err();
+        assert!(
+            message.ends_with("x is another match: seed is 8 there and 9 here"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn what_is_torn_anywhere_is_played_again() {
+        let out = tempfile::tempdir().unwrap();
+        let path = played(out.path(), 6);
+        let results = path.join(RESULTS);
+        let text = fs::read_to_string(&results).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        // Game 1's line is zeros, game 5's has no end; game 2's record is cut, game 3's gone.
+        let torn = [lines[0], "\0\0\0", lines[2], lines[3], lines[4], lines[5]].join("\n");
+        fs::write(&results, torn).unwrap();
+        fs::write(path.join("000002.txt"), "ga").unwrap();
+        fs::remove_file(path.join("000003.txt")).unwrap();
+        let (mut folder, games) = MatchFolder::resume(&path, &plan()).unwrap();
+        assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 4]);
+        folder.keep(&summary(1, "again\n"), "again\n").unwrap();
+        drop(folder);
+        let (_, games) = MatchFolder::resume(&path, &plan()).unwrap();
+        assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 1, 4]);
+    }
+}

@@ -1,0 +1,409 @@
+//! What a match is: who plays whom, how often, from which openings. One definition for the command line and for files.
+
+use super::sprt::SprtOrder;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use engine::files;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The most games of a match.
+pub(super) const MOST_GAMES: u64 = 1_000_000;
+
+/// The most players of a match.
+const MOST_PLAYERS: usize = 100;
+
+/// The most turns that are sampled for an opening.
+pub(super) const MOST_OPENING_TURNS: u32 = 40;
+
+/// The most evaluations of a turn.
+pub(super) const MOST_EVALUATIONS: u32 = 10_000_000;
+
+/// The bytes of a match's file; those that are there have a few hundred.
+const LARGEST: u64 = 1 << 20;
+
+/// A match as asked for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MatchOrder {
+    /// Who plays; two at least.
+    #[serde(rename = "player")]
+    pub(super) players: Vec<PlayerOrder>,
+    /// Games of each two that meet, an even number.
+    pub(super) games: u64,
+    /// Who meets whom.
+    #[serde(default)]
+    pub(super) schedule: Schedule,
+    /// Evaluations a turn for players that search and have neither evaluations nor time of their own.
+    #[serde(default)]
+    pub(super) evaluations: Option<u32>,
+    /// `sampled`, `own`, or a file.
+    #[serde(default)]
+    pub(super) openings: OpeningsOrder,
+    /// How many turns behind sampled setups are sampled too.
+    #[serde(default)]
+    pub(super) opening_turns: u32,
+    /// Who samples them.
+    #[serde(default)]
+    pub(super) opening_player: Option<String>,
+    /// All that is random follows from it.
+    #[serde(default)]
+    pub(super) seed: u64,
+    /// The turn limit, where it is not that of the configuration.
+    #[serde(default)]
+    pub(super) max_turns: Option<u32>,
+    /// When to stop early.
+    #[serde(default)]
+    pub(super) sprt: Option<SprtOrder>,
+}
+
+/// A player as asked for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlayerOrder {
+    /// What to call it.
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    /// Who it is, as on the command line.
+    pub(super) player: String,
+    /// Evaluations a turn.
+    #[serde(default)]
+    pub(super) evaluations: Option<u32>,
+    /// Seconds a turn.
+    #[serde(default)]
+    pub(super) time: Option<f64>,
+    /// Of a policy without a search.
+    #[serde(default)]
+    pub(super) temperature: Option<f32>,
+    /// Where its network is evaluated.
+    #[serde(default)]
+    pub(super) device: Option<String>,
+    /// Settings of its search, `search.key=value`.
+    #[serde(default)]
+    pub(super) set: Vec<String>,
+}
+
+/// Who meets whom.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Schedule {
+    /// Everybody meets everybody else
+    #[default]
+    RoundRobin,
+    /// The first player meets each of the others
+    FirstAgainstOthers,
+}
+
+/// Where games begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub(super) enum OpeningsOrder {
+    /// Behind random setups, and turns that are sampled.
+    #[default]
+    Sampled,
+    /// On the empty board.
+    Own,
+    /// Where the games and positions of a file end.
+    File(PathBuf),
+}
+
+impl From<String> for OpeningsOrder {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "sampled" => Self::Sampled,
+            "own" => Self::Own,
+            path => Self::File(path.into()),
+        }
+    }
+}
+
+/// Where an order comes from, for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// `--a` and `--b`, with options of their own.
+    Pair,
+    /// `--players`.
+    Players,
+    /// `--match`.
+    File(PathBuf),
+}
+
+impl Source {
+    /// What to call a value of the match.
+    pub(super) fn key(&self, key: &str) -> String {
+        match self {
+            Self::Pair | Self::Players => format!("--{}", key.replace('_', "-")),
+            Self::File(path) => format!("{}: {key}", path.display()),
+        }
+    }
+
+    /// What to call a value of player `index`.
+    pub(super) fn of_player(&self, index: usize, order: &PlayerOrder, key: &str) -> String {
+        let letter = if index == 0 { 'a' } else { 'b' };
+        match (self, key) {
+            (Self::Pair, "player") => format!("--{letter}"),
+            (Self::Pair, key) => format!("--{letter}-{key}"),
+            (Self::Players, "player") => "--players".into(),
+            (Self::Players, key) => format!("--players {}: {key}", order.player),
+            (Self::File(path), key) => {
+                let name = order.name.as_deref().unwrap_or(&order.player);
+                format!("{}: player {} ({name}): {key}", path.display(), index + 1)
+            }
+        }
+    }
+}
+
+impl MatchOrder {
+    /// Reads a match's file.
+    pub(super) fn load(path: &Path) -> Result<Self> {
+        let what = || format!("--match {}", path.display());
+        let bytes = files::read_whole(path, LARGEST).with_context(what)?;
+        let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: this is no text", what()))?;
+        toml::from_str(&text).with_context(what)
+    }
+
+    /// Checks all that can be checked without opening a player.
+    pub(super) fn check(&self, source: &Source) -> Result<()> {
+        let key = |name: &str| source.key(name);
+        let Self { players, games, .. } = self;
+        let who = if matches!(source, Source::File(_)) {
+            "player"
+        } else {
+            "players"
+        };
+        ensure!(
+            (2..=MOST_PLAYERS).contains(&players.len()),
+            "{}: a match has 2 to {MOST_PLAYERS} players, not {}",
+            key(who),
+            players.len()
+        );
+        ensure!(
+            *games >= 2 && games % 2 == 0,
+            "{} = {games}: a match is made of pairs of games: an even number",
+            key("games")
+        );
+        let pairings = self.schedule.pairings(players.len()).len() as u64;
+        ensure!(
+            games.saturating_mul(pairings) <= MOST_GAMES,
+            "{} = {games}: with {pairings} pairings these are more than {MOST_GAMES} games",
+            key("games")
+        );
+        self.check_openings(source)?;
+        if let Some(turns) = self.max_turns {
+            ensure!(
+                (3..=100_000).contains(&turns),
+                "{} = {turns} is out of range: allowed is 3 to 100000",
+                key("max_turns")
+            );
+        }
+        check_evaluations(self.evaluations, || key("evaluations"))?;
+        let mut names = BTreeSet::new();
+        for (index, player) in players.iter().enumerate() {
+            let of = |name: &str| source.of_player(index, player, name);
+            player.check(of)?;
+            if let Some(name) = &player.name {
+                ensure!(
+                    names.insert(name),
+                    "{} {name}: another player is called so",
+                    of("name")
+                );
+            }
+        }
+        match &self.sprt {
+            Some(_) if players.len() > 2 => bail!(
+                "{}: a sequential test is of two players, and here are {}",
+                key("sprt"),
+                players.len()
+            ),
+            Some(sprt) => sprt.check(&key("sprt")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_openings(&self, source: &Source) -> Result<()> {
+        let turns = self.opening_turns;
+        ensure!(
+            turns <= MOST_OPENING_TURNS,
+            "{} = {turns} is out of range: allowed is 0 to {MOST_OPENING_TURNS}",
+            source.key("opening_turns")
+        );
+        if self.openings != OpeningsOrder::Sampled {
+            ensure!(
+                turns == 0,
+                "{} = {turns}: only behind sampled setups are turns sampled",
+                source.key("opening_turns")
+            );
+        }
+        ensure!(
+            self.opening_player.is_none() || turns > 0,
+            "{}: without {} nothing is sampled by a player",
+            source.key("opening_player"),
+            source.key("opening_turns")
+        );
+        Ok(())
+    }
+}
+
+impl PlayerOrder {
+    /// Checks ranges; which values go with which player is found out when it is opened.
+    fn check(&self, key: impl Fn(&str) -> String) -> Result<()> {
+        check_evaluations(self.evaluations, || key("evaluations"))?;
+        if let Some(seconds) = self.time {
+            ensure!(
+                (0.001..=86_400.0).contains(&seconds),
+                "{} = {seconds} is out of range: allowed is 0.001 to 86400 seconds",
+                key("time")
+            );
+        }
+        if let Some(temperature) = self.temperature {
+            ensure!(
+                (0.0..=100.0).contains(&temperature),
+                "{} = {temperature} is out of range: allowed is 0 to 100",
+                key("temperature")
+            );
+        }
+        if let Some(name) = &self.name {
+            let is_plain = !name.trim().is_empty()
+                && name.chars().count() <= 60
+                && !name.chars().any(char::is_control);
+            ensure!(
+                is_plain,
+                "{} {name:?}: expected 1 to 60 plain letters",
+                key("name")
+            );
+        }
+        Ok(())
+    }
+}
+
+fn check_evaluations(evaluations: Option<u32>, key: impl Fn() -> String) -> Result<()> {
+    match evaluations {
+        Some(number) if !(1..=MOST_EVALUATIONS).contains(&number) => bail!(
+            "{} = {number} is out of range: allowed is 1 to {MOST_EVALUATIONS}",
+            key()
+        ),
+        _ => Ok(()),
+    }
+}
+
+impl Schedule {
+    /// Who meets whom, by the players' numbers.
+    pub(super) fn pairings(self, players: usize) -> Vec<[usize; 2]> {
+        let all = (0..players).flat_map(|a| (a + 1..players).map(move |b| [a, b]));
+        match self {
+            Self::RoundRobin => all.collect(),
+            Self::FirstAgainstOthers => all.filter(|[a, _]| *a == 0).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(text: &str) -> Result<MatchOrder> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("m.toml");
+        std::fs::write(&path, text)?;
+        let order = MatchOrder::load(&path)?;
+        order.check(&Source::File("m.toml".into()))?;
+        Ok(order)
+    }
+
+    const TWO: &str =
+        "[[player]]\nplayer = \"material\"\n[[player]]\nname = \"second\"\nplayer = \"random\"\n";
+
+    #[test]
+    fn a_file_says_everything() {
+        let text = format!(
+            "games = 4\nopenings = \"o.txt\"\nschedule = \"first-against-others\"\nseed = 3\nmax_turns = 50\n\
+             sprt = {{ elo0 = 0.0, elo1 = 5.0 }}\n{TWO}temperature = 0.5\ntime = 2\nset = [\"search.mode=puct\"]\n"
+        );
+        let order = order(&text).unwrap();
+        assert_eq!(order.openings, OpeningsOrder::File("o.txt".into()));
+        assert_eq!(order.schedule, Schedule::FirstAgainstOthers);
+        assert_eq!(order.players[1].time, Some(2.0));
+        assert_eq!(order.players[1].set, ["search.mode=puct"]);
+        let sprt = order.sprt.unwrap();
+        assert_eq!((sprt.alpha, sprt.beta), (0.05, 0.05));
+    }
+
+    #[test]
+    fn faults_are_named_with_file_and_key() {
+        for (text, parts) in [
+            (
+                format!("games = 3\n{TWO}"),
+                vec!["m.toml: games = 3", "even number"],
+            ),
+            (
+                format!("games = 2\nround = 1\n{TWO}"),
+                vec!["m.toml", "line 2", "round"],
+            ),
+            (
+                format!("games = 2\n{TWO}evaluations = 0\n"),
+                vec!["m.toml: player 2 (second): evaluations = 0"],
+            ),
+            (
+                format!("games = 2\n{TWO}time = -1\n"),
+                vec!["m.toml: player 2 (second): time = -1"],
+            ),
+            (
+                format!("games = 2\n{TWO}mode = 1\n"),
+                vec!["m.toml", "mode"],
+            ),
+            (
+                "games = 2\n[[player]]\nplayer = \"random\"\n".into(),
+                vec!["m.toml: player", "2 to 100 players, not 1"],
+            ),
+            (
+                format!("games = 2\nmax_turns = 2\n{TWO}"),
+                vec!["m.toml: max_turns = 2"],
+            ),
+            (
+                format!("games = 2\nopening_turns = 41\n{TWO}"),
+                vec!["m.toml: opening_turns = 41"],
+            ),
+            (
+                format!("games = 2\nopenings = \"own\"\nopening_turns = 1\n{TWO}"),
+                vec!["m.toml: opening_turns = 1"],
+            ),
+            (
+                format!("games = 2\nopening_player = \"random\"\n{TWO}"),
+                vec!["m.toml: opening_player"],
+            ),
+            (
+                format!("games = 2\n{TWO}{TWO}"),
+                vec!["m.toml: player 4 (second): name second"],
+            ),
+            (
+                format!(
+                    "games = 2\nsprt = {{ elo0 = 0.0, elo1 = 5.0 }}\n{TWO}[[player]]\nplayer = \"x\"\n"
+                ),
+                vec!["m.toml: sprt", "two players"],
+            ),
+            (
+                format!("games = 2\nsprt = {{ elo0 = 9.0, elo1 = 5.0 }}\n{TWO}"),
+                vec!["m.toml: sprt"],
+            ),
+            (
+                format!("games = 1000000\n{TWO}[[player]]\nplayer = \"x\"\n"),
+                vec!["3 pairings"],
+            ),
+        ] {
+            let message = format!("{:#}", order(&text).unwrap_err());
+            for part in parts {
+                assert!(message.contains(part), "no `{part}` in: {message}");
+            }
+        }
+        let missing = MatchOrder::load(Path::new("/nowhere/m.toml")).unwrap_err();
+        assert!(format!("{missing:#}").contains("--match /nowhere/m.toml"));
+    }
+
+    #[test]
+    fn everybody_meets_everybody_or_the_first_alone() {
+        let pairings = Schedule::RoundRobin.pairings(4);
+        assert_eq!(pairings, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
+        let pairings = Schedule::FirstAgainstOthers.pairings(4);
+        assert_eq!(pairings, [[0, 1], [0, 2], [0, 3]]);
+    }
+}

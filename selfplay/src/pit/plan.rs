@@ -1,0 +1,285 @@
+//! A match as resolved: what its folder keeps, and what a match that goes on is held against.
+
+use super::contender::{Contender, Way};
+use super::order::Schedule;
+use super::sprt::SprtOrder;
+use engine::config::SearchConfig;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use toml::Value;
+
+/// The version of a match's folder.
+pub(super) const MATCH_FORMAT: u32 = 1;
+
+/// Keys that say where a thing was found, not which it is: its hash stands beside them.
+const PLACES: [&str; 2] = ["player", "file"];
+
+/// What a match's games follow from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plan {
+    /// The version of the folder.
+    pub(super) format: u32,
+    /// Games of each two that meet.
+    pub(super) games: u64,
+    pub(super) schedule: Schedule,
+    pub(super) seed: u64,
+    /// The turn limit.
+    pub(super) max_turns: u32,
+    pub(super) openings: OpeningsPlan,
+    pub(super) sprt: Option<SprtOrder>,
+    #[serde(rename = "players")]
+    pub(super) players: Vec<PlayerPlan>,
+}
+
+/// Where a match's games begin.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OpeningsPlan {
+    /// `sampled`, `own` or `file`.
+    pub(super) from: String,
+    /// Turns that are sampled behind the setups.
+    pub(super) turns: u32,
+    /// The identity of who samples them.
+    pub(super) sampled_by: Option<String>,
+    /// The file.
+    pub(super) file: Option<String>,
+    /// Its hash.
+    pub(super) hash: Option<String>,
+}
+
+/// A player of a match.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlayerPlan {
+    /// What it is called in the match.
+    pub(super) name: String,
+    /// As named on the command line.
+    pub(super) player: String,
+    /// A network's hash, or the name of a player without one.
+    pub(super) identity: String,
+    /// How it comes to its turns: `search`, `policy` or `random`.
+    pub(super) plays_by: String,
+    /// Where its network is evaluated, and in what.
+    pub(super) device: Option<String>,
+    pub(super) precision: Option<engine::config::Precision>,
+    pub(super) evaluations: Option<u32>,
+    /// Seconds a turn.
+    pub(super) time: Option<f64>,
+    pub(super) temperature: Option<f32>,
+    pub(super) search: Option<SearchConfig>,
+}
+
+impl PlayerPlan {
+    pub(super) fn new(contender: &Contender) -> Self {
+        let player = &contender.player;
+        let has_network = !player.forms().is_empty();
+        let place = player.place();
+        let plan = Self {
+            name: contender.label.clone(),
+            player: contender.named.clone(),
+            identity: player.identity().to_owned(),
+            plays_by: "random".into(),
+            device: has_network.then(|| place.to_string()),
+            precision: has_network.then_some(place.precision),
+            evaluations: None,
+            time: None,
+            temperature: None,
+            search: None,
+        };
+        match &contender.way {
+            Way::Search(search) => Self {
+                plays_by: "search".into(),
+                evaluations: search.evaluations,
+                time: search.time.map(|time| time.as_secs_f64()),
+                search: Some(without_selfplay(search.config)),
+                ..plan
+            },
+            Way::Policy { temperature } => Self {
+                plays_by: "policy".into(),
+                temperature: Some(*temperature),
+                ..plan
+            },
+            Way::Random => plan,
+        }
+    }
+}
+
+/// The configuration without what changes nothing in a match.
+fn without_selfplay(config: SearchConfig) -> SearchConfig {
+    let usual = SearchConfig::default();
+    SearchConfig {
+        evaluations: usual.evaluations,
+        lost_turn_checks: usual.lost_turn_checks,
+        prior_temperature: usual.prior_temperature,
+        noise_share: usual.noise_share,
+        noise_concentration: usual.noise_concentration,
+        policy_target: usual.policy_target,
+        target_value_scale: usual.target_value_scale,
+        gumbel_noise: usual.gumbel_noise,
+        ..config
+    }
+}
+
+impl Plan {
+    /// The plan as its folder keeps it.
+    pub(super) fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| unreachable!("a plan is always TOML: {error}"))
+    }
+
+    /// Reads a plan that was kept.
+    pub(super) fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// What another match is that was kept: each value in which it differs from this one. More games are no difference: the games
+    /// of a match are the first of a longer one.
+    pub(super) fn differences(&self, kept: &Self) -> Vec<String> {
+        let kept_games = Self {
+            games: match kept.games <= self.games {
+                true => kept.games,
+                false => self.games,
+            },
+            ..self.clone()
+        };
+        let mut differences = Vec::new();
+        let values = [kept, &kept_games].map(|plan| Value::try_from(plan).ok());
+        let [there, here] = &values;
+        compare("", there.as_ref(), here.as_ref(), &mut differences);
+        differences
+    }
+}
+
+/// Adds what differs at and below a key.
+fn compare(key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<String>) {
+    let below = |name: &str| match key {
+        "" => name.to_owned(),
+        key => format!("{key} {name}"),
+    };
+    match (there, here) {
+        (Some(Value::Table(there)), Some(Value::Table(here))) => {
+            let names: BTreeSet<&String> = there.keys().chain(here.keys()).collect();
+            for name in names
+                .into_iter()
+                .filter(|name| !PLACES.contains(&name.as_str()))
+            {
+                compare(&below(name), there.get(name), here.get(name), found);
+            }
+        }
+        (Some(Value::Array(there)), Some(Value::Array(here))) => {
+            for index in 0..there.len().max(here.len()) {
+                let singular = key.trim_end_matches('s');
+                let key = format!("{singular} {}", index + 1);
+                compare(&key, there.get(index), here.get(index), found);
+            }
+        }
+        (there, here) if there != here => {
+            let [there, here] = [there, here].map(in_words);
+            found.push(format!("{key} is {there} there and {here} here"));
+        }
+        _ => {}
+    }
+}
+
+fn in_words(value: Option<&Value>) -> String {
+    match value {
+        None => "not given".into(),
+        Some(Value::Table(table)) => match table.get("name") {
+            Some(Value::String(name)) => name.clone(),
+            _ => "given".into(),
+        },
+        Some(value) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A match of `uniform` against `random`.
+    pub(in super::super) fn plan() -> Plan {
+        let player = |name: &str, evaluations| PlayerPlan {
+            name: name.into(),
+            player: format!("somewhere/{name}"),
+            identity: name.into(),
+            plays_by: "search".into(),
+            device: None,
+            precision: None,
+            evaluations,
+            time: None,
+            temperature: None,
+            search: evaluations.map(|_| SearchConfig::default()),
+        };
+        Plan {
+            format: MATCH_FORMAT,
+            games: 20,
+            schedule: Schedule::RoundRobin,
+            seed: 3,
+            max_turns: 400,
+            openings: OpeningsPlan {
+                from: "sampled".into(),
+                ..OpeningsPlan::default()
+            },
+            sprt: None,
+            players: vec![player("uniform", Some(64)), player("random", None)],
+        }
+    }
+
+    #[test]
+    fn a_plan_is_read_back_as_it_was_kept() {
+        let plan = plan();
+        let kept = Plan::parse(&plan.to_toml()).unwrap();
+        assert_eq!(kept, plan);
+        assert_eq!(plan.differences(&kept), [""; 0]);
+    }
+
+    #[test]
+    fn another_match_s_differences_are_named() {
+        let here = plan();
+        let there = |change: fn(&mut Plan)| {
+            let mut there = plan();
+            change(&mut there);
+            here.differences(&there).join("; ")
+        };
+        assert_eq!(there(|plan| plan.games = 10), "", "it may go on for longer");
+        assert_eq!(
+            there(|plan| plan.players[0].player = "elsewhere".into()),
+            ""
+        );
+        assert_eq!(
+            there(|plan| plan.games = 40),
+            "games is 40 there and 20 here"
+        );
+        assert_eq!(there(|plan| plan.seed = 4), "seed is 4 there and 3 here");
+        assert_eq!(
+            there(|plan| plan.players[0].evaluations = Some(32)),
+            "player 1 evaluations is 32 there and 64 here"
+        );
+        let search = |plan: &mut Plan| {
+            let search = plan.players[0].search.as_mut().unwrap();
+            search.exploration = 0.25;
+        };
+        assert_eq!(
+            there(search),
+            "player 1 search exploration is 0.25 there and 0.5 here"
+        );
+        assert_eq!(
+            there(|plan| plan.players[1].identity = "ab".into()),
+            "player 2 identity is \"ab\" there and \"random\" here"
+        );
+        assert_eq!(
+            there(|plan| plan.players.truncate(1)),
+            "player 2 is not given there and random here"
+        );
+        let sprt = |plan: &mut Plan| {
+            let (alpha, beta) = (0.05, 0.05);
+            plan.sprt = Some(SprtOrder {
+                elo0: 0.0,
+                elo1: 5.0,
+                alpha,
+                beta,
+            });
+        };
+        assert_eq!(there(sprt), "sprt is given there and not given here");
+    }
+}

@@ -1,0 +1,290 @@
+//! What a match says at its end: an object for programs (its fields are the keys of `--json`), and words for people.
+
+mod text;
+
+use super::contender::{Contender, Way};
+use super::result::End;
+use super::sprt::SprtReport;
+use super::standings::{Results, Score};
+use super::usage::Usage;
+use super::worker::WorkTimes;
+use engine::config::SearchConfig;
+use engine::ratings::Rating;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The result of a match.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    #[serde(flatten)]
+    pub(super) players: Players,
+    pub(super) seed: u64,
+    /// The turn limit.
+    pub(super) max_turns: usize,
+    /// Where the games began.
+    pub(super) openings: String,
+    /// How many games were asked for, of all pairings.
+    pub(super) games_asked: u64,
+    /// How many are over; those count whose pair is whole, and where there is a sequential test, those that it has counted.
+    pub(super) games_over: u64,
+    /// How many of those that count are no copy of another.
+    pub(super) distinct_games: u64,
+    /// How the games that count ended.
+    pub(super) ends: BTreeMap<End, u64>,
+    /// Whether the same command plays the same games.
+    pub(super) reproducible: bool,
+    /// The share of the workers' time that was not the players'; null where no game was played.
+    pub(super) overhead: Option<f64>,
+    /// Seconds that were played for, this time.
+    pub(super) seconds: f64,
+    /// The folder with the match's games.
+    pub(super) records: PathBuf,
+}
+
+/// Who played, and what came of it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Players {
+    /// Two players.
+    Two(Box<TwoPlayers>),
+    /// More than two.
+    Several(SeveralPlayers),
+}
+
+/// A match of two players.
+#[derive(Debug, Serialize)]
+pub(super) struct TwoPlayers {
+    pub(super) a: PlayerReport,
+    pub(super) b: PlayerReport,
+    #[serde(flatten)]
+    pub(super) score: Score,
+    /// The sequential test, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sprt: Option<SprtReport>,
+}
+
+/// A match of more than two players.
+#[derive(Debug, Serialize)]
+pub(super) struct SeveralPlayers {
+    /// As they were named.
+    pub(super) players: Vec<RatedPlayer>,
+    /// Who met whom.
+    pub(super) pairings: Vec<Pairing>,
+    /// Games that count, of all pairings.
+    pub(super) games: u64,
+    /// Of these, games stopped at the turn limit.
+    pub(super) unfinished: u64,
+}
+
+/// A player of several.
+#[derive(Debug, Serialize)]
+pub(super) struct RatedPlayer {
+    #[serde(flatten)]
+    pub(super) player: PlayerReport,
+    /// Games that count.
+    pub(super) games: u64,
+    /// Points in them.
+    pub(super) points: f64,
+    /// The rating in Elo, where the first player has 0; null where it has no games.
+    pub(super) elo: Option<f64>,
+    /// The lower end of its 95% interval.
+    pub(super) elo_low: Option<f64>,
+    /// Its upper end.
+    pub(super) elo_high: Option<f64>,
+}
+
+/// Two of several players, and what came of their games.
+#[derive(Debug, Serialize)]
+pub(super) struct Pairing {
+    /// Their names.
+    pub(super) a: String,
+    pub(super) b: String,
+    #[serde(flatten)]
+    pub(super) score: Score,
+}
+
+/// A player of the match.
+#[derive(Debug, Serialize)]
+pub(super) struct PlayerReport {
+    /// As named on the command line.
+    pub(super) player: String,
+    /// What it is called in the match and its records.
+    pub(super) name: String,
+    /// A network's hash, or the name of a player without one.
+    identity: String,
+    /// Where its network was evaluated, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<String>,
+    #[serde(flatten)]
+    pub(super) way: WayReport,
+    #[serde(flatten)]
+    pub(super) used: Used,
+}
+
+/// How a player came to its turns.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum WayReport {
+    Search {
+        /// The evaluations that a turn could take.
+        evaluations: Option<u32>,
+        /// The seconds that a turn could take.
+        time: Option<f64>,
+        /// The settings that are its own.
+        settings: Vec<String>,
+        /// Everything that the search was told but its budget.
+        search: Value,
+    },
+    Policy {
+        temperature: f32,
+    },
+    Random {},
+}
+
+/// What a player's turns took in the games that count.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Used {
+    /// Turns that it decided.
+    pub(super) turns: u64,
+    /// Their mean evaluations.
+    pub(super) evaluations_per_turn: f64,
+    /// Their mean time: that of one worker thread, searching and evaluating.
+    pub(super) milliseconds_per_turn: f64,
+}
+
+/// What else there is to say of a match.
+#[derive(Debug)]
+pub(super) struct Circumstances {
+    pub(super) seed: u64,
+    pub(super) max_turns: usize,
+    pub(super) openings: String,
+    pub(super) games_asked: u64,
+    pub(super) reproducible: bool,
+    pub(super) times: WorkTimes,
+    pub(super) seconds: f64,
+    pub(super) records: PathBuf,
+}
+
+impl Report {
+    pub(super) fn new(contenders: &[Contender], results: &Results, about: Circumstances) -> Self {
+        let usage = results.usage(contenders.len());
+        let players = contenders.iter().zip(usage);
+        let players = players.map(|(contender, usage)| PlayerReport::new(contender, usage));
+        Self {
+            players: Players::new(players.collect(), results),
+            seed: about.seed,
+            max_turns: about.max_turns,
+            openings: about.openings,
+            games_asked: about.games_asked,
+            games_over: results.played() as u64,
+            distinct_games: results.distinct() as u64,
+            ends: results.ends(),
+            reproducible: about.reproducible,
+            overhead: about.times.overhead(),
+            seconds: about.seconds,
+            records: about.records,
+        }
+    }
+}
+
+impl Players {
+    fn new(mut players: Vec<PlayerReport>, results: &Results) -> Self {
+        if players.len() == 2
+            && let (Some(b), Some(a)) = (players.pop(), players.pop())
+        {
+            return Self::Two(Box::new(TwoPlayers {
+                a,
+                b,
+                score: results.score(0),
+                sprt: results.test().map(|test| test.report()),
+            }));
+        }
+        Self::Several(SeveralPlayers::new(players, results))
+    }
+}
+
+impl SeveralPlayers {
+    fn new(players: Vec<PlayerReport>, results: &Results) -> Self {
+        let ratings = results.ratings();
+        let scores = results.scores();
+        let mut games = vec![0; players.len()];
+        let mut points = vec![0.0; players.len()];
+        for &([a, b], score) in &scores {
+            let of_a = score.score * score.games as f64;
+            for (player, gained) in [(a, of_a), (b, score.games as f64 - of_a)] {
+                games[player] += score.games;
+                points[player] += gained;
+            }
+        }
+        let name = |player: usize| {
+            players
+                .get(player)
+                .map_or(String::new(), |player| player.name.clone())
+        };
+        let pairings = scores.iter().map(|&([a, b], score)| Pairing {
+            a: name(a),
+            b: name(b),
+            score,
+        });
+        let pairings: Vec<Pairing> = pairings.collect();
+        let rated = players.into_iter().enumerate().map(|(index, player)| {
+            let rating = ratings.get(&index).filter(|_| games[index] > 0);
+            let of = |value: fn(&Rating) -> f64| rating.map(value);
+            RatedPlayer {
+                player,
+                games: games[index],
+                points: points[index],
+                elo: of(|rating| rating.elo),
+                elo_low: of(|rating| rating.low),
+                elo_high: of(|rating| rating.high),
+            }
+        });
+        Self {
+            players: rated.collect(),
+            games: pairings.iter().map(|pairing| pairing.score.games).sum(),
+            unfinished: pairings
+                .iter()
+                .map(|pairing| pairing.score.unfinished)
+                .sum(),
+            pairings,
+        }
+    }
+}
+
+impl PlayerReport {
+    fn new(contender: &Contender, usage: Usage) -> Self {
+        let has_network = !contender.player.forms().is_empty();
+        Self {
+            player: contender.named.clone(),
+            name: contender.label.clone(),
+            identity: contender.player.identity().to_owned(),
+            device: has_network.then(|| contender.player.place().to_string()),
+            way: match &contender.way {
+                Way::Search(search) => WayReport::Search {
+                    evaluations: search.evaluations,
+                    time: search.time.map(|time| time.as_secs_f64()),
+                    settings: search.settings.clone(),
+                    search: without_budget(&search.config, search.evaluations),
+                },
+                Way::Policy { temperature } => WayReport::Policy {
+                    temperature: *temperature,
+                },
+                Way::Random => WayReport::Random {},
+            },
+            used: Used {
+                turns: usage.turns,
+                evaluations_per_turn: usage.evaluations_per_turn(),
+                milliseconds_per_turn: usage.milliseconds_per_turn(),
+            },
+        }
+    }
+}
+
+/// The configuration of a search with the evaluations that it was given.
+fn without_budget(config: &SearchConfig, evaluations: Option<u32>) -> Value {
+    let mut value = json!(config);
+    value["evaluations"] = json!(evaluations);
+    value
+}

@@ -1,0 +1,191 @@
+//! A match's end in words.
+
+use super::{PlayerReport, Players, Report, SeveralPlayers, TwoPlayers, WayReport};
+use std::fmt;
+
+impl fmt::Display for PlayerReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.player)?;
+        match &self.way {
+            WayReport::Random {} => return Ok(()),
+            WayReport::Policy { temperature } => {
+                if *temperature > 0.0 {
+                    write!(f, ", temperature {temperature}")?;
+                }
+            }
+            WayReport::Search {
+                evaluations,
+                time,
+                settings,
+                ..
+            } => {
+                if let Some(evaluations) = evaluations {
+                    write!(f, ", {evaluations} evaluations a turn")?;
+                }
+                if let Some(time) = time {
+                    write!(f, ", {time} s a turn")?;
+                }
+                for setting in settings {
+                    write!(f, ", {setting}")?;
+                }
+            }
+        }
+        write!(
+            f,
+            ": used {:.1} and {:.2} ms",
+            self.used.evaluations_per_turn, self.used.milliseconds_per_turn
+        )
+    }
+}
+
+impl fmt::Display for TwoPlayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { a, b, score, sprt } = self;
+        writeln!(f, "a: {a}")?;
+        writeln!(f, "b: {b}")?;
+        writeln!(f, "a has {score}")?;
+        writeln!(
+            f,
+            "a is stronger with a likelihood of {:.1}%",
+            100.0 * score.los
+        )?;
+        if let Some(sprt) = sprt {
+            writeln!(f, "{sprt}")?;
+        }
+        let [none, half, one, one_and_a_half, two] = score.pairs;
+        writeln!(
+            f,
+            "pairs with 0, ½, 1, 1½, 2 points for a: {none}, {half}, {one}, {one_and_a_half}, {two}"
+        )
+    }
+}
+
+impl SeveralPlayers {
+    /// The width of the longest name.
+    fn width(&self) -> usize {
+        let names = self
+            .players
+            .iter()
+            .map(|rated| rated.player.name.chars().count());
+        names.max().unwrap_or_default().max("player".len())
+    }
+
+    /// The ratings, the best first.
+    fn write_ratings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.width();
+        writeln!(
+            f,
+            "{:width$}     Elo  95% interval     games   points",
+            "player"
+        )?;
+        let mut order: Vec<_> = self.players.iter().collect();
+        let elo = |elo: Option<f64>| elo.unwrap_or(f64::NEG_INFINITY);
+        order.sort_by(|a, b| elo(b.elo).total_cmp(&elo(a.elo)));
+        for rated in order {
+            let name = &rated.player.name;
+            let rating = match (rated.elo, rated.elo_low, rated.elo_high) {
+                (Some(elo), Some(low), Some(high)) => {
+                    format!("{elo:>+7.0}  {:16}", format!("{low:+.0} to {high:+.0}"))
+                }
+                _ => format!("{:>7}  {:16}", "", ""),
+            };
+            let share = 100.0 * rated.points / rated.games.max(1) as f64;
+            writeln!(
+                f,
+                "{name:width$} {rating} {:>6}   {share:>5.1}%",
+                rated.games
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The pairings.
+    fn write_pairings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.width();
+        writeln!(
+            f,
+            "{:width$}  {:width$}   games    won   lost  points      Elo  95% interval     likelihood",
+            "player", "against"
+        )?;
+        for pairing in &self.pairings {
+            let score = &pairing.score;
+            let interval = format!("{:+.0} to {:+.0}", score.elo_low, score.elo_high);
+            writeln!(
+                f,
+                "{:width$}  {:width$}  {:>6} {:>6} {:>6}  {:>5.1}%  {:>+7.0}  {interval:16} {:>9.1}%",
+                pairing.a,
+                pairing.b,
+                score.games,
+                score.wins_a,
+                score.losses_a,
+                100.0 * score.score,
+                score.elo,
+                100.0 * score.los
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SeveralPlayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for rated in &self.players {
+            let player = &rated.player;
+            match player.name == player.player {
+                true => writeln!(f, "{player}")?,
+                false => writeln!(f, "{}: {player}", player.name)?,
+            }
+        }
+        writeln!(f)?;
+        self.write_ratings(f)?;
+        writeln!(f)?;
+        self.write_pairings(f)?;
+        writeln!(f)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (games, unfinished) = match &self.players {
+            Players::Two(two) => {
+                write!(f, "{two}")?;
+                (two.score.games, two.score.unfinished)
+            }
+            Players::Several(several) => {
+                write!(f, "{several}")?;
+                (several.games, several.unfinished)
+            }
+        };
+        let ends: Vec<String> = self
+            .ends
+            .iter()
+            .map(|(end, games)| format!("{end} {games}"))
+            .collect();
+        if !ends.is_empty() {
+            writeln!(f, "games ended by: {}", ends.join(", "))?;
+        }
+        if unfinished > 0 {
+            writeln!(
+                f,
+                "{unfinished} games stopped at the turn limit, half a point each"
+            )?;
+        }
+        if self.distinct_games < games {
+            writeln!(
+                f,
+                "only {} of {games} games differ: copies prove nothing, and the intervals are too narrow",
+                self.distinct_games
+            )?;
+        }
+        if !self.reproducible {
+            writeln!(
+                f,
+                "turns were limited by time: the same command plays other games"
+            )?;
+        }
+        if let Some(overhead) = self.overhead {
+            writeln!(f, "overhead: {:.1}% of the workers' time", 100.0 * overhead)?;
+        }
+        writeln!(f, "games: {}", self.records.display())
+    }
+}

@@ -1,0 +1,238 @@
+//! What came of a game, and its record.
+
+use super::folder::hash_of;
+use super::game::PitGame;
+use super::usage::Usage;
+use engine::notation::format_record;
+use engine::ratings::GameResult;
+use engine::rules::Reason;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What came of a game, as results keep it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GameSummary {
+    /// Its number in the match.
+    pub(super) game: u64,
+    /// For the pairing's first player.
+    pub(super) result: GameResult,
+    pub(super) reason: End,
+    /// Turns, those of the opening included.
+    pub(super) turns: u64,
+    /// What the turns of the pairing's two players took.
+    pub(super) usage: [Usage; 2],
+    /// The hash of its turns.
+    pub(super) moves: String,
+    /// The hash of its record.
+    pub(super) record: String,
+}
+
+/// Why a game ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum End {
+    Goal,
+    Elimination,
+    Immobilization,
+    /// Half a point each.
+    TurnLimit,
+}
+
+impl From<Reason> for End {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Goal => Self::Goal,
+            Reason::Elimination => Self::Elimination,
+            Reason::Immobilization => Self::Immobilization,
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Goal => "goal",
+            Self::Elimination => "elimination",
+            Self::Immobilization => "immobilization",
+            Self::TurnLimit => "turn limit",
+        })
+    }
+}
+
+/// What a record says above its turns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tags<'a> {
+    /// All players of the match.
+    pub(super) players: &'a [String],
+    /// Where the game began.
+    pub(super) opening: &'a str,
+    pub(super) seed: u64,
+}
+
+impl GameSummary {
+    /// What came of a game that is over, and its record: `tags`, the turns, and behind each what its player said of it.
+    pub(super) fn of(over: &PitGame, usage: [Usage; 2], tags: Tags) -> (Self, String) {
+        let game = over.game();
+        let (result, reason) = match game.outcome() {
+            Some(outcome) if outcome.winner == over.fixture.first_has() => {
+                (GameResult::Win, outcome.reason.into())
+            }
+            Some(outcome) => (GameResult::Loss, outcome.reason.into()),
+            None => (GameResult::Unfinished, End::TurnLimit),
+        };
+        let turns = format_record(game);
+        let record = format!("{}\n{}", header(over, tags), with_judgements(&turns, over));
+        let summary = Self {
+            game: over.fixture.number,
+            result,
+            reason,
+            turns: game.turns().len() as u64,
+            usage,
+            moves: hash_of(&turns),
+            record: hash_of(&record),
+        };
+        (summary, record)
+    }
+
+    /// Its line among the results.
+    pub(super) fn to_line(&self) -> String {
+        let json = serde_json::to_string(self);
+        json.unwrap_or_else(|error| unreachable!("a summary is always JSON: {error}")) + "\n"
+    }
+}
+
+fn header(over: &PitGame, tags: Tags) -> String {
+    let [gold, silver] = over.fixture.by_colour();
+    let name = |player: usize| tags.players.get(player).map_or("", String::as_str);
+    let result = match over.game().outcome() {
+        Some(outcome) => outcome.to_string(),
+        None => format!("unfinished after {} turns", over.game().turns().len()),
+    };
+    format!(
+        "Gold: {}\nSilver: {}\nResult: {result}\nGame: {}\nSeed: {}\nOpening: {}\n",
+        name(gold),
+        name(silver),
+        over.fixture.number,
+        tags.seed,
+        tags.opening
+    )
+}
+
+/// The turns with remarks behind those that were judged.
+fn with_judgements(turns: &str, over: &PitGame) -> String {
+    let lines = turns.lines();
+    let positions = lines.clone().count() - over.game().turns().len();
+    let judgements = std::iter::repeat_n(&None, positions).chain(over.judgements());
+    let mut text = String::with_capacity(2 * turns.len());
+    for (line, judgement) in lines.zip(judgements) {
+        text.push_str(line);
+        text.push('\n');
+        if let Some(judgement) = judgement {
+            text.push_str(&format!(
+                "# value {:.4}, {} evaluations\n",
+                judgement.value, judgement.evaluations
+            ));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::chance::random_setup;
+    use super::super::game::Chooser;
+    use super::super::schedule::Fixture;
+    use super::*;
+    use crate::batch::{InPlay, Tally};
+    use engine::notation::{RecordReader, parse_record};
+    use engine::rules::{Game, Side, Turn};
+    use engine::search::{Evaluations, Evaluator, Material};
+
+    /// Some game's summary, with this record.
+    pub(in super::super) fn summary(game: u64, record: &str) -> GameSummary {
+        GameSummary {
+            game,
+            result: GameResult::Win,
+            reason: End::Goal,
+            turns: 20,
+            usage: [Usage::default(); 2],
+            moves: hash_of(record),
+            record: hash_of(record),
+        }
+    }
+
+    /// A game of a policy against random turns, from an opening to its end or the limit.
+    fn played(number: u64, opening: Game, max_turns: usize) -> PitGame {
+        let fixture = Fixture {
+            number,
+            pairing: 0,
+            players: [0, 1],
+            pair: 0,
+        };
+        let policy = Chooser::Policy {
+            evaluator: 0,
+            temperature: 0.0,
+        };
+        let mut game = PitGame::new(fixture, opening, &[policy, Chooser::Random], 1, max_turns);
+        let mut answers = Evaluations::default();
+        while let Some((_, queries)) = game.next_queries(&mut Tally::default()).unwrap() {
+            let queries = queries.to_vec();
+            Material::default()
+                .evaluate(&queries, &mut answers)
+                .unwrap();
+            game.answer(0, "material", answers.get(0).unwrap()).unwrap();
+        }
+        game
+    }
+
+    #[test]
+    fn a_record_is_read_back_with_all_that_it_says_besides() {
+        let mut rng = super::super::chance::opening_stream(1, 0);
+        let mut opening = Game::new();
+        for _ in Side::ALL {
+            opening.play_unchecked(Turn::Setup(random_setup(&mut rng)));
+        }
+        let from_position = Game::from_position(*opening.position());
+        let players = ["policy: x".to_owned(), "random".to_owned()];
+        let tags = Tags {
+            players: &players,
+            opening: "7, random setups",
+            seed: 5,
+        };
+        for (number, opening, limit) in [
+            (0, opening.clone(), 9),
+            (1, opening, 400),
+            (0, from_position, 6),
+        ] {
+            let game = played(number, opening, limit);
+            let (summary, record) = GameSummary::of(&game, game.usage(), tags);
+            assert_eq!(&parse_record(&record).unwrap(), game.game(), "{record}");
+            let read: Vec<_> = RecordReader::new(record.as_bytes()).collect();
+            assert_eq!(&read[0].as_ref().unwrap().game, game.game());
+            let gold = players[number as usize].as_str();
+            assert!(
+                record.starts_with(&format!("Gold: {gold}\nSilver: ")),
+                "{record}"
+            );
+            assert!(record.contains("Seed: 5\nOpening: 7, random setups\n"));
+            let judged = record.lines().filter(|line| line.starts_with("# value "));
+            assert_eq!(judged.count() as u64, game.usage()[0].turns);
+            assert_eq!(summary.turns, game.game().turns().len() as u64);
+            assert_eq!(summary.record, hash_of(&record));
+            let parsed: GameSummary = serde_json::from_str(&summary.to_line()).unwrap();
+            assert_eq!(
+                (parsed.result, parsed.reason),
+                (summary.result, summary.reason)
+            );
+            match game.game().outcome() {
+                None => assert!(record.contains("Result: unfinished after ")),
+                Some(outcome) => {
+                    let won = outcome.winner == game.fixture.first_has();
+                    assert_eq!(summary.result == GameResult::Win, won);
+                    assert!(record.contains(&format!("Result: {outcome}\n")));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What the games of a match say of the players' strength, so far or at its end.
+
+use super::result::{End, GameSummary};
+use super::schedule::Games;
+use super::sprt::SequentialTest;
+use super::usage::Usage;
+use engine::ratings::{self, EloInterval, GameResult, PairCounts, Rating};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// The results of a match's games, as they come in.
+#[derive(Debug)]
+pub(super) struct Results {
+    games: Games,
+    /// By game.
+    over: Vec<Option<GameSummary>>,
+    test: Option<SequentialTest>,
+}
+
+impl Results {
+    /// What is known of a match's games.
+    pub(super) fn new(
+        games: Games,
+        known: BTreeMap<u64, GameSummary>,
+        test: Option<SequentialTest>,
+    ) -> Self {
+        let mut over = vec![None; games.count() as usize];
+        for (number, summary) in known {
+            if let Some(slot) = over.get_mut(number as usize) {
+                *slot = Some(summary);
+            }
+        }
+        let mut results = Self { games, over, test };
+        results.count();
+        results
+    }
+
+    /// Adds a game that is over.
+    pub(super) fn add(&mut self, summary: GameSummary) {
+        if let Some(slot) = self.over.get_mut(summary.game as usize) {
+            *slot = Some(summary);
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        let Self { games, over, test } = self;
+        if let Some(test) = test {
+            test.count(|pair| {
+                pair_of(games, over, 0, pair as u64).map(|pair| pair.map(|game| game.result))
+            });
+        }
+    }
+
+    /// The games that are not over yet, in order.
+    pub(super) fn missing(&self) -> Vec<u64> {
+        let numbers = (0..).zip(&self.over);
+        numbers
+            .filter(|(_, over)| over.is_none())
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    /// Whether a sequential test is decided: nothing more needs to be played.
+    pub(super) fn is_decided(&self) -> bool {
+        self.test.as_ref().is_some_and(SequentialTest::is_decided)
+    }
+
+    /// The sequential test, if there is one.
+    pub(super) fn test(&self) -> Option<&SequentialTest> {
+        self.test.as_ref()
+    }
+
+    /// The games that are over.
+    pub(super) fn played(&self) -> usize {
+        self.over.iter().flatten().count()
+    }
+
+    /// The pairs of a pairing that count: those of which both games are over, and where there is a sequential test, those that
+    /// it has counted.
+    fn pairs(&self, pairing: usize) -> impl Iterator<Item = [&GameSummary; 2]> {
+        let counted = self.test.as_ref().map(|test| test.pairs() as u64);
+        let pairs = counted.unwrap_or(self.games.pairs).min(self.games.pairs);
+        (0..pairs).filter_map(move |pair| pair_of(&self.games, &self.over, pairing, pair))
+    }
+
+    /// The games that count.
+    pub(super) fn counted(&self) -> impl Iterator<Item = &GameSummary> {
+        (0..self.games.pairings.len()).flat_map(|pairing| self.pairs(pairing).flatten())
+    }
+
+    /// The score of a pairing.
+    pub(super) fn score(&self, pairing: usize) -> Score {
+        Score::of_pairs(self.pairs(pairing).map(|pair| pair.map(|game| game.result)))
+    }
+
+    /// The pairings with their scores.
+    pub(super) fn scores(&self) -> Vec<([usize; 2], Score)> {
+        let pairings = self.games.pairings.iter().enumerate();
+        pairings
+            .map(|(pairing, players)| (*players, self.score(pairing)))
+            .collect()
+    }
+
+    /// The ratings of all players that have played, fitted over all pairings; the first player has 0.
+    pub(super) fn ratings(&self) -> BTreeMap<usize, Rating> {
+        let scores = self.scores();
+        let games: Vec<ratings::Games<usize>> = scores
+            .iter()
+            .filter(|(_, score)| score.games > 0)
+            .map(|&([a, b], score)| ratings::Games {
+                a,
+                b,
+                games: score.games as f64,
+                points: score.score * score.games as f64,
+            })
+            .collect();
+        match games.is_empty() {
+            true => BTreeMap::new(),
+            false => ratings::fit(&games, 0),
+        }
+    }
+
+    /// What the players' turns took in the games that count.
+    pub(super) fn usage(&self, players: usize) -> Vec<Usage> {
+        let mut usage = vec![Usage::default(); players];
+        for game in self.counted() {
+            let fixture = self.games.get(game.game);
+            for (player, used) in fixture
+                .into_iter()
+                .flat_map(|fixture| fixture.players)
+                .zip(game.usage)
+            {
+                usage[player].add(used);
+            }
+        }
+        usage
+    }
+
+    /// How the games that count ended.
+    pub(super) fn ends(&self) -> BTreeMap<End, u64> {
+        let mut ends = BTreeMap::new();
+        for game in self.counted() {
+            *ends.entry(game.reason).or_default() += 1;
+        }
+        ends
+    }
+
+    /// How many of the games that count are no copy of another of the same players with the same colours.
+    pub(super) fn distinct(&self) -> usize {
+        let games = self.counted().filter_map(|game| {
+            let fixture = self.games.get(game.game)?;
+            Some((fixture.by_colour(), game.moves.as_str()))
+        });
+        games.collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// The two games of a pair, if both are over.
+fn pair_of<'a>(
+    games: &Games,
+    over: &'a [Option<GameSummary>],
+    pairing: usize,
+    pair: u64,
+) -> Option<[&'a GameSummary; 2]> {
+    let [first, second] = games.of_pair(pairing, pair);
+    let game = |number: u64| over.get(number as usize)?.as_ref();
+    Some([game(first)?, game(second)?])
+}
+
+/// The score of two players and the Elo difference that it speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Score {
+    /// Games that count: whole pairs.
+    pub(super) games: u64,
+    /// Games that the first player won.
+    pub(super) wins_a: u64,
+    /// Games that it lost.
+    pub(super) losses_a: u64,
+    /// Games stopped at the turn limit.
+    pub(super) unfinished: u64,
+    /// Pairs by the first player's points in them: 0, ½, 1, 1½ and 2.
+    pub(super) pairs: [u64; 5],
+    /// Its points a game, 0 to 1.
+    pub(super) score: f64,
+    /// How much stronger it is than the other.
+    pub(super) elo: f64,
+    /// The lower end of the Elo difference's 95% interval.
+    pub(super) elo_low: f64,
+    /// Its upper end.
+    pub(super) elo_high: f64,
+    /// The likelihood that it is the stronger one.
+    pub(super) los: f64,
+}
+
+impl Score {
+    fn of_pairs(pairs: impl Iterator<Item = [GameResult; 2]>) -> Self {
+        let mut counts = PairCounts::default();
+        let (mut wins_a, mut losses_a, mut unfinished) = (0, 0, 0);
+        for pair in pairs {
+            counts.add(pair);
+            for result in pair {
+                match result {
+                    GameResult::Win => wins_a += 1,
+                    GameResult::Loss => losses_a += 1,
+                    GameResult::Unfinished => unfinished += 1,
+                }
+            }
+        }
+        let EloInterval { elo, low, high } = counts.elo();
+        Self {
+            games: counts.games(),
+            wins_a,
+            losses_a,
+            unfinished,
+            pairs: counts.into(),
+            score: counts.score(),
+            elo,
+            elo_low: low,
+            elo_high: high,
+            los: counts.likelihood_of_superiority(),
+        }
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            games,
+            wins_a,
+            losses_a,
+            score,
+            elo,
+            elo_low,
+            elo_high,
+            ..
+        } = self;
+        write!(
+            f,
+            "{wins_a} won, {losses_a} lost of {games}: {:.1}%, Elo {elo:+.0} [{elo_low:+.0}, {elo_high:+.0}]",
+            100.0 * score
+        )
+    }
+}

@@ -1,0 +1,177 @@
+//! A worker of a match: a thread with its own evaluators and games.
+
+use super::contender::{Contender, Way};
+use super::game::{Chooser, PitGame};
+use super::opening::Openings;
+use super::result::{GameSummary, Tags};
+use super::schedule::Games;
+use super::usage::Usage;
+use crate::batch::Batcher;
+use crate::line::Line;
+use anyhow::Result;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+/// What all workers share.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) contenders: Vec<Contender>,
+    /// What they are called.
+    pub(super) labels: Vec<String>,
+    pub(super) games: Games,
+    pub(super) openings: Openings,
+    pub(super) max_turns: usize,
+    pub(super) seed: u64,
+    pub(super) games_in_flight: usize,
+    /// The games to play, in order.
+    pub(super) to_play: Vec<u64>,
+    /// How many of these are begun.
+    pub(super) begun: AtomicUsize,
+    pub(super) stop: AtomicBool,
+}
+
+/// A game that is over.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) summary: GameSummary,
+    pub(super) record: String,
+}
+
+/// Where the workers' time went while they had games.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct WorkTimes {
+    /// All of it.
+    pub(super) total: Duration,
+    /// Searching, evaluating or waiting for it, drawing from policies, choosing at random: what the players need by themselves.
+    pub(super) players: Duration,
+}
+
+impl WorkTimes {
+    pub(super) fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.players += other.players;
+    }
+
+    /// The share of the time that was the match's own: openings, the rules, handing games over. None where there was no time.
+    pub(super) fn overhead(&self) -> Option<f64> {
+        let total = self.total.as_secs_f64();
+        (total > 0.0).then(|| 1.0 - (self.players.as_secs_f64() / total).min(1.0))
+    }
+}
+
+impl Work {
+    /// Plays games until there are none left to begin, or it is time to stop.
+    pub(super) fn run(&self, finished: &Sender<Finished>) -> Result<WorkTimes> {
+        let (lines, choosers) = self.lines()?;
+        let mut batcher = Batcher::new(lines, self.games_in_flight, None);
+        let mut thought = Duration::ZERO;
+        let (mut is_heard, mut is_done) = (true, false);
+        let begun = Instant::now();
+        while is_heard && !is_done && !self.stop.load(Relaxed) {
+            // By evaluator: the mean time of an evaluation so far.
+            let costs: Vec<f64> = self.costs(&batcher);
+            batcher.round(
+                || self.begin(&choosers),
+                |over: PitGame| {
+                    let usage = over.usage();
+                    thought += usage.iter().map(|usage| usage.time).sum::<Duration>();
+                    let game = self.summarise(&over, usage, &choosers, &costs);
+                    is_heard &= finished.send(game).is_ok();
+                    Ok(())
+                },
+            )?;
+            is_done = batcher.games().next().is_none();
+        }
+        let total = begun.elapsed();
+        let given_up = batcher.games().flat_map(PitGame::usage);
+        let evaluated = (0..batcher.slots()).map(|slot| batcher.time_of(slot));
+        Ok(WorkTimes {
+            total,
+            players: thought
+                + given_up.map(|usage| usage.time).sum::<Duration>()
+                + evaluated.sum::<Duration>(),
+        })
+    }
+
+    /// A line for each player that needs one, and how all players choose.
+    fn lines(&self) -> Result<(Vec<Box<dyn Line>>, Vec<Chooser>)> {
+        let mut lines = Vec::new();
+        let mut choosers = Vec::new();
+        for contender in &self.contenders {
+            let evaluator = lines.len();
+            lines.extend(contender.line()?);
+            choosers.push(match &contender.way {
+                Way::Search(search) => Chooser::Search {
+                    evaluator,
+                    options: search.options(),
+                    reuse_tree: search.config.reuse_tree,
+                },
+                Way::Policy { temperature } => Chooser::Policy {
+                    evaluator,
+                    temperature: *temperature,
+                },
+                Way::Random => Chooser::Random,
+            });
+        }
+        Ok((lines, choosers))
+    }
+
+    /// The next game, if there is one to begin.
+    fn begin(&self, choosers: &[Chooser]) -> Result<Option<PitGame>> {
+        if self.stop.load(Relaxed) {
+            return Ok(None);
+        }
+        let place = self.begun.fetch_add(1, Relaxed);
+        let fixture = self
+            .to_play
+            .get(place)
+            .and_then(|&number| self.games.get(number));
+        let Some(fixture) = fixture else {
+            return Ok(None);
+        };
+        let opening = self.openings.game(fixture.pair)?;
+        Ok(Some(PitGame::new(
+            fixture,
+            opening,
+            choosers,
+            self.seed,
+            self.max_turns,
+        )))
+    }
+
+    /// By evaluator: the seconds of an evaluation. Batches are shared by games, so that none has a time of its own.
+    fn costs(&self, batcher: &Batcher<PitGame>) -> Vec<f64> {
+        (0..batcher.slots())
+            .map(|slot| {
+                let time = batcher.time_of(slot).as_secs_f64();
+                time / batcher.evaluations_of(slot).max(1) as f64
+            })
+            .collect()
+    }
+
+    fn summarise(
+        &self,
+        over: &PitGame,
+        mut usage: [Usage; 2],
+        choosers: &[Chooser],
+        costs: &[f64],
+    ) -> Finished {
+        for (usage, player) in usage.iter_mut().zip(over.fixture.players) {
+            if let Some(Chooser::Search { evaluator, .. } | Chooser::Policy { evaluator, .. }) =
+                choosers.get(player)
+            {
+                let cost = costs.get(*evaluator).copied().unwrap_or_default();
+                usage.time += Duration::from_secs_f64(usage.evaluations as f64 * cost);
+            }
+        }
+        let opening = self.openings.describe(over.fixture.pair);
+        let tags = Tags {
+            players: &self.labels,
+            opening: &opening,
+            seed: self.seed,
+        };
+        let (summary, record) = GameSummary::of(over, usage, tags);
+        Finished { summary, record }
+    }
+}
