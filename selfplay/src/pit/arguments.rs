@@ -66,7 +66,7 @@ pub(crate) struct PitArguments {
     seed: u64,
     /// Stop as soon as it is decided whether a is ELO0 (H0) or ELO1 (H1) stronger than b: a sequential probability ratio
     /// test on the pairs, in the order of their numbers
-    #[arg(long, value_name = "ELO0,ELO1", value_parser = two_numbers, allow_hyphen_values = true, requires = "a")]
+    #[arg(long, value_name = "ELO0,ELO1", value_parser = two_numbers, allow_hyphen_values = true)]
     sprt: Option<(f64, f64)>,
     /// How often the test may take H1 where H0 is true [default: 0.05]
     #[arg(long, value_name = "SHARE", requires = "sprt")]

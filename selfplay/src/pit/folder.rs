@@ -3,7 +3,7 @@
 //! ```text
 //! match.toml      the match as resolved (Plan)
 //! results.jsonl   a line for each game that is over, in the order in which they ended
-//! 000000.txt, …   the games' records, by number
+//! games/          the games' records by number: 000000.txt, …
 //! openings.txt    openings that a player has sampled
 //! match.lock      held by the program that plays the match
 //! ```
@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 const PLAN: &str = "match.toml";
 const RESULTS: &str = "results.jsonl";
 const LOCK: &str = "match.lock";
+const GAMES: &str = "games";
 
 /// The bytes of a plan; those that are there have a few thousand.
 const LARGEST_PLAN: u64 = 1 << 20;
@@ -123,6 +124,7 @@ impl MatchFolder {
     }
 
     fn open(path: PathBuf, lock: File) -> Result<Self> {
+        make_folder(&path.join(GAMES))?;
         let name = path.join(RESULTS);
         let results = OpenOptions::new().create(true).append(true).open(&name);
         Ok(Self {
@@ -136,6 +138,11 @@ impl MatchFolder {
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folder of its games' records.
+    pub(super) fn games(&self) -> PathBuf {
+        self.path.join(GAMES)
     }
 
     /// The file of openings that a player has sampled.
@@ -186,7 +193,7 @@ fn in_short(differences: &[String]) -> String {
 }
 
 fn record_name(number: u64) -> String {
-    format!("{number:06}.txt")
+    format!("{GAMES}/{number:06}.txt")
 }
 
 fn claim(out: &Path, name: &str) -> Result<PathBuf> {
@@ -365,8 +372,8 @@ mod tests {
         // Game 1's line is zeros, game 5's has no end; game 2's record is cut, game 3's gone.
         let torn = [lines[0], "\0\0\0", lines[2], lines[3], lines[4], lines[5]].join("\n");
         fs::write(&results, torn).unwrap();
-        fs::write(path.join("000002.txt"), "ga").unwrap();
-        fs::remove_file(path.join("000003.txt")).unwrap();
+        fs::write(path.join(record_name(2)), "ga").unwrap();
+        fs::remove_file(path.join(record_name(3))).unwrap();
         let (mut folder, games) = MatchFolder::resume(&path, &plan()).unwrap();
         assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 4]);
         folder.keep(&summary(1, "again\n"), "again\n").unwrap();

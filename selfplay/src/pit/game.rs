@@ -33,9 +33,9 @@ pub(super) enum Chooser {
     Random,
 }
 
-/// What a player of a game thinks with, from its first turn on.
+/// What a player of a game thinks with, from its first turn on. Once the game is over another game may use its memory.
 #[derive(Debug)]
-enum Mind {
+pub(super) enum Mind {
     Search(Box<Search>),
     Policy(Box<PolicySampler>),
 }
@@ -60,6 +60,8 @@ pub(super) struct PitGame {
     game: Game,
     /// Gold's mind and Silver's: what one player found by its evaluator is never shown to the other.
     minds: [Option<Mind>; 2],
+    /// Whether they have thought in this game: what they know is of another one until then.
+    have_thought: [bool; 2],
     /// Whether the mind of the side to move is at the present turn.
     is_thinking: bool,
     /// What the turns of Gold and of Silver took, evaluators' time not counted.
@@ -69,11 +71,13 @@ pub(super) struct PitGame {
 }
 
 impl PitGame {
-    /// A game of a match that goes on behind its opening. `choosers` are those of all the match's players.
+    /// A game of a match that goes on behind its opening. `choosers` are those of all the match's players; `minds` are what Gold and
+    /// Silver may use again, of other games of theirs.
     pub(super) fn new(
         fixture: Fixture,
         opening: Game,
         choosers: &[Chooser],
+        minds: [Option<Mind>; 2],
         seed: u64,
         max_turns: usize,
     ) -> Self {
@@ -85,7 +89,8 @@ impl PitGame {
             rng: game_stream(seed, fixture.number),
             judgements: vec![None; opening.turns().len()],
             game: opening,
-            minds: [None, None],
+            minds,
+            have_thought: [false; 2],
             is_thinking: false,
             usage: [Usage::default(); 2],
         }
@@ -115,6 +120,11 @@ impl PitGame {
         &self.judgements
     }
 
+    /// What its players thought with, Gold's and Silver's.
+    pub(super) fn into_minds(self) -> [Option<Mind>; 2] {
+        self.minds
+    }
+
     fn to_move(&self) -> usize {
         self.game.position().side().index()
     }
@@ -124,7 +134,9 @@ impl PitGame {
         if self.is_thinking {
             return Ok(());
         }
-        let mind = &mut self.minds[self.game.position().side().index()];
+        let side = self.to_move();
+        let has_thought = std::mem::replace(&mut self.have_thought[side], true);
+        let mind = &mut self.minds[side];
         let (position, history) = (self.game.position(), self.game.history());
         match (mind, chooser) {
             (
@@ -134,7 +146,7 @@ impl PitGame {
                     reuse_tree,
                     ..
                 },
-            ) => match reuse_tree {
+            ) => match reuse_tree && has_thought {
                 true => search.go_on(position, history, options)?,
                 false => search.restart(position, history, options)?,
             },
@@ -264,7 +276,31 @@ mod tests {
         for _ in Side::ALL {
             opening.play_unchecked(Turn::Setup(random_setup(&mut setups)));
         }
-        PitGame::new(fixture, opening, &choosers, 4, max_turns)
+        PitGame::new(fixture, opening, &choosers, [None, None], 4, max_turns)
+    }
+
+    #[test]
+    fn a_mind_that_is_used_again_plays_as_a_new_one() {
+        let config = SearchConfig::default();
+        let player = Chooser::Search {
+            evaluator: 0,
+            options: SearchOptions::strongest(&config, 24),
+            reuse_tree: true,
+        };
+        let play = |minds| {
+            let mut game = game(0, [player, Chooser::Random], 12);
+            game.minds = minds;
+            while let Some((_, queries)) = game.next_queries(&mut Tally::default()).unwrap() {
+                let queries = queries.to_vec();
+                answer(&mut game, &queries, &mut Material::default());
+            }
+            game
+        };
+        let first = play([None, None]);
+        let (game, judgements) = (first.game().clone(), first.judgements().to_vec());
+        // It has the very positions of the game in its tree.
+        let again = play(first.into_minds());
+        assert_eq!((again.game(), again.judgements()), (&game, &judgements[..]));
     }
 
     /// Answers what a game asks for.

@@ -91,10 +91,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         false => results.missing(),
     };
     let work = Work {
-        labels: contenders
-            .iter()
-            .map(|contender| contender.label.clone())
-            .collect(),
+        labels: labels(&contenders, &source),
         contenders,
         games,
         openings,
@@ -122,7 +119,8 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         reproducible: !is_timed,
         times,
         seconds: begun.elapsed().as_secs_f64(),
-        records: folder.path().to_owned(),
+        folder: folder.path().to_owned(),
+        records: folder.games(),
     };
     let report = Report::new(&work.contenders, &results, about);
     let text = match arguments.json {
@@ -188,6 +186,20 @@ fn open_folder(
     }
 }
 
+/// What the players are called in records. Of two, the letters tell them apart; their settings stand in the match's folder.
+fn labels(contenders: &[Contender], source: &Source) -> Vec<String> {
+    let named = contenders.iter().zip(["a", "b"]);
+    match source {
+        Source::Pair => named
+            .map(|(contender, letter)| format!("{} ({letter})", contender.player.short_name()))
+            .collect(),
+        _ => contenders
+            .iter()
+            .map(|contender| contender.label.clone())
+            .collect(),
+    }
+}
+
 /// What a match's folder is called: by its players, their evaluations and the seed, or by its file.
 fn folder_name(contenders: &[Contender], source: &Source, seed: u64) -> String {
     let mut parts: Vec<String> = match (source, contenders) {
@@ -233,8 +245,11 @@ impl Work {
         folder: &mut MatchFolder,
         results: &mut Results,
     ) -> Result<WorkTimes> {
-        let label = match &self.labels[..] {
-            [a, b] => format!("{a} against {b}"),
+        if self.to_play.is_empty() {
+            return Ok(WorkTimes::default());
+        }
+        let label = match &self.contenders[..] {
+            [a, b] => format!("{} against {}", a.label, b.label),
             several => format!("{} players", several.len()),
         };
         let mut progress = Progress::new(&label, self.to_play.len() as u64);
@@ -244,7 +259,7 @@ impl Work {
             &self.stop,
             |finished| self.run(finished),
             |over| {
-                if let Some(Finished { summary, record }) = over {
+                for Finished { summary, record } in over.into_iter().flatten() {
                     folder.keep(&summary, &record)?;
                     results.add(summary);
                     done += 1;

@@ -174,7 +174,14 @@ pub(super) mod tests {
             evaluator: 0,
             temperature: 0.0,
         };
-        let mut game = PitGame::new(fixture, opening, &[policy, Chooser::Random], 1, max_turns);
+        let mut game = PitGame::new(
+            fixture,
+            opening,
+            &[policy, Chooser::Random],
+            [None, None],
+            1,
+            max_turns,
+        );
         let mut answers = Evaluations::default();
         while let Some((_, queries)) = game.next_queries(&mut Tally::default()).unwrap() {
             let queries = queries.to_vec();

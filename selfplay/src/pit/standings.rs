@@ -4,7 +4,7 @@ use super::result::{End, GameSummary};
 use super::schedule::Games;
 use super::sprt::SequentialTest;
 use super::usage::Usage;
-use engine::ratings::{self, EloInterval, GameResult, PairCounts, Rating};
+use engine::ratings::{EloInterval, GameResult, PairCounts, PairTable, Rating};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -103,23 +103,15 @@ impl Results {
             .collect()
     }
 
-    /// The ratings of all players that have played, fitted over all pairings; the first player has 0.
+    /// The ratings of all players that have played, fitted over all games; the first player has 0.
     pub(super) fn ratings(&self) -> BTreeMap<usize, Rating> {
-        let scores = self.scores();
-        let games: Vec<ratings::Games<usize>> = scores
-            .iter()
-            .filter(|(_, score)| score.games > 0)
-            .map(|&([a, b], score)| ratings::Games {
-                a,
-                b,
-                games: score.games as f64,
-                points: score.score * score.games as f64,
-            })
-            .collect();
-        match games.is_empty() {
-            true => BTreeMap::new(),
-            false => ratings::fit(&games, 0),
+        let mut table = PairTable::default();
+        for (pairing, &[a, b]) in self.games.pairings.iter().enumerate() {
+            for pair in self.pairs(pairing) {
+                table.add(a, b, pair.map(|game| game.result));
+            }
         }
+        table.ratings(0)
     }
 
     /// What the players' turns took in the games that count.

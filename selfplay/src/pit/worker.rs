@@ -1,7 +1,7 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
 use super::contender::{Contender, Way};
-use super::game::{Chooser, PitGame};
+use super::game::{Chooser, Mind, PitGame};
 use super::opening::Openings;
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
@@ -9,15 +9,21 @@ use super::usage::Usage;
 use crate::batch::Batcher;
 use crate::line::Line;
 use anyhow::Result;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
+
+/// How long finished games are held back at most. Each handing over wakes the thread that takes them, which on a busy machine costs the
+/// worker its place on the core.
+const HOLD: Duration = Duration::from_millis(50);
 
 /// What all workers share.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) contenders: Vec<Contender>,
-    /// What they are called.
+    /// What they are called in records.
     pub(super) labels: Vec<String>,
     pub(super) games: Games,
     pub(super) openings: Openings,
@@ -62,28 +68,39 @@ impl WorkTimes {
 
 impl Work {
     /// Plays games until there are none left to begin, or it is time to stop.
-    pub(super) fn run(&self, finished: &Sender<Finished>) -> Result<WorkTimes> {
+    pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<WorkTimes> {
         let (lines, choosers) = self.lines()?;
         let mut batcher = Batcher::new(lines, self.games_in_flight, None);
+        let spare: RefCell<Spare> = RefCell::default();
         let mut thought = Duration::ZERO;
+        let (mut held, mut held_since) = (Vec::new(), Instant::now());
         let (mut is_heard, mut is_done) = (true, false);
         let begun = Instant::now();
         while is_heard && !is_done && !self.stop.load(Relaxed) {
-            // By evaluator: the mean time of an evaluation so far.
-            let costs: Vec<f64> = self.costs(&batcher);
+            let costs = costs(&batcher);
             batcher.round(
-                || self.begin(&choosers),
+                || self.begin(&choosers, &mut spare.borrow_mut()),
                 |over: PitGame| {
                     let usage = over.usage();
                     thought += usage.iter().map(|usage| usage.time).sum::<Duration>();
-                    let game = self.summarise(&over, usage, &choosers, &costs);
-                    is_heard &= finished.send(game).is_ok();
+                    if held.is_empty() {
+                        held_since = Instant::now();
+                    }
+                    held.push(self.summarise(&over, usage, &choosers, &costs));
+                    spare.borrow_mut().take(over);
                     Ok(())
                 },
             )?;
             is_done = batcher.games().next().is_none();
+            if !held.is_empty() && (is_done || held_since.elapsed() >= HOLD) {
+                is_heard = finished.send(std::mem::take(&mut held)).is_ok();
+            }
         }
         let total = begun.elapsed();
+        if is_heard && !held.is_empty() {
+            // Whoever takes them may have gone since.
+            let _ = finished.send(held);
+        }
         let given_up = batcher.games().flat_map(PitGame::usage);
         let evaluated = (0..batcher.slots()).map(|slot| batcher.time_of(slot));
         Ok(WorkTimes {
@@ -118,7 +135,7 @@ impl Work {
     }
 
     /// The next game, if there is one to begin.
-    fn begin(&self, choosers: &[Chooser]) -> Result<Option<PitGame>> {
+    fn begin(&self, choosers: &[Chooser], spare: &mut Spare) -> Result<Option<PitGame>> {
         if self.stop.load(Relaxed) {
             return Ok(None);
         }
@@ -131,23 +148,15 @@ impl Work {
             return Ok(None);
         };
         let opening = self.openings.game(fixture.pair)?;
+        let minds = fixture.by_colour().map(|player| spare.give(player));
         Ok(Some(PitGame::new(
             fixture,
             opening,
             choosers,
+            minds,
             self.seed,
             self.max_turns,
         )))
-    }
-
-    /// By evaluator: the seconds of an evaluation. Batches are shared by games, so that none has a time of its own.
-    fn costs(&self, batcher: &Batcher<PitGame>) -> Vec<f64> {
-        (0..batcher.slots())
-            .map(|slot| {
-                let time = batcher.time_of(slot).as_secs_f64();
-                time / batcher.evaluations_of(slot).max(1) as f64
-            })
-            .collect()
     }
 
     fn summarise(
@@ -174,4 +183,31 @@ impl Work {
         let (summary, record) = GameSummary::of(over, usage, tags);
         Finished { summary, record }
     }
+}
+
+/// What players thought with in games that are over, by player: games that begin use its memory again.
+#[derive(Debug, Default)]
+struct Spare(BTreeMap<usize, Vec<Mind>>);
+
+impl Spare {
+    fn take(&mut self, over: PitGame) {
+        let players = over.fixture.by_colour();
+        for (player, mind) in players.into_iter().zip(over.into_minds()) {
+            self.0.entry(player).or_default().extend(mind);
+        }
+    }
+
+    fn give(&mut self, player: usize) -> Option<Mind> {
+        self.0.get_mut(&player)?.pop()
+    }
+}
+
+/// By evaluator: the seconds of an evaluation. Batches are shared by games, so that none has a time of its own.
+fn costs(batcher: &Batcher<PitGame>) -> Vec<f64> {
+    (0..batcher.slots())
+        .map(|slot| {
+            let time = batcher.time_of(slot).as_secs_f64();
+            time / batcher.evaluations_of(slot).max(1) as f64
+        })
+        .collect()
 }

@@ -11,7 +11,6 @@ use super::worker::WorkTimes;
 use engine::config::SearchConfig;
 use engine::ratings::Rating;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -39,7 +38,9 @@ pub(super) struct Report {
     pub(super) overhead: Option<f64>,
     /// Seconds that were played for, this time.
     pub(super) seconds: f64,
-    /// The folder with the match's games.
+    /// The match's folder.
+    pub(super) folder: PathBuf,
+    /// The folder with its games' records.
     pub(super) records: PathBuf,
 }
 
@@ -134,8 +135,8 @@ pub(super) enum WayReport {
         time: Option<f64>,
         /// The settings that are its own.
         settings: Vec<String>,
-        /// Everything that the search was told but its budget.
-        search: Value,
+        /// Everything that the search was told.
+        search: SearchConfig,
     },
     Policy {
         temperature: f32,
@@ -164,6 +165,7 @@ pub(super) struct Circumstances {
     pub(super) reproducible: bool,
     pub(super) times: WorkTimes,
     pub(super) seconds: f64,
+    pub(super) folder: PathBuf,
     pub(super) records: PathBuf,
 }
 
@@ -184,6 +186,7 @@ impl Report {
             reproducible: about.reproducible,
             overhead: about.times.overhead(),
             seconds: about.seconds,
+            folder: about.folder,
             records: about.records,
         }
     }
@@ -266,7 +269,7 @@ impl PlayerReport {
                     evaluations: search.evaluations,
                     time: search.time.map(|time| time.as_secs_f64()),
                     settings: search.settings.clone(),
-                    search: without_budget(&search.config, search.evaluations),
+                    search: search.config,
                 },
                 Way::Policy { temperature } => WayReport::Policy {
                     temperature: *temperature,
@@ -280,11 +283,4 @@ impl PlayerReport {
             },
         }
     }
-}
-
-/// The configuration of a search with the evaluations that it was given.
-fn without_budget(config: &SearchConfig, evaluations: Option<u32>) -> Value {
-    let mut value = json!(config);
-    value["evaluations"] = json!(evaluations);
-    value
 }

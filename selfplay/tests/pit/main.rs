@@ -1,5 +1,10 @@
 //! `selfplay pit` as a user runs it.
 
+mod matches;
+mod openings;
+mod players;
+mod resume;
+
 use assert_cmd::Command;
 use engine::notation::parse_record;
 use std::path::Path;
@@ -132,6 +137,8 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
     for part in [
         "a: material, 8 evaluations a turn, search.mode=gumbel: used ",
         "b: random\n",
+        "a is stronger with a likelihood of ",
+        "overhead: ",
         "Elo ",
         "pairs with 0, ½, 1, 1½, 2 points for a: ",
     ] {
@@ -262,12 +269,30 @@ fn faulty_orders_are_refused_by_name() {
             2,
             "--evaluations",
         ),
-        ("uniform", vec!["--games", "2"], 2, "--evaluations"),
         (
             "uniform",
-            vec!["--games", "2", "--a-evaluations", "4"],
+            vec!["--games", "2"],
+            1,
+            "--a uniform searches, and nothing says how long",
+        ),
+        (
+            "uniform",
+            vec!["--games", "2", "--evaluations", "4", "--sprt", "5"],
             2,
-            "--evaluations",
+            "--sprt",
+        ),
+        ("uniform", with(["--sprt", "10,0"]), 1, "--sprt"),
+        (
+            "uniform",
+            with(["--openings", "missing.txt"]),
+            1,
+            "--openings missing.txt",
+        ),
+        (
+            "uniform",
+            with(["--opening-turns", "99"]),
+            2,
+            "--opening-turns",
         ),
         (
             "uniform",

@@ -1,0 +1,94 @@
+//! Where the games of a match begin.
+
+use super::{json, pit};
+use engine::notation::parse_record;
+use engine::rules::Game;
+use std::fs;
+use std::path::Path;
+
+/// A short match's games, by number.
+fn games(out: &Path, more: &[&str]) -> Vec<Game> {
+    let short = [
+        "--games",
+        "6",
+        "--evaluations",
+        "4",
+        "--set",
+        "pit.max_turns=12",
+        "--json",
+    ];
+    let report = json(pit(out, "material", "random", &short).args(more));
+    let records = super::records(&report);
+    records
+        .iter()
+        .map(|record| parse_record(record).unwrap())
+        .collect()
+}
+
+#[test]
+fn sampled_turns_are_shared_by_a_pair_and_follow_from_the_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let play = |more: &[&str]| games(folder.path(), more);
+    for sampled in [
+        &["--opening-turns", "3"][..],
+        &["--opening-turns", "3", "--opening-player", "material"],
+    ] {
+        let played = play(sampled);
+        for pair in played.chunks(2) {
+            assert_eq!(pair[0].turns()[..5], pair[1].turns()[..5]);
+            assert_ne!(
+                pair[0].turns()[5],
+                pair[1].turns()[5],
+                "from here on the players differ"
+            );
+        }
+        assert_ne!(played[0].turns()[..5], played[2].turns()[..5]);
+        let again = play(&[sampled, &["--threads", "1"]].concat());
+        assert_eq!(played, again);
+        let other = play(&[sampled, &["--seed", "1"]].concat());
+        assert_ne!(played[0].turns()[..5], other[0].turns()[..5]);
+    }
+}
+
+#[test]
+fn players_set_up_their_own_pieces_where_they_are_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let played = games(folder.path(), &["--openings", "own"]);
+    // The search has Gold's setup in the first game of each pair, and it decides on the same one.
+    assert_eq!(played[0].turns()[0], played[2].turns()[0]);
+    assert_ne!(played[1].turns()[0], played[3].turns()[0], "random setups");
+}
+
+#[test]
+fn openings_of_a_file_are_used_in_order_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("o.txt");
+    let made = games(folder.path(), &["--opening-turns", "2"]);
+    let mut start = Game::from_position(*made[0].start());
+    for turn in &made[0].turns()[..4] {
+        start.play(turn).unwrap();
+    }
+    let position = *start.position();
+    fs::write(&file, format!("# two openings\n{start}\n{position}\n")).unwrap();
+    let path = file.to_str().unwrap();
+    let played = games(folder.path(), &["--openings", path]);
+    for pair in [0, 2] {
+        assert_eq!(played[2 * pair].turns()[..4], *start.turns());
+        assert_eq!(played[2 * pair + 1].turns()[..4], *start.turns());
+    }
+    assert_eq!(*played[2].start(), position);
+    let over = format!("{start}\n\n{start}4g resigns\n");
+    fs::write(&file, over).unwrap();
+    let out = folder.path().join("out");
+    let output = pit(
+        &out,
+        "random",
+        "random",
+        &["--games", "2", "--openings", path],
+    )
+    .output()
+    .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("o.txt: line 6: the game is over"), "{said}");
+    assert!(!out.exists(), "nothing was begun");
+}

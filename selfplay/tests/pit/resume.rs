@@ -1,0 +1,178 @@
+//! Matches that are stopped, and gone on with.
+
+use super::{json, pit};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the games of a match say, by file.
+fn games(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder.join("games")).unwrap();
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, fs::read_to_string(path).unwrap())
+    };
+    entries.map(|entry| read(entry.unwrap().path())).collect()
+}
+
+/// A report without what depends on time and place.
+fn lasting(mut report: Value) -> Value {
+    for player in ["a", "b"] {
+        report[player]
+            .as_object_mut()
+            .unwrap()
+            .remove("milliseconds_per_turn");
+    }
+    for key in ["overhead", "seconds", "folder", "records"] {
+        report.as_object_mut().unwrap().remove(key).unwrap();
+    }
+    report
+}
+
+fn only_match(out: &Path) -> std::path::PathBuf {
+    let mut entries = fs::read_dir(out).unwrap();
+    let path = entries.next().unwrap().unwrap().path();
+    assert!(entries.next().is_none(), "there is one match");
+    path
+}
+
+const MATCH: [&str; 7] = [
+    "--games",
+    "40",
+    "--evaluations",
+    "48",
+    "--seed",
+    "3",
+    "--json",
+];
+
+#[test]
+fn a_killed_match_goes_on_as_if_it_had_never_been_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
+    let unstopped = json(&mut pit(&whole, "material", "uniform", &MATCH));
+    let expected = games(&only_match(&whole));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_selfplay"))
+        .args(["pit", "--a", "material", "--b", "uniform", "--out"])
+        .arg(&killed)
+        .args(MATCH)
+        .args(["--threads", "1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = || {
+        let path = fs::read_dir(&killed).ok()?.next()?.ok()?.path();
+        let text = fs::read_to_string(path.join("results.jsonl")).ok()?;
+        Some(text.lines().count())
+    };
+    let begun = Instant::now();
+    while lines().unwrap_or(0) < 3 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let path = only_match(&killed);
+    let kept = fs::read_to_string(path.join("results.jsonl")).unwrap();
+    let known = kept.lines().count();
+    assert!((3..40).contains(&known), "{known}");
+    // A power cut tears the last line, and a record.
+    let torn = &kept[..kept.len() - 9];
+    fs::write(path.join("results.jsonl"), torn).unwrap();
+    let first: Value = serde_json::from_str(kept.lines().next().unwrap()).unwrap();
+    let record = path.join(format!("games/{:06}.txt", first["game"].as_u64().unwrap()));
+    fs::write(&record, &fs::read_to_string(&record).unwrap()[..50]).unwrap();
+    let output = pit(&killed, "material", "uniform", &MATCH)
+        .arg("--resume")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("1 lines of results.jsonl are torn, 1 records are missing or torn"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("with {} games played", known - 2)),
+        "{said}"
+    );
+    assert_eq!(games(&path), expected);
+    let resumed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(lasting(resumed), lasting(unstopped));
+    // What is over is not played again, and a longer match begins with it.
+    let mut longer = MATCH;
+    longer[1] = "42";
+    let output = pit(&killed, "material", "uniform", &longer)
+        .arg("--resume=or-begin")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("with 40 games played") && said.contains(" 2 games in"),
+        "{said}"
+    );
+    assert_eq!(games(&only_match(&killed)).len(), 42);
+}
+
+#[test]
+fn another_match_is_never_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let short = [
+        "--games",
+        "2",
+        "--evaluations",
+        "4",
+        "--set",
+        "pit.max_turns=8",
+    ];
+    let resume = |more: &[&str]| {
+        let output = pit(&out, "material", "random", &short)
+            .args(more)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    let (is_done, said) = resume(&["--resume"]);
+    assert!(
+        !is_done && said.contains("--resume: there is no match in"),
+        "{said}"
+    );
+    assert!(!out.exists());
+    let (is_done, said) = resume(&["--resume=or-begin"]);
+    assert!(is_done && !said.contains("going on"), "{said}");
+    for (more, difference) in [
+        (&["--seed", "5"][..], "seed is 0 there and 5 here"),
+        (
+            &["--a-set", "search.mode=puct"],
+            "search mode is \"auto\" there and \"puct\" here",
+        ),
+        (
+            &["--a-evaluations", "8"],
+            "player 1 evaluations is 4 there and 8 here",
+        ),
+        (
+            &["--opening-turns", "1"],
+            "openings turns is 0 there and 1 here",
+        ),
+        (
+            &["--set", "pit.max_turns=9"],
+            "max_turns is 8 there and 9 here",
+        ),
+    ] {
+        let (is_done, said) = resume(&[more, &["--resume"]].concat());
+        assert!(
+            !is_done && said.contains(difference),
+            "no `{difference}` in {said}"
+        );
+    }
+    let (is_done, said) = resume(&["--resume"]);
+    assert!(
+        is_done && said.contains("going on in") && said.contains("2 games played"),
+        "{said}"
+    );
+}
