@@ -35,6 +35,10 @@ enum Command {
     /// Play games against oneself and write them to shards
     Generate(generate::GenerateArguments),
     /// Let players play matches: pairs of games from the same opening with colours swapped
+    ///
+    /// A player is a network's file (a search with the network), `policy:FILE` (what the network's policy says, without a search),
+    /// `uniform` (a search that knows nothing), `material` (a search that counts by hand) or `random` (any legal step). Ctrl-C stops the
+    /// match and prints what is known until then; the same command with --resume goes on with it.
     Pit(pit::PitArguments),
     /// Search for the turn of one position, and print what was found
     ///

@@ -11,10 +11,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use engine::config::ConfigArguments;
 use std::path::PathBuf;
 
-/// Let players play matches: pairs of games from the same opening with colours swapped
-///
-/// A player is a network's file (a search with the network), `policy:FILE` (what the network's policy says, without a search),
-/// `uniform` (a search that knows nothing), `material` (a search that counts by hand) or `random` (any legal step).
+/// The options of `selfplay pit`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("who").required(true).args(["a", "players", "match_file"]))]
 pub(crate) struct PitArguments {

@@ -31,6 +31,7 @@ use anyhow::{Result, bail, ensure};
 use arguments::Resume;
 use beginning::Beginning;
 use contender::{Contender, Defaults, Way};
+use engine::config::Config;
 use engine::progress::{Progress, say};
 use folder::MatchFolder;
 use order::{MatchOrder, Source};
@@ -50,6 +51,22 @@ use worker::{Finished, Work, WorkTimes};
 /// The most players whose ratings the line of progress shows.
 const SHOWN_PLAYERS: usize = 5;
 
+/// The most games that a worker which evaluates by itself plays at once for a sequential test: what is under way when it is decided is
+/// given up, and larger batches are hardly faster there.
+const IN_FLIGHT_FOR_A_TEST: u32 = 32;
+
+/// A match that can be played.
+struct Prepared {
+    order: MatchOrder,
+    contenders: Vec<Contender>,
+    beginning: Beginning,
+    plan: Plan,
+    /// What the players are called in records.
+    labels: Vec<String>,
+    /// What the match's folder is to be called.
+    name: String,
+}
+
 /// Runs `selfplay pit`.
 pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let config = arguments.config.resolve(None)?;
@@ -57,11 +74,48 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let prepared = prepare(arguments, &config)?;
+    let (out, plan) = (&arguments.out, &prepared.plan);
+    let (mut folder, known) = open_folder(out, &prepared.name, plan, arguments.resume)?;
+    let games = Games::new(plan.schedule, plan.players.len(), plan.games);
+    let test = plan.sprt.map(SequentialTest::new).transpose()?;
+    let mut results = Results::new(games.clone(), known, test);
+    let mut about = Circumstances {
+        seed: plan.seed,
+        max_turns: plan.max_turns as usize,
+        openings: in_words(&plan.openings),
+        games_asked: games.count(),
+        reproducible: !prepared.contenders.iter().any(Contender::is_timed),
+        times: WorkTimes::default(),
+        seconds: 0.0,
+        folder: folder.path().to_owned(),
+        records: folder.games(),
+    };
+    let work = prepared.into_work(arguments, &config, games, &folder, &results)?;
+    let begun = Instant::now();
+    about.times = work.play(arguments.crew.threads(), &mut folder, &mut results)?;
+    about.seconds = begun.elapsed().as_secs_f64();
+    let report = Report::new(&work.contenders, &results, about);
+    let text = match arguments.json {
+        true => serde_json::to_string(&report)? + "\n",
+        false => report.to_string(),
+    };
+    output::print(&text)?;
+    let is_stopped = !results.is_decided() && (results.played() as u64) < work.games.count();
+    if is_stopped {
+        say("the match was stopped: the same command with --resume goes on with it");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Checks everything that is asked for, and opens all players.
+fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
     let (order, source) = arguments.order()?;
     order.check(&source)?;
-    let place = arguments.crew.device.place(&config)?;
+    let place = arguments.crew.device.place(config)?;
     let defaults = Defaults {
-        config: &config,
+        config,
         evaluations: order.evaluations,
         place: &place,
     };
@@ -78,62 +132,58 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         sprt: order.sprt,
         players: contenders.iter().map(PlayerPlan::new).collect(),
     };
-    let name = folder_name(&contenders, &source, order.seed);
-    let (mut folder, known) = open_folder(&arguments.out, &name, &plan, arguments.resume)?;
-    let threads = arguments.crew.threads();
-    let openings = beginning.openings(&folder, order.seed, order.games / 2, threads)?;
-    let games = Games::new(order.schedule, contenders.len(), order.games);
-    let test = order.sprt.map(SequentialTest::new).transpose()?;
-    let mut results = Results::new(games.clone(), known, test);
-    let is_timed = contenders.iter().any(Contender::is_timed);
-    let to_play = match results.is_decided() {
-        true => Vec::new(),
-        false => results.missing(),
-    };
-    let work = Work {
+    Ok(Prepared {
         labels: labels(&contenders, &source),
+        name: folder_name(&contenders, &source, order.seed),
+        order,
         contenders,
-        games,
-        openings,
-        max_turns: max_turns as usize,
-        seed: order.seed,
-        // What a search finds in a second is not to depend on how many games share the thread.
-        games_in_flight: match is_timed {
-            true => 1,
-            false => {
-                let limit = config.selfplay.games_in_flight;
-                arguments.crew.games_in_flight(to_play.len() as u64, limit)
-            }
-        },
-        to_play,
-        begun: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
-    };
-    let begun = Instant::now();
-    let times = work.play(threads, &mut folder, &mut results)?;
-    let about = Circumstances {
-        seed: order.seed,
-        max_turns: work.max_turns,
-        openings: in_words(&plan.openings),
-        games_asked: work.games.count(),
-        reproducible: !is_timed,
-        times,
-        seconds: begun.elapsed().as_secs_f64(),
-        folder: folder.path().to_owned(),
-        records: folder.games(),
-    };
-    let report = Report::new(&work.contenders, &results, about);
-    let text = match arguments.json {
-        true => serde_json::to_string(&report)? + "\n",
-        false => report.to_string(),
-    };
-    output::print(&text)?;
-    let is_stopped = !results.is_decided() && (results.played() as u64) < work.games.count();
-    if is_stopped {
-        say("the match was stopped: the same command with --resume goes on with it");
-        return Ok(ExitCode::FAILURE);
+        beginning,
+        plan,
+    })
+}
+
+impl Prepared {
+    /// What the workers share: everything that is to be played.
+    fn into_work(
+        self,
+        arguments: &PitArguments,
+        config: &Config,
+        games: Games,
+        folder: &MatchFolder,
+        results: &Results,
+    ) -> Result<Work> {
+        let Self { order, plan, .. } = &self;
+        let threads = arguments.crew.threads();
+        let to_play = match results.is_decided() {
+            true => Vec::new(),
+            false => results.missing(),
+        };
+        let mut limit = config.selfplay.games_in_flight;
+        let mut players = self.contenders.iter().map(|contender| &contender.player);
+        if order.sprt.is_some() && players.all(|player| player.service().is_none()) {
+            limit = limit.min(IN_FLIGHT_FOR_A_TEST);
+        }
+        if self.contenders.iter().any(Contender::is_timed) {
+            // What a search finds in a second is not to depend on how many games share the thread.
+            limit = 1;
+        }
+        let (seed, max_turns) = (plan.seed, plan.max_turns as usize);
+        let openings = self
+            .beginning
+            .openings(folder, seed, games.pairs, threads)?;
+        Ok(Work {
+            contenders: self.contenders,
+            labels: self.labels,
+            games,
+            openings,
+            max_turns,
+            seed,
+            games_in_flight: arguments.crew.games_in_flight(to_play.len() as u64, limit),
+            to_play,
+            begun: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        })
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Opens all players: whoever can't play is an error before the first game.

@@ -123,18 +123,18 @@ fn several_players_are_rated_by_all_their_games() {
 #[test]
 fn copies_of_a_game_are_counted_as_such() {
     let folder = tempfile::tempdir().unwrap();
+    let network = super::players::network(folder.path(), "n.safetensors", 1);
+    let policy = format!("policy:{}", network.display());
     let options = [
         "--games",
-        "4",
-        "--evaluations",
         "4",
         "--openings",
         "own",
         "--set",
         "pit.max_turns=8",
     ];
-    let match_of = || pit(folder.path(), "material", "material", &options);
-    // Both set up their pieces as they always do.
+    let match_of = || pit(folder.path(), &policy, &policy, &options);
+    // Both set up their pieces, and play, as they always do.
     let report = json(match_of().arg("--json"));
     assert_eq!(
         (&report["games"], &report["distinct_games"]),

@@ -53,10 +53,29 @@ fn sampled_turns_are_shared_by_a_pair_and_follow_from_the_seed() {
 #[test]
 fn players_set_up_their_own_pieces_where_they_are_asked_to() {
     let folder = tempfile::tempdir().unwrap();
-    let played = games(folder.path(), &["--openings", "own"]);
-    // The search has Gold's setup in the first game of each pair, and it decides on the same one.
-    assert_eq!(played[0].turns()[0], played[2].turns()[0]);
-    assert_ne!(played[1].turns()[0], played[3].turns()[0], "random setups");
+    let options = [
+        "--games",
+        "2",
+        "--evaluations",
+        "4",
+        "--set",
+        "pit.max_turns=6",
+        "--json",
+    ];
+    // Whether the first turn is a player's that says what it thinks of it.
+    let judged = |openings| {
+        let report =
+            json(pit(folder.path(), "material", "random", &options).args(["--openings", openings]));
+        let of = |record: &String| {
+            let mut lines = record.lines().skip_while(|line| !line.starts_with("1g "));
+            lines
+                .nth(1)
+                .is_some_and(|line| line.starts_with("# value "))
+        };
+        super::records(&report).iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(judged("own"), [true, false]);
+    assert_eq!(judged("sampled"), [false, false]);
 }
 
 #[test]
@@ -77,7 +96,7 @@ fn openings_of_a_file_are_used_in_order_and_again() {
         assert_eq!(played[2 * pair + 1].turns()[..4], *start.turns());
     }
     assert_eq!(*played[2].start(), position);
-    let over = format!("{start}\n\n{start}4g resigns\n");
+    let over = format!("{start}\n\n{start}3g resigns\n");
     fs::write(&file, over).unwrap();
     let out = folder.path().join("out");
     let output = pit(
@@ -89,6 +108,6 @@ fn openings_of_a_file_are_used_in_order_and_again() {
     .output()
     .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("o.txt: line 6: the game is over"), "{said}");
+    assert!(said.contains("o.txt: line 7: the game is over"), "{said}");
     assert!(!out.exists(), "nothing was begun");
 }

@@ -6,7 +6,7 @@ use engine::network::{Architecture, Network};
 use std::path::{Path, PathBuf};
 
 /// A random network's file.
-fn network(folder: &Path, name: &str, seed: u64) -> PathBuf {
+pub(super) fn network(folder: &Path, name: &str, seed: u64) -> PathBuf {
     let architecture = Architecture {
         blocks: 1,
         channels: 8,

@@ -85,7 +85,8 @@ impl Selfplay {
         Generator::start(&mut command, GENERATE, self.stop.clone())
     }
 
-    /// Plays a match, and returns its result as JSON; none if the user asked to stop before its end.
+    /// Plays a match, or goes on with it where it was stopped, and returns its result as JSON; none if the user asked to stop before
+    /// its end.
     pub(super) fn pit(
         &self,
         run: &RunDirectory,
@@ -98,6 +99,7 @@ impl Selfplay {
         command.arg("--b").arg(pit.opponent.argument(run));
         command.arg("--config").arg(run.config());
         command.arg("--out").arg(run.pit());
+        command.arg("--resume=or-begin");
         command.args([
             "--games",
             &pit.games.to_string(),
