@@ -367,16 +367,26 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("o.txt");
         let good = random_opening(1, 0, 2).unwrap();
-        let goal =
-            "g [                                                R     r         Er  ]\n2g Ra2n\n";
-        let frozen = "g [   R        r                                  r                r ]\n";
+        let position = |pieces: &[(usize, char)]| {
+            let mut squares = [' '; 64];
+            for &(square, piece) in pieces {
+                squares[square] = piece;
+            }
+            format!("g [{}]\n", squares.iter().collect::<String>())
+        };
+        // Squares count from a8: 8 is a7.
+        let goal = position(&[(8, 'R'), (31, 'r'), (36, 'E')]) + "2g Ra7n\n";
+        let over = position(&[(3, 'R'), (31, 'r')]);
         for (text, part) in [
             (
-                format!("{good}\n4g resigns\n"),
+                format!("{good}\n3g resigns\n"),
                 "line 1: the game is over at the end of the opening: Silver wins",
             ),
-            (format!("\n{frozen}"), "line 2"),
-            (goal.replace("Ra2n", "Rg2x"), "line 1"),
+            (
+                goal,
+                "line 1: the game is over at the end of the opening: Gold wins by goal",
+            ),
+            (format!("\n{over}"), "line 2"),
             (String::new(), "no position and no game"),
         ] {
             fs::write(&path, &text).unwrap();
