@@ -1,5 +1,6 @@
 //! The program `selfplay`: games of Arimaa for training, and everything that is done with them.
 
+mod aei;
 mod analyze;
 mod batch;
 mod bench;
@@ -45,6 +46,10 @@ enum Command {
     /// The best turns, the line that both sides are expected to play, and what the search took. Ctrl-C ends the search at any time and
     /// prints what was found until then.
     Analyze(analyze::AnalyzeArguments),
+    /// Play in other programs: an engine that speaks the Arimaa Engine Interface, version 1
+    ///
+    /// On the standard input and output, or over a socket. Without `--network` it plays by counting material.
+    Aei(aei::AeiArguments),
     /// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
     ///
     /// Ctrl-C ends it at any time and prints what was measured until then.
@@ -68,6 +73,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Pit(arguments) => pit::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Aei(arguments) => aei::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),

@@ -1,0 +1,123 @@
+//! The lines that go between a controller and the engine: over standard input and output, or over a socket.
+
+use super::thinker::Thought;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+/// The bytes of a line that is read; those of the protocol have some hundred.
+const LONGEST: u64 = 1 << 16;
+
+/// Something that a session has to see to.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The controller has said something.
+    Line(String),
+    /// The controller has said more in a line than anybody wants to read.
+    TooLong,
+    /// The controller has gone away.
+    End,
+    /// The thinking thread has something to say.
+    Thought(Thought),
+}
+
+/// The way back to the controller.
+pub(super) enum Channel {
+    /// Standard input and output.
+    Standard,
+    /// A connection.
+    Socket(TcpStream),
+}
+
+impl Channel {
+    /// Hands all lines of the controller to a session, from a thread of its own.
+    pub(super) fn listen(&self, events: Sender<Event>) -> io::Result<()> {
+        let lines: Box<dyn Read + Send> = match self {
+            Self::Standard => Box::new(io::stdin()),
+            Self::Socket(stream) => {
+                // Lines are short, and each is waited for.
+                stream.set_nodelay(true)?;
+                Box::new(stream.try_clone()?)
+            }
+        };
+        let listen = move || read_lines(&mut BufReader::new(lines), &events);
+        thread::Builder::new()
+            .name("controller".into())
+            .spawn(listen)?;
+        Ok(())
+    }
+
+    /// Says one line.
+    pub(super) fn say(&mut self, line: &str) -> io::Result<()> {
+        let line = format!("{line}\n");
+        match self {
+            Self::Standard => {
+                let mut out = io::stdout().lock();
+                out.write_all(line.as_bytes())?;
+                out.flush()
+            }
+            Self::Socket(stream) => stream.write_all(line.as_bytes()),
+        }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        if let Self::Socket(stream) = self {
+            // Nothing is left to do where the other side has done it already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Hands on lines until there are no more or nobody takes them. Bytes that are no text become signs that no message has.
+fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>) {
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        let event = match from.take(LONGEST).read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => Event::End,
+            Ok(_) if bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n") => Event::TooLong,
+            Ok(_) => Event::Line(String::from_utf8_lossy(&bytes).into_owned()),
+        };
+        let goes_on = matches!(event, Event::Line(_));
+        if events.send(event).is_err() || !goes_on {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    fn events(mut text: &[u8]) -> Vec<String> {
+        let (events, seen) = channel();
+        read_lines(&mut text, &events);
+        drop(events);
+        let name = |event| match event {
+            Event::Line(line) => line,
+            other => format!("{other:?}"),
+        };
+        seen.into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn lines_of_any_ending_are_handed_on_and_the_last_may_have_none() {
+        assert_eq!(events(b""), ["End"]);
+        assert_eq!(
+            events(b"aei\r\nis\xffready\nquit"),
+            ["aei\r\n", "is\u{fffd}ready\n", "quit", "End"]
+        );
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_kept_in_memory() {
+        let long = vec![b'a'; 10 * LONGEST as usize];
+        assert_eq!(events(&long), ["TooLong"]);
+        let longest = [&long[..LONGEST as usize - 1], b"\nquit\n"].concat();
+        assert_eq!(events(&longest).len(), 3);
+    }
+}

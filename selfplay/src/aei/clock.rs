@@ -1,0 +1,285 @@
+//! How long to think about a turn.
+//!
+//! Time controls of the game server (and of the referees that follow it): each turn has `tcmove` seconds; what it doesn't use goes to
+//! the reserve, `tcpercent` of it and never beyond `tcmax`; what it uses beyond comes from the reserve, and who has none left has lost.
+//! `tcturntime` limits a single turn and `tctotal` the whole game.
+//!
+//! A turn gets a target, which is some of the time that it has for itself and a little of the reserve, and a most, to which the
+//! search goes where the decision is open. The most stays away from the end of the time by a margin: for messages on their way, for
+//! a machine that has other work, and for what a search can't interrupt.
+
+use engine::rules::Side;
+use std::time::Duration;
+
+/// What a controller has said about time, in seconds; 0 is no limit where [`StandardOption`](engine::aei::StandardOption) says nothing
+/// else.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Clock {
+    pub(super) of_turn: f64,
+    pub(super) reserve: f64,
+    pub(super) percent: f64,
+    pub(super) most_reserve: f64,
+    pub(super) of_game: f64,
+    pub(super) turns_of_game: u32,
+    pub(super) most_of_turn: f64,
+    /// The reserves of Gold and of Silver, once they are known to differ from the first one.
+    pub(super) reserves: [Option<f64>; 2],
+    /// What has been used of the turn that is due.
+    pub(super) used: f64,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            of_turn: 0.0,
+            reserve: 0.0,
+            percent: 100.0,
+            most_reserve: 0.0,
+            of_game: 0.0,
+            turns_of_game: 0,
+            most_of_turn: 0.0,
+            reserves: [None; 2],
+            used: 0.0,
+        }
+    }
+}
+
+/// How long a turn may take from its `go` on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Times {
+    /// How long it takes where the decision is neither clear nor open.
+    pub(super) target: Duration,
+    /// How long it takes at most; not less than the target.
+    pub(super) most: Duration,
+    /// When the time is over.
+    pub(super) end: Duration,
+    /// Whether time that is not used is of use later.
+    pub(super) saves: bool,
+}
+
+/// The reserve is given out as if the game went on for so many turns of a side.
+const TURNS_AHEAD: f64 = 30.0;
+/// The part of a turn's own time that is its target.
+const USUAL_PART: f64 = 0.8;
+/// The part of the reserve that an open decision may take.
+const RESERVE_PART: f64 = 0.2;
+/// The part of what there is that is kept free besides the lag, up to a number of seconds.
+const FREE_PART: f64 = 0.02;
+const MOST_FREE: f64 = 1.0;
+/// Thinking is never shorter, in seconds: without time the search still needs a turn.
+const LEAST: f64 = 0.001;
+
+impl Clock {
+    /// How long the turn of a side may take; none where nothing limits it. `lag` is what messages and a busy machine may take,
+    /// `passed` how long the game has lasted, in seconds, and `turn` the turn's number, from 1.
+    pub(super) fn times(&self, side: Side, lag: f64, passed: f64, turn: u32) -> Option<Times> {
+        let reserve = self.reserve_of(side);
+        let own = (self.of_turn - self.used).max(0.0);
+        let has_base = self.of_turn > 0.0 || self.reserve > 0.0 || reserve > 0.0;
+        let limits = [
+            has_base.then_some(self.of_turn + reserve - self.used),
+            (self.most_of_turn > 0.0).then_some(self.most_of_turn - self.used),
+            (self.of_game > 0.0).then_some(self.of_game - passed),
+        ];
+        let end = limits.into_iter().flatten().reduce(f64::min)?.max(LEAST);
+        let margin = (lag + FREE_PART * end.min(MOST_FREE / FREE_PART)).min(end / 2.0);
+        let turns_ahead = match self.turns_of_game {
+            0 => TURNS_AHEAD,
+            turns => f64::from((turns + 1).saturating_sub(turn)).clamp(1.0, TURNS_AHEAD),
+        };
+        let saves = self.of_turn == 0.0
+            || self.percent > 0.0 && (self.most_reserve == 0.0 || reserve < self.most_reserve);
+        let (target, most) = if has_base {
+            let usual = match saves {
+                true => USUAL_PART * own,
+                false => own,
+            };
+            let target = usual + reserve / turns_ahead;
+            (target, target.max(own + RESERVE_PART * reserve))
+        } else if self.of_game > 0.0 {
+            let share = (self.of_game - passed).max(0.0) / turns_ahead;
+            (share, 3.0 * share)
+        } else {
+            (end, end)
+        };
+        let most = most.min(end - margin).max(LEAST);
+        Some(Times {
+            target: seconds(target.clamp(LEAST, most)),
+            most: seconds(most),
+            end: seconds(end),
+            saves,
+        })
+    }
+
+    /// Counts a turn of a side, for controllers that don't say what is left of the reserve.
+    pub(super) fn count(&mut self, side: Side, used: f64) {
+        let unused = self.of_turn - used;
+        let change = if unused > 0.0 {
+            unused * self.percent / 100.0
+        } else {
+            unused
+        };
+        let most = match self.most_reserve {
+            0.0 => f64::INFINITY,
+            most => most.max(self.reserve_of(side)),
+        };
+        let left = (self.reserve_of(side) + change).clamp(0.0, most);
+        self.reserves[side.index()] = Some(left);
+    }
+
+    /// A new game: the reserves are what they are at the start.
+    pub(super) fn new_game(&mut self) {
+        self.reserves = [None; 2];
+        self.used = 0.0;
+    }
+
+    fn reserve_of(&self, side: Side) -> f64 {
+        self.reserves[side.index()].unwrap_or(self.reserve).max(0.0)
+    }
+}
+
+fn seconds(number: f64) -> Duration {
+    Duration::from_secs_f64(number.clamp(LEAST, 1e9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAG: f64 = 0.1;
+
+    fn clock(of_turn: f64, reserve: f64) -> Clock {
+        Clock {
+            of_turn,
+            reserve,
+            ..Clock::default()
+        }
+    }
+
+    fn times(clock: &Clock) -> [f64; 3] {
+        let times = clock.times(Side::Gold, LAG, 0.0, 3).unwrap();
+        assert!(times.target <= times.most && times.most <= times.end);
+        [times.target, times.most, times.end].map(|time| time.as_secs_f64())
+    }
+
+    #[test]
+    fn without_a_clock_there_is_no_limit() {
+        assert_eq!(Clock::default().times(Side::Gold, LAG, 5.0, 1), None);
+        // The turns of a game are no time, and what was used of a turn limits nothing by itself.
+        let turns = Clock {
+            turns_of_game: 80,
+            used: 3.0,
+            ..Clock::default()
+        };
+        assert_eq!(turns.times(Side::Gold, LAG, 5.0, 1), None);
+    }
+
+    #[test]
+    fn a_turn_without_reserve_ends_before_its_own_time() {
+        let [target, most, end] = times(&clock(1.0, 0.0));
+        assert_eq!(end, 1.0);
+        assert!((0.7..=0.85).contains(&target), "{target}");
+        assert!((0.8..=0.9).contains(&most), "{most}");
+        let used = Clock {
+            used: 0.6,
+            ..clock(1.0, 0.0)
+        };
+        let [_, most, end] = times(&used);
+        assert!((end - 0.4).abs() < 1e-9 && most < 0.3, "{most} {end}");
+    }
+
+    #[test]
+    fn whatever_was_said_the_margin_is_kept() {
+        for of_turn in [0.0, 0.2, 1.0, 30.0, 1e8] {
+            for reserve in [0.0, 0.05, 10.0, 1e9] {
+                for (of_game, most_of_turn, used) in [
+                    (0.0, 0.0, 0.0),
+                    (5.0, 0.0, 0.0),
+                    (0.0, 3.0, 2.0),
+                    (9.0, 1.0, 40.0),
+                ] {
+                    let clock = Clock {
+                        of_game,
+                        most_of_turn,
+                        used,
+                        ..clock(of_turn, reserve)
+                    };
+                    let Some(times) = clock.times(Side::Silver, LAG, 4.0, 7) else {
+                        assert_eq!(
+                            (of_turn, reserve, of_game, most_of_turn),
+                            (0.0, 0.0, 0.0, 0.0)
+                        );
+                        continue;
+                    };
+                    let (most, end) = (times.most.as_secs_f64(), times.end.as_secs_f64());
+                    assert!(times.target <= times.most, "{clock:?}");
+                    assert!(
+                        most <= (end - LAG.min(end / 2.0)).max(LEAST) + 1e-6,
+                        "{clock:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_reserve_is_spent_a_little_at_a_time() {
+        let [target, most, end] = times(&clock(10.0, 60.0));
+        assert_eq!(end, 70.0);
+        assert!((9.0..12.0).contains(&target), "{target}");
+        assert!((20.0..25.0).contains(&most), "{most}");
+        let [target, most, _] = times(&clock(0.0, 300.0));
+        assert!((5.0..15.0).contains(&target), "{target}");
+        assert!(most <= 60.0, "{most}");
+    }
+
+    #[test]
+    fn the_reserve_that_was_told_counts_and_not_the_first_one() {
+        let told = Clock {
+            reserves: [Some(0.0), Some(100.0)],
+            ..clock(2.0, 50.0)
+        };
+        let end = |side| told.times(side, LAG, 0.0, 3).unwrap().end.as_secs_f64();
+        assert_eq!((end(Side::Gold), end(Side::Silver)), (2.0, 102.0));
+        let below = Clock {
+            reserves: [Some(-5.0), None],
+            ..clock(2.0, 50.0)
+        };
+        let end = below.times(Side::Gold, LAG, 0.0, 3).unwrap().end;
+        assert_eq!(end, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn time_is_saved_only_where_it_is_of_use() {
+        let saves = |clock: &Clock| clock.times(Side::Gold, LAG, 0.0, 3).unwrap().saves;
+        let full = Clock {
+            most_reserve: 20.0,
+            ..clock(5.0, 20.0)
+        };
+        let lost = Clock {
+            percent: 0.0,
+            ..clock(5.0, 20.0)
+        };
+        assert!(saves(&clock(5.0, 20.0)));
+        assert!(!saves(&full) && !saves(&lost));
+        assert!(times(&lost)[0] > times(&clock(5.0, 20.0))[0]);
+    }
+
+    #[test]
+    fn turns_are_counted_as_the_referee_counts_them() {
+        let mut counted = Clock {
+            percent: 50.0,
+            most_reserve: 12.0,
+            ..clock(4.0, 10.0)
+        };
+        counted.count(Side::Gold, 6.0);
+        assert_eq!(counted.reserves, [Some(8.0), None]);
+        counted.count(Side::Gold, 2.0);
+        assert_eq!(counted.reserves[0], Some(9.0));
+        counted.count(Side::Silver, 0.0);
+        counted.count(Side::Silver, 0.0);
+        assert_eq!(counted.reserves[1], Some(12.0));
+        counted.new_game();
+        assert_eq!(counted.reserves, [None, None]);
+    }
+}

@@ -1,0 +1,184 @@
+//! `selfplay aei`: an engine for game rooms, referees and programs for players, by the Arimaa Engine Interface.
+//!
+//! ```text
+//! controller ── lines ──> [controller thread] ── events ──> session ── orders ──> thinker (evaluator, search)
+//!            <─ replies ─────────────────────────────────── session <── events ── thinker
+//! ```
+//!
+//! The session never waits for the search, so that every command is handled at once; it watches the clock too, and stops the search
+//! by a flag. The network is opened by the thinker, after the opening phase.
+
+mod channel;
+mod clock;
+mod findings;
+mod manifest;
+mod options;
+mod session;
+mod setups;
+mod thinker;
+
+use crate::output;
+use crate::place::DeviceArguments;
+use crate::player::PlayerName;
+use anyhow::{Context, Result, bail, ensure};
+use channel::Channel;
+use clap::Args;
+use engine::config::{Config, ConfigArguments};
+use options::Settings;
+use session::{Ended, Session};
+use signal_hook::low_level;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use thinker::Method;
+
+/// Who plays, and with whom it speaks.
+#[derive(Debug, Args)]
+pub(crate) struct AeiArguments {
+    /// Who judges positions: a network's file, `material` (counts by hand) or `uniform` (knows nothing)
+    #[arg(long, value_name = "PLAYER", default_value = "material")]
+    network: PlayerName,
+    /// Wait for controllers there, and serve one after the other; with port 0 the system chooses one, which is said on the standard
+    /// error
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "server")]
+    listen: Option<String>,
+    /// Speak with the controller that waits at this host, as game rooms start engines that use sockets
+    #[arg(long, value_name = "HOST", requires = "port")]
+    server: Option<String>,
+    /// The port that the controller waits at
+    #[arg(long, value_name = "PORT", requires = "server")]
+    port: Option<u16>,
+    /// Print the engine's manifest, `engine.json`, for programs that offer engines, and stop: it starts the engine with the other
+    /// options given here
+    #[arg(long)]
+    manifest: bool,
+    /// All that is random follows from it: setups, above all [default: another one each time]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    device: DeviceArguments,
+    #[command(flatten)]
+    config: ConfigArguments,
+}
+
+/// Runs `selfplay aei`.
+pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
+    let config = arguments.config()?;
+    if arguments.config.print_config {
+        output::print(&config.to_toml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    ensure!(
+        arguments.network != PlayerName::Random,
+        "--network random: this player doesn't search"
+    );
+    let method = Method {
+        place: arguments.device.place(&config)?,
+        search: config.search.clone(),
+        seed: arguments.seed.unwrap_or_else(rand::random),
+    };
+    let settings = Settings::new(arguments.network.to_string(), config.search.memory_mib);
+    if arguments.manifest {
+        let manifest = manifest::manifest(&arguments.to_start_with(&method)?, &settings);
+        output::print(&(serde_json::to_string_pretty(&manifest)? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(address) = &arguments.listen {
+        return serve_all(address, &method, &settings);
+    }
+    let channel = match (&arguments.server, arguments.port) {
+        (Some(host), Some(port)) => {
+            let stream = TcpStream::connect((host.as_str(), port))
+                .with_context(|| format!("can't reach the controller at {host}:{port}"))?;
+            Channel::Socket(stream)
+        }
+        _ => Channel::Standard,
+    };
+    let code = match serve(channel, &method, &settings)? {
+        Ended::Quit => 0,
+        Ended::Refused(why) | Ended::Failed(why) => {
+            output::complain(format_args!("error: {why}"));
+            1
+        }
+    };
+    // A batch that is still being evaluated is not waited for.
+    low_level::exit(code)
+}
+
+impl AeiArguments {
+    fn config(&self) -> Result<Config> {
+        for setting in &self.config.set {
+            let key = setting.split('=').next().unwrap_or_default().trim();
+            ensure!(
+                key != "search.evaluations",
+                "--set {setting}: this key is for self-play; controllers set the option `evaluations`"
+            );
+        }
+        Ok(self.config.resolve(None)?)
+    }
+
+    /// The arguments that start such an engine from any folder.
+    fn to_start_with(&self, method: &Method) -> Result<Vec<String>> {
+        let absolute = |path: &Path| -> Result<String> {
+            let path = std::path::absolute(path)
+                .with_context(|| format!("can't tell where {} is", path.display()))?;
+            match path.to_str() {
+                Some(text) => Ok(text.to_owned()),
+                None => bail!("{} is no text, as a manifest needs it", path.display()),
+            }
+        };
+        let mut arguments = vec!["aei".to_owned()];
+        let mut add = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+        match &self.network {
+            PlayerName::Network(path) => add("--network", absolute(path)?),
+            PlayerName::Material => {}
+            other => add("--network", other.to_string()),
+        }
+        if !method.place.is_local() {
+            add("--device", method.place.to_string());
+        }
+        if let Some(path) = &self.config.config {
+            add("--config", absolute(path)?);
+        }
+        for setting in &self.config.set {
+            add("--set", setting.clone());
+        }
+        if let Some(seed) = self.seed {
+            add("--seed", seed.to_string());
+        }
+        Ok(arguments)
+    }
+}
+
+/// Serves controllers that come to an address, one after the other.
+fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<ExitCode> {
+    let listener =
+        TcpListener::bind(address).with_context(|| format!("can't listen at {address}"))?;
+    let at = listener.local_addr()?;
+    output::complain(format_args!("listening at {at}"));
+    loop {
+        let (stream, peer) = listener
+            .accept()
+            .with_context(|| format!("can't take connections at {at}"))?;
+        match serve(Channel::Socket(stream), method, settings) {
+            Ok(Ended::Quit) => {}
+            Ok(Ended::Refused(why)) => {
+                output::complain(format_args!("session with {peer}: {why}"));
+            }
+            Ok(Ended::Failed(why)) => bail!("session with {peer}: {why}"),
+            // The controller went before it said anything.
+            Err(error) => output::complain(format_args!("session with {peer}: {error:#}")),
+        }
+    }
+}
+
+/// Serves one controller.
+fn serve(channel: Channel, method: &Method, settings: &Settings) -> Result<Ended> {
+    let (sender, events) = mpsc::channel();
+    channel
+        .listen(sender.clone())
+        .context("can't listen to the controller")?;
+    let orders = thinker::start(method.clone(), sender)?;
+    Ok(Session::new(channel, orders, settings.clone()).run(&events))
+}

@@ -1,0 +1,343 @@
+//! What a controller can set: one definition for `setoption`, for the manifest and for `--help`.
+
+use super::clock::Clock;
+use engine::aei::{OptionError, OptionKind, OptionValue, StandardOption};
+use engine::rules::Side;
+use serde_json::{Value, json};
+
+/// An option of this engine: those that the protocol leaves to engines, and its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    Hash,
+    Depth,
+    Evaluations,
+    MultiPv,
+    Lag,
+    Setups,
+    Network,
+}
+
+/// Who sets up the engine's pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Setups {
+    /// The search where there is a network, else one of the known setups.
+    Auto,
+    Search,
+    Known,
+}
+
+const SETUPS: [(&str, Setups); 3] = [
+    ("auto", Setups::Auto),
+    ("search", Setups::Search),
+    ("known", Setups::Known),
+];
+const SETUP_WORDS: [&str; 3] = [SETUPS[0].0, SETUPS[1].0, SETUPS[2].0];
+
+/// The most turns that are said with `multipv`.
+const MOST_LINES: i64 = 100;
+
+impl Offered {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Hash,
+        Self::Depth,
+        Self::Evaluations,
+        Self::MultiPv,
+        Self::Lag,
+        Self::Setups,
+        Self::Network,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Hash => StandardOption::Hash.word(),
+            Self::Depth => StandardOption::Depth.word(),
+            Self::Evaluations => "evaluations",
+            Self::MultiPv => "multipv",
+            Self::Lag => "lag",
+            Self::Setups => "setups",
+            Self::Network => "network",
+        }
+    }
+
+    pub(super) fn kind(self) -> OptionKind {
+        match self {
+            Self::Hash => StandardOption::Hash.kind(),
+            Self::Depth => StandardOption::Depth.kind(),
+            Self::Evaluations => OptionKind::Spin {
+                least: 0,
+                most: 1_000_000_000,
+            },
+            Self::MultiPv => OptionKind::Spin {
+                least: 1,
+                most: MOST_LINES,
+            },
+            Self::Lag => OptionKind::Float {
+                least: 0.0,
+                most: 60.0,
+            },
+            Self::Setups => OptionKind::Choice(&SETUP_WORDS),
+            Self::Network => OptionKind::File,
+        }
+    }
+
+    pub(super) fn description(self) -> &'static str {
+        match self {
+            Self::Hash => "MiB that the search may keep its findings in.",
+            Self::Depth => {
+                "How many steps deep to search, as the mean over all simulations; 0 for no limit."
+            }
+            Self::Evaluations => {
+                "Evaluations for each turn, within the time that there is; 0 for no limit."
+            }
+            Self::MultiPv => "How many of the best turns to report.",
+            Self::Lag => {
+                "Seconds of each turn kept free, for messages on their way and a busy machine."
+            }
+            Self::Setups => {
+                "How to set up: search, known (setups that people play), or auto (search with a network)."
+            }
+            Self::Network => {
+                "The network's file, or material to play without one. Not during a search."
+            }
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|option| option.name() == name)
+    }
+}
+
+/// Everything that was set.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Settings {
+    pub(super) clock: Clock,
+    pub(super) memory_mib: u32,
+    /// Steps.
+    pub(super) depth: Option<u32>,
+    /// Of each turn.
+    pub(super) evaluations: Option<u32>,
+    pub(super) lines: usize,
+    /// Seconds.
+    pub(super) lag: f64,
+    pub(super) setups: Setups,
+    pub(super) network: String,
+}
+
+/// What setting an option asks of the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing: the next turn sees it.
+    Kept,
+    /// The network is to be loaded.
+    Load(String),
+}
+
+impl Settings {
+    /// Nothing is set yet; a network, and the memory that the configuration says.
+    pub(super) fn new(network: String, memory_mib: u32) -> Self {
+        Self {
+            clock: Clock::default(),
+            memory_mib,
+            depth: None,
+            evaluations: None,
+            lines: 1,
+            lag: 0.1,
+            setups: Setups::Auto,
+            network,
+        }
+    }
+
+    /// Sets an option. One that is refused keeps its value.
+    pub(super) fn set(&mut self, name: &str, value: Option<&str>) -> Result<Effect, OptionError> {
+        if let Some(option) = Offered::of(name) {
+            return Ok(self.set_offered(option, option.kind().read(value)?));
+        }
+        let option: StandardOption = name.parse()?;
+        let value = option.kind().read(value)?;
+        let number = value.number().unwrap_or(0.0);
+        let clock = &mut self.clock;
+        match option {
+            StandardOption::TcMove => clock.of_turn = number,
+            StandardOption::TcReserve => clock.reserve = number,
+            StandardOption::TcPercent => clock.percent = number,
+            StandardOption::TcMax => clock.most_reserve = number,
+            StandardOption::TcTotal => clock.of_game = number,
+            StandardOption::TcTurns => clock.turns_of_game = number as u32,
+            StandardOption::TcTurnTime => clock.most_of_turn = number,
+            StandardOption::GoldReserve => clock.reserves[Side::Gold.index()] = Some(number),
+            StandardOption::SilverReserve => clock.reserves[Side::Silver.index()] = Some(number),
+            StandardOption::MoveUsed => clock.used = number,
+            // Who plays, for what, and what was used before changes nothing of a turn. Hash and depth are offered.
+            StandardOption::GoldUsed
+            | StandardOption::SilverUsed
+            | StandardOption::LastMoveUsed
+            | StandardOption::Opponent
+            | StandardOption::OpponentRating
+            | StandardOption::Rating
+            | StandardOption::Rated
+            | StandardOption::Event
+            | StandardOption::Hash
+            | StandardOption::Depth => {}
+        }
+        Ok(Effect::Kept)
+    }
+
+    fn set_offered(&mut self, option: Offered, value: OptionValue) -> Effect {
+        // The value was read by the option's own kind, whose range fits.
+        let above_zero = |value: &OptionValue| match value {
+            OptionValue::Spin(number) => u32::try_from(*number).ok().filter(|&number| number > 0),
+            _ => None,
+        };
+        match (option, value) {
+            (Offered::Hash, value) => {
+                self.memory_mib = above_zero(&value).unwrap_or(self.memory_mib)
+            }
+            (Offered::Depth, value) => self.depth = above_zero(&value),
+            (Offered::Evaluations, value) => self.evaluations = above_zero(&value),
+            (Offered::MultiPv, value) => self.lines = above_zero(&value).unwrap_or(1) as usize,
+            (Offered::Lag, value) => self.lag = value.number().unwrap_or(self.lag),
+            (Offered::Setups, OptionValue::Choice(word)) => {
+                let known = SETUPS.into_iter().find(|&(name, _)| name == word);
+                self.setups = known.map_or(self.setups, |(_, setups)| setups);
+            }
+            (Offered::Network, OptionValue::Text(path)) => {
+                self.network.clone_from(&path);
+                return Effect::Load(path);
+            }
+            _ => {}
+        }
+        Effect::Kept
+    }
+
+    /// The value of an option, as the manifest has it.
+    fn value(&self, option: Offered) -> Value {
+        match option {
+            Offered::Hash => json!(self.memory_mib),
+            Offered::Depth => json!(self.depth.unwrap_or(0)),
+            Offered::Evaluations => json!(self.evaluations.unwrap_or(0)),
+            Offered::MultiPv => json!(self.lines),
+            Offered::Lag => json!(self.lag),
+            Offered::Setups => {
+                let word = SETUPS
+                    .into_iter()
+                    .find(|&(_, setups)| setups == self.setups);
+                json!(word.map(|(word, _)| word))
+            }
+            Offered::Network => json!(self.network),
+        }
+    }
+
+    /// All options as the manifest describes them, with these settings as their defaults.
+    pub(super) fn described(&self) -> Vec<Value> {
+        let describe = |option: Offered| {
+            let mut entry = json!({
+                "name": option.name(),
+                "default": self.value(option),
+                "description": option.description(),
+            });
+            let (kind, more) = match option.kind() {
+                OptionKind::Check => ("check", json!({})),
+                OptionKind::Spin { least, most } => ("spin", json!({"min": least, "max": most})),
+                OptionKind::Float { least, most } => ("float", json!({"min": least, "max": most})),
+                OptionKind::Choice(words) => ("combo", json!({ "choices": words })),
+                OptionKind::Text => ("string", json!({})),
+                OptionKind::File => ("file", json!({})),
+                OptionKind::Button => ("button", json!({})),
+            };
+            entry["type"] = json!(kind);
+            if let (Value::Object(entry), Value::Object(more)) = (&mut entry, more) {
+                entry.extend(more);
+            }
+            entry
+        };
+        Offered::ALL.into_iter().map(describe).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings::new("material".into(), 256)
+    }
+
+    #[test]
+    fn every_standard_option_is_taken() {
+        let mut set = settings();
+        for option in StandardOption::ALL {
+            assert_eq!(set.set(option.word(), Some("1")), Ok(Effect::Kept));
+        }
+        let clock = Clock {
+            of_turn: 1.0,
+            reserve: 1.0,
+            percent: 1.0,
+            most_reserve: 1.0,
+            of_game: 1.0,
+            turns_of_game: 1,
+            most_of_turn: 1.0,
+            reserves: [Some(1.0); 2],
+            used: 1.0,
+        };
+        let expected = Settings {
+            clock,
+            memory_mib: 1,
+            depth: Some(1),
+            ..settings()
+        };
+        assert_eq!(set, expected);
+    }
+
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let mut set = settings();
+        for (name, value, said) in [
+            ("tcmove", Some("-1"), "`-1` is not a number from 0 to"),
+            ("tcmove", None, "a value must follow"),
+            ("hash", Some("0"), "`0` is not a whole number from 1 to"),
+            ("multipv", Some("101"), "whole number from 1 to 100"),
+            ("setups", Some("mine"), "one of auto, search, known"),
+            ("network", Some(" "), "a file's path"),
+            ("colour", Some("red"), "`colour` is no option"),
+        ] {
+            let error = set.set(name, value).unwrap_err().to_string();
+            assert!(error.contains(said), "{name}: {error}");
+        }
+        assert_eq!(set, settings());
+    }
+
+    #[test]
+    fn what_is_offered_is_set_and_0_takes_limits_away() {
+        let mut set = settings();
+        for (name, value) in [
+            ("evaluations", "500"),
+            ("depth", "8"),
+            ("multipv", "3"),
+            ("lag", "0.5"),
+            ("setups", "known"),
+        ] {
+            assert_eq!(set.set(name, Some(value)), Ok(Effect::Kept), "{name}");
+        }
+        assert_eq!((set.evaluations, set.depth), (Some(500), Some(8)));
+        assert_eq!((set.lines, set.lag, set.setups), (3, 0.5, Setups::Known));
+        set.set("evaluations", Some("0")).unwrap();
+        set.set("depth", Some("-3")).unwrap();
+        assert_eq!((set.evaluations, set.depth), (None, None));
+        let loaded = set.set("network", Some("new one.safetensors"));
+        assert_eq!(loaded, Ok(Effect::Load("new one.safetensors".into())));
+    }
+
+    #[test]
+    fn every_described_default_is_accepted() {
+        for entry in settings().described() {
+            let name = entry["name"].as_str().unwrap();
+            let default = match &entry["default"] {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let mut set = settings();
+            set.set(name, Some(&default)).unwrap();
+            assert_eq!(set, settings(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! A session: what the controller says is done in its order, also while a search goes on.
+
+use super::channel::{Channel, Event};
+use super::clock::Times;
+use super::manifest::{AUTHOR, NAME, VERSION};
+use super::options::{Effect, Offered, Settings};
+use super::thinker::{Job, Order, Thought};
+use crate::player::PlayerName;
+use engine::aei::{Command, IdentityKind, LogLevel, MessageError, PROTOCOL_VERSION, Reply};
+use engine::notation::parse_turn;
+use engine::rules::{Game, Phase, Side};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// How a session ends.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// As the controller wished, or because it is gone.
+    Quit,
+    /// The controller said what the protocol doesn't know.
+    Refused(String),
+    /// The engine can't go on.
+    Failed(String),
+}
+
+type Outcome = Result<(), Ended>;
+
+/// How long after `stop` the turn that was the best so far is played, where the search is held up.
+const STOP_PATIENCE: Duration = Duration::from_millis(35);
+
+/// A search that is going on.
+#[derive(Debug)]
+struct Thinking {
+    number: u64,
+    flag: Arc<AtomicBool>,
+    side: Side,
+    begun: Instant,
+    /// Whether it is the opponent's turn: nothing is said until the controller asks.
+    ponders: bool,
+    /// The turn that was found while pondering.
+    decided: Option<String>,
+    /// The best turn so far.
+    best: Option<String>,
+    /// When the search is to be stopped.
+    stop_at: Option<Instant>,
+    /// When the best turn so far is to be played, whatever the search does.
+    play_at: Option<Instant>,
+}
+
+pub(super) struct Session {
+    channel: Channel,
+    orders: Sender<Order>,
+    settings: Settings,
+    /// Whether `aei` has been said.
+    is_open: bool,
+    game: Game,
+    /// When the game began.
+    begun: Instant,
+    /// Orders to load that have not been answered.
+    loading: usize,
+    /// Whether an evaluator has ever been there.
+    has_evaluator: bool,
+    /// How many `isready` wait for an evaluator.
+    waiting: usize,
+    thinking: Option<Thinking>,
+    /// Searches so far.
+    searches: u64,
+}
+
+impl Session {
+    pub(super) fn new(channel: Channel, orders: Sender<Order>, settings: Settings) -> Self {
+        Self {
+            channel,
+            orders,
+            settings,
+            is_open: false,
+            game: Game::new(),
+            begun: Instant::now(),
+            loading: 0,
+            has_evaluator: false,
+            waiting: 0,
+            thinking: None,
+            searches: 0,
+        }
+    }
+
+    /// Does what the controller says until the end.
+    pub(super) fn run(mut self, events: &Receiver<Event>) -> Ended {
+        loop {
+            if let Err(ended) = self.next(events) {
+                self.cancel();
+                return ended;
+            }
+        }
+    }
+
+    fn next(&mut self, events: &Receiver<Event>) -> Outcome {
+        let alarm = self.thinking.as_ref().and_then(|thinking| {
+            let alarms = [thinking.stop_at, thinking.play_at];
+            alarms.into_iter().flatten().min()
+        });
+        let event = match alarm {
+            None => events.recv().map_err(|_| Ended::Quit)?,
+            Some(at) => match events.recv_timeout(at.saturating_duration_since(Instant::now())) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) => return self.alarm(),
+                Err(RecvTimeoutError::Disconnected) => return Err(Ended::Quit),
+            },
+        };
+        match event {
+            Event::Line(line) => self.hear(&line),
+            Event::TooLong => {
+                let why = "a line of more than 65536 bytes is no message".to_owned();
+                self.complain(&why)?;
+                Err(Ended::Refused(why))
+            }
+            Event::End => Err(Ended::Quit),
+            Event::Thought(thought) => self.take(thought),
+        }
+    }
+
+    fn hear(&mut self, line: &str) -> Outcome {
+        let command = match line.parse::<Command>() {
+            Ok(command) => command,
+            Err(MessageError::Empty) => return Ok(()),
+            Err(error @ MessageError::Unknown(_)) => {
+                // "An engine upon receiving an unrecognized message should indicate an error and exit."
+                self.complain(&error)?;
+                return Err(Ended::Refused(error.to_string()));
+            }
+            Err(error) => return self.complain(&error),
+        };
+        match command {
+            Command::Quit => Err(Ended::Quit),
+            Command::Aei if !self.is_open => self.open(),
+            Command::Aei => self.complain(&"aei: the session has begun already"),
+            _ if !self.is_open => self.complain(&format!("{command}: a session begins with aei")),
+            Command::IsReady => {
+                self.waiting += 1;
+                self.say_ready()
+            }
+            Command::NewGame => {
+                self.cancel();
+                self.settings.clock.new_game();
+                self.begin(Game::new())
+            }
+            Command::SetPosition(position) => {
+                self.cancel();
+                self.begin(Game::from_position(position))
+            }
+            Command::SetOption { name, value } => self.set_option(&name, value.as_deref()),
+            Command::MakeMove(turn) => self.make_move(&turn),
+            Command::Go => self.go(false),
+            Command::Ponder => self.go(true),
+            Command::Stop => self.stop(),
+        }
+    }
+
+    /// Ends the opening phase; only then is the network loaded.
+    fn open(&mut self) -> Outcome {
+        self.is_open = true;
+        self.say(&Reply::ProtocolVersion(PROTOCOL_VERSION))?;
+        for (kind, value) in [
+            (IdentityKind::Name, NAME),
+            (IdentityKind::Author, AUTHOR),
+            (IdentityKind::Version, VERSION),
+        ] {
+            let value = value.to_owned();
+            self.say(&Reply::Identity { kind, value })?;
+        }
+        self.say(&Reply::AeiOk)?;
+        self.load(self.settings.network.clone())
+    }
+
+    fn load(&mut self, network: String) -> Outcome {
+        let name: PlayerName = network.parse().unwrap_or_else(|error| match error {});
+        self.loading += 1;
+        self.order(Order::Load(name))
+    }
+
+    fn say_ready(&mut self) -> Outcome {
+        if self.loading == 0 {
+            for _ in 0..std::mem::take(&mut self.waiting) {
+                self.say(&Reply::ReadyOk)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, game: Game) -> Outcome {
+        self.game = game;
+        self.begun = Instant::now();
+        Ok(())
+    }
+
+    fn set_option(&mut self, name: &str, value: Option<&str>) -> Outcome {
+        if name == Offered::Network.name() && self.thinking.is_some() {
+            return self.complain(&"setoption network: not during a search");
+        }
+        match self.settings.set(name, value) {
+            Ok(Effect::Kept) => Ok(()),
+            Ok(Effect::Load(network)) => self.load(network),
+            Err(error) => self.log(LogLevel::Warning, &format!("setoption {name}: {error}")),
+        }
+    }
+
+    fn make_move(&mut self, text: &str) -> Outcome {
+        self.cancel();
+        let turn = match parse_turn(text, self.game.position()) {
+            Ok(turn) => turn,
+            Err(error) => {
+                return self.complain(&format!(
+                    "makemove: column {}: {}",
+                    error.column, error.reason
+                ));
+            }
+        };
+        match self.game.play(&turn) {
+            Ok(()) => {
+                self.settings.clock.used = 0.0;
+                Ok(())
+            }
+            Err(error) => self.complain(&format!("makemove {text}: {error}")),
+        }
+    }
+
+    fn go(&mut self, ponders: bool) -> Outcome {
+        let begun = Instant::now();
+        if self
+            .thinking
+            .as_ref()
+            .is_some_and(|thinking| !thinking.ponders)
+        {
+            return self.complain(&"go: a search is going on");
+        }
+        self.cancel();
+        if let Some(outcome) = self.game.outcome() {
+            self.complain(&format!("go: the game is over, {outcome}"))?;
+            // Whoever waits for a turn must not wait for ever.
+            return match ponders {
+                true => Ok(()),
+                false => self.say(&Reply::BestMove(String::new())),
+            };
+        }
+        let position = *self.game.position();
+        let number = (self.game.turns().len() / 2 + 1) as u32;
+        let times = match ponders {
+            true => None,
+            false => self.settings.clock.times(
+                position.side(),
+                self.settings.lag,
+                self.begun.elapsed().as_secs_f64(),
+                number,
+            ),
+        };
+        self.searches += 1;
+        let flag = Arc::new(AtomicBool::new(false));
+        let limit = |limit: Option<u32>| limit.filter(|_| !ponders);
+        let job = Job {
+            number: self.searches,
+            position,
+            history: self.game.history().clone(),
+            flag: Arc::clone(&flag),
+            begun,
+            times,
+            evaluations: limit(self.settings.evaluations),
+            depth: limit(self.settings.depth),
+            memory_mib: self.settings.memory_mib,
+            lines: self.settings.lines,
+            setups: self.settings.setups,
+        };
+        self.thinking = Some(Thinking {
+            number: self.searches,
+            flag,
+            side: position.side(),
+            begun,
+            ponders,
+            decided: None,
+            best: None,
+            stop_at: times.map(|Times { most, .. }| begun + most),
+            // In the middle of what is kept free.
+            play_at: times.map(|Times { most, end, .. }| begun + (most + end) / 2),
+        });
+        self.order(Order::Think(Box::new(job)))
+    }
+
+    fn stop(&mut self) -> Outcome {
+        let Some(thinking) = &mut self.thinking else {
+            return self.log(LogLevel::Warning, &"stop: nothing is being searched");
+        };
+        thinking.ponders = false;
+        thinking.flag.store(true, Relaxed);
+        if let Some(turn) = thinking.decided.take() {
+            return self.play(turn);
+        }
+        let soon = Instant::now() + STOP_PATIENCE;
+        thinking.stop_at = None;
+        thinking.play_at = Some(thinking.play_at.map_or(soon, |at| at.min(soon)));
+        Ok(())
+    }
+
+    /// A time has come that the search was given.
+    fn alarm(&mut self) -> Outcome {
+        let Some(thinking) = &mut self.thinking else {
+            return Ok(());
+        };
+        thinking.flag.store(true, Relaxed);
+        thinking.stop_at = None;
+        if thinking.play_at.is_some_and(|at| Instant::now() >= at) {
+            thinking.play_at = None;
+            if let Some(turn) = thinking.best.take() {
+                self.log(LogLevel::Debug, &"the search is held up")?;
+                return self.play(turn);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, thought: Thought) -> Outcome {
+        let is_wanted = |thinking: &Option<Thinking>, number: u64| {
+            thinking.as_ref().is_some_and(|one| one.number == number)
+        };
+        match thought {
+            Thought::Loaded => {
+                self.loading -= 1;
+                self.has_evaluator = true;
+                self.say_ready()
+            }
+            Thought::NotLoaded(error) => {
+                self.loading -= 1;
+                self.complain(&error)?;
+                match self.has_evaluator {
+                    true => self.say_ready(),
+                    false => Err(Ended::Failed(error)),
+                }
+            }
+            Thought::Failed(error) => {
+                self.complain(&error)?;
+                Err(Ended::Failed(error))
+            }
+            Thought::Found {
+                number,
+                infos,
+                best,
+            } if is_wanted(&self.thinking, number) => {
+                for info in infos {
+                    self.say(&Reply::Info(info))?;
+                }
+                if let Some(thinking) = &mut self.thinking {
+                    thinking.best = best.or(thinking.best.take());
+                }
+                Ok(())
+            }
+            Thought::Decided { number, turn, cost } if is_wanted(&self.thinking, number) => {
+                self.log(LogLevel::Debug, &cost)?;
+                match &mut self.thinking {
+                    Some(thinking) if thinking.ponders => {
+                        thinking.decided = Some(turn);
+                        Ok(())
+                    }
+                    _ => self.play(turn),
+                }
+            }
+            Thought::Found { .. } | Thought::Decided { .. } => Ok(()),
+        }
+    }
+
+    /// Says the turn of the search that is going on, which it ends.
+    fn play(&mut self, turn: String) -> Outcome {
+        if let Some(thinking) = self.thinking.take() {
+            thinking.flag.store(true, Relaxed);
+            if self.game.position().phase() == Phase::Play {
+                let used = thinking.begun.elapsed().as_secs_f64() + self.settings.clock.used;
+                self.settings.clock.count(thinking.side, used);
+            }
+        }
+        self.say(&Reply::BestMove(turn))
+    }
+
+    /// Ends a search whose turn nobody waits for.
+    fn cancel(&mut self) {
+        if let Some(thinking) = self.thinking.take() {
+            thinking.flag.store(true, Relaxed);
+        }
+    }
+
+    fn order(&mut self, order: Order) -> Outcome {
+        let gone = |_| Ended::Failed("the thinking thread has ended".into());
+        self.orders.send(order).map_err(gone)
+    }
+
+    fn complain(&mut self, what: &dyn fmt::Display) -> Outcome {
+        self.log(LogLevel::Error, what)
+    }
+
+    fn log(&mut self, level: LogLevel, what: &dyn fmt::Display) -> Outcome {
+        self.say(&Reply::log(level, what))
+    }
+
+    /// A controller that doesn't listen any more is gone.
+    fn say(&mut self, reply: &Reply) -> Outcome {
+        self.channel
+            .say(&reply.to_string())
+            .map_err(|_| Ended::Quit)
+    }
+}

@@ -1,0 +1,426 @@
+//! The thread that thinks: it owns the evaluator and the search, takes orders, and says what it finds.
+//!
+//! A turn is searched in stages, each of which goes on with the tree of the one before. Without a clock there is one. With a clock the
+//! first takes half of the target; the second the rest, unless the first was clear; and while the decision is open, because the chosen
+//! turn has changed or another one is as good, further ones follow up to the most that the clock allows.
+
+use super::channel::Event;
+use super::clock::Times;
+use super::findings::{Openness, Teller};
+use super::options::Setups;
+use super::setups::known_setup;
+use crate::place::Place;
+use crate::player::{Player, PlayerName};
+use anyhow::{Context, Result, ensure};
+use engine::aei::Info;
+use engine::config::SearchConfig;
+use engine::notation::format_turn;
+use engine::rules::{History, Phase, Position, StepState, Turn};
+use engine::search::{
+    Budget, Decision, Evaluations, Evaluator, Query, Search, SearchError, SearchOptions,
+};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the thread is told to do, one after the other.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Take another evaluator.
+    Load(PlayerName),
+    /// Find a turn.
+    Think(Box<Job>),
+}
+
+/// A turn to find.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// Its number in the session.
+    pub(super) number: u64,
+    pub(super) position: Position,
+    pub(super) history: History,
+    /// Ends the thinking when it is set.
+    pub(super) flag: Arc<AtomicBool>,
+    /// When the clock began to run.
+    pub(super) begun: Instant,
+    pub(super) times: Option<Times>,
+    pub(super) evaluations: Option<u32>,
+    /// Steps.
+    pub(super) depth: Option<u32>,
+    pub(super) memory_mib: u32,
+    /// How many turns to tell of.
+    pub(super) lines: usize,
+    pub(super) setups: Setups,
+}
+
+/// What the thread says.
+#[derive(Debug)]
+pub(super) enum Thought {
+    /// The evaluator that was ordered is there.
+    Loaded,
+    /// The evaluator that was ordered can't be had; the one before stays.
+    NotLoaded(String),
+    /// What a job has found so far.
+    Found {
+        number: u64,
+        infos: Vec<Info>,
+        /// The turn that it would choose now.
+        best: Option<String>,
+    },
+    /// A job's turn, and what it took.
+    Decided {
+        number: u64,
+        turn: String,
+        cost: String,
+    },
+    /// The thread is at its end.
+    Failed(String),
+}
+
+/// How the thread works.
+#[derive(Debug, Clone)]
+pub(super) struct Method {
+    pub(super) place: Place,
+    pub(super) search: SearchConfig,
+    pub(super) seed: u64,
+}
+
+/// Starts the thread. It ends when the sender of its orders is dropped.
+pub(super) fn start(method: Method, events: Sender<Event>) -> Result<Sender<Order>> {
+    let (sender, orders) = channel();
+    let work = move || {
+        let _guard = Guard(events.clone());
+        Thinker::new(method, events).work(&orders);
+    };
+    thread::Builder::new()
+        .name("thinker".into())
+        .spawn(work)
+        .context("can't start the thinking thread")?;
+    Ok(sender)
+}
+
+/// Tells the session if the thread panics: it would wait for ever.
+struct Guard(Sender<Event>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let failed = Thought::Failed("the thinking thread panicked".into());
+            let _ = self.0.send(Event::Thought(failed));
+        }
+    }
+}
+
+/// How many turns are tried before one that loses at once is accepted: some ten milliseconds, and all of nearly every position.
+const LOST_TURN_CHECKS: u32 = 20_000;
+
+/// The most of a turn's target that may go into keeping what was found on the turn before.
+const KEEPING_PART: f64 = 0.15;
+/// Bytes of a tree that say something of how long keeping it takes.
+const TELLING_BYTES: usize = 1 << 20;
+
+/// The evaluations that a network makes before it says that it is ready: the first ones are slow.
+const WARM_UP: [usize; 3] = [32, 1, 32];
+
+struct Thinker {
+    method: Method,
+    events: Sender<Event>,
+    evaluator: Option<Box<dyn Evaluator>>,
+    has_network: bool,
+    search: Option<Search>,
+    rng: ChaCha8Rng,
+    /// The slowest batch that was seen, older ones counting less and less.
+    slowest: Duration,
+    /// What making a report took last.
+    report_cost: Duration,
+    /// Seconds for each byte of a tree that is kept.
+    keeping: f64,
+}
+
+impl Thinker {
+    fn new(method: Method, events: Sender<Event>) -> Self {
+        Self {
+            rng: ChaCha8Rng::seed_from_u64(method.seed),
+            method,
+            events,
+            evaluator: None,
+            has_network: false,
+            search: None,
+            slowest: Duration::ZERO,
+            report_cost: Duration::ZERO,
+            keeping: 2e-9,
+        }
+    }
+
+    fn work(mut self, orders: &Receiver<Order>) {
+        for order in orders {
+            let thought = match order {
+                Order::Load(name) => match self.load(&name) {
+                    Ok(()) => Thought::Loaded,
+                    Err(error) => Thought::NotLoaded(format!("{error:#}")),
+                },
+                Order::Think(job) => match self.think(&job) {
+                    Ok(turn) => Thought::Decided {
+                        number: job.number,
+                        turn,
+                        cost: self.cost(&job),
+                    },
+                    Err(error) => Thought::Failed(format!("{error:#}")),
+                },
+            };
+            if self.events.send(Event::Thought(thought)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn load(&mut self, name: &PlayerName) -> Result<()> {
+        let evaluator = Player::open_alone(name, &self.method.place)?;
+        let mut evaluator = evaluator.with_context(|| format!("{name} doesn't search"))?;
+        let has_network = matches!(name, PlayerName::Network(_));
+        if has_network {
+            let state = StepState::new(&Position::INITIAL);
+            let query = Query {
+                state,
+                legal: state.legal_actions(&History::default()),
+                repetitions: 0,
+            };
+            for count in WARM_UP {
+                let queries = vec![query; count];
+                evaluator.evaluate(&queries, &mut Evaluations::default())?;
+            }
+        }
+        self.evaluator = Some(evaluator);
+        self.has_network = has_network;
+        self.search = None;
+        self.slowest = Duration::ZERO;
+        Ok(())
+    }
+
+    fn think(&mut self, job: &Job) -> Result<String> {
+        let sets_up = job.position.phase() == Phase::Setup;
+        let knows = match job.setups {
+            Setups::Known => true,
+            Setups::Search => false,
+            Setups::Auto => !self.has_network,
+        };
+        if sets_up
+            && knows
+            && let Some(setup) = known_setup(&job.position, &mut self.rng)
+        {
+            return Ok(format_turn(&Turn::Setup(setup), &job.position));
+        }
+        let mut teller = Teller::new(job.lines);
+        let mut end = job.times.map(|times| match times.saves {
+            true => times.target / 2,
+            false => times.target,
+        });
+        let mut before = None;
+        loop {
+            let time = end.map(|end| end.saturating_sub(job.begun.elapsed()));
+            let mut search = self.begin(job, self.options(job, time))?;
+            let result = self.run(job, &mut search, &mut teller);
+            let search = self.search.insert(search);
+            let decision = result?;
+            let turn = format_turn(&decision.turn, &job.position);
+            let next = match (job.times, end) {
+                (Some(times), Some(end)) if !is_over(job, &decision, end) => {
+                    let openness = Openness::of(search, before.as_deref());
+                    next_stage(&times, end, job.begun.elapsed(), &openness)
+                }
+                _ => None,
+            };
+            if next.is_none() {
+                self.tell_last(job, &mut teller);
+                return Ok(turn);
+            }
+            teller.count(&decision);
+            (before, end) = (Some(turn), next);
+        }
+    }
+
+    /// The only place that says how a turn is searched.
+    fn options(&self, job: &Job, time: Option<Duration>) -> SearchOptions {
+        let budget = Budget {
+            evaluations: job.evaluations,
+            visits: None,
+            time: time.map(|time| time.max(Duration::from_millis(1))),
+            stops_when_decided: time.is_some() || job.evaluations.is_some(),
+            memory_mib: job.memory_mib,
+        };
+        SearchOptions {
+            lost_turn_checks: Some(LOST_TURN_CHECKS),
+            ..SearchOptions::strongest_within(&self.method.search, budget)
+        }
+    }
+
+    /// The search at the job's position, with what it holds of the turns before unless keeping that would take too long.
+    fn begin(&mut self, job: &Job, options: SearchOptions) -> Result<Search, SearchError> {
+        let Some(mut search) = self.search.take() else {
+            let mut search = Search::new(&job.position, &job.history, options)?;
+            search.stop_with(Arc::clone(&job.flag));
+            return Ok(search);
+        };
+        search.stop_with(Arc::clone(&job.flag));
+        let bytes = search.bytes();
+        let expected = self.keeping * bytes as f64;
+        let allowed = job.times.map_or(f64::INFINITY, |times| {
+            KEEPING_PART * times.target.as_secs_f64()
+        });
+        if expected > allowed {
+            search.restart(&job.position, &job.history, options)?;
+            return Ok(search);
+        }
+        let begun = Instant::now();
+        search.go_on(&job.position, &job.history, options)?;
+        if bytes > TELLING_BYTES {
+            let seconds = begun.elapsed().as_secs_f64() / bytes as f64;
+            self.keeping = seconds.max(0.9 * self.keeping);
+        }
+        Ok(search)
+    }
+
+    /// Searches until the turn is decided.
+    fn run(&mut self, job: &Job, search: &mut Search, teller: &mut Teller) -> Result<Decision> {
+        let evaluator = self.evaluator.as_mut().context("no network is loaded")?;
+        let mut answers = Evaluations::default();
+        loop {
+            let queries = search.leaves(&job.history, &mut self.rng);
+            let count = queries.len();
+            if count == 0 {
+                let decision = search.decision();
+                return Ok(decision
+                    .context("the search ended without a decision")?
+                    .clone());
+            }
+            let begun = Instant::now();
+            evaluator.evaluate(queries, &mut answers)?;
+            self.slowest = begun.elapsed().max(self.slowest.mul_f64(0.999));
+            ensure!(
+                answers.len() == count,
+                "{}: {} answers came for {count} step states",
+                evaluator.name(),
+                answers.len()
+            );
+            for (index, answer) in (0..count).filter_map(|index| Some((index, answers.get(index)?)))
+            {
+                search.answer(index, evaluator.name(), answer)?;
+            }
+            let passed = job.begun.elapsed();
+            let reserved = 2 * (self.slowest + self.report_cost);
+            if job
+                .times
+                .is_some_and(|times| passed + reserved >= times.most)
+            {
+                search.stop();
+            }
+            if teller.is_due(passed) {
+                let begun = Instant::now();
+                let (infos, best) = teller.tell(search, passed);
+                self.report_cost = begun.elapsed();
+                teller.wait(passed, self.report_cost);
+                let number = job.number;
+                let found = Thought::Found {
+                    number,
+                    infos,
+                    best,
+                };
+                // Who is gone needs nothing.
+                let _ = self.events.send(Event::Thought(found));
+            }
+            if let Some(depth) = job.depth
+                && teller.is_deep(search, depth, passed)
+            {
+                search.stop();
+            }
+        }
+    }
+
+    /// Tells what the search ended with, unless that is wanted at once.
+    fn tell_last(&mut self, job: &Job, teller: &mut Teller) {
+        let Some(search) = &self.search else { return };
+        let passed = job.begun.elapsed();
+        let is_late = job
+            .times
+            .is_some_and(|times| passed + 2 * self.report_cost > times.most);
+        let is_hurried = job.flag.load(Relaxed) && self.report_cost > Duration::from_millis(5);
+        if is_late || is_hurried {
+            return;
+        }
+        let (infos, best) = teller.tell(search, passed);
+        let found = Thought::Found {
+            number: job.number,
+            infos,
+            best,
+        };
+        let _ = self.events.send(Event::Thought(found));
+    }
+
+    fn cost(&self, job: &Job) -> String {
+        format!(
+            "thought for {:.3} s, slowest batch {:.1} ms",
+            job.begun.elapsed().as_secs_f64(),
+            1e3 * self.slowest.as_secs_f64()
+        )
+    }
+}
+
+/// Whether nothing is left to think about after a stage that might have gone on to `end`.
+fn is_over(job: &Job, decision: &Decision, end: Duration) -> bool {
+    job.flag.load(Relaxed)
+        || job.evaluations.is_some()
+        || decision.proven_winner.is_some()
+        // Nothing but one legal turn, one candidate left, or the depth ends a stage early.
+        || job.begun.elapsed() < end.mul_f64(0.9)
+}
+
+/// Until when the next stage may last, if there is to be one.
+fn next_stage(
+    times: &Times,
+    end: Duration,
+    passed: Duration,
+    openness: &Openness,
+) -> Option<Duration> {
+    if end < times.target {
+        return (!openness.is_clear()).then_some(times.target);
+    }
+    let next = (end + times.target / 2).min(times.most);
+    // What is too short finds nothing more.
+    (openness.is_open() && next > passed + times.target / 5).then_some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn openness(gap: Option<f32>, changed: bool) -> Openness {
+        Openness { gap, changed }
+    }
+
+    #[test]
+    fn clear_decisions_save_time_and_open_ones_spend_it() {
+        let seconds = Duration::from_secs_f64;
+        let times = Times {
+            target: seconds(10.0),
+            most: seconds(18.0),
+            end: seconds(20.0),
+            saves: true,
+        };
+        let next = |end: f64, gap, changed| {
+            let next = next_stage(&times, seconds(end), seconds(end), &openness(gap, changed));
+            next.map(|next| next.as_secs_f64())
+        };
+        assert_eq!(next(5.0, Some(0.3), false), None);
+        assert_eq!(next(5.0, None, false), None);
+        assert_eq!(next(5.0, Some(0.05), false), Some(10.0));
+        assert_eq!(next(10.0, Some(0.05), false), None);
+        assert_eq!(next(10.0, Some(0.05), true), Some(15.0));
+        assert_eq!(next(10.0, Some(0.01), false), Some(15.0));
+        assert_eq!(next(15.0, Some(0.01), false), Some(18.0));
+        assert_eq!(next(18.0, Some(0.01), false), None);
+    }
+}
