@@ -22,8 +22,10 @@ pub(super) struct Clock {
     pub(super) of_game: f64,
     pub(super) turns_of_game: u32,
     pub(super) most_of_turn: f64,
-    /// The reserves of Gold and of Silver, once they are known to differ from the first one.
+    /// The reserves of Gold and of Silver that the controller has told.
     pub(super) reserves: [Option<f64>; 2],
+    /// Those that were counted here, for controllers that don't tell.
+    counted: [Option<f64>; 2],
     /// What has been used of the turn that is due.
     pub(super) used: f64,
 }
@@ -39,6 +41,7 @@ impl Default for Clock {
             turns_of_game: 0,
             most_of_turn: 0.0,
             reserves: [None; 2],
+            counted: [None; 2],
             used: 0.0,
         }
     }
@@ -75,7 +78,9 @@ impl Clock {
     pub(super) fn times(&self, side: Side, lag: f64, passed: f64, turn: u32) -> Option<Times> {
         let reserve = self.reserve_of(side);
         let own = (self.of_turn - self.used).max(0.0);
-        let has_base = self.of_turn > 0.0 || self.reserve > 0.0 || reserve > 0.0;
+        let told = self.reserves[side.index()];
+        let has_base =
+            self.of_turn > 0.0 || self.reserve > 0.0 || told.is_some_and(|told| told > 0.0);
         let limits = [
             has_base.then_some(self.of_turn + reserve - self.used),
             (self.most_of_turn > 0.0).then_some(self.most_of_turn - self.used),
@@ -124,17 +129,24 @@ impl Clock {
             most => most.max(self.reserve_of(side)),
         };
         let left = (self.reserve_of(side) + change).clamp(0.0, most);
-        self.reserves[side.index()] = Some(left);
+        let told = &mut self.reserves[side.index()];
+        match told {
+            Some(told) => *told = left,
+            None => self.counted[side.index()] = Some(left),
+        }
     }
 
     /// A new game: the reserves are what they are at the start.
     pub(super) fn new_game(&mut self) {
         self.reserves = [None; 2];
+        self.counted = [None; 2];
         self.used = 0.0;
     }
 
     fn reserve_of(&self, side: Side) -> f64 {
-        self.reserves[side.index()].unwrap_or(self.reserve).max(0.0)
+        let place = side.index();
+        let known = self.reserves[place].or(self.counted[place]);
+        known.unwrap_or(self.reserve).max(0.0)
     }
 }
 
@@ -272,14 +284,27 @@ mod tests {
             most_reserve: 12.0,
             ..clock(4.0, 10.0)
         };
+        let reserves = |clock: &Clock| Side::ALL.map(|side| clock.reserve_of(side));
         counted.count(Side::Gold, 6.0);
-        assert_eq!(counted.reserves, [Some(8.0), None]);
+        assert_eq!(reserves(&counted), [8.0, 10.0]);
         counted.count(Side::Gold, 2.0);
-        assert_eq!(counted.reserves[0], Some(9.0));
         counted.count(Side::Silver, 0.0);
         counted.count(Side::Silver, 0.0);
-        assert_eq!(counted.reserves[1], Some(12.0));
+        assert_eq!(reserves(&counted), [9.0, 12.0]);
+        // What the controller tells counts, and is counted on.
+        counted.reserves[0] = Some(5.0);
+        counted.count(Side::Gold, 5.0);
+        assert_eq!(reserves(&counted), [4.0, 12.0]);
         counted.new_game();
-        assert_eq!(counted.reserves, [None, None]);
+        assert_eq!(reserves(&counted), [10.0, 10.0]);
+    }
+
+    #[test]
+    fn a_clock_that_is_taken_away_leaves_no_reserve_to_play_by() {
+        let mut gone = clock(1.0, 0.0);
+        gone.count(Side::Gold, 0.5);
+        assert!(gone.times(Side::Gold, LAG, 0.0, 3).is_some());
+        gone.of_turn = 0.0;
+        assert_eq!(gone.times(Side::Gold, LAG, 0.0, 3), None);
     }
 }

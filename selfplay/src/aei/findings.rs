@@ -11,6 +11,8 @@ const STEPS: f64 = 4.0;
 /// When the first news of a search are due; then every second.
 const FIRST: Duration = Duration::from_millis(100);
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Simulations of a stage that say little yet.
+const FEW: u32 = 100;
 /// Making reports takes no more than one part of so many of the time.
 const REPORTING: u32 = 20;
 
@@ -62,9 +64,13 @@ impl Teller {
         self.next = passed + usual.max(REPORTING * cost);
     }
 
-    /// What a search has found, and the turn that it would choose now.
+    /// What a search has found, and the turn that it would choose now. Nothing at the beginning of a stage that is not the first:
+    /// the one before knew better.
     pub(super) fn tell(&self, search: &Search, passed: Duration) -> (Vec<Info>, Option<String>) {
         let report = search.report(self.lines);
+        if self.visits > 0 && report.visits < FEW {
+            return (Vec::new(), None);
+        }
         let infos = infos(&report, self.visits, passed, self.lines);
         let best = report.line.into_iter().next().map(|turn| turn.turn);
         (infos, best)
@@ -239,6 +245,7 @@ mod tests {
             assert!(has(start), "{start}: {written:?}");
         }
         let nodes = format!("nodes {}", 2 * decision.visits);
+        assert!(decision.visits > FEW);
         assert!(has(&nodes), "{nodes}: {written:?}");
         assert!(has("multipv 1 score ") && has("multipv 3 score ") && !has("multipv 4"));
         assert!(infos.contains(&Info::Time(1.23)));

@@ -278,6 +278,7 @@ mod tests {
             most_of_turn: 1.0,
             reserves: [Some(1.0); 2],
             used: 1.0,
+            ..Clock::default()
         };
         let expected = Settings {
             clock,

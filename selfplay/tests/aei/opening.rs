@@ -1,0 +1,162 @@
+//! How a session begins and ends, and what the manifest says of it.
+
+use crate::child::{Engine, OPEN, command, lines, small_network};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+#[test]
+fn the_opening_phase_names_the_engine_and_quit_ends_the_session() {
+    let mut engine = Engine::start(&[]);
+    engine.say("aei");
+    let said = engine.until("aeiok");
+    let version = format!("id version {}", env!("CARGO_PKG_VERSION"));
+    let expected = [
+        "protocol-version 1",
+        "id name Tusker",
+        "id author Tusker's contributors",
+        &version,
+        "aeiok",
+    ];
+    assert_eq!(said, expected);
+    engine.say("isready\nnewgame\nisready\nquit");
+    engine.until("readyok");
+    let (status, rest, complaints) = engine.end();
+    assert!(status.success(), "{complaints}");
+    assert_eq!(rest, ["readyok"]);
+    assert_eq!(complaints, "");
+}
+
+#[test]
+fn a_closed_input_ends_the_session_also_while_thinking() {
+    let mut engine = Engine::ready(&[]);
+    engine.say(&format!("{OPEN}\ngo"));
+    engine.until("info pv");
+    let (status, rest, _) = engine.end();
+    assert!(status.success());
+    assert!(!rest.iter().any(|line| line.starts_with("bestmove")));
+}
+
+#[test]
+fn a_network_is_loaded_after_the_opening_phase_and_before_readyok() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing.safetensors");
+    let mut engine = Engine::start(&["--network", missing.to_str().unwrap()]);
+    engine.say("aei");
+    engine.until("aeiok");
+    engine.say("isready");
+    let said = engine.until("log Error: ").pop().unwrap();
+    assert!(said.contains("missing.safetensors"), "{said}");
+    let (status, rest, complaints) = engine.end();
+    assert!(!status.success());
+    assert_eq!(rest, [] as [&str; 0]);
+    assert!(complaints.contains("missing.safetensors"), "{complaints}");
+
+    let path = small_network(folder.path());
+    let mut engine = Engine::ready(&["--network", path.to_str().unwrap()]);
+    engine.say("setoption name evaluations value 30\nnewgame\ngo");
+    assert_eq!(engine.best_move().split(' ').count(), 16);
+    // Another network that is not there leaves the one that is.
+    engine.say("setoption name network value nowhere.safetensors");
+    let said = engine.said();
+    assert!(said[0].starts_with("log Error: "), "{said:?}");
+    engine.say("go");
+    assert_eq!(engine.best_move().split(' ').count(), 16);
+    engine.say("setoption name network value material");
+    assert_eq!(engine.said(), [] as [&str; 0]);
+    engine.say("go");
+    assert_eq!(engine.best_move().split(' ').count(), 16);
+}
+
+#[test]
+fn the_manifest_describes_options_that_the_engine_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = command(&["--manifest", "--network", "some.safetensors", "--seed", "5"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let manifest: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(manifest["manifest_version"], 1);
+    assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
+    for key in ["id", "name", "author", "description", "license"] {
+        assert!(!manifest[key].as_str().unwrap().is_empty(), "{key}");
+    }
+    let network = folder.path().join("some.safetensors");
+    let network = network.to_str().unwrap();
+    let arguments = ["aei", "--network", network, "--seed", "5"];
+    assert_eq!(manifest["args"], serde_json::json!(arguments));
+    let mut engine = Engine::ready(&[]);
+    let mut names = Vec::new();
+    for option in manifest["options"].as_array().unwrap() {
+        let name = option["name"].as_str().unwrap();
+        names.push(name);
+        let value = match &option["default"] {
+            _ if name == "network" => "material".to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        engine.say(&format!("setoption name {name} value {value}"));
+        assert_eq!(engine.said(), [] as [&str; 0], "{name}");
+        for (bound, beyond) in [("min", -1), ("max", 1)] {
+            let Some(bound) = option[bound].as_i64() else {
+                continue;
+            };
+            engine.say(&format!("setoption name {name} value {}", bound + beyond));
+            let said = engine.said();
+            let start = format!("log Warning: setoption {name}: ");
+            assert!(said[0].starts_with(&start), "{said:?}");
+        }
+    }
+    for name in ["hash", "depth", "evaluations", "multipv", "network"] {
+        assert!(names.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn controllers_are_served_one_after_another_at_a_port() {
+    let mut engine = Engine::start(&["--listen", "127.0.0.1:0"]);
+    let said = lines(engine.stderr());
+    let (_, line) = said.recv_timeout(Duration::from_secs(60)).unwrap();
+    let address = line.strip_prefix("listening at ").unwrap().to_owned();
+    for last in ["quit", "hello", "quit"] {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let limit = Some(Duration::from_secs(60));
+        stream.set_read_timeout(limit).unwrap();
+        play_over(&mut stream, last);
+    }
+}
+
+#[test]
+fn a_controller_that_waits_at_a_port_is_reached() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let engine = Engine::start(&["--server", "127.0.0.1", "--port", &port]);
+    let (mut stream, _) = listener.accept().unwrap();
+    play_over(&mut stream, "quit");
+    assert!(engine.end().0.success());
+}
+
+/// A session with a turn, that ends with some words.
+fn play_over(stream: &mut TcpStream, last: &str) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut until = |start: &str| loop {
+        let line = lines.next().expect("the engine has gone").unwrap();
+        if line.starts_with(start) {
+            return line;
+        }
+    };
+    stream.write_all(b"aei\r\nisready\r\n").unwrap();
+    until("aeiok");
+    until("readyok");
+    let ask = format!("setoption name evaluations value 20\n{OPEN}\ngo\n");
+    stream.write_all(ask.as_bytes()).unwrap();
+    assert!(until("bestmove").len() > "bestmove ".len());
+    stream.write_all(format!("{last}\n").as_bytes()).unwrap();
+    assert!(
+        lines
+            .map_while(Result::ok)
+            .all(|line| line.starts_with("log Error"))
+    );
+}

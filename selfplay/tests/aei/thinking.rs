@@ -1,0 +1,170 @@
+//! What is said and heard while the engine thinks.
+
+use crate::child::{Engine, OPEN, small_network};
+use engine::aei::{Info, Reply};
+use engine::notation::parse_turn;
+use engine::rules::{Game, Side};
+
+fn open_game() -> Game {
+    let position = OPEN.strip_prefix("setposition ").unwrap();
+    Game::from_position(position.parse().unwrap())
+}
+
+/// Checks that a line is a legal turn.
+fn assert_legal(text: &str) {
+    let mut game = open_game();
+    let turn = parse_turn(text, game.position()).unwrap();
+    game.play(&turn).unwrap();
+}
+
+#[test]
+fn stop_is_answered_with_a_turn_however_soon_it_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = small_network(folder.path());
+    for arguments in [&[][..], &["--network", network.to_str().unwrap()][..]] {
+        let mut engine = Engine::ready(arguments);
+        for _ in 0..20 {
+            engine.say(&format!("{OPEN}\ngo\nstop"));
+            assert_legal(&engine.best_move());
+        }
+        // There is one turn for each.
+        assert_eq!(engine.said(), [] as [&str; 0]);
+        engine.say("newgame\ngo\nstop");
+        assert_eq!(engine.best_move().split(' ').count(), 16);
+    }
+}
+
+#[test]
+fn analysis_goes_on_until_it_is_stopped_and_tells_what_it_finds() {
+    let mut engine = Engine::ready(&[]);
+    engine.say("setoption name multipv value 3");
+    engine.say(&format!("{OPEN}\ngo"));
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        said.extend(engine.until("info multipv 3 "));
+    }
+    // Still thinking.
+    said.extend(engine.said());
+    assert!(
+        !said.iter().any(|line| line.starts_with("bestmove")),
+        "{said:?}"
+    );
+    engine.say("stop");
+    said.extend(engine.until("bestmove"));
+    let turn = said.pop().unwrap();
+    assert_legal(&turn["bestmove ".len()..]);
+    let replies: Vec<Reply> = said.iter().map(|line| line.parse().unwrap()).collect();
+    let mut nodes = Vec::new();
+    let mut kinds = [false; 4];
+    for reply in replies {
+        match reply {
+            Reply::Info(Info::Nodes(count)) => nodes.push(count),
+            Reply::Info(Info::Score(score)) => {
+                assert!(score.abs() < 300, "the sides are equal: {score}");
+                kinds[0] = true;
+            }
+            Reply::Info(Info::Time(_)) => kinds[1] = true,
+            Reply::Info(Info::Depth { goes_on, .. }) => kinds[2] |= goes_on,
+            Reply::Info(Info::Variation(line)) => {
+                kinds[3] = true;
+                assert_line(&line);
+            }
+            Reply::Info(Info::Other { kind, .. }) => {
+                assert!(["winchance", "multipv"].contains(&kind.as_str()), "{kind}");
+            }
+            Reply::Log { .. } => {}
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(kinds, [true; 4]);
+    assert!(nodes.len() >= 3 && nodes.is_sorted(), "{nodes:?}");
+}
+
+/// Checks that a variation can be played, each turn but the first behind its side.
+fn assert_line(line: &str) {
+    let mut game = open_game();
+    let mut turns: Vec<(Side, Vec<&str>)> = vec![(Side::Gold, Vec::new())];
+    for word in line.split(' ') {
+        match word {
+            "g" => turns.push((Side::Gold, Vec::new())),
+            "s" => turns.push((Side::Silver, Vec::new())),
+            step => turns.last_mut().unwrap().1.push(step),
+        }
+    }
+    for (side, words) in turns {
+        assert_eq!(game.position().side(), side, "{line}");
+        let turn = parse_turn(&words.join(" "), game.position()).unwrap();
+        game.play(&turn).unwrap();
+    }
+}
+
+#[test]
+fn what_changes_the_game_ends_the_thinking_without_a_turn() {
+    let mut engine = Engine::ready(&[]);
+    for change in ["newgame", OPEN, "makemove Ee2n Ee3n"] {
+        engine.say(&format!("{OPEN}\ngo"));
+        engine.until("info pv");
+        engine.say(change);
+        let said = engine.said();
+        assert!(
+            !said.iter().any(|line| line.starts_with("bestmove")),
+            "{change}"
+        );
+        engine.say("stop");
+        let said = engine.said();
+        let nothing = "log Warning: stop: nothing is being searched";
+        assert_eq!(said.last().map(String::as_str), Some(nothing), "{change}");
+    }
+}
+
+#[test]
+fn options_and_pings_are_heard_while_thinking_and_a_second_go_is_an_error() {
+    let mut engine = Engine::ready(&[]);
+    engine.say(&format!("{OPEN}\ngo\nsetoption name moveused value 1\ngo"));
+    engine.say("setoption name network value material");
+    let said = engine.said().join("\n");
+    assert!(
+        said.contains("log Error: go: a search is going on"),
+        "{said}"
+    );
+    assert!(
+        said.contains("log Error: setoption network: not during a search"),
+        "{said}"
+    );
+    engine.say("stop");
+    assert_legal(&engine.best_move());
+    assert_eq!(engine.said(), [] as [&str; 0]);
+}
+
+#[test]
+fn pondering_says_no_turn_and_the_turn_after_it_knows_what_was_found() {
+    let mut engine = Engine::ready(&["--seed", "1"]);
+    engine.say("setoption name evaluations value 200");
+    // Nothing is asked for: the opponent's turn is thought about until it comes, or for ever.
+    engine.say(&format!("{OPEN}\ngo ponder"));
+    let line = engine.until("info pv").pop().unwrap();
+    engine.until("info pv");
+    let expected = line["info pv ".len()..].split(" s ").next().unwrap();
+    engine.say(&format!("makemove {expected}\ngo"));
+    let said = engine.until("bestmove");
+    let turn = &said.last().unwrap()["bestmove ".len()..];
+    let mut game = open_game();
+    for text in [expected, turn] {
+        let turn = parse_turn(text, game.position()).unwrap();
+        game.play(&turn).unwrap();
+    }
+    // It may also be asked for the turn that it expects.
+    engine.say("go ponder\nstop");
+    assert!(!engine.best_move().is_empty());
+    // A proven turn is not said before it is asked for.
+    engine.say("setposition g [        R                       r                               ]\ngo ponder");
+    assert!(
+        !engine
+            .said()
+            .iter()
+            .any(|line| line.starts_with("bestmove"))
+    );
+    engine.say("stop");
+    assert_eq!(engine.best_move(), "Ra7n");
+    assert_eq!(engine.said(), [] as [&str; 0]);
+}
