@@ -238,12 +238,13 @@ impl Session {
         }
         self.cancel();
         if let Some(outcome) = self.game.outcome() {
-            self.complain(&format!("go: the game is over, {outcome}"))?;
+            let over = format!("go: the game is over, {outcome}");
+            if ponders {
+                return self.log(LogLevel::Warning, &over);
+            }
+            self.complain(&over)?;
             // Whoever waits for a turn must not wait for ever.
-            return match ponders {
-                true => Ok(()),
-                false => self.say(&Reply::BestMove(String::new())),
-            };
+            return self.say(&Reply::BestMove(String::new()));
         }
         let position = *self.game.position();
         let number = (self.game.turns().len() / 2 + 1) as u32;

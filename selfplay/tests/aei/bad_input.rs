@@ -37,12 +37,12 @@ fn what_is_known_and_wrong_is_an_error_and_the_session_goes_on() {
         ("setposition", "setposition: a side and a board must follow"),
         (
             "setposition g [E]",
-            "setposition: line 1, column 3: a board has 64 squares, not 1",
+            "setposition: line 1, column 5: a board has 64 squares, not 1",
         ),
         ("setposition x [E]", "`x` is no side"),
         (
-            "setposition g [                  R             r                                ]",
-            "setposition: ",
+            "setposition g [                  R             r                               ]",
+            "column 22: the rabbit of Gold on the trap c6 has no friend beside it",
         ),
         ("makemove", "makemove: a turn must follow"),
         ("makemove Ee2n", "makemove: column 1: "),

@@ -112,7 +112,7 @@ fn the_same_seed_sets_up_in_the_same_way() {
 }
 
 #[test]
-fn a_proven_or_forced_turn_is_played_without_using_the_time() {
+fn a_proven_turn_is_played_without_using_the_time() {
     let mut engine = Engine::ready(&[]);
     engine.say("setoption name tcmove value 100000");
     // A goal in one step.
@@ -120,10 +120,6 @@ fn a_proven_or_forced_turn_is_played_without_using_the_time() {
         "setposition g [        R                       r                               ]\ngo",
     );
     assert_eq!(engine.best_move(), "Ra7n");
-    // A rabbit that has one way to go.
-    engine.say("setposition g [rr              r               E                              R]");
-    engine.say("stop");
-    assert!(engine.said()[0].starts_with("log Warning: stop"));
 }
 
 #[test]
