@@ -234,10 +234,12 @@ impl FromStr for Reply {
             Verb::BestMove => Self::BestMove(rest.to_owned()),
             Verb::Info => Self::Info(rest.parse()?),
             Verb::Log => {
-                let levels = LogLevel::ALL.into_iter();
-                let marked =
-                    levels.filter_map(|level| Some((level, rest.strip_prefix(level.word())?)));
-                match marked.last() {
+                let level = LogLevel::ALL.into_iter();
+                let mut level = level.filter(|level| rest.starts_with(level.word()));
+                let marked = level
+                    .next()
+                    .map(|level| (level, &rest[level.word().len()..]));
+                match marked {
                     Some((level, text)) => Self::log(level, text.trim_start()),
                     None => Self::Log {
                         level: None,

@@ -118,8 +118,13 @@ impl Drop for Guard {
 /// How many turns are tried before one that loses at once is accepted: some ten milliseconds, and all of nearly every position.
 const LOST_TURN_CHECKS: u32 = 20_000;
 
-/// The most of a turn's target that may go into keeping what was found on the turn before.
+/// The most seconds that may go into keeping what was found on the turns before: a `stop` has to wait for it. A network takes minutes
+/// to find as much as that.
+const KEEPING: f64 = 0.025;
+/// No more of a turn's target goes into it either.
 const KEEPING_PART: f64 = 0.15;
+/// Seconds for each byte, until it is known better.
+const KEEPING_OF_BYTE: f64 = 1e-9;
 /// Bytes of a tree that say something of how long keeping it takes.
 const TELLING_BYTES: usize = 1 << 20;
 
@@ -152,7 +157,7 @@ impl Thinker {
             search: None,
             slowest: Duration::ZERO,
             report_cost: Duration::ZERO,
-            keeping: 2e-9,
+            keeping: KEEPING_OF_BYTE,
         }
     }
 
@@ -268,8 +273,8 @@ impl Thinker {
         search.stop_with(Arc::clone(&job.flag));
         let bytes = search.bytes();
         let expected = self.keeping * bytes as f64;
-        let allowed = job.times.map_or(f64::INFINITY, |times| {
-            KEEPING_PART * times.target.as_secs_f64()
+        let allowed = job.times.map_or(KEEPING, |times| {
+            KEEPING.min(KEEPING_PART * times.target.as_secs_f64())
         });
         if expected > allowed {
             search.restart(&job.position, &job.history, options)?;
@@ -279,7 +284,7 @@ impl Thinker {
         search.go_on(&job.position, &job.history, options)?;
         if bytes > TELLING_BYTES {
             let seconds = begun.elapsed().as_secs_f64() / bytes as f64;
-            self.keeping = seconds.max(0.9 * self.keeping);
+            self.keeping = seconds.max(0.8 * self.keeping);
         }
         Ok(search)
     }
