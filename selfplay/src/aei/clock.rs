@@ -25,7 +25,7 @@ pub(super) struct Clock {
     /// The reserves of Gold and of Silver that the controller has told.
     pub(super) reserves: [Option<f64>; 2],
     /// Those that were counted here, for controllers that don't tell.
-    counted: [Option<f64>; 2],
+    pub(super) counted: [Option<f64>; 2],
     /// What has been used of the turn that is due.
     pub(super) used: f64,
 }
