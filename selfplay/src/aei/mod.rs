@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     );
     let method = Method {
         place: arguments.device.place(&config)?,
-        search: config.search.clone(),
+        search: config.search,
         seed: arguments.seed.unwrap_or_else(rand::random),
     };
     let settings = Settings::new(arguments.network.to_string(), config.search.memory_mib);
