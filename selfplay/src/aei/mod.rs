@@ -17,6 +17,7 @@ mod session;
 mod setups;
 mod thinker;
 
+use crate::crew;
 use crate::output;
 use crate::place::DeviceArguments;
 use crate::player::PlayerName;
@@ -53,6 +54,10 @@ pub(crate) struct AeiArguments {
     /// options given here
     #[arg(long)]
     manifest: bool,
+    /// Threads that evaluate a network on the processor [default: one a core]: one tree uses them all. `material` and `uniform` take
+    /// one thread, and a GPU its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// All that is random follows from it: setups, above all [default: another one each time]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
@@ -75,6 +80,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     );
     let method = Method {
         place: arguments.device.place(&config)?,
+        threads: arguments.threads.map_or_else(crew::cores, usize::from),
         search: config.search,
         seed: arguments.seed.unwrap_or_else(rand::random),
     };
@@ -143,6 +149,9 @@ impl AeiArguments {
         }
         for setting in &self.config.set {
             add("--set", setting.clone());
+        }
+        if let Some(threads) = self.threads {
+            add("--threads", threads.to_string());
         }
         if let Some(seed) = self.seed {
             add("--seed", seed.to_string());

@@ -85,6 +85,8 @@ pub(super) enum Thought {
 #[derive(Debug, Clone)]
 pub(super) struct Method {
     pub(super) place: Place,
+    /// Those that evaluate a network on the processor.
+    pub(super) threads: usize,
     pub(super) search: SearchConfig,
     pub(super) seed: u64,
 }
@@ -184,7 +186,7 @@ impl Thinker {
     }
 
     fn load(&mut self, name: &PlayerName) -> Result<()> {
-        let evaluator = Player::open_alone(name, &self.method.place)?;
+        let evaluator = Player::open_alone(name, &self.method.place, self.method.threads)?;
         let mut evaluator = evaluator.with_context(|| format!("{name} doesn't search"))?;
         let has_network = matches!(name, PlayerName::Network(_));
         if has_network {
@@ -257,10 +259,16 @@ impl Thinker {
             stops_when_decided: time.is_some() || job.evaluations.is_some(),
             memory_mib: job.memory_mib,
         };
-        SearchOptions {
+        let mut options = SearchOptions {
             lost_turn_checks: Some(LOST_TURN_CHECKS),
             ..SearchOptions::strongest_within(&self.method.search, budget)
+        };
+        if self.method.search.parallel_leaves.number().is_none()
+            && let Some(evaluator) = &self.evaluator
+        {
+            options.parallel_leaves = evaluator.leaves_at_once();
         }
+        options
     }
 
     /// The search at the job's position, with what it holds of the turns before unless keeping that would take too long.

@@ -72,10 +72,18 @@ fn a_network_is_loaded_after_the_opening_phase_and_before_readyok() {
 #[test]
 fn the_manifest_describes_options_that_the_engine_takes() {
     let folder = tempfile::tempdir().unwrap();
-    let output = command(&["--manifest", "--network", "some.safetensors", "--seed", "5"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let output = command(&[
+        "--manifest",
+        "--network",
+        "some.safetensors",
+        "--threads",
+        "2",
+        "--seed",
+        "5",
+    ])
+    .current_dir(folder.path())
+    .output()
+    .unwrap();
     assert!(output.status.success());
     let manifest: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(manifest["manifest_version"], 1);
@@ -85,7 +93,7 @@ fn the_manifest_describes_options_that_the_engine_takes() {
     }
     let network = folder.path().join("some.safetensors");
     let network = network.to_str().unwrap();
-    let arguments = ["aei", "--network", network, "--seed", "5"];
+    let arguments = ["aei", "--network", network, "--threads", "2", "--seed", "5"];
     assert_eq!(manifest["args"], serde_json::json!(arguments));
     let mut engine = Engine::ready(&[]);
     let mut names = Vec::new();
