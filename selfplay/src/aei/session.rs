@@ -29,7 +29,7 @@ pub(super) enum Ended {
 type Outcome = Result<(), Ended>;
 
 /// How long after `stop` the turn that was the best so far is played, where the search is held up.
-const STOP_PATIENCE: Duration = Duration::from_millis(35);
+const STOP_PATIENCE: Duration = Duration::from_millis(25);
 
 /// A search that is going on.
 #[derive(Debug)]
