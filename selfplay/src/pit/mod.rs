@@ -11,6 +11,8 @@ mod beginning;
 mod chance;
 mod contender;
 mod folder;
+#[allow(dead_code, unused_imports)]
+mod engines;
 mod game;
 mod opening;
 mod order;

@@ -1,0 +1,206 @@
+//! What is started as an engine, and what it is told at once.
+
+use engine::aei::{Command, StandardOption};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The options that a match itself sets: by its clock, and by who plays.
+const SET_BY_MATCH: [StandardOption; 16] = [
+    StandardOption::TcMove,
+    StandardOption::TcReserve,
+    StandardOption::TcPercent,
+    StandardOption::TcMax,
+    StandardOption::TcTotal,
+    StandardOption::TcTurns,
+    StandardOption::TcTurnTime,
+    StandardOption::GoldReserve,
+    StandardOption::SilverReserve,
+    StandardOption::GoldUsed,
+    StandardOption::SilverUsed,
+    StandardOption::LastMoveUsed,
+    StandardOption::MoveUsed,
+    StandardOption::Opponent,
+    StandardOption::Rated,
+    StandardOption::Event,
+];
+
+/// A program and its arguments. It is started as it is: no shell reads the text, but quotes and backslashes mean in it what they
+/// mean in a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EngineCommand {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    text: String,
+}
+
+/// Why a text is no command.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("a quote is not closed, or the text ends with a backslash")]
+    Quotes,
+    #[error("a program must be named")]
+    Empty,
+    #[error("a byte 0 stands in it")]
+    Zero,
+}
+
+impl FromStr for EngineCommand {
+    type Err = CommandError;
+
+    fn from_str(text: &str) -> Result<Self, CommandError> {
+        if text.contains('\0') {
+            return Err(CommandError::Zero);
+        }
+        let mut words = shlex::split(text).ok_or(CommandError::Quotes)?.into_iter();
+        let program = words.next().filter(|program| !program.is_empty());
+        Ok(Self {
+            program: program.ok_or(CommandError::Empty)?,
+            arguments: words.collect(),
+            text: text.trim().to_owned(),
+        })
+    }
+}
+
+/// As it was given.
+impl fmt::Display for EngineCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// An option of an engine, `NAME=VALUE`, or `NAME` alone for one that is an action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct OptionSetting {
+    name: String,
+    value: Option<String>,
+}
+
+/// Why a text sets no option.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OptionSettingError {
+    #[error("an option's name is one word, and NAME=VALUE sets it: `{0}`")]
+    Name(String),
+    #[error("an option's value is one line: `{0}`")]
+    Lines(String),
+    #[error("`{0}` is set by the match itself, from its clock and its players")]
+    OfMatch(String),
+}
+
+impl OptionSetting {
+    /// The command that sets it.
+    pub(super) fn command(&self) -> Command {
+        Command::SetOption {
+            name: self.name.clone(),
+            value: self.value.clone(),
+        }
+    }
+}
+
+impl FromStr for OptionSetting {
+    type Err = OptionSettingError;
+
+    fn from_str(text: &str) -> Result<Self, OptionSettingError> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim())),
+            None => (text.trim(), None),
+        };
+        let shown = || text.escape_debug().to_string();
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            return Err(OptionSettingError::Name(shown()));
+        }
+        if text.contains(char::is_control) {
+            return Err(OptionSettingError::Lines(shown()));
+        }
+        if StandardOption::of(name).is_some_and(|option| SET_BY_MATCH.contains(&option)) {
+            return Err(OptionSettingError::OfMatch(name.to_owned()));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            value: value.map(str::to_owned),
+        })
+    }
+}
+
+impl fmt::Display for OptionSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match &self.value {
+            Some(value) => write!(f, "={value}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl TryFrom<String> for OptionSetting {
+    type Error = OptionSettingError;
+
+    fn try_from(text: String) -> Result<Self, OptionSettingError> {
+        text.parse()
+    }
+}
+
+impl From<OptionSetting> for String {
+    fn from(setting: OptionSetting) -> Self {
+        setting.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them_and_no_shell_reads_them() {
+        let command: EngineCommand =
+            r#" ./bot --book "my book" 'a $HOME' b\ c;d "#.parse().unwrap();
+        assert_eq!(command.program, "./bot");
+        assert_eq!(command.arguments, ["--book", "my book", "a $HOME", "b c;d"]);
+        assert_eq!(
+            command.to_string(),
+            r#"./bot --book "my book" 'a $HOME' b\ c;d"#
+        );
+        for (text, error) in [
+            ("", CommandError::Empty),
+            ("  ", CommandError::Empty),
+            ("'' x", CommandError::Empty),
+            ("bot 'x", CommandError::Quotes),
+            ("bot x\\", CommandError::Quotes),
+            ("bot \0", CommandError::Zero),
+        ] {
+            assert_eq!(text.parse::<EngineCommand>(), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn options_become_commands_but_not_those_that_are_the_match_s() {
+        let written = |text: &str| {
+            let setting: Result<OptionSetting, _> = text.parse();
+            setting.map(|setting| setting.command().to_string())
+        };
+        assert_eq!(
+            written("hash=500").unwrap(),
+            "setoption name hash value 500"
+        );
+        assert_eq!(
+            written("book = a=b c").unwrap(),
+            "setoption name book value a=b c"
+        );
+        assert_eq!(written("clear").unwrap(), "setoption name clear");
+        for text in ["", "=3", "two words=3"] {
+            assert!(
+                matches!(written(text), Err(OptionSettingError::Name(_))),
+                "{text}"
+            );
+        }
+        assert!(matches!(
+            written("a=b\nquit"),
+            Err(OptionSettingError::Lines(_))
+        ));
+        assert!(matches!(
+            written("tcmove=3"),
+            Err(OptionSettingError::OfMatch(_))
+        ));
+    }
+}

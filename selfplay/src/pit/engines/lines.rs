@@ -1,0 +1,169 @@
+//! Lines of another program: bounded, whatever it writes.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::{Mutex, PoisonError};
+
+/// The bytes of a line that are kept; what goes on beyond them is no message.
+pub(super) const LONGEST_LINE: usize = 1 << 16;
+
+/// How many of the last lines are kept for errors, and how many characters of each.
+const LAST_LINES: usize = 20;
+const SHOWN: usize = 200;
+
+/// A line that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ReadLine {
+    /// A whole line, without its end. What is no UTF-8 is replaced.
+    Whole(String),
+    /// The beginning of a line that is too long; the rest of it is thrown away.
+    Cut(String),
+}
+
+/// Hands over the lines of a pipe until it ends or can't be read, or `take` returns false. What stands behind the last line's end
+/// is a line too.
+pub(super) fn read_lines(pipe: impl Read, mut take: impl FnMut(ReadLine) -> bool) {
+    let mut pipe = BufReader::new(pipe);
+    let mut line = Vec::new();
+    // The rest of a line that was handed over already.
+    let mut is_rest = false;
+    loop {
+        let (used, ended) = match pipe.fill_buf() {
+            Ok([]) => break,
+            Ok(bytes) => {
+                let end = bytes.iter().position(|&byte| byte == b'\n');
+                let part = &bytes[..end.unwrap_or(bytes.len())];
+                if !is_rest {
+                    let room = LONGEST_LINE.saturating_sub(line.len());
+                    line.extend_from_slice(&part[..part.len().min(room)]);
+                    if part.len() > room {
+                        is_rest = true;
+                        if !take(ReadLine::Cut(text(&line))) {
+                            return;
+                        }
+                    }
+                }
+                (part.len() + usize::from(end.is_some()), end.is_some())
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => (0, false),
+            Err(_) => break,
+        };
+        pipe.consume(used);
+        if ended {
+            if !is_rest && !take(ReadLine::Whole(text(&line))) {
+                return;
+            }
+            line.clear();
+            is_rest = false;
+        }
+    }
+    if !line.is_empty() && !is_rest {
+        take(ReadLine::Whole(text(&line)));
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .trim_end_matches('\r')
+        .to_owned()
+}
+
+/// The last lines that a program wrote, shortened.
+#[derive(Debug, Default)]
+pub(super) struct LastLines {
+    lines: Mutex<VecDeque<String>>,
+}
+
+impl LastLines {
+    pub(super) fn push(&self, line: &str) {
+        let mut shown: String = line.chars().take(SHOWN).collect();
+        if shown.len() < line.len() {
+            shown.push('…');
+        }
+        // What is no letter stays visible, and does nothing to a terminal.
+        let shown = shown.replace(
+            |letter: char| letter.is_control() && letter != '\t',
+            "\u{fffd}",
+        );
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LAST_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(shown);
+    }
+
+    pub(super) fn get(&self) -> Vec<String> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8]) -> Vec<ReadLine> {
+        let mut all = Vec::new();
+        read_lines(bytes, |line| {
+            all.push(line);
+            true
+        });
+        all
+    }
+
+    #[test]
+    fn lines_are_split_whatever_their_end() {
+        let whole = |text: &str| ReadLine::Whole(text.into());
+        assert_eq!(lines(b""), []);
+        assert_eq!(
+            lines(b"aeiok\r\n\nlog \xff\nbestmove"),
+            [
+                whole("aeiok"),
+                whole(""),
+                whole("log \u{fffd}"),
+                whole("bestmove")
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_the_next_line_is_whole() {
+        let mut bytes = vec![b'x'; LONGEST_LINE];
+        bytes.extend(b"\nb\n");
+        assert_eq!(lines(&bytes)[1], ReadLine::Whole("b".into()));
+        assert!(matches!(&lines(&bytes)[0], ReadLine::Whole(_)));
+        let mut bytes = vec![b'x'; 3 * LONGEST_LINE];
+        bytes.extend(b"\nb\n");
+        let read = lines(&bytes);
+        assert_eq!(
+            read,
+            [
+                ReadLine::Cut("x".repeat(LONGEST_LINE)),
+                ReadLine::Whole("b".into())
+            ]
+        );
+        // It is handed over before it ends, if it ever does.
+        let mut first = None;
+        read_lines(std::io::repeat(b'x'), |line| {
+            first = Some(line);
+            false
+        });
+        assert!(matches!(first, Some(ReadLine::Cut(_))));
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_shortened() {
+        let last = LastLines::default();
+        (0..30).for_each(|number| last.push(&format!("line {number}")));
+        let kept = last.get();
+        assert_eq!(
+            (kept.len(), kept[0].as_str(), kept[19].as_str()),
+            (20, "line 10", "line 29")
+        );
+        last.push(&"ä".repeat(500));
+        last.push("\x1b[2J");
+        let kept = last.get();
+        assert_eq!(kept[18], "ä".repeat(SHOWN) + "…");
+        assert_eq!(kept[19], "\u{fffd}[2J");
+    }
+}

@@ -1,0 +1,328 @@
+//! The talk with an engine: the opening phase, games, and turns.
+
+use super::clock::{Clock, LAG, TimeControl};
+use super::command::{EngineCommand, OptionSetting};
+use super::fault::{EngineFault, FaultKind, Interruption};
+use super::process::EngineProcess;
+use engine::aei::{Command, IdentityKind, Info, PROTOCOL_VERSION, Reply, StandardOption};
+use engine::notation::{format_turn, parse_turn};
+use engine::rules::{Game, Position, Turn};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// How long an engine is waited for where no clock runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Limits {
+    /// From `aei` to `aeiok`.
+    pub(crate) opening: Duration,
+    /// From `isready` to `readyok`: networks are loaded here.
+    pub(crate) ready: Duration,
+    /// From `stop` to `bestmove`, once its time has run out.
+    pub(crate) stop: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            opening: Duration::from_secs(30),
+            ready: Duration::from_secs(120),
+            stop: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What an engine is told of a game before it begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GameSetting<'a> {
+    pub(crate) control: &'a TimeControl,
+    /// The turn limit, in turns of one side.
+    pub(crate) max_turns: usize,
+    /// Who plays against it.
+    pub(crate) opponent: &'a str,
+}
+
+/// A turn that an engine chose, legal and in time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EngineTurn {
+    pub(crate) turn: Turn,
+    /// From `go` to `bestmove`.
+    pub(crate) used: Duration,
+    /// What it said of its search last, if it said anything.
+    pub(crate) remark: Option<String>,
+}
+
+/// What an engine says of its search: of each kind the last.
+#[derive(Debug, Default)]
+struct Remarks {
+    score: Option<i64>,
+    depth: Option<String>,
+    nodes: Option<u64>,
+    variation: Option<String>,
+}
+
+impl Remarks {
+    fn take(&mut self, info: Info) {
+        match info {
+            Info::Score(score) => self.score = Some(score),
+            Info::Depth { steps, goes_on } => {
+                self.depth = Some(format!("{steps}{}", if goes_on { "+" } else { "" }));
+            }
+            Info::Nodes(nodes) => self.nodes = Some(nodes),
+            Info::Variation(turns) => self.variation = Some(turns),
+            Info::Time(_) | Info::CurrentMoveNumber(_) | Info::Other { .. } => {}
+        }
+    }
+
+    /// In one line.
+    fn in_words(self) -> Option<String> {
+        let parts = [
+            self.score.map(|score| format!("score {score}")),
+            self.depth.map(|depth| format!("depth {depth}")),
+            self.nodes.map(|nodes| format!("nodes {nodes}")),
+            self.variation.map(|turns| format!("pv {turns}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let words = parts.join(", ").replace(char::is_control, "?");
+        (!words.is_empty()).then_some(words)
+    }
+}
+
+/// An engine that is at work.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    process: EngineProcess,
+    limits: Limits,
+    /// As it calls itself, with its version; empty where it doesn't say.
+    identity: String,
+}
+
+impl Engine {
+    /// Starts an engine, sets its options, and waits until it is ready.
+    pub(crate) fn start(
+        command: &EngineCommand,
+        options: &[OptionSetting],
+        limits: Limits,
+        stop: &AtomicBool,
+    ) -> Result<Self, Interruption> {
+        let process = EngineProcess::start(command).map_err(|error| EngineFault {
+            kind: FaultKind::Crash,
+            reason: format!("{} can't be started: {error}", command.program),
+            last_lines: Vec::new(),
+        })?;
+        let mut engine = Self {
+            process,
+            limits,
+            identity: String::new(),
+        };
+        engine.open(stop)?;
+        for option in options {
+            engine.process.send(option.command());
+        }
+        engine.wait_until_ready(stop)?;
+        Ok(engine)
+    }
+
+    /// As it calls itself, with its version; empty where it doesn't say.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The opening phase.
+    fn open(&mut self, stop: &AtomicBool) -> Result<(), Interruption> {
+        let deadline = Instant::now() + self.limits.opening;
+        self.process.send(Command::Aei);
+        let (mut name, mut version) = (String::new(), String::new());
+        loop {
+            match self.next_reply(deadline, stop)? {
+                Some((Reply::AeiOk, _)) => break,
+                Some((Reply::Identity { kind, value }, _)) => match kind {
+                    IdentityKind::Name => name = value,
+                    IdentityKind::Version => version = value,
+                    IdentityKind::Author => {}
+                },
+                Some((Reply::ProtocolVersion(spoken), _)) if spoken != PROTOCOL_VERSION => {
+                    let reason = format!(
+                        "it speaks version {spoken} of the protocol, and a match speaks version {PROTOCOL_VERSION}"
+                    );
+                    return Err(self.process.fault(FaultKind::Rubbish, reason).into());
+                }
+                Some(_) => {}
+                None => return Err(self.no_answer("aeiok", "aei", self.limits.opening).into()),
+            }
+        }
+        self.identity = format!("{name} {version}")
+            .trim()
+            .replace(char::is_control, "?");
+        Ok(())
+    }
+
+    /// Begins a game: the engine learns the clock, its opponent, and where the game stands.
+    pub(crate) fn new_game(
+        &mut self,
+        game: &Game,
+        setting: GameSetting,
+        stop: &AtomicBool,
+    ) -> Result<(), Interruption> {
+        for command in setting.control.commands(setting.max_turns) {
+            self.process.send(command);
+        }
+        self.process.send(Command::set(StandardOption::Rated, 0));
+        let opponent = setting.opponent;
+        self.process
+            .send(Command::set(StandardOption::Opponent, opponent));
+        self.process.send(Command::NewGame);
+        if *game.start() != Position::INITIAL {
+            self.process.send(Command::SetPosition(*game.start()));
+        }
+        let mut position = *game.start();
+        for turn in game.turns() {
+            self.tell(turn, &position);
+            position = position.after_turn_unchecked(turn);
+        }
+        self.wait_until_ready(stop)
+    }
+
+    /// Tells the engine that a turn was played in a position.
+    pub(crate) fn tell(&self, turn: &Turn, position: &Position) {
+        self.process
+            .send(Command::MakeMove(format_turn(turn, position)));
+    }
+
+    /// Has the engine choose the turn that is due in a game that it knows of, on a clock. It is not yet told that its turn was
+    /// played.
+    pub(crate) fn choose(
+        &mut self,
+        game: &Game,
+        clock: &Clock,
+        stop: &AtomicBool,
+    ) -> Result<EngineTurn, Interruption> {
+        self.process.forget_lines();
+        for command in clock.commands() {
+            self.process.send(command);
+        }
+        let allowance = clock.allowance(game.position().side());
+        let begun = Instant::now();
+        let deadline = begun + allowance + LAG;
+        self.process.send(Command::Go);
+        let mut remarks = Remarks::default();
+        loop {
+            match self.next_reply(deadline, stop)? {
+                Some((Reply::BestMove(text), at)) if at <= deadline => {
+                    return Ok(EngineTurn {
+                        turn: self.read_turn(&text, game)?,
+                        used: at.saturating_duration_since(begun),
+                        remark: remarks.in_words(),
+                    });
+                }
+                Some((Reply::BestMove(_), at)) => {
+                    let used = at.saturating_duration_since(begun);
+                    return Err(self.too_late(allowance, used).into());
+                }
+                Some((Reply::Info(info), _)) => remarks.take(info),
+                Some(_) => {}
+                None => return Err(self.out_of_time(allowance, begun, stop)?.into()),
+            }
+        }
+    }
+
+    fn read_turn(&self, text: &str, game: &Game) -> Result<Turn, EngineFault> {
+        let shown: String = text.chars().take(200).collect();
+        let illegal = |why: &dyn std::fmt::Display| {
+            let reason = format!("it played `{shown}`: {why}");
+            self.process.fault(FaultKind::IllegalTurn, reason)
+        };
+        match text.trim() {
+            "" => Err(illegal(&"this is no turn")),
+            word if word.eq_ignore_ascii_case("resign") => {
+                Err(self.process.fault(FaultKind::Resignation, "it resigned"))
+            }
+            text => {
+                let position = game.position();
+                let turn = parse_turn(text, position).map_err(|error| illegal(&error.reason))?;
+                match position.after_turn(&turn, game.history()) {
+                    Ok(_) => Ok(turn),
+                    Err(error) => Err(illegal(&error)),
+                }
+            }
+        }
+    }
+
+    fn too_late(&self, allowance: Duration, used: Duration) -> EngineFault {
+        let reason = format!(
+            "its turn came after {:.2} s, and it had {:.2} s",
+            used.as_secs_f64(),
+            allowance.as_secs_f64()
+        );
+        self.process.fault(FaultKind::Time, reason)
+    }
+
+    /// The fault of an engine whose time has run out: whether it is slow or has stopped to answer shows when it is told to stop.
+    fn out_of_time(
+        &mut self,
+        allowance: Duration,
+        begun: Instant,
+        stop: &AtomicBool,
+    ) -> Result<EngineFault, Interruption> {
+        self.process.send(Command::Stop);
+        let deadline = Instant::now() + self.limits.stop;
+        loop {
+            match self.next_reply(deadline, stop)? {
+                Some((Reply::BestMove(_), at)) => {
+                    return Ok(self.too_late(allowance, at.saturating_duration_since(begun)));
+                }
+                Some(_) => {}
+                None => {
+                    let reason = format!(
+                        "it had {:.2} s for its turn and gave none, nor any within {} s after `stop`",
+                        allowance.as_secs_f64(),
+                        self.limits.stop.as_secs_f64()
+                    );
+                    return Ok(self.process.fault(FaultKind::Hang, reason));
+                }
+            }
+        }
+    }
+
+    fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Interruption> {
+        let deadline = Instant::now() + self.limits.ready;
+        self.process.send(Command::IsReady);
+        loop {
+            match self.next_reply(deadline, stop)? {
+                Some((Reply::ReadyOk, _)) => return Ok(()),
+                Some(_) => {}
+                None => {
+                    return Err(self
+                        .no_answer("readyok", "isready", self.limits.ready)
+                        .into());
+                }
+            }
+        }
+    }
+
+    fn no_answer(&self, expected: &str, asked: &str, limit: Duration) -> EngineFault {
+        let reason = format!(
+            "no `{expected}` came within {} s after `{asked}`",
+            limit.as_secs_f64()
+        );
+        self.process.fault(FaultKind::Hang, reason)
+    }
+
+    /// The next message and when it came; none at the deadline. Lines that are no messages are passed over: they stay among the
+    /// last lines.
+    fn next_reply(
+        &mut self,
+        deadline: Instant,
+        stop: &AtomicBool,
+    ) -> Result<Option<(Reply, Instant)>, Interruption> {
+        while let Some((line, at)) = self.process.next_line(deadline, stop)? {
+            if let Ok(reply) = line.parse() {
+                return Ok(Some((reply, at)));
+            }
+            // Lines may come faster than time passes.
+            if Instant::now() > deadline {
+                break;
+            }
+        }
+        Ok(None)
+    }
+}
