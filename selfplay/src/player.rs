@@ -28,7 +28,11 @@ const LEAST_PART: usize = 2;
 /// What a name begins with whose network plays without a search.
 const POLICY: &str = "policy:";
 
-/// A player as named on the command line: `uniform`, `material`, `random`, `policy:` with a network's file, or else a network's file.
+/// What a name begins with that is the command of another program.
+const AEI: &str = "aei:";
+
+/// A player as named on the command line: `uniform`, `material`, `random`, `policy:` with a network's file, `aei:` with a command, or
+/// else a network's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PlayerName {
     /// Searches without knowing anything: all steps equally likely, every position even.
@@ -41,6 +45,8 @@ pub(crate) enum PlayerName {
     Network(PathBuf),
     /// Plays what a network's policy says, without a search.
     Policy(PathBuf),
+    /// Another program, an AEI engine: this command starts it. It plays in matches alone.
+    Engine(String),
     /// Searches with a random network of this size. It and the next are measured only: they have no name on the command line.
     RandomNetwork(Architecture),
     /// Does everything that a player with a network does but for the network.
@@ -55,9 +61,10 @@ impl FromStr for PlayerName {
             "uniform" => Self::Uniform,
             "material" => Self::Material,
             "random" => Self::Random,
-            other => match other.strip_prefix(POLICY) {
-                Some(path) => Self::Policy(path.into()),
-                None => Self::Network(other.into()),
+            other => match (other.strip_prefix(POLICY), other.strip_prefix(AEI)) {
+                (Some(path), _) => Self::Policy(path.into()),
+                (None, Some(command)) => Self::Engine(command.into()),
+                (None, None) => Self::Network(other.into()),
             },
         })
     }
@@ -71,6 +78,7 @@ impl fmt::Display for PlayerName {
             Self::Random => f.write_str("random"),
             Self::Network(path) => write!(f, "{}", path.display()),
             Self::Policy(path) => write!(f, "{POLICY}{}", path.display()),
+            Self::Engine(command) => write!(f, "{AEI}{command}"),
             Self::RandomNetwork(Architecture { blocks, channels }) => {
                 write!(f, "random:{blocks}x{channels}")
             }
@@ -85,6 +93,9 @@ impl PlayerName {
         match self {
             Self::Random => Some("`random` doesn't search"),
             Self::Policy(_) => Some("the policy of a network plays without a search"),
+            Self::Engine(_) => Some(
+                "an engine of others plays in matches alone, by its own options and on a clock",
+            ),
             _ => None,
         }
     }
@@ -118,6 +129,9 @@ impl Player {
     /// Checks that the player can play, for many workers: a network is loaded whole, and compared with itself in the form in which
     /// it is computed. On GPUs the service that evaluates for all workers is started.
     pub(crate) fn open(name: &PlayerName, place: &Place) -> Result<Self> {
+        if let (PlayerName::Engine(_), Some(reason)) = (name, name.without_search()) {
+            bail!("{name}: {reason}");
+        }
         let mut player = Self::named(name, place)?;
         let Some((network, identity)) = load(name)? else {
             return Ok(player);
@@ -142,6 +156,17 @@ impl Player {
             player.start_service(&network, &options)?;
         }
         Ok(player)
+    }
+
+    /// Another program that was started and found to answer as `identity`.
+    pub(crate) fn of_engine(name: &PlayerName, place: &Place, identity: &str) -> Self {
+        Self {
+            name: name.clone(),
+            place: place.clone(),
+            identity: format!("{name} ({identity})"),
+            forms: Vec::new(),
+            service: None,
+        }
     }
 
     fn start_service(&mut self, network: &Network, options: &ServiceOptions) -> Result<()> {
@@ -170,7 +195,9 @@ impl Player {
             place.devices.len() == 1,
             "--device {place}: a single search is evaluated on one device"
         );
-        if let (PlayerName::Policy(_), Some(reason)) = (name, name.without_search()) {
+        if let (PlayerName::Policy(_) | PlayerName::Engine(_), Some(reason)) =
+            (name, name.without_search())
+        {
             bail!("{name}: {reason}");
         }
         let player = Self::named(name, place)?;
@@ -261,6 +288,10 @@ impl Player {
         match &self.name {
             PlayerName::Network(path) => file_name(path),
             PlayerName::Policy(path) => format!("{POLICY}{}", file_name(path)),
+            PlayerName::Engine(command) => {
+                let program = command.split_whitespace().next().unwrap_or_default();
+                format!("{AEI}{}", file_name(Path::new(program)))
+            }
             other => other.to_string(),
         }
     }
@@ -286,7 +317,7 @@ impl Player {
     /// An evaluator for one thread, on the first device; none for a player that needs none.
     fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
         Ok(match &self.name {
-            PlayerName::Random => None,
+            PlayerName::Random | PlayerName::Engine(_) => None,
             PlayerName::Uniform => Some(Box::new(Uniform)),
             PlayerName::Material => Some(Box::new(Material::default())),
             PlayerName::Null => Some(Box::new(Null::default())),

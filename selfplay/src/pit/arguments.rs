@@ -1,5 +1,6 @@
 //! `selfplay pit` on the command line.
 
+use super::engines::{OptionSetting, TimeControl};
 use super::order::{
     MOST_EVALUATIONS, MOST_GAMES, MOST_OPENING_TURNS, MatchOrder, OpeningsOrder, PlayerOrder,
     Schedule, Source,
@@ -12,6 +13,11 @@ use engine::config::ConfigArguments;
 use std::path::PathBuf;
 
 /// The options of `selfplay pit`.
+/// Let players play matches: pairs of games from the same opening with colours swapped
+///
+/// A player is a network's file (a search with the network), `policy:FILE` (what the network's policy says, without a search),
+/// `uniform` (a search that knows nothing), `material` (a search that counts by hand), `random` (any legal step), or
+/// `aei:COMMAND` (another program, which speaks the Arimaa Engine Interface over its standard input and output).
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("who").required(true).args(["a", "players", "match_file"]))]
 pub(crate) struct PitArguments {
@@ -26,7 +32,7 @@ pub(crate) struct PitArguments {
     players: Option<Vec<String>>,
     /// A file that says everything about the match; `configs/match.toml` explains every key
     #[arg(long = "match", value_name = "FILE", conflicts_with_all = [
-        "games", "evaluations", "schedule", "openings", "opening_turns", "opening_player", "seed", "sprt",
+        "games", "evaluations", "clock", "schedule", "openings", "opening_turns", "opening_player", "seed", "sprt",
     ])]
     match_file: Option<PathBuf>,
     /// How many games any two that meet play, an even number
@@ -43,6 +49,11 @@ pub(crate) struct PitArguments {
     /// Evaluations a turn, for players that search and have no limit of their own
     #[arg(long, value_name = "N", value_parser = evaluations())]
     evaluations: Option<u32>,
+    /// How long engines of others may think: `TURN/RESERVE/PERCENT/MAX`, all but the first may be left out. TURN is the time of a
+    /// turn; what it leaves goes by PERCENT into the reserve, up to MAX, and what it takes beyond is taken from there. Examples: 2s,
+    /// 15s/2m, 30s/5m/100/10m
+    #[arg(long, value_name = "CONTROL")]
+    clock: Option<TimeControl>,
     #[command(flatten)]
     a_order: FirstArguments,
     #[command(flatten)]
@@ -105,6 +116,12 @@ struct FirstArguments {
     /// Replace a value of the configuration's section `search` for a alone, e.g. `search.mode=gumbel`; may be given several times
     #[arg(long, value_name = "KEY=VALUE", requires = "a")]
     a_set: Vec<String>,
+    /// Where a is an engine of others: an option that it is told before the match, e.g. `hash=500`; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", requires = "a")]
+    a_option: Vec<OptionSetting>,
+    /// Where a is an engine of others: its clock, in place of --clock
+    #[arg(long, value_name = "CONTROL", requires = "a")]
+    a_clock: Option<TimeControl>,
 }
 
 /// What is b's own.
@@ -125,6 +142,12 @@ struct SecondArguments {
     /// The same for b
     #[arg(long, value_name = "KEY=VALUE", requires = "b")]
     b_set: Vec<String>,
+    /// The same for b
+    #[arg(long, value_name = "NAME=VALUE", requires = "b")]
+    b_option: Vec<OptionSetting>,
+    /// The same for b
+    #[arg(long, value_name = "CONTROL", requires = "b")]
+    b_clock: Option<TimeControl>,
 }
 
 /// What to do about a match that isn't there to go on with.
@@ -184,6 +207,7 @@ impl PitArguments {
             games: self.games.unwrap_or_default(),
             schedule: self.schedule,
             evaluations: self.evaluations,
+            clock: self.clock,
             openings: OpeningsOrder::from(self.openings.clone()),
             opening_turns: self.opening_turns,
             opening_player: self.opening_player.clone(),
@@ -205,6 +229,8 @@ impl PitArguments {
             temperature: a.a_temperature,
             device: a.a_device.clone(),
             set: a.a_set.clone(),
+            option: a.a_option.clone(),
+            clock: a.a_clock,
         });
         let second = self.b.as_ref().map(|player| PlayerOrder {
             name: None,
@@ -214,6 +240,8 @@ impl PitArguments {
             temperature: b.b_temperature,
             device: b.b_device.clone(),
             set: b.b_set.clone(),
+            option: b.b_option.clone(),
+            clock: b.b_clock,
         });
         first.into_iter().chain(second).collect()
     }

@@ -1,5 +1,6 @@
 //! A player of a match, with the settings of its own.
 
+use super::engines::{EngineOrder, TimeControl};
 use super::order::{PlayerOrder, Source};
 use crate::line::Line;
 use crate::place::Place;
@@ -26,6 +27,8 @@ pub(super) struct Defaults<'a> {
     pub(super) config: &'a Config,
     /// Evaluations a turn.
     pub(super) evaluations: Option<u32>,
+    /// Of engines of others.
+    pub(super) clock: Option<TimeControl>,
     pub(super) place: &'a Place,
 }
 
@@ -52,6 +55,8 @@ pub(super) enum Way {
     },
     /// Any legal step is as likely as any other.
     Random,
+    /// By another program.
+    Engine(EngineOrder),
 }
 
 /// How a player of a match searches.
@@ -85,12 +90,20 @@ impl Contender {
         let own_place = own_place.map(|list| Place::parse(list, defaults.config, &key("device")));
         let place = own_place.transpose()?;
         let place = place.as_ref().unwrap_or(defaults.place);
-        let player = Player::open(&name, place).with_context(|| key("player"))?;
-        let label = order.name.clone().unwrap_or_else(|| match &way {
-            Way::Search(search) if !search.settings.is_empty() => {
-                format!("{} ({})", player.short_name(), search.settings.join(", "))
+        let player = match &way {
+            Way::Engine(engine) => {
+                let named = || format!("{} {}", key("player"), order.player);
+                let identity = engine.check().with_context(named)?;
+                Player::of_engine(&name, place, &identity)
             }
-            _ => player.short_name(),
+            _ => Player::open(&name, place).with_context(|| key("player"))?,
+        };
+        let label = order.name.clone().unwrap_or_else(|| {
+            let settings = way.settings();
+            match settings.is_empty() {
+                true => player.short_name(),
+                false => format!("{} ({})", player.short_name(), settings.join(", ")),
+            }
         });
         // It stands in a line of every record.
         let label = label.replace(char::is_control, "?");
@@ -109,7 +122,11 @@ impl Contender {
 
     /// Whether its turns depend on how fast the machine is.
     pub(super) fn is_timed(&self) -> bool {
-        matches!(&self.way, Way::Search(search) if search.time.is_some())
+        match &self.way {
+            Way::Search(search) => search.time.is_some(),
+            Way::Engine(_) => true,
+            Way::Policy { .. } | Way::Random => false,
+        }
     }
 }
 
@@ -136,13 +153,50 @@ impl Way {
             "{}: this is for `policy:NETWORK` alone",
             key("temperature")
         );
+        let is_engine = matches!(name, PlayerName::Engine(_));
+        for (given, is_given) in [
+            ("option", !order.option.is_empty()),
+            ("clock", order.clock.is_some()),
+        ] {
+            ensure!(
+                is_engine || !is_given,
+                "{}: this is for `aei:COMMAND` alone",
+                key(given)
+            );
+        }
         Ok(match name {
             PlayerName::Random => Self::Random,
+            PlayerName::Engine(command) => {
+                let control = order.clock.or(defaults.clock);
+                let control = control.with_context(|| {
+                    format!(
+                        "{} {}: an engine needs a clock: give {} or --clock, e.g. 2s for each turn, or 15s/2m with a reserve",
+                        key("player"),
+                        order.player,
+                        key("clock")
+                    )
+                })?;
+                let command = command
+                    .parse()
+                    .with_context(|| format!("{} {}", key("player"), order.player))?;
+                Self::Engine(EngineOrder::new(command, order.option.clone(), control))
+            }
             PlayerName::Policy(_) => Self::Policy {
                 temperature: order.temperature.unwrap_or(0.0),
             },
             _ => Self::Search(ContenderSearch::new(order, defaults, key)?),
         })
+    }
+}
+
+impl Way {
+    /// The settings of the player's own, as given.
+    fn settings(&self) -> Vec<String> {
+        match self {
+            Self::Search(search) => search.settings.clone(),
+            Self::Engine(engine) => engine.options(),
+            Self::Policy { .. } | Self::Random => Vec::new(),
+        }
     }
 }
 
@@ -296,6 +350,7 @@ mod tests {
         let defaults = Defaults {
             config: &config,
             evaluations,
+            clock: None,
             place: &place,
         };
         Contender::new(0, &order, defaults, &Source::File("m.toml".into()))

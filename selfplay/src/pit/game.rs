@@ -1,6 +1,8 @@
 //! One game of a match.
 
 use super::chance::{game_stream, random_turn};
+use super::engines::EngineSeat;
+use super::referee::{Forfeit, Referee};
 use super::schedule::Fixture;
 use super::usage::Usage;
 use crate::batch::{InPlay, Tally};
@@ -8,7 +10,7 @@ use anyhow::{Context, Result};
 use engine::rules::{Game, Side, Turn};
 use engine::search::{Evaluation, PolicySampler, Query, Search, SearchOptions};
 use rand::rngs::ChaCha8Rng;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How a player comes to its turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +33,8 @@ pub(super) enum Chooser {
     },
     /// Any legal step is as likely as any other, the end of the turn among them.
     Random,
+    /// By another program.
+    Engine,
 }
 
 /// What a player of a game thinks with, from its first turn on. Once the game is over another game may use its memory.
@@ -38,6 +42,7 @@ pub(super) enum Chooser {
 pub(super) enum Mind {
     Search(Box<Search>),
     Policy(Box<PolicySampler>),
+    Engine(Box<EngineSeat>),
 }
 
 /// What a player said of its turn.
@@ -68,6 +73,8 @@ pub(super) struct PitGame {
     usage: [Usage; 2],
     /// By turn, those of the opening included: what its player said, if it says anything.
     judgements: Vec<Option<Judgement>>,
+    /// Where engines of others play.
+    referee: Option<Box<Referee>>,
 }
 
 impl PitGame {
@@ -82,9 +89,11 @@ impl PitGame {
         max_turns: usize,
     ) -> Self {
         let of = |player: usize| choosers.get(player).copied().unwrap_or(Chooser::Random);
+        let choosers = fixture.by_colour().map(of);
         Self {
             fixture,
-            choosers: fixture.by_colour().map(of),
+            referee: choosers.contains(&Chooser::Engine).then(Box::default),
+            choosers,
             max_turns,
             rng: game_stream(seed, fixture.number),
             judgements: vec![None; opening.turns().len()],
@@ -98,7 +107,31 @@ impl PitGame {
 
     /// Whether the game has ended, by the rules or by the turn limit.
     pub(super) fn is_over(&self) -> bool {
-        self.game.outcome().is_some() || self.game.turns().len() >= self.max_turns
+        self.game.outcome().is_some()
+            || self.game.turns().len() >= self.max_turns
+            || self.forfeit().is_some()
+            || self.is_given_up()
+    }
+
+    /// How it was lost, if it was, besides by the rules.
+    pub(super) fn forfeit(&self) -> Option<&Forfeit> {
+        self.referee.as_deref().and_then(Referee::forfeit)
+    }
+
+    /// Whether the match stops, and nothing came of the game.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.referee.as_deref().is_some_and(Referee::is_given_up)
+    }
+
+    /// What an engine of others said of the turn at a place in the game.
+    pub(super) fn remark(&self, turn: usize) -> Option<&str> {
+        self.referee.as_deref()?.remark(turn)
+    }
+
+    /// What was needed before the first turn.
+    pub(super) fn preparation(&self) -> Duration {
+        let referee = self.referee.as_deref();
+        referee.map(Referee::preparation).unwrap_or_default()
     }
 
     /// What the turns of the pairing's first player and of its second took so far, evaluators' time not counted.
@@ -161,7 +194,7 @@ impl PitGame {
                 let sampler = PolicySampler::new(position, history, temperature)?;
                 *mind = Some(Mind::Policy(Box::new(sampler)));
             }
-            (_, Chooser::Random) => {}
+            (_, Chooser::Random | Chooser::Engine) => {}
         }
         self.is_thinking = true;
         Ok(())
@@ -173,7 +206,7 @@ impl PitGame {
         match &mut self.minds[self.game.position().side().index()] {
             Some(Mind::Search(search)) => search.leaves(history, rng),
             Some(Mind::Policy(sampler)) => sampler.leaves(history, rng),
-            None => &[],
+            Some(Mind::Engine(_)) | None => &[],
         }
     }
 
@@ -190,12 +223,22 @@ impl PitGame {
                 let drawn = drawn.context("the policy ended without a turn")?;
                 (&drawn.turn, drawn.value, drawn.evaluations)
             }
-            None => anyhow::bail!("nobody has decided on a turn"),
+            Some(Mind::Engine(_)) | None => anyhow::bail!("nobody has decided on a turn"),
         };
         Ok((turn.clone(), Judgement { value, evaluations }))
     }
 
-    /// The turn of the side to move, once it is decided; none while evaluations are awaited. The time goes to the player.
+    /// The turn that an engine of others chooses; none where it loses the game, or the match stops.
+    fn engine_turn(&mut self) -> Option<Turn> {
+        let side = self.to_move();
+        match (&mut self.referee, &mut self.minds[side]) {
+            (Some(referee), Some(Mind::Engine(seat))) => referee.choose(seat, &self.game),
+            _ => None,
+        }
+    }
+
+    /// The turn of the side to move, once it is decided; none while evaluations are awaited, or where an engine of others has none to
+    /// give. The time goes to the player.
     fn next_turn(&mut self, chooser: Chooser) -> Result<Option<(Turn, Option<Judgement>)>> {
         let begun = Instant::now();
         let side = self.to_move();
@@ -204,6 +247,7 @@ impl PitGame {
                 let (position, history) = (self.game.position(), self.game.history());
                 Some((random_turn(position, history, &mut self.rng), None))
             }
+            Chooser::Engine => self.engine_turn().map(|turn| (turn, None)),
             Chooser::Search { .. } | Chooser::Policy { .. } => {
                 self.begin_turn(chooser)?;
                 match self.leaves().is_empty() {
@@ -228,16 +272,25 @@ impl PitGame {
 impl InPlay for PitGame {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
+            if let Some(referee) = &mut self.referee {
+                referee.begin(&mut self.minds, &self.game, self.max_turns);
+                if self.is_over() {
+                    break;
+                }
+            }
             let chooser = self.choosers[self.to_move()];
             let Some((turn, judgement)) = self.next_turn(chooser)? else {
                 return Ok(match chooser {
                     Chooser::Search { evaluator, .. } | Chooser::Policy { evaluator, .. } => {
                         Some((evaluator, self.leaves()))
                     }
-                    Chooser::Random => None,
+                    Chooser::Random | Chooser::Engine => None,
                 });
             };
             self.is_thinking = false;
+            if let Some(referee) = &mut self.referee {
+                referee.note(&turn, &self.game, &self.minds);
+            }
             let number = self.fixture.number;
             let played = self.game.play(&turn);
             played.with_context(|| format!("an illegal turn was chosen in game {number}"))?;
@@ -251,7 +304,7 @@ impl InPlay for PitGame {
         match &mut self.minds[self.game.position().side().index()] {
             Some(Mind::Search(search)) => Ok(search.answer(index, evaluator, evaluation)?),
             Some(Mind::Policy(sampler)) => Ok(sampler.answer(index, evaluator, evaluation)?),
-            None => Ok(()),
+            Some(Mind::Engine(_)) | None => Ok(()),
         }
     }
 }

@@ -17,6 +17,7 @@ mod game;
 mod opening;
 mod order;
 mod plan;
+mod referee;
 mod report;
 mod result;
 mod schedule;
@@ -46,7 +47,8 @@ use standings::Results;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 use worker::{Finished, Work, WorkTimes};
 
@@ -119,11 +121,19 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
     let defaults = Defaults {
         config,
         evaluations: order.evaluations,
+        clock: order.clock,
         place: &place,
     };
     let max_turns = order.max_turns.unwrap_or(config.pit.max_turns);
     let (beginning, openings) = Beginning::new(&order, &source, defaults, max_turns)?;
     let contenders = open_players(&order, &source, defaults)?;
+    let engines = contenders.iter();
+    let engines = engines.filter(|contender| matches!(contender.way, Way::Engine(_)));
+    ensure!(
+        order.clock.is_none() || engines.count() > 0,
+        "{}: a clock is for engines of others, `aei:COMMAND`, and none plays",
+        source.key("clock")
+    );
     let plan = Plan {
         format: MATCH_FORMAT,
         games: order.games,
@@ -135,6 +145,20 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
         players: contenders.iter().map(PlayerPlan::new).collect(),
     };
     Ok(Prepared {
+    let name = folder_name(&contenders, &source, order.seed);
+    let (mut folder, known) = open_folder(&arguments.out, &name, &plan, arguments.resume)?;
+    let threads = arguments.crew.threads();
+    let openings = beginning.openings(&folder, order.seed, order.games / 2, threads)?;
+    let games = Games::new(order.schedule, contenders.len(), order.games);
+    let test = order.sprt.map(SequentialTest::new).transpose()?;
+    let mut results = Results::new(games.clone(), known, test);
+    let is_timed = contenders.iter().any(Contender::is_timed);
+    let to_play = match results.is_decided() {
+        true => Vec::new(),
+        false => results.missing(),
+    };
+    let work = Work {
+        failures: contenders.iter().map(|_| AtomicU32::new(0)).collect(),
         labels: labels(&contenders, &source),
         name: folder_name(&contenders, &source, order.seed),
         order,
@@ -185,6 +209,45 @@ impl Prepared {
             begun: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
         })
+        games,
+        openings,
+        max_turns: max_turns as usize,
+        seed: order.seed,
+        // What a search finds in a second is not to depend on how many games share the thread.
+        games_in_flight: match is_timed {
+            true => 1,
+            false => {
+                let limit = config.selfplay.games_in_flight;
+                arguments.crew.games_in_flight(to_play.len() as u64, limit)
+            }
+        },
+        to_play,
+        begun: AtomicUsize::new(0),
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    let begun = Instant::now();
+    let times = work.play(threads, &mut folder, &mut results)?;
+    let about = Circumstances {
+        seed: order.seed,
+        max_turns: work.max_turns,
+        openings: in_words(&plan.openings),
+        games_asked: work.games.count(),
+        reproducible: !is_timed,
+        times,
+        seconds: begun.elapsed().as_secs_f64(),
+        folder: folder.path().to_owned(),
+        records: folder.games(),
+    };
+    let report = Report::new(&work.contenders, &results, about);
+    let text = match arguments.json {
+        true => serde_json::to_string(&report)? + "\n",
+        false => report.to_string(),
+    };
+    output::print(&text)?;
+    let is_stopped = !results.is_decided() && (results.played() as u64) < work.games.count();
+    if is_stopped {
+        say("the match was stopped: the same command with --resume goes on with it");
+        return Ok(ExitCode::FAILURE);
     }
 }
 
@@ -267,7 +330,7 @@ fn folder_name(contenders: &[Contender], source: &Source, seed: u64) -> String {
             .iter()
             .filter_map(|contender| match &contender.way {
                 Way::Search(search) => search.evaluations,
-                Way::Policy { .. } | Way::Random => None,
+                Way::Policy { .. } | Way::Random | Way::Engine(_) => None,
             })
             .map(|evaluations| evaluations.to_string())
             .collect();

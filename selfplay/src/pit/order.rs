@@ -1,5 +1,6 @@
 //! What a match is: who plays whom, how often, from which openings. One definition for the command line and for files.
 
+use super::engines::{OptionSetting, TimeControl};
 use super::sprt::SprtOrder;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use engine::files;
@@ -37,6 +38,9 @@ pub(super) struct MatchOrder {
     /// Evaluations a turn for players that search and have neither evaluations nor time of their own.
     #[serde(default)]
     pub(super) evaluations: Option<u32>,
+    /// The clock of engines of others that have none of their own.
+    #[serde(default)]
+    pub(super) clock: Option<TimeControl>,
     /// `sampled`, `own`, or a file.
     #[serde(default)]
     pub(super) openings: OpeningsOrder,
@@ -81,6 +85,12 @@ pub(super) struct PlayerOrder {
     /// Settings of its search, `search.key=value`.
     #[serde(default)]
     pub(super) set: Vec<String>,
+    /// Options of an engine of others, `NAME=VALUE`.
+    #[serde(default)]
+    pub(super) option: Vec<OptionSetting>,
+    /// Its clock.
+    #[serde(default)]
+    pub(super) clock: Option<TimeControl>,
 }
 
 /// Who meets whom.

@@ -1,6 +1,7 @@
 //! A match as resolved: what its folder keeps, and what a match that goes on is held against.
 
 use super::contender::{Contender, Way};
+use super::engines::TimeControl;
 use super::order::Schedule;
 use super::sprt::SprtOrder;
 use engine::config::SearchConfig;
@@ -58,7 +59,7 @@ pub(super) struct PlayerPlan {
     pub(super) player: String,
     /// A network's hash, or the name of a player without one.
     pub(super) identity: String,
-    /// How it comes to its turns: `search`, `policy` or `random`.
+    /// How it comes to its turns: `search`, `policy`, `random` or `engine`.
     pub(super) plays_by: String,
     /// Where its network is evaluated, and in what.
     pub(super) device: Option<String>,
@@ -67,6 +68,10 @@ pub(super) struct PlayerPlan {
     /// Seconds a turn.
     pub(super) time: Option<f64>,
     pub(super) temperature: Option<f32>,
+    /// Of an engine of others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) options: Vec<String>,
+    pub(super) clock: Option<TimeControl>,
     pub(super) search: Option<SearchConfig>,
 }
 
@@ -85,6 +90,8 @@ impl PlayerPlan {
             evaluations: None,
             time: None,
             temperature: None,
+            options: Vec::new(),
+            clock: None,
             search: None,
         };
         match &contender.way {
@@ -98,6 +105,12 @@ impl PlayerPlan {
             Way::Policy { temperature } => Self {
                 plays_by: "policy".into(),
                 temperature: Some(*temperature),
+                ..plan
+            },
+            Way::Engine(engine) => Self {
+                plays_by: "engine".into(),
+                options: engine.options(),
+                clock: Some(*engine.control()),
                 ..plan
             },
             Way::Random => plan,
@@ -208,6 +221,8 @@ pub(super) mod tests {
             evaluations,
             time: None,
             temperature: None,
+            options: Vec::new(),
+            clock: None,
             search: evaluations.map(|_| SearchConfig::default()),
         };
         Plan {

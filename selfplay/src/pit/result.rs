@@ -1,11 +1,13 @@
 //! What came of a game, and its record.
 
+use super::engines::FaultKind;
 use super::folder::hash_of;
 use super::game::PitGame;
+use super::referee::Forfeit;
 use super::usage::Usage;
 use engine::notation::format_record;
 use engine::ratings::GameResult;
-use engine::rules::Reason;
+use engine::rules::{Reason, Side};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -18,6 +20,9 @@ pub(super) struct GameSummary {
     /// For the pairing's first player.
     pub(super) result: GameResult,
     pub(super) reason: End,
+    /// What the loser did, where it is an engine of others that lost besides by the rules, with its last lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) fault: Option<String>,
     /// Turns, those of the opening included.
     pub(super) turns: u64,
     /// What the turns of the pairing's two players took.
@@ -37,6 +42,9 @@ pub(super) enum End {
     Immobilization,
     /// Half a point each.
     TurnLimit,
+    /// In a way that the rules don't know: the loser is an engine of others.
+    #[serde(untagged)]
+    Fault(FaultKind),
 }
 
 impl From<Reason> for End {
@@ -56,6 +64,7 @@ impl fmt::Display for End {
             Self::Elimination => "elimination",
             Self::Immobilization => "immobilization",
             Self::TurnLimit => "turn limit",
+            Self::Fault(kind) => return kind.fmt(f),
         })
     }
 }
@@ -74,12 +83,14 @@ impl GameSummary {
     /// What came of a game that is over, and its record: `tags`, the turns, and behind each what its player said of it.
     pub(super) fn of(over: &PitGame, usage: [Usage; 2], tags: Tags) -> (Self, String) {
         let game = over.game();
-        let (result, reason) = match game.outcome() {
-            Some(outcome) if outcome.winner == over.fixture.first_has() => {
-                (GameResult::Win, outcome.reason.into())
-            }
-            Some(outcome) => (GameResult::Loss, outcome.reason.into()),
-            None => (GameResult::Unfinished, End::TurnLimit),
+        let won_by = |winner: Side| match winner == over.fixture.first_has() {
+            true => GameResult::Win,
+            false => GameResult::Loss,
+        };
+        let (result, reason) = match (over.forfeit(), game.outcome()) {
+            (Some(forfeit), _) => (won_by(forfeit.loser.opponent()), End::Fault(forfeit.kind())),
+            (None, Some(outcome)) => (won_by(outcome.winner), outcome.reason.into()),
+            (None, None) => (GameResult::Unfinished, End::TurnLimit),
         };
         let turns = format_record(game);
         let record = format!("{}\n{}", header(over, tags), with_judgements(&turns, over));
@@ -87,6 +98,7 @@ impl GameSummary {
             game: over.fixture.number,
             result,
             reason,
+            fault: over.forfeit().map(Forfeit::in_words),
             turns: game.turns().len() as u64,
             usage,
             moves: hash_of(&turns),
@@ -105,9 +117,17 @@ impl GameSummary {
 fn header(over: &PitGame, tags: Tags) -> String {
     let [gold, silver] = over.fixture.by_colour();
     let name = |player: usize| tags.players.get(player).map_or("", String::as_str);
-    let result = match over.game().outcome() {
-        Some(outcome) => outcome.to_string(),
-        None => format!("unfinished after {} turns", over.game().turns().len()),
+    let result = match (over.forfeit(), over.game().outcome()) {
+        (Some(forfeit), _) => {
+            format!(
+                "{:?} wins by {} of {:?}",
+                forfeit.loser.opponent(),
+                forfeit.kind(),
+                forfeit.loser
+            )
+        }
+        (None, Some(outcome)) => outcome.to_string(),
+        (None, None) => format!("unfinished after {} turns", over.game().turns().len()),
     };
     format!(
         "Gold: {}\nSilver: {}\nResult: {result}\nGame: {}\nSeed: {}\nOpening: {}\n",
@@ -125,7 +145,7 @@ fn with_judgements(turns: &str, over: &PitGame) -> String {
     let positions = lines.clone().count() - over.game().turns().len();
     let judgements = std::iter::repeat_n(&None, positions).chain(over.judgements());
     let mut text = String::with_capacity(2 * turns.len());
-    for (line, judgement) in lines.zip(judgements) {
+    for (place, (line, judgement)) in lines.zip(judgements).enumerate() {
         text.push_str(line);
         text.push('\n');
         if let Some(judgement) = judgement {
@@ -133,6 +153,15 @@ fn with_judgements(turns: &str, over: &PitGame) -> String {
                 "# value {:.4}, {} evaluations\n",
                 judgement.value, judgement.evaluations
             ));
+        }
+        let turn = place.checked_sub(positions);
+        if let Some(remark) = turn.and_then(|turn| over.remark(turn)) {
+            text.push_str(&format!("# {remark}\n"));
+        }
+    }
+    if let Some(forfeit) = over.forfeit() {
+        for line in forfeit.in_words().lines() {
+            text.push_str(&format!("# {line}\n"));
         }
     }
     text
@@ -146,7 +175,7 @@ pub(super) mod tests {
     use super::*;
     use crate::batch::{InPlay, Tally};
     use engine::notation::{RecordReader, parse_record};
-    use engine::rules::{Game, Side, Turn};
+    use engine::rules::{Game, Turn};
     use engine::search::{Evaluations, Evaluator, Material};
 
     /// Some game's summary, with this record.
@@ -155,6 +184,7 @@ pub(super) mod tests {
             game,
             result: GameResult::Win,
             reason: End::Goal,
+            fault: None,
             turns: 20,
             usage: [Usage::default(); 2],
             moves: hash_of(record),

@@ -130,6 +130,31 @@ impl Results {
         usage
     }
 
+    /// By player: how it lost games that count besides by the rules.
+    pub(super) fn faults(&self, players: usize) -> Vec<BTreeMap<End, u64>> {
+        let mut faults = vec![BTreeMap::new(); players];
+        for game in self.counted().filter(|game| game.fault.is_some()) {
+            let loser = match game.result {
+                GameResult::Win => 1,
+                GameResult::Loss | GameResult::Unfinished => 0,
+            };
+            let fixture = self.games.get(game.game);
+            if let Some(faults) = fixture.and_then(|fixture| faults.get_mut(fixture.players[loser]))
+            {
+                *faults.entry(game.reason).or_default() += 1;
+            }
+        }
+        faults
+    }
+
+    /// The first game that counts, was lost besides by the rules, and why.
+    pub(super) fn first_fault(&self) -> Option<(u64, &str)> {
+        let faults = self
+            .counted()
+            .filter_map(|game| Some((game.game, game.fault.as_deref()?)));
+        faults.min_by_key(|(game, _)| *game)
+    }
+
     /// How the games that count ended.
     pub(super) fn ends(&self) -> BTreeMap<End, u64> {
         let mut ends = BTreeMap::new();

@@ -1,17 +1,20 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
 use super::contender::{Contender, Way};
+use super::engines::EngineSeat;
 use super::game::{Chooser, Mind, PitGame};
 use super::opening::Openings;
+use super::referee::Forfeit;
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
 use super::usage::Usage;
 use crate::batch::Batcher;
 use crate::line::Line;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -34,8 +37,13 @@ pub(super) struct Work {
     pub(super) to_play: Vec<u64>,
     /// How many of these are begun.
     pub(super) begun: AtomicUsize,
-    pub(super) stop: AtomicBool,
+    pub(super) stop: Arc<AtomicBool>,
+    /// By player: games in a row in which it failed before its first turn. Only engines of others can.
+    pub(super) failures: Vec<AtomicU32>,
 }
+
+/// After so many games in a row in which an engine failed before its first turn it is no player.
+const MOST_FAILURES: u32 = 3;
 
 /// A game that is over.
 #[derive(Debug)]
@@ -72,6 +80,7 @@ impl Work {
         let (lines, choosers) = self.lines()?;
         let mut batcher = Batcher::new(lines, self.games_in_flight, None);
         let spare: RefCell<Spare> = RefCell::default();
+        let has_engines = choosers.contains(&Chooser::Engine);
         let mut thought = Duration::ZERO;
         let (mut held, mut held_since) = (Vec::new(), Instant::now());
         let (mut is_heard, mut is_done) = (true, false);
@@ -82,18 +91,26 @@ impl Work {
                 || self.begin(&choosers, &mut spare.borrow_mut()),
                 |over: PitGame| {
                     let usage = over.usage();
+                    thought += over.preparation();
                     thought += usage.iter().map(|usage| usage.time).sum::<Duration>();
                     if held.is_empty() {
                         held_since = Instant::now();
                     }
-                    held.push(self.summarise(&over, usage, &choosers, &costs));
+                    if !over.is_given_up() {
+                        held.push(self.summarise(&over, usage, &choosers, &costs));
+                    }
+                    if has_engines {
+                        // The next game may last, and its end need not come.
+                        is_heard &= finished.send(std::mem::take(&mut held)).is_ok();
+                    }
+                    self.check_engines(&over)?;
                     spare.borrow_mut().take(over);
                     Ok(())
                 },
             )?;
             is_done = batcher.games().next().is_none();
             if !held.is_empty() && (is_done || held_since.elapsed() >= HOLD) {
-                is_heard = finished.send(std::mem::take(&mut held)).is_ok();
+                is_heard &= finished.send(std::mem::take(&mut held)).is_ok();
             }
         }
         let total = begun.elapsed();
@@ -129,6 +146,7 @@ impl Work {
                     temperature: *temperature,
                 },
                 Way::Random => Chooser::Random,
+                Way::Engine(_) => Chooser::Engine,
             });
         }
         Ok((lines, choosers))
@@ -148,7 +166,13 @@ impl Work {
             return Ok(None);
         };
         let opening = self.openings.game(fixture.pair)?;
-        let minds = fixture.by_colour().map(|player| spare.give(player));
+        let [gold, silver] = fixture.by_colour();
+        let minds = [(gold, silver), (silver, gold)];
+        let minds = minds.map(|(player, opponent)| match spare.give(player) {
+            Some(Mind::Engine(seat)) => Some(self.seated(seat, opponent)),
+            None => self.seat(player).map(|seat| self.seated(seat, opponent)),
+            mind => mind,
+        });
         Ok(Some(PitGame::new(
             fixture,
             opening,
@@ -157,6 +181,51 @@ impl Work {
             self.seed,
             self.max_turns,
         )))
+    }
+
+    /// The seat of an engine of others, if the player is one.
+    fn seat(&self, player: usize) -> Option<Box<EngineSeat>> {
+        match &self.contenders.get(player)?.way {
+            Way::Engine(order) => {
+                let stop = Arc::clone(&self.stop);
+                Some(Box::new(EngineSeat::new(order.clone(), stop)))
+            }
+            _ => None,
+        }
+    }
+
+    fn seated(&self, mut seat: Box<EngineSeat>, opponent: usize) -> Mind {
+        seat.meet(self.labels.get(opponent).map_or("", String::as_str));
+        Mind::Engine(seat)
+    }
+
+    /// Ends a match of which an engine can't play a turn: its games would all be lost, and prove nothing.
+    fn check_engines(&self, over: &PitGame) -> Result<()> {
+        let lost_by = over.forfeit().map(|forfeit| forfeit.loser);
+        let sides = [
+            over.fixture.first_has(),
+            over.fixture.first_has().opponent(),
+        ];
+        for ((side, player), usage) in sides
+            .into_iter()
+            .zip(over.fixture.players)
+            .zip(over.usage())
+        {
+            let Some(failures) = self.failures.get(player) else {
+                continue;
+            };
+            if usage.turns > 0 {
+                failures.store(0, Relaxed);
+            } else if lost_by == Some(side) && failures.fetch_add(1, Relaxed) + 1 >= MOST_FAILURES {
+                let name = self.labels.get(player).map_or("", String::as_str);
+                let fault = over.forfeit().map(Forfeit::in_words).unwrap_or_default();
+                bail!(
+                    "{name} failed in {MOST_FAILURES} games in a row before its first turn; in game {}, {fault}",
+                    over.fixture.number
+                );
+            }
+        }
+        Ok(())
     }
 
     fn summarise(

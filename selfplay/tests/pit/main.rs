@@ -1,5 +1,6 @@
 //! `selfplay pit` as a user runs it.
 
+mod engines;
 mod matches;
 mod openings;
 mod players;

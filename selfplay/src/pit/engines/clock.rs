@@ -179,7 +179,8 @@ impl TimeControl {
 /// The clock of one game, for both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Clock {
-    control: TimeControl,
+    /// Gold's and Silver's.
+    controls: [TimeControl; 2],
     /// Gold's and Silver's.
     reserves: [Duration; 2],
     /// By the last turn of Gold and of Silver, if there was one.
@@ -189,25 +190,21 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// At the game's start.
-    pub(crate) fn new(control: TimeControl) -> Self {
+    /// At the start of a game, with the controls of Gold and Silver.
+    pub(crate) fn new(controls: [TimeControl; 2]) -> Self {
         Self {
-            control,
-            reserves: [control.reserve; 2],
+            controls,
+            reserves: controls.map(|control| control.reserve),
             used: [None; 2],
             last_used: None,
         }
     }
 
-    /// The control that it runs by.
-    pub(crate) fn control(&self) -> &TimeControl {
-        &self.control
-    }
-
     /// How long the turn of a side may take, the lag aside.
     pub(crate) fn allowance(&self, side: Side) -> Duration {
-        let all = self.control.turn + self.reserves[side.index()];
-        match self.control.most_turn {
+        let control = &self.controls[side.index()];
+        let all = control.turn + self.reserves[side.index()];
+        match control.most_turn {
             Duration::ZERO => all,
             most => all.min(most),
         }
@@ -220,15 +217,16 @@ impl Clock {
         if is_setup {
             return;
         }
+        let control = &self.controls[side.index()];
         let reserve = &mut self.reserves[side.index()];
-        match self.control.turn.checked_sub(used) {
+        match control.turn.checked_sub(used) {
             Some(left) => {
-                *reserve += left * self.control.percent / 100;
-                if !self.control.most_reserve.is_zero() {
-                    *reserve = (*reserve).min(self.control.most_reserve);
+                *reserve += left * control.percent / 100;
+                if !control.most_reserve.is_zero() {
+                    *reserve = (*reserve).min(control.most_reserve);
                 }
             }
-            None => *reserve = reserve.saturating_sub(used - self.control.turn),
+            None => *reserve = reserve.saturating_sub(used - control.turn),
         }
     }
 
@@ -307,7 +305,7 @@ mod tests {
 
     #[test]
     fn unused_time_goes_into_the_reserve_and_more_is_taken_from_it() {
-        let mut clock = Clock::new(control("10s/20s/50/23s"));
+        let mut clock = Clock::new([control("10s/20s/50/23s"), control("10s/20s")]);
         assert_eq!(clock.allowance(Side::Gold), seconds(30));
         clock.count(Side::Gold, seconds(1), true);
         assert_eq!(clock.allowance(Side::Gold), seconds(30), "a setup");
@@ -324,13 +322,13 @@ mod tests {
         clock.count(Side::Gold, seconds(60), false);
         assert_eq!(clock.allowance(Side::Gold), seconds(10));
         assert_eq!(clock.allowance(Side::Silver), seconds(30));
-        let clock = Clock::new(control("10s/20s/100/0/0/12s"));
+        let clock = Clock::new([control("10s/20s/100/0/0/12s"); 2]);
         assert_eq!(clock.allowance(Side::Gold), seconds(12));
     }
 
     #[test]
     fn engines_are_told_in_whole_seconds() {
-        let mut clock = Clock::new(control("2s/5s"));
+        let mut clock = Clock::new([control("2s/5s"); 2]);
         let written = |commands: Vec<Command>| {
             let lines = commands
                 .iter()
@@ -338,7 +336,7 @@ mod tests {
             lines.collect::<Vec<_>>().join("; ")
         };
         assert_eq!(
-            written(clock.control().commands(401)),
+            written(control("2s/5s").commands(401)),
             "tcmove value 2; tcreserve value 5; tcpercent value 100; tcmax value 0; tctotal value 0; \
              tcturns value 201; tcturntime value 0"
         );

@@ -1,5 +1,6 @@
 //! Engines of shell script, in all their ways to fail.
 
+use super::session::{Engine, EngineTurn, GameSetting, Limits};
 use super::*;
 use engine::notation::{format_turn, parse_position, parse_turn};
 use engine::rules::{Game, Side};
@@ -63,12 +64,12 @@ fn game() -> Game {
 }
 
 fn clock(control: &str) -> Clock {
-    Clock::new(control.parse().unwrap())
+    Clock::new([control.parse().unwrap(); 2])
 }
 
-fn begin(engine: &mut Engine, game: &Game, clock: &Clock) {
+fn begin(engine: &mut Engine, game: &Game, control: &str) {
     let setting = GameSetting {
-        control: clock.control(),
+        control: &control.parse().unwrap(),
         max_turns: 100,
         opponent: "the other",
     };
@@ -80,7 +81,7 @@ fn first_turn(on_go: &str, control: &str) -> Result<EngineTurn, Interruption> {
     let folder = tempfile::tempdir().unwrap();
     let mut engine = start(&script(folder.path(), "", on_go));
     let clock = clock(control);
-    begin(&mut engine, &game(), &clock);
+    begin(&mut engine, &game(), control);
     engine.choose(&game(), &clock, &GO_ON)
 }
 
@@ -94,7 +95,7 @@ fn a_game_is_told_in_the_words_of_the_protocol() {
     assert_eq!(engine.identity(), "Fake 2");
     let mut game = game();
     let mut clock = clock("20s/3s");
-    begin(&mut engine, &game, &clock);
+    begin(&mut engine, &game, "20s/3s");
     let chosen = engine.choose(&game, &clock, &GO_ON).unwrap();
     assert_eq!(format_turn(&chosen.turn, game.position()), "Ee2n");
     assert_eq!(
@@ -155,7 +156,7 @@ fn openings_from_the_empty_board_are_played_by_turns() {
         game.play(&turn).unwrap();
     }
     let clock = clock("20s");
-    begin(&mut engine, &game, &clock);
+    begin(&mut engine, &game, "20s");
     let chosen = engine.choose(&game, &clock, &GO_ON).unwrap();
     assert_eq!(format_turn(&chosen.turn, game.position()), "Ed2n");
     drop(engine);
@@ -282,7 +283,7 @@ fn a_third_repetition_is_illegal() {
         game.play(&turn).unwrap();
     }
     let clock = clock("20s");
-    begin(&mut engine, &game, &clock);
+    begin(&mut engine, &game, "20s");
     let fault = fault(engine.choose(&game, &clock, &GO_ON));
     assert_eq!(fault.kind, FaultKind::IllegalTurn);
     assert!(fault.reason.contains("stood twice already"), "{fault}");
@@ -370,7 +371,7 @@ fn a_wish_to_stop_is_no_fault() {
     let folder = tempfile::tempdir().unwrap();
     let mut engine = start(&script(folder.path(), "", "sleep 600"));
     let clock = clock("600s");
-    begin(&mut engine, &game(), &clock);
+    begin(&mut engine, &game(), "600s");
     let stop = AtomicBool::new(false);
     let chosen = std::thread::scope(|scope| {
         let choosing = scope.spawn(|| engine.choose(&game(), &clock, &stop));

@@ -3,6 +3,7 @@
 mod text;
 
 use super::contender::{Contender, Way};
+use super::engines::TimeControl;
 use super::result::End;
 use super::sprt::SprtReport;
 use super::standings::{Results, Score};
@@ -32,6 +33,9 @@ pub(super) struct Report {
     pub(super) distinct_games: u64,
     /// How the games that count ended.
     pub(super) ends: BTreeMap<End, u64>,
+    /// The first of the games that an engine of others lost besides by the rules, and why; the results have all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) first_fault: Option<FirstFault>,
     /// Whether the same command plays the same games.
     pub(super) reproducible: bool,
     /// The share of the workers' time that was not the players'; null where no game was played.
@@ -42,6 +46,15 @@ pub(super) struct Report {
     pub(super) folder: PathBuf,
     /// The folder with its games' records.
     pub(super) records: PathBuf,
+}
+
+/// A game that was lost besides by the rules.
+#[derive(Debug, Serialize)]
+pub(super) struct FirstFault {
+    /// Its number in the match.
+    pub(super) game: u64,
+    /// Why, with the last lines of the engine.
+    pub(super) reason: String,
 }
 
 /// Who played, and what came of it.
@@ -122,6 +135,9 @@ pub(super) struct PlayerReport {
     pub(super) way: WayReport,
     #[serde(flatten)]
     pub(super) used: Used,
+    /// How it lost games that count besides by the rules.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) faults: BTreeMap<End, u64>,
 }
 
 /// How a player came to its turns.
@@ -140,6 +156,12 @@ pub(super) enum WayReport {
     },
     Policy {
         temperature: f32,
+    },
+    Engine {
+        /// The clock that it was on.
+        clock: TimeControl,
+        /// Its options, as given.
+        options: Vec<String>,
     },
     Random {},
 }
@@ -172,8 +194,10 @@ pub(super) struct Circumstances {
 impl Report {
     pub(super) fn new(contenders: &[Contender], results: &Results, about: Circumstances) -> Self {
         let usage = results.usage(contenders.len());
-        let players = contenders.iter().zip(usage);
-        let players = players.map(|(contender, usage)| PlayerReport::new(contender, usage));
+        let lost = usage.into_iter().zip(results.faults(contenders.len()));
+        let players = contenders.iter().zip(lost);
+        let players =
+            players.map(|(contender, (usage, faults))| PlayerReport::new(contender, usage, faults));
         Self {
             players: Players::new(players.collect(), results),
             seed: about.seed,
@@ -183,6 +207,10 @@ impl Report {
             games_over: results.played() as u64,
             distinct_games: results.distinct() as u64,
             ends: results.ends(),
+            first_fault: results.first_fault().map(|(game, reason)| FirstFault {
+                game,
+                reason: reason.to_owned(),
+            }),
             reproducible: about.reproducible,
             overhead: about.times.overhead(),
             seconds: about.seconds,
@@ -257,7 +285,7 @@ impl SeveralPlayers {
 }
 
 impl PlayerReport {
-    fn new(contender: &Contender, usage: Usage) -> Self {
+    fn new(contender: &Contender, usage: Usage, faults: BTreeMap<End, u64>) -> Self {
         let has_network = !contender.player.forms().is_empty();
         Self {
             player: contender.named.clone(),
@@ -275,7 +303,12 @@ impl PlayerReport {
                     temperature: *temperature,
                 },
                 Way::Random => WayReport::Random {},
+                Way::Engine(engine) => WayReport::Engine {
+                    clock: *engine.control(),
+                    options: engine.options(),
+                },
             },
+            faults,
             used: Used {
                 turns: usage.turns,
                 evaluations_per_turn: usage.evaluations_per_turn(),

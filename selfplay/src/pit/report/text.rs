@@ -8,6 +8,17 @@ impl fmt::Display for PlayerReport {
         f.write_str(&self.player)?;
         match &self.way {
             WayReport::Random {} => return Ok(()),
+            WayReport::Engine { clock, options } => {
+                for option in options {
+                    write!(f, ", {option}")?;
+                }
+                write!(
+                    f,
+                    ", clock {clock}: used {:.2} s a turn",
+                    self.used.milliseconds_per_turn / 1e3
+                )?;
+                return self.write_faults(f);
+            }
             WayReport::Policy { temperature } => {
                 if *temperature > 0.0 {
                     write!(f, ", temperature {temperature}")?;
@@ -34,6 +45,26 @@ impl fmt::Display for PlayerReport {
             f,
             ": used {:.1} and {:.2} ms",
             self.used.evaluations_per_turn, self.used.milliseconds_per_turn
+        )
+    }
+}
+
+impl PlayerReport {
+    /// How it lost besides by the rules, where it did.
+    fn write_faults(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let games: u64 = self.faults.values().sum();
+        if games == 0 {
+            return Ok(());
+        }
+        let by: Vec<String> = self
+            .faults
+            .iter()
+            .map(|(end, games)| format!("{end} {games}"))
+            .collect();
+        write!(
+            f,
+            "; {games} games were lost not by the rules, but by: {}",
+            by.join(", ")
         )
     }
 }
@@ -163,6 +194,13 @@ impl fmt::Display for Report {
             .collect();
         if !ends.is_empty() {
             writeln!(f, "games ended by: {}", ends.join(", "))?;
+        }
+        if let Some(fault) = &self.first_fault {
+            writeln!(
+                f,
+                "what was lost otherwise than by the rules says little of strength; the first such game, {}: {}",
+                fault.game, fault.reason
+            )?;
         }
         if unfinished > 0 {
             writeln!(

@@ -1,0 +1,262 @@
+//! Engines of others as players.
+
+use super::{json, pit};
+use std::path::Path;
+
+/// An engine of shell script that sets up and then lets its first rabbits step on, one step a turn. `on_turn` is done first at each of
+/// its turns; `$turn` is the turn's number in its game, from 1.
+fn engine(folder: &Path, on_turn: &str) -> String {
+    let text = r#"
+while read -r word rest; do
+  case "$word" in
+    aei) echo protocol-version 1; echo id name Fake; echo id version 2; echo aeiok;;
+    isready) echo readyok;;
+    newgame) turn=0; side=g;;
+    makemove) if [ $side = g ]; then side=s; else side=g; fi;;
+    go)
+      turn=$((turn + 1))
+      ON_TURN
+      echo info score 12
+      case "$turn$side" in
+        1g) echo bestmove Ra1 Rb1 Rc1 Dd1 De1 Rf1 Rg1 Rh1 Ra2 Hb2 Cc2 Ed2 Me2 Cf2 Hg2 Rh2;;
+        1s) echo bestmove ra8 rb8 rc8 dd8 de8 rf8 rg8 rh8 ra7 hb7 cc7 md7 ee7 cf7 hg7 rh7;;
+        2g) echo bestmove Ed2n;;
+        2s) echo bestmove ee7s;;
+        3g) echo bestmove Ed3n;;
+        3s) echo bestmove ee6s;;
+        *) echo bestmove resign;;
+      esac;;
+    quit) exit 0;;
+  esac
+done
+"#;
+    let path = folder.join("engine.sh");
+    std::fs::write(&path, text.replace("ON_TURN", on_turn)).unwrap();
+    format!("aei:sh '{}'", path.display())
+}
+
+/// Options of games that have six turns, three of each side.
+fn short<'a>(games: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let short = [
+        "--openings",
+        "own",
+        "--set",
+        "pit.max_turns=6",
+        "--games",
+        games,
+    ];
+    short.into_iter().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn engines_play_each_other_and_their_words_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = engine(folder.path(), "");
+    let options = short(
+        "2",
+        &["--clock", "30s/1m", "--a-option", "hash=5", "--json"],
+    );
+    let report = json(&mut pit(folder.path(), &command, &command, &options));
+    assert_eq!(
+        (&report["games"], &report["unfinished"]),
+        (&2.into(), &2.into())
+    );
+    assert_eq!(report["reproducible"], false);
+    assert_eq!(report["a"]["clock"], "30s/1m");
+    assert_eq!(report["a"]["options"][0], "hash=5");
+    assert_eq!(report["a"]["identity"], format!("{command} (Fake 2)"));
+    assert_eq!(report["a"]["turns"], 6);
+    let games = Path::new(report["records"].as_str().unwrap());
+    let record = std::fs::read_to_string(games.join("000001.txt")).unwrap();
+    assert!(record.contains("2g Ed2n\n# "), "{record}");
+    assert!(record.contains(" s, score 12\n2s ee7s\n"), "{record}");
+    // Behind an opening each begins its second turn as if it were its first: a setup, which is illegal.
+    let options = ["--games", "2", "--clock", "30s"];
+    let output = pit(folder.path(), &command, "random", &options)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("a has 0 won, 2 lost of 2"), "{text}");
+    assert!(text.contains("clock 30s: used 0.00 s a turn; 2 games were lost not by the rules, but by: illegal turn 2"), "{text}");
+    assert!(
+        text.contains("the first such game, 0: Gold lost by illegal turn: it played `Ra1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_player_that_fails_loses_that_game_and_plays_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    // As Gold it plays on.
+    let on_turn = "if [ $turn$side = 3s ]; then echo no memory >&2; exit 9; fi";
+    let command = engine(folder.path(), on_turn);
+    let options = short("4", &["--clock", "30s", "--threads", "1", "--json"]);
+    let report = json(&mut pit(folder.path(), &command, "random", &options));
+    assert_eq!(
+        (&report["losses_a"], &report["unfinished"]),
+        (&2.into(), &2.into())
+    );
+    assert_eq!(report["a"]["faults"]["crash"], 2);
+    assert_eq!(report["ends"]["crash"], 2);
+    assert_eq!(report["first_fault"]["game"], 1);
+    let reason = report["first_fault"]["reason"].as_str().unwrap();
+    let begins = "Silver lost by crash: it ended by itself (exit status: 9); its last lines:\n";
+    assert!(
+        reason.starts_with(begins) && reason.contains("\n  no memory"),
+        "{reason}"
+    );
+    let games = Path::new(report["records"].as_str().unwrap());
+    let record = std::fs::read_to_string(games.join("000001.txt")).unwrap();
+    assert!(
+        record.contains("Result: Gold wins by crash of Silver\n"),
+        "{record}"
+    );
+    assert!(record.contains("\n#   no memory\n"), "{record}");
+    let read = engine::notation::parse_record(&record).unwrap();
+    assert_eq!(read.turns().len(), 5);
+}
+
+#[test]
+fn a_match_s_file_gives_engines_names_options_and_clocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = engine(folder.path(), "");
+    let order = folder.path().join("m.toml");
+    let text = format!(
+        "games = 2\nopenings = \"own\"\nmax_turns = 6\nclock = \"30s\"\n\
+         [[player]]\nplayer = \"random\"\n\
+         [[player]]\nname = \"one\"\nplayer = {command:?}\noption = [\"hash=3\", \"clear\"]\n\
+         [[player]]\nname = \"two\"\nplayer = {command:?}\nclock = \"40s/1m\"\n"
+    );
+    std::fs::write(&order, text).unwrap();
+    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_selfplay"));
+    command
+        .arg("pit")
+        .arg("--match")
+        .arg(&order)
+        .arg("--out")
+        .arg(folder.path());
+    let report = json(command.arg("--json"));
+    let players = report["players"].as_array().unwrap();
+    assert_eq!(report["games"], 6);
+    assert_eq!(players[1]["clock"], "30s");
+    assert_eq!(
+        players[1]["options"],
+        serde_json::json!(["hash=3", "clear"])
+    );
+    assert_eq!(players[2]["clock"], "40s/1m");
+    // What is played is what goes on.
+    let report = json(command.arg("--resume"));
+    assert_eq!(report["games"], 6);
+    let text = std::fs::read_to_string(&order)
+        .unwrap()
+        .replace("hash=3", "hash=4");
+    std::fs::write(&order, text).unwrap();
+    let output = command.output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(errors.contains("options"), "{errors}");
+}
+
+#[test]
+fn an_engine_that_never_plays_ends_the_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = engine(folder.path(), "exit 4");
+    let options = ["--games", "100", "--clock", "30s", "--threads", "1"];
+    let output = pit(folder.path(), "random", &command, &options)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(
+        errors.contains("failed in 3 games in a row before its first turn; in game 2, "),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("it ended by itself (exit status: 4)"),
+        "{errors}"
+    );
+    let results = std::fs::read_dir(folder.path()).unwrap();
+    let kept = results.filter_map(|entry| {
+        std::fs::read_to_string(entry.unwrap().path().join("results.jsonl")).ok()
+    });
+    let lines: usize = kept.map(|text| text.lines().count()).sum();
+    assert_eq!(lines, 3, "its losses are kept");
+}
+
+#[test]
+fn what_can_not_be_played_is_an_error_before_the_first_game() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, more, parts) in [
+        (
+            "aei:/no/such/bot",
+            vec!["--clock", "2s"],
+            vec!["--a aei:/no/such/bot: /no/such/bot can't be started"],
+        ),
+        (
+            "aei:sh -c 'echo Traceback; exit 3'",
+            vec!["--clock", "2s"],
+            vec![
+                "--a aei:sh",
+                "(exit status: 3); its last lines:\n  Traceback",
+            ],
+        ),
+        (
+            "aei:bot",
+            vec![],
+            vec!["--a aei:bot: an engine needs a clock: give --a-clock or --clock"],
+        ),
+        (
+            "aei:bot 'x",
+            vec!["--clock", "2s"],
+            vec!["--a aei:bot 'x: a quote is not closed"],
+        ),
+        (
+            "aei:bot",
+            vec!["--clock", "2"],
+            vec!["--clock", "`2` has no unit: give 2s or 2m"],
+        ),
+        (
+            "aei:bot",
+            vec!["--clock", "2s", "--a-time", "2"],
+            vec!["--a-time: this is for players that search"],
+        ),
+        (
+            "aei:bot",
+            vec!["--clock", "2s", "--a-option", "tcmove=3"],
+            vec!["--a-option", "set by the match itself"],
+        ),
+        (
+            "random",
+            vec!["--clock", "2s"],
+            vec!["--clock: a clock is for engines of others"],
+        ),
+        (
+            "random",
+            vec!["--a-option", "hash=3"],
+            vec!["--a-option: this is for `aei:COMMAND` alone"],
+        ),
+        (
+            "random",
+            vec!["--a-clock", "3s"],
+            vec!["--a-clock: this is for `aei:COMMAND` alone"],
+        ),
+    ] {
+        let mut options = vec!["--games", "2"];
+        options.extend(more);
+        let output = pit(folder.path(), command, "random", &options)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{command}");
+        for part in parts {
+            assert!(errors.contains(part), "{command}: no `{part}` in: {errors}");
+        }
+    }
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "no match was begun"
+    );
+}
