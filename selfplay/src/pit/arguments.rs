@@ -51,7 +51,7 @@ pub(crate) struct PitArguments {
     evaluations: Option<u32>,
     /// How long engines of others may think: `TURN/RESERVE/PERCENT/MAX`, all but the first may be left out. TURN is the time of a
     /// turn; what it leaves goes by PERCENT into the reserve, up to MAX, and what it takes beyond is taken from there. Examples: 2s,
-    /// 15s/2m, 30s/5m/100/10m
+    /// 15s/2m, 30s/5m/100/10m. Each worker plays one game at a time then
     #[arg(long, value_name = "CONTROL")]
     clock: Option<TimeControl>,
     #[command(flatten)]

@@ -39,7 +39,7 @@ fn limits() -> Limits {
     }
 }
 
-const GO_ON: AtomicBool = AtomicBool::new(false);
+static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn start_with(command: &str, options: &[&str], limits: Limits) -> Result<Engine, Interruption> {
     let options: Vec<OptionSetting> = options.iter().map(|text| text.parse().unwrap()).collect();
