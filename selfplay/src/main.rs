@@ -41,6 +41,10 @@ enum Command {
     /// `uniform` (a search that knows nothing), `material` (a search that counts by hand) or `random` (any legal step). Ctrl-C stops the
     /// match and prints what is known until then; the same command with --resume goes on with it.
     Pit(pit::PitArguments),
+    /// `uniform` (a search that knows nothing), `material` (a search that counts by hand), `random` (any legal step), or
+    /// `aei:COMMAND` (another program, which speaks the Arimaa Engine Interface over its standard input and output; it needs a
+    /// --clock). Ctrl-C stops the match and prints what is known until then; the same command with --resume goes on with it.
+    Pit(Box<pit::PitArguments>),
     /// Search for the turn of one position, and print what was found
     ///
     /// The best turns, the line that both sides are expected to play, and what the search took. Ctrl-C ends the search at any time and

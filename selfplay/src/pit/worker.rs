@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 /// worker its place on the core.
 const HOLD: Duration = Duration::from_millis(50);
 
+/// A worker's lines to evaluators.
+type Lines = Vec<Box<dyn Line>>;
+
 /// What all workers share.
 #[derive(Debug)]
 pub(super) struct Work {
@@ -129,7 +132,7 @@ impl Work {
     }
 
     /// A line for each player that needs one, and how all players choose.
-    fn lines(&self) -> Result<(Vec<Box<dyn Line>>, Vec<Chooser>)> {
+    fn lines(&self) -> Result<(Lines, Vec<Chooser>)> {
         let mut lines = Vec::new();
         let mut choosers = Vec::new();
         for contender in &self.contenders {
