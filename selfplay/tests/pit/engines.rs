@@ -266,3 +266,39 @@ fn what_can_not_be_played_is_an_error_before_the_first_game() {
         "no match was begun"
     );
 }
+
+#[test]
+fn a_match_that_is_stopped_leaves_no_engine_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pid");
+    let on_turn = format!(
+        "echo $$ > '{0}.part'; mv '{0}.part' '{0}'; while :; do sleep 1; done",
+        pid_file.display()
+    );
+    let command = engine(folder.path(), &on_turn);
+    let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_selfplay"))
+        .args(["pit", "--a", &command, "--b", "random", "--games", "2"])
+        .args(["--clock", "1h", "--threads", "1", "--out"])
+        .arg(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !pid_file.exists() {
+        assert!(running.try_wait().unwrap().is_none(), "it never played");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let signal = |signal: &str, pid: &str| {
+        let mut kill = std::process::Command::new("kill");
+        let kill = kill.args([signal, pid]).stderr(std::process::Stdio::null());
+        kill.status().unwrap().success()
+    };
+    let engine = std::fs::read_to_string(&pid_file).unwrap();
+    assert!(signal("-0", engine.trim()));
+    assert!(signal("-INT", &running.id().to_string()));
+    let output = running.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("0 won, 0 lost of 0"), "nobody lost: {text}");
+    assert!(!signal("-0", engine.trim()), "the engine goes on");
+}
