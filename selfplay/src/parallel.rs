@@ -12,8 +12,9 @@ use anyhow::{Context, Result, ensure};
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Evaluates each batch with several evaluators at once: one in the calling thread, every other in a thread of its own, which ends
 /// when this is dropped. An evaluator that fails or panics is an error that names it; one that has panicked is not asked again.
@@ -130,7 +131,7 @@ impl Worker {
         let (jobs, to_do) = channel::<Job>();
         let (finished, done) = channel();
         let work = move || {
-            for mut job in to_do {
+            while let Ok(mut job) = await_soon(&to_do) {
                 let result = guarded(evaluator.as_mut(), number, &job.queries, &mut job.answers);
                 let has_panicked = result.is_err();
                 // Nobody listens any more where the search has been given up.
@@ -163,7 +164,7 @@ impl Worker {
     }
 
     fn receive(&mut self, name: &str, number: usize) -> Result<(), EvaluatorError> {
-        match self.done.recv() {
+        match await_soon(&self.done) {
             Ok((job, result)) => {
                 self.job = job;
                 result
@@ -179,6 +180,23 @@ impl Drop for Worker {
         if let Some(thread) = self.thread.take() {
             // It catches what panics in it.
             let _ = thread.join();
+        }
+    }
+}
+
+/// How long a thread looks out for what is due before it goes to sleep: to wake it again takes as long as evaluating a row or two, and
+/// between two batches of a search there is less time than this.
+const LOOKOUT: Duration = Duration::from_micros(300);
+
+/// Waits for a message that is to come soon.
+fn await_soon<T>(receiver: &Receiver<T>) -> Result<T, RecvError> {
+    let begun = Instant::now();
+    loop {
+        match receiver.try_recv() {
+            Ok(message) => return Ok(message),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+            Err(TryRecvError::Empty) if begun.elapsed() >= LOOKOUT => return receiver.recv(),
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
         }
     }
 }
