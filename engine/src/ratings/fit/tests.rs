@@ -108,13 +108,12 @@ const STRENGTHS: [f64; 5] = [0.0, -150.0, 60.0, 120.0, 250.0];
 /// In so many round robins of so many pairs a match, how often an interval holds the true difference from the reference.
 fn round_robin_coverage(rounds: u32, pairs: usize, conditions: Conditions, seed: u64) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let players = 0..STRENGTHS.len();
     let mut covered = 0_u32;
     for _ in 0..rounds {
         let mut table = PairTable::default();
-        for a in players.clone() {
-            for b in a + 1..players.end {
-                let simulated = SimulatedMatch::new(STRENGTHS[a] - STRENGTHS[b], conditions);
+        for (a, of_a) in STRENGTHS.iter().enumerate() {
+            for (b, of_b) in STRENGTHS.iter().enumerate().skip(a + 1) {
+                let simulated = SimulatedMatch::new(of_a - of_b, conditions);
                 for _ in 0..pairs {
                     table.add(a, b, simulated.pair(&mut rng));
                 }

@@ -8,6 +8,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Many pieces with room, and nobody to freeze them.
 fn with_many_turns() -> Position {
@@ -34,21 +35,23 @@ fn all_turns_are_tried_until_the_search_has_to_end() {
     assert!(all > 50_000, "{all}");
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     answer(&mut search, Hashed::default(), &history, &mut rng);
-    // A search that may go on takes the time that it needs.
-    let no_time = Duration::ZERO;
-    let (others, tried_all) = other_turns_within(search.core(), &history, no_time);
+    // A search that may go on tries them all.
+    let none = 0;
+    let (others, tried_all) = other_turns_within(search.core(), &history, none);
     assert!(tried_all && others.len() > 1_000);
-    // One that has been told to stop, by whatever means, takes what it is given.
+    // One that has been told to stop, by whatever means, tries as many as it is given.
     let flag = Arc::new(AtomicBool::new(false));
     search.stop_with(Arc::clone(&flag));
     flag.store(true, Ordering::Relaxed);
-    let (found, tried_all) = other_turns_within(search.core(), &history, no_time);
+    let (found, tried_all) = other_turns_within(search.core(), &history, none);
     assert!(found.is_empty() && !tried_all);
-    let (found, tried_all) = other_turns_within(search.core(), &history, Duration::MAX);
+    let (found, tried_all) = other_turns_within(search.core(), &history, usize::MAX);
     assert!(found.len() == others.len() && tried_all);
+    let (found, tried_all) = other_turns_within(search.core(), &history, 1_000);
+    assert!((500..=1_000).contains(&found.len()) && !tried_all);
     flag.store(false, Ordering::Relaxed);
     search.stop();
-    let (found, tried_all) = other_turns_within(search.core(), &history, no_time);
+    let (found, tried_all) = other_turns_within(search.core(), &history, none);
     assert!(found.is_empty() && !tried_all);
     // So does one whose time is up.
     let (mut search, history) = new_search(
@@ -59,6 +62,6 @@ fn all_turns_are_tried_until_the_search_has_to_end() {
         },
     );
     search.leaves(&history, &mut rng);
-    let (found, tried_all) = other_turns_within(search.core(), &history, no_time);
+    let (found, tried_all) = other_turns_within(search.core(), &history, none);
     assert!(found.is_empty() && !tried_all);
 }
