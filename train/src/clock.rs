@@ -147,11 +147,18 @@ impl Clock {
             seconds: (trained == 0).then_some(0.0),
             networks: BTreeMap::new(),
         };
-        let time = Arc::new(Mutex::new(Time {
+        let known = Record::load(run)?;
+        let is_new = known.is_none();
+        let mut time = Time {
             path: run.clock(),
-            record: Record::load(run)?.unwrap_or_else(new),
+            record: known.unwrap_or_else(new),
             since: None,
-        }));
+        };
+        if is_new {
+            // A loop that is killed before the first saving has had a clock all the same.
+            time.save()?;
+        }
+        let time = Arc::new(Mutex::new(time));
         let (end, ended) = channel();
         let saved = Arc::clone(&time);
         let saver = std::thread::spawn(move || {
@@ -288,6 +295,18 @@ mod tests {
                 .iter()
                 .all(|(generation, effort)| *generation == 0 || effort.seconds.is_none())
         );
+    }
+
+    #[test]
+    fn a_kill_before_the_first_saving_leaves_a_clock() {
+        let (_folder, run) = run();
+        let clock = Clock::open(&run, 0).unwrap();
+        clock.run(true);
+        // As if killed: nothing of it is saved.
+        std::mem::forget(clock);
+        let clock = Clock::open(&run, 1).unwrap();
+        clock.record(1, Some(10)).unwrap();
+        assert!(efforts(&run).unwrap()[&1].hours().is_some());
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(super) struct Contender {
     pub(super) named: String,
     /// What to call it: the name that it was given, or else its own with the settings that it has of its own.
     pub(super) label: String,
+    /// Whether that is a name that it was given.
+    pub(super) is_named: bool,
     pub(super) way: Way,
 }
 
@@ -88,6 +90,12 @@ impl Contender {
         let way = Way::new(&name, order, defaults, &key)?;
         let own_place = order.device.as_deref();
         let own_place = own_place.map(|list| Place::parse(list, defaults.config, &key("device")));
+        let has_network = matches!(name, PlayerName::Network(_) | PlayerName::Policy(_));
+        ensure!(
+            has_network || !matches!(own_place, Some(Ok(_))),
+            "{}: this is for players with a network",
+            key("device")
+        );
         let place = own_place.transpose()?;
         let place = place.as_ref().unwrap_or(defaults.place);
         let player = match &way {
@@ -111,6 +119,7 @@ impl Contender {
             player,
             named: order.player.clone(),
             label,
+            is_named: order.name.is_some(),
             way,
         })
     }

@@ -6,8 +6,8 @@ use super::order::Schedule;
 use super::sprt::SprtOrder;
 use engine::config::SearchConfig;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeSet;
-use toml::Value;
 
 /// The version of a match's folder.
 pub(super) const MATCH_FORMAT: u32 = 1;
@@ -156,34 +156,40 @@ impl Plan {
             ..self.clone()
         };
         let mut differences = Vec::new();
-        let values = [kept, &kept_games].map(|plan| Value::try_from(plan).ok());
-        let [there, here] = &values;
-        compare("", there.as_ref(), here.as_ref(), &mut differences);
+        let values = [kept, &kept_games].map(serde_json::to_value);
+        match &values {
+            [Ok(there), Ok(here)] => compare("", there, here, &mut differences),
+            _ => differences.push("the two can't be compared".into()),
+        }
         differences
     }
 }
 
 /// Adds what differs at and below a key.
-fn compare(key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<String>) {
+fn compare(key: &str, there: &Value, here: &Value, found: &mut Vec<String>) {
     let below = |name: &str| match key {
         "" => name.to_owned(),
         key => format!("{key} {name}"),
     };
     match (there, here) {
-        (Some(Value::Table(there)), Some(Value::Table(here))) => {
+        (Value::Object(there), Value::Object(here)) => {
             let names: BTreeSet<&String> = there.keys().chain(here.keys()).collect();
             for name in names
                 .into_iter()
                 .filter(|name| !PLACES.contains(&name.as_str()))
             {
-                compare(&below(name), there.get(name), here.get(name), found);
+                let [there, here] =
+                    [there, here].map(|table| table.get(name).unwrap_or(&Value::Null));
+                compare(&below(name), there, here, found);
             }
         }
-        (Some(Value::Array(there)), Some(Value::Array(here))) => {
+        (Value::Array(there), Value::Array(here)) => {
             for index in 0..there.len().max(here.len()) {
                 let singular = key.trim_end_matches('s');
                 let key = format!("{singular} {}", index + 1);
-                compare(&key, there.get(index), here.get(index), found);
+                let [there, here] =
+                    [there, here].map(|list| list.get(index).unwrap_or(&Value::Null));
+                compare(&key, there, here, found);
             }
         }
         (there, here) if there != here => {
@@ -194,14 +200,14 @@ fn compare(key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut V
     }
 }
 
-fn in_words(value: Option<&Value>) -> String {
+fn in_words(value: &Value) -> String {
     match value {
-        None => "not given".into(),
-        Some(Value::Table(table)) => match table.get("name") {
+        Value::Null => "not given".into(),
+        Value::Object(table) => match table.get("name") {
             Some(Value::String(name)) => name.clone(),
             _ => "given".into(),
         },
-        Some(value) => value.to_string(),
+        value => value.to_string(),
     }
 }
 
@@ -266,6 +272,10 @@ pub(super) mod tests {
             "games is 40 there and 20 here"
         );
         assert_eq!(there(|plan| plan.seed = 4), "seed is 4 there and 3 here");
+        assert_eq!(
+            there(|plan| plan.seed = u64::MAX),
+            "seed is 18446744073709551615 there and 3 here"
+        );
         assert_eq!(
             there(|plan| plan.players[0].evaluations = Some(32)),
             "player 1 evaluations is 32 there and 64 here"

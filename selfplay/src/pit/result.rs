@@ -135,7 +135,8 @@ fn header(over: &PitGame, tags: Tags) -> String {
         name(silver),
         over.fixture.number,
         tags.seed,
-        tags.opening
+        // A file's name may hold anything.
+        tags.opening.replace(char::is_control, "?")
     )
 }
 

@@ -1,5 +1,6 @@
 //! What the games of a match say of the players' strength, so far or at its end.
 
+use super::engines::FaultKind;
 use super::result::{End, GameSummary};
 use super::schedule::Games;
 use super::sprt::SequentialTest;
@@ -130,10 +131,10 @@ impl Results {
         usage
     }
 
-    /// By player: how it lost games that count besides by the rules.
+    /// By player: how it lost games that count besides by the rules. A resignation is the player's word that the rules would do it.
     pub(super) fn faults(&self, players: usize) -> Vec<BTreeMap<End, u64>> {
         let mut faults = vec![BTreeMap::new(); players];
-        for game in self.counted().filter(|game| game.fault.is_some()) {
+        for game in self.counted().filter(|game| is_fault(game)) {
             let loser = match game.result {
                 GameResult::Win => 1,
                 GameResult::Loss | GameResult::Unfinished => 0,
@@ -151,6 +152,7 @@ impl Results {
     pub(super) fn first_fault(&self) -> Option<(u64, &str)> {
         let faults = self
             .counted()
+            .filter(|game| is_fault(game))
             .filter_map(|game| Some((game.game, game.fault.as_deref()?)));
         faults.min_by_key(|(game, _)| *game)
     }
@@ -175,6 +177,11 @@ impl Results {
 }
 
 /// The two games of a pair, if both are over.
+/// Whether a game was lost in a way that says little of strength.
+fn is_fault(game: &GameSummary) -> bool {
+    matches!(game.reason, End::Fault(kind) if kind != FaultKind::Resignation)
+}
+
 fn pair_of<'a>(
     games: &Games,
     over: &'a [Option<GameSummary>],

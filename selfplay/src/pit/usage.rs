@@ -30,7 +30,11 @@ impl Usage {
 
     /// A turn's mean time.
     pub(super) fn milliseconds_per_turn(&self) -> f64 {
-        1e3 * self.time.as_secs_f64() / self.turns.max(1) as f64
+        match self.turns {
+            // What was lost without a turn took none.
+            0 => 0.0,
+            turns => 1e3 * self.time.as_secs_f64() / turns as f64,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
 use super::contender::{Contender, Way};
-use super::engines::EngineSeat;
+use super::engines::{EngineSeat, FaultKind};
 use super::game::{Chooser, Mind, PitGame};
 use super::opening::Openings;
 use super::referee::Forfeit;
@@ -86,6 +86,7 @@ impl Work {
         let has_engines = choosers.contains(&Chooser::Engine);
         let mut thought = Duration::ZERO;
         let (mut held, mut held_since) = (Vec::new(), Instant::now());
+        let mut doubtful: BTreeMap<usize, Vec<Finished>> = BTreeMap::new();
         let (mut is_heard, mut is_done) = (true, false);
         let begun = Instant::now();
         while is_heard && !is_done && !self.stop.load(Relaxed) {
@@ -99,14 +100,25 @@ impl Work {
                     if held.is_empty() {
                         held_since = Instant::now();
                     }
+                    let fails = self.check_engines(&over)?;
                     if !over.is_given_up() {
-                        held.push(self.summarise(&over, usage, &choosers, &costs));
+                        let game = self.summarise(&over, usage, &choosers, &costs);
+                        match fails {
+                            // Where the player turns out to be none, the game was none.
+                            Some(player) => doubtful.entry(player).or_default().push(game),
+                            None => held.push(game),
+                        }
                     }
-                    if has_engines {
-                        // The next game may last, and its end need not come.
+                    for (player, usage) in over.fixture.players.iter().zip(usage) {
+                        if usage.turns > 0 {
+                            held.extend(doubtful.remove(player).unwrap_or_default());
+                        }
+                    }
+                    // With engines the next game may last, and its end need not come; and where nobody asks an evaluator, all
+                    // games are played in one round.
+                    if has_engines || held_since.elapsed() >= HOLD {
                         is_heard &= finished.send(std::mem::take(&mut held)).is_ok();
                     }
-                    self.check_engines(&over)?;
                     spare.borrow_mut().take(over);
                     Ok(())
                 },
@@ -117,6 +129,7 @@ impl Work {
             }
         }
         let total = begun.elapsed();
+        held.extend(doubtful.into_values().flatten());
         if is_heard && !held.is_empty() {
             // Whoever takes them may have gone since.
             let _ = finished.send(held);
@@ -202,9 +215,15 @@ impl Work {
         Mind::Engine(seat)
     }
 
-    /// Ends a match of which an engine can't play a turn: its games would all be lost, and prove nothing.
-    fn check_engines(&self, over: &PitGame) -> Result<()> {
-        let lost_by = over.forfeit().map(|forfeit| forfeit.loser);
+    /// Ends a match of which an engine can't play a turn: its games would all be lost, and prove nothing. Says who has failed so in
+    /// this game.
+    fn check_engines(&self, over: &PitGame) -> Result<Option<usize>> {
+        let failed = |forfeit: &&Forfeit| {
+            use FaultKind::{Crash, Hang, Rubbish};
+            matches!(forfeit.fault.kind, Crash | Hang | Rubbish)
+        };
+        let lost_by = over.forfeit().filter(failed).map(|forfeit| forfeit.loser);
+        let mut fails = None;
         let sides = [
             over.fixture.first_has(),
             over.fixture.first_has().opponent(),
@@ -219,7 +238,11 @@ impl Work {
             };
             if usage.turns > 0 {
                 failures.store(0, Relaxed);
-            } else if lost_by == Some(side) && failures.fetch_add(1, Relaxed) + 1 >= MOST_FAILURES {
+            } else if lost_by == Some(side) {
+                fails = Some(player);
+                if failures.fetch_add(1, Relaxed) + 1 < MOST_FAILURES {
+                    continue;
+                }
                 let name = self.labels.get(player).map_or("", String::as_str);
                 let fault = over.forfeit().map(Forfeit::in_words).unwrap_or_default();
                 bail!(
@@ -228,7 +251,7 @@ impl Work {
                 );
             }
         }
-        Ok(())
+        Ok(fails)
     }
 
     fn summarise(

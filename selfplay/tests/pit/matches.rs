@@ -144,3 +144,14 @@ fn copies_of_a_game_are_counted_as_such() {
     let said = String::from_utf8(said.stdout).unwrap();
     assert!(said.contains("only 2 of 4 games differ"), "{said}");
 }
+
+/// Players that ask no evaluator play game after game in one go: what is over is handed over all the same.
+#[test]
+fn a_test_of_random_players_stops_when_it_is_decided() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--games", "20000", "--sprt", "0,400", "--json"];
+    let report = json(&mut pit(folder.path(), "random", "random", &options));
+    assert_eq!(report["sprt"]["verdict"], "H0");
+    let played = report["games_over"].as_u64().unwrap();
+    assert!(played < 15_000, "{played}");
+}

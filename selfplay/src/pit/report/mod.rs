@@ -126,6 +126,9 @@ pub(super) struct PlayerReport {
     pub(super) player: String,
     /// What it is called in the match and its records.
     pub(super) name: String,
+    /// Whether the match gave it that name.
+    #[serde(skip)]
+    pub(super) is_named: bool,
     /// A network's hash, or the name of a player without one.
     identity: String,
     /// Where its network was evaluated, if it has one.
@@ -290,6 +293,7 @@ impl PlayerReport {
         Self {
             player: contender.named.clone(),
             name: contender.label.clone(),
+            is_named: contender.is_named,
             identity: contender.player.identity().to_owned(),
             device: has_network.then(|| contender.player.place().to_string()),
             way: match &contender.way {

@@ -5,7 +5,10 @@ use std::fmt;
 
 impl fmt::Display for PlayerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.player)?;
+        match self.is_named {
+            true => write!(f, "{} ({})", self.name, self.player)?,
+            false => f.write_str(&self.player)?,
+        }
         match &self.way {
             WayReport::Random {} => return Ok(()),
             WayReport::Engine { clock, options } => {
