@@ -3,11 +3,14 @@
 use super::thinker::Thought;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread;
 
 /// The bytes of a line that is read; those of the protocol have some hundred.
 const LONGEST: u64 = 1 << 16;
+
+/// The lines that wait for a session at most; then the controller has to wait too.
+const WAITING: usize = 256;
 
 /// Something that a session has to see to.
 #[derive(Debug)]
@@ -31,8 +34,9 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    /// Hands all lines of the controller to a session, from a thread of its own.
-    pub(super) fn listen(&self, events: Sender<Event>) -> io::Result<()> {
+    /// Hands all lines of the controller to a session, from a thread of its own. Each takes room, which the session gives back by
+    /// receiving once for each line.
+    pub(super) fn listen(&self, events: Sender<Event>) -> io::Result<Receiver<()>> {
         let lines: Box<dyn Read + Send> = match self {
             Self::Standard => Box::new(io::stdin()),
             Self::Socket(stream) => {
@@ -41,11 +45,12 @@ impl Channel {
                 Box::new(stream.try_clone()?)
             }
         };
-        let listen = move || read_lines(&mut BufReader::new(lines), &events);
+        let (taken, room) = sync_channel(WAITING);
+        let listen = move || read_lines(&mut BufReader::new(lines), &events, &taken);
         thread::Builder::new()
             .name("controller".into())
             .spawn(listen)?;
-        Ok(())
+        Ok(room)
     }
 
     /// Says one line.
@@ -72,7 +77,7 @@ impl Drop for Channel {
 }
 
 /// Hands on lines until there are no more or nobody takes them. Bytes that are no text become signs that no message has.
-fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>) {
+fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>, taken: &SyncSender<()>) {
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
@@ -82,7 +87,8 @@ fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>) {
             Ok(_) => Event::Line(String::from_utf8_lossy(&bytes).into_owned()),
         };
         let goes_on = matches!(event, Event::Line(_));
-        if events.send(event).is_err() || !goes_on {
+        // The thinker's events don't wait for room: the session would wait for itself.
+        if goes_on && taken.send(()).is_err() || events.send(event).is_err() || !goes_on {
             return;
         }
     }
@@ -95,7 +101,8 @@ mod tests {
 
     fn events(mut text: &[u8]) -> Vec<String> {
         let (events, seen) = channel();
-        read_lines(&mut text, &events);
+        let (taken, _room) = sync_channel(WAITING);
+        read_lines(&mut text, &events, &taken);
         drop(events);
         let name = |event| match event {
             Event::Line(line) => line,
@@ -111,6 +118,21 @@ mod tests {
             events(b"aei\r\nis\xffready\nquit"),
             ["aei\r\n", "is\u{fffd}ready\n", "quit", "End"]
         );
+    }
+
+    #[test]
+    fn lines_wait_for_room() {
+        let (events, seen) = channel();
+        let (taken, room) = sync_channel(2);
+        let text = "isready\n".repeat(5);
+        let reader = thread::spawn(move || read_lines(&mut text.as_bytes(), &events, &taken));
+        for _ in 0..2 {
+            assert!(matches!(seen.recv(), Ok(Event::Line(_))));
+        }
+        // Nobody makes room any more.
+        drop(room);
+        reader.join().unwrap();
+        assert_eq!(seen.into_iter().count(), 0);
     }
 
     #[test]

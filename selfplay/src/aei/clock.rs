@@ -5,7 +5,8 @@
 //! `tcturntime` limits a single turn and `tctotal` the whole game.
 //!
 //! A turn gets a target, which is some of the time that it has for itself and a little of the reserve, and a most, to which the
-//! search goes where the decision is open. The most stays away from the end of the time by a margin: for messages on their way, for
+//! search goes where the decision is open. A reserve that nobody has told is not spent: whatever else the turns took, on their way
+//! above all, is not known here. The most stays away from the end of the time by a margin: for messages on their way, for
 //! a machine that has other work, and for what a search can't interrupt.
 
 use engine::rules::Side;
@@ -24,7 +25,7 @@ pub(super) struct Clock {
     pub(super) most_of_turn: f64,
     /// The reserves of Gold and of Silver that the controller has told.
     pub(super) reserves: [Option<f64>; 2],
-    /// Those that were counted here, for controllers that don't tell.
+    /// What is left of those that were told, or of the first ones, by what was counted since.
     pub(super) counted: [Option<f64>; 2],
     /// What has been used of the turn that is due.
     pub(super) used: f64,
@@ -116,24 +117,35 @@ impl Clock {
         })
     }
 
-    /// Counts a turn of a side, for controllers that don't say what is left of the reserve.
-    pub(super) fn count(&mut self, side: Side, used: f64) {
-        let unused = self.of_turn - used;
+    /// Counts a turn of a side, for controllers that don't say what is left of the reserve: each turn as if messages had taken `lag`
+    /// more, and never beyond what the reserve was when somebody told.
+    pub(super) fn count(&mut self, side: Side, used: f64, lag: f64) {
+        let place = side.index();
+        let told = self.reserves[place].unwrap_or(self.reserve).max(0.0);
+        let unused = self.of_turn - used - lag;
         let change = if unused > 0.0 {
             unused * self.percent / 100.0
         } else {
             unused
         };
+        let left = self.reserve_of(side);
         let most = match self.most_reserve {
-            0.0 => f64::INFINITY,
-            most => most.max(self.reserve_of(side)),
+            0.0 => told,
+            most => most.max(left).min(told),
         };
-        let left = (self.reserve_of(side) + change).clamp(0.0, most);
-        let told = &mut self.reserves[side.index()];
-        match told {
-            Some(told) => *told = left,
-            None => self.counted[side.index()] = Some(left),
-        }
+        self.counted[place] = Some((left + change).clamp(0.0, most));
+    }
+
+    /// Sets the reserve that both sides begin with: what was counted of another one counts no more.
+    pub(super) fn begin_with(&mut self, reserve: f64) {
+        self.reserve = reserve;
+        self.counted = [None; 2];
+    }
+
+    /// Sets what is left of a side's reserve.
+    pub(super) fn tell(&mut self, side: Side, reserve: f64) {
+        self.reserves[side.index()] = Some(reserve);
+        self.counted[side.index()] = None;
     }
 
     /// A new game: the reserves are what they are at the start.
@@ -145,7 +157,7 @@ impl Clock {
 
     fn reserve_of(&self, side: Side) -> f64 {
         let place = side.index();
-        let known = self.reserves[place].or(self.counted[place]);
+        let known = self.counted[place].or(self.reserves[place]);
         known.unwrap_or(self.reserve).max(0.0)
     }
 }
@@ -278,31 +290,54 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_counted_as_the_referee_counts_them() {
+    fn turns_are_counted_as_the_referee_counts_them_but_for_the_lag() {
         let mut counted = Clock {
             percent: 50.0,
-            most_reserve: 12.0,
             ..clock(4.0, 10.0)
         };
         let reserves = |clock: &Clock| Side::ALL.map(|side| clock.reserve_of(side));
-        counted.count(Side::Gold, 6.0);
-        assert_eq!(reserves(&counted), [8.0, 10.0]);
-        counted.count(Side::Gold, 2.0);
-        counted.count(Side::Silver, 0.0);
-        counted.count(Side::Silver, 0.0);
-        assert_eq!(reserves(&counted), [9.0, 12.0]);
+        counted.count(Side::Gold, 6.0, 0.5);
+        assert_eq!(reserves(&counted), [7.5, 10.0]);
+        counted.count(Side::Gold, 1.5, 0.5);
+        // It grows, and never beyond what was told.
+        counted.count(Side::Silver, 0.0, 0.5);
+        assert_eq!(reserves(&counted), [8.5, 10.0]);
+        counted.most_reserve = 9.0;
+        counted.count(Side::Gold, 0.0, 0.5);
+        assert_eq!(reserves(&counted), [9.0, 10.0]);
         // What the controller tells counts, and is counted on.
-        counted.reserves[0] = Some(5.0);
-        counted.count(Side::Gold, 5.0);
-        assert_eq!(reserves(&counted), [4.0, 12.0]);
+        counted.tell(Side::Gold, 5.0);
+        counted.count(Side::Gold, 4.5, 0.5);
+        assert_eq!(reserves(&counted), [4.0, 10.0]);
+        counted.count(Side::Gold, 500.0, 0.5);
+        assert_eq!(reserves(&counted), [0.0, 10.0]);
         counted.new_game();
         assert_eq!(reserves(&counted), [10.0, 10.0]);
+        counted.count(Side::Silver, 8.5, 0.5);
+        counted.begin_with(20.0);
+        assert_eq!(reserves(&counted), [20.0, 20.0]);
+    }
+
+    #[test]
+    fn a_reserve_that_nobody_told_is_not_spent() {
+        let mut silent = clock(1.0, 0.0);
+        let before = times(&silent);
+        for _ in 0..100 {
+            silent.count(Side::Gold, 0.2, LAG);
+        }
+        assert_eq!(times(&silent), before);
+        silent.tell(Side::Gold, 3.0);
+        assert_eq!(times(&silent)[2], 4.0);
+        for _ in 0..100 {
+            silent.count(Side::Gold, 0.2, LAG);
+        }
+        assert_eq!(times(&silent)[2], 4.0);
     }
 
     #[test]
     fn a_clock_that_is_taken_away_leaves_no_reserve_to_play_by() {
         let mut gone = clock(1.0, 0.0);
-        gone.count(Side::Gold, 0.5);
+        gone.count(Side::Gold, 0.5, LAG);
         assert!(gone.times(Side::Gold, LAG, 0.0, 3).is_some());
         gone.of_turn = 0.0;
         assert_eq!(gone.times(Side::Gold, LAG, 0.0, 3), None);

@@ -76,6 +76,17 @@ impl Teller {
         (infos, best)
     }
 
+    /// The turn that a search would choose now, if it has found any.
+    pub(super) fn best(search: &Search) -> Option<String> {
+        let line = search.report(1).line;
+        line.into_iter().next().map(|turn| turn.turn)
+    }
+
+    /// Whether this is the first stage.
+    pub(super) fn is_at_first_stage(&self) -> bool {
+        self.visits == 0
+    }
+
     /// Whether simulations are so many steps deep on average.
     pub(super) fn is_deep(&mut self, search: &Search, steps: u32, passed: Duration) -> bool {
         if passed < self.next_depth {
@@ -105,8 +116,13 @@ fn infos(report: &SearchReport, visits: u64, passed: Duration, lines: usize) -> 
         infos.push(Info::Variation(format_variation(report.side, line)));
     }
     if lines > 1 {
-        let turns = report.turns.iter().take(lines);
-        infos.extend(turns.map(|turn| other("multipv", one_of_many(turn, report.side))));
+        // The chosen turn need not be the most visited one.
+        let is_chosen = |turn: &&ReportedTurn| turn.is_chosen;
+        let chosen = report.turns.iter().filter(is_chosen);
+        let others = report.turns.iter().filter(|turn| !is_chosen(turn));
+        for (place, turn) in chosen.chain(others).take(lines).enumerate() {
+            infos.push(other("multipv", one_of_many(place + 1, turn, report.side)));
+        }
     }
     infos
 }
@@ -120,14 +136,11 @@ fn other(kind: &str, value: String) -> Info {
 
 /// One of the best turns: its place, score, visits, and the turn. All in one line, as another `score` or `pv` would be taken for that
 /// of the search.
-fn one_of_many(turn: &ReportedTurn, side: Side) -> String {
+fn one_of_many(place: usize, turn: &ReportedTurn, side: Side) -> String {
     let score = turn.value.map_or_else(String::new, |value| {
         format!(" score {}", score(value, turn.proven, side))
     });
-    format!(
-        "{}{score} visits {:.0} pv {}",
-        turn.rank, turn.visits, turn.turn
-    )
+    format!("{place}{score} visits {:.0} pv {}", turn.visits, turn.turn)
 }
 
 /// A win probability of `side` as a score from its view: 100 is what a first rabbit is worth.
@@ -221,6 +234,38 @@ mod tests {
     }
 
     #[test]
+    fn the_chosen_turn_comes_first_though_others_have_more_visits() {
+        let text = "g [rrrrrrrrhdcemcdh                                HDCMECDHRRRRRRRR]";
+        let game = Game::from_position(text.parse().unwrap());
+        let options = SearchOptions::strongest(&SearchConfig::default(), 200);
+        let mut search = Search::new(game.position(), game.history(), options).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        run_search(
+            &mut search,
+            &mut Material::default(),
+            game.history(),
+            &mut rng,
+        )
+        .unwrap();
+        let mut report = search.report(4);
+        let last = report.turns.len() - 1;
+        for (place, turn) in report.turns.iter_mut().enumerate() {
+            turn.is_chosen = place == last;
+        }
+        let infos = infos(&report, 0, Duration::ZERO, 2);
+        let told: Vec<String> = infos.iter().map(Info::to_string).collect();
+        let told: Vec<&String> = told
+            .iter()
+            .filter(|info| info.starts_with("multipv"))
+            .collect();
+        assert_eq!(told.len(), 2);
+        for (number, place) in [(1, last), (2, 0)] {
+            assert!(told[number - 1].starts_with(&format!("multipv {number} ")));
+            assert!(told[number - 1].ends_with(&report.turns[place].turn));
+        }
+    }
+
+    #[test]
     fn the_best_turns_are_told_with_the_line() {
         let text = "g [rrrrrrrrhdcemcdh                                HDCMECDHRRRRRRRR]";
         let game = Game::from_position(text.parse().unwrap());
@@ -248,6 +293,8 @@ mod tests {
         assert!(decision.visits > FEW);
         assert!(has(&nodes), "{nodes}: {written:?}");
         assert!(has("multipv 1 score ") && has("multipv 3 score ") && !has("multipv 4"));
+        let first = written.iter().find(|info| info.starts_with("multipv 1 "));
+        assert!(first.unwrap().ends_with(&format!(" pv {best}")));
         assert!(infos.contains(&Info::Time(1.23)));
     }
 }

@@ -10,12 +10,15 @@
 
 mod channel;
 mod clock;
+mod fallback;
 mod findings;
 mod manifest;
 mod options;
 mod session;
 mod setups;
+mod stages;
 mod thinker;
+mod thinking;
 
 use crate::crew;
 use crate::output;
@@ -36,6 +39,9 @@ use thinker::Method;
 
 /// Who plays, and with whom it speaks.
 #[derive(Debug, Args)]
+#[command(mut_arg("set", |set| set.help(
+    "Replace a value of the configuration, e.g. `search.parallel_leaves=8`; may be given several times"
+)))]
 pub(crate) struct AeiArguments {
     /// Who judges positions: a network's file, `material` (counts by hand) or `uniform` (knows nothing)
     #[arg(long, value_name = "PLAYER", default_value = "material")]
@@ -74,9 +80,13 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let name = &arguments.network;
     ensure!(
-        arguments.network != PlayerName::Random,
-        "--network random: this player doesn't search"
+        !matches!(
+            name,
+            PlayerName::Random | PlayerName::Policy(_) | PlayerName::Engine(_)
+        ),
+        "--network {name}: this player doesn't search"
     );
     let method = Method {
         place: arguments.device.place(&config)?,
@@ -84,8 +94,11 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
         search: config.search,
         seed: arguments.seed.unwrap_or_else(rand::random),
     };
-    let settings = Settings::new(arguments.network.to_string(), config.search.memory_mib);
+    let mut settings = Settings::new(arguments.network.to_string(), config.search.memory_mib);
     if arguments.manifest {
+        if let PlayerName::Network(path) = name {
+            settings.network = absolute(path)?;
+        }
         let manifest = manifest::manifest(&arguments.to_start_with(&method)?, &settings);
         output::print(&(serde_json::to_string_pretty(&manifest)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -126,14 +139,6 @@ impl AeiArguments {
 
     /// The arguments that start such an engine from any folder.
     fn to_start_with(&self, method: &Method) -> Result<Vec<String>> {
-        let absolute = |path: &Path| -> Result<String> {
-            let path = std::path::absolute(path)
-                .with_context(|| format!("can't tell where {} is", path.display()))?;
-            match path.to_str() {
-                Some(text) => Ok(text.to_owned()),
-                None => bail!("{} is no text, as a manifest needs it", path.display()),
-            }
-        };
         let mut arguments = vec!["aei".to_owned()];
         let mut add = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
         match &self.network {
@@ -160,6 +165,16 @@ impl AeiArguments {
     }
 }
 
+/// A path that is the same from any folder, as text.
+fn absolute(path: &Path) -> Result<String> {
+    let path = std::path::absolute(path)
+        .with_context(|| format!("can't tell where {} is", path.display()))?;
+    match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => bail!("{} is no text, as a manifest needs it", path.display()),
+    }
+}
+
 /// Serves controllers that come to an address, one after the other.
 fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<ExitCode> {
     let listener =
@@ -172,10 +187,10 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
             .with_context(|| format!("can't take connections at {at}"))?;
         match serve(Channel::Socket(stream), method, settings) {
             Ok(Ended::Quit) => {}
-            Ok(Ended::Refused(why)) => {
+            // The next controller may fare better: networks come and go.
+            Ok(Ended::Refused(why) | Ended::Failed(why)) => {
                 output::complain(format_args!("session with {peer}: {why}"));
             }
-            Ok(Ended::Failed(why)) => bail!("session with {peer}: {why}"),
             // The controller went before it said anything.
             Err(error) => output::complain(format_args!("session with {peer}: {error:#}")),
         }
@@ -185,9 +200,9 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
 /// Serves one controller.
 fn serve(channel: Channel, method: &Method, settings: &Settings) -> Result<Ended> {
     let (sender, events) = mpsc::channel();
-    channel
+    let room = channel
         .listen(sender.clone())
         .context("can't listen to the controller")?;
     let orders = thinker::start(method.clone(), sender)?;
-    Ok(Session::new(channel, orders, settings.clone()).run(&events))
+    Ok(Session::new(channel, room, orders, settings.clone()).run(&events))
 }

@@ -1,4 +1,4 @@
-//! What a controller can set: one definition for `setoption`, for the manifest and for `--help`.
+//! What a controller can set: one definition for `setoption` and for the manifest.
 
 use super::clock::Clock;
 use engine::aei::{OptionError, OptionKind, OptionValue, StandardOption};
@@ -158,14 +158,14 @@ impl Settings {
         let clock = &mut self.clock;
         match option {
             StandardOption::TcMove => clock.of_turn = number,
-            StandardOption::TcReserve => clock.reserve = number,
+            StandardOption::TcReserve => clock.begin_with(number),
             StandardOption::TcPercent => clock.percent = number,
             StandardOption::TcMax => clock.most_reserve = number,
             StandardOption::TcTotal => clock.of_game = number,
             StandardOption::TcTurns => clock.turns_of_game = number as u32,
             StandardOption::TcTurnTime => clock.most_of_turn = number,
-            StandardOption::GoldReserve => clock.reserves[Side::Gold.index()] = Some(number),
-            StandardOption::SilverReserve => clock.reserves[Side::Silver.index()] = Some(number),
+            StandardOption::GoldReserve => clock.tell(Side::Gold, number),
+            StandardOption::SilverReserve => clock.tell(Side::Silver, number),
             StandardOption::MoveUsed => clock.used = number,
             // Who plays, for what, and what was used before changes nothing of a turn. Hash and depth are offered.
             StandardOption::GoldUsed

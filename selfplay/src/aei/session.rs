@@ -1,19 +1,23 @@
 //! A session: what the controller says is done in its order, also while a search goes on.
 
 use super::channel::{Channel, Event};
-use super::clock::Times;
+use super::clock::Clock;
+use super::fallback::turn_to_fall_back_on;
 use super::manifest::{AUTHOR, NAME, VERSION};
 use super::options::{Effect, Offered, Settings};
 use super::thinker::{Job, Order, Thought};
+use super::thinking::Thinking;
 use crate::player::PlayerName;
-use engine::aei::{Command, IdentityKind, LogLevel, MessageError, PROTOCOL_VERSION, Reply};
+use engine::aei::{
+    Command, IdentityKind, Info, LogLevel, MessageError, PROTOCOL_VERSION, Reply, StandardOption,
+    format_variation,
+};
 use engine::notation::parse_turn;
-use engine::rules::{Game, Phase, Side};
+use engine::rules::{Game, Phase, Position, Side};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How a session ends.
 #[derive(Debug)]
@@ -28,30 +32,10 @@ pub(super) enum Ended {
 
 type Outcome = Result<(), Ended>;
 
-/// How long after `stop` the turn that was the best so far is played, where the search is held up.
-const STOP_PATIENCE: Duration = Duration::from_millis(25);
-
-/// A search that is going on.
-#[derive(Debug)]
-struct Thinking {
-    number: u64,
-    flag: Arc<AtomicBool>,
-    side: Side,
-    begun: Instant,
-    /// Whether it is the opponent's turn: nothing is said until the controller asks.
-    ponders: bool,
-    /// The turn that was found while pondering.
-    decided: Option<String>,
-    /// The best turn so far.
-    best: Option<String>,
-    /// When the search is to be stopped.
-    stop_at: Option<Instant>,
-    /// When the best turn so far is to be played, whatever the search does.
-    play_at: Option<Instant>,
-}
-
 pub(super) struct Session {
     channel: Channel,
+    /// Room for lines of the controller: one is taken for each.
+    room: Receiver<()>,
     orders: Sender<Order>,
     settings: Settings,
     /// Whether `aei` has been said.
@@ -66,14 +50,25 @@ pub(super) struct Session {
     /// How many `isready` wait for an evaluator.
     waiting: usize,
     thinking: Option<Thinking>,
+    /// Who was told a turn by the clock, and the seconds that it took: they count once it is played.
+    took: Option<(Side, f64)>,
+    /// The turns of both sides since the game began, also those that came as positions.
+    turns: usize,
     /// Searches so far.
     searches: u64,
 }
 
 impl Session {
-    pub(super) fn new(channel: Channel, orders: Sender<Order>, settings: Settings) -> Self {
+    /// One that takes from `room` for each line that it hears, as [`Channel::listen`] says.
+    pub(super) fn new(
+        channel: Channel,
+        room: Receiver<()>,
+        orders: Sender<Order>,
+        settings: Settings,
+    ) -> Self {
         Self {
             channel,
+            room,
             orders,
             settings,
             is_open: false,
@@ -83,6 +78,8 @@ impl Session {
             has_evaluator: false,
             waiting: 0,
             thinking: None,
+            took: None,
+            turns: 0,
             searches: 0,
         }
     }
@@ -98,10 +95,7 @@ impl Session {
     }
 
     fn next(&mut self, events: &Receiver<Event>) -> Outcome {
-        let alarm = self.thinking.as_ref().and_then(|thinking| {
-            let alarms = [thinking.stop_at, thinking.play_at];
-            alarms.into_iter().flatten().min()
-        });
+        let alarm = self.thinking.as_ref().and_then(Thinking::alarm);
         let event = match alarm {
             None => events.recv().map_err(|_| Ended::Quit)?,
             Some(at) => match events.recv_timeout(at.saturating_duration_since(Instant::now())) {
@@ -111,7 +105,10 @@ impl Session {
             },
         };
         match event {
-            Event::Line(line) => self.hear(&line),
+            Event::Line(line) => {
+                let _ = self.room.try_recv();
+                self.hear(&line)
+            }
             Event::TooLong => {
                 let why = "a line of more than 65536 bytes is no message".to_owned();
                 self.complain(&why)?;
@@ -131,6 +128,9 @@ impl Session {
                 self.complain(&error)?;
                 return Err(Ended::Refused(error.to_string()));
             }
+            Err(error) if line.trim_start().starts_with("setposition") => {
+                return self.complain(&format!("{error}; the position stays as it was"));
+            }
             Err(error) => return self.complain(&error),
         };
         match command {
@@ -145,11 +145,15 @@ impl Session {
             Command::NewGame => {
                 self.cancel();
                 self.settings.clock.new_game();
-                self.begin(Game::new())
+                self.game = Game::new();
+                self.begun = Instant::now();
+                (self.took, self.turns) = (None, 0);
+                Ok(())
             }
             Command::SetPosition(position) => {
                 self.cancel();
-                self.begin(Game::from_position(position))
+                self.set_position(position);
+                Ok(())
             }
             Command::SetOption { name, value } => self.set_option(&name, value.as_deref()),
             Command::MakeMove(turn) => self.make_move(&turn),
@@ -190,10 +194,14 @@ impl Session {
         Ok(())
     }
 
-    fn begin(&mut self, game: Game) -> Outcome {
-        self.game = game;
-        self.begun = Instant::now();
-        Ok(())
+    /// Goes to a position, in the same game: some controllers tell turns that way. One that is asked about again was not played on.
+    fn set_position(&mut self, position: Position) {
+        let took = self.took.take();
+        if let Some((side, used)) = took.filter(|_| position != *self.game.position()) {
+            self.settings.clock.count(side, used, self.settings.lag);
+            self.turns += if position.side() == side { 2 } else { 1 };
+        }
+        self.game = Game::from_position(position);
     }
 
     fn set_option(&mut self, name: &str, value: Option<&str>) -> Outcome {
@@ -201,9 +209,32 @@ impl Session {
             return self.complain(&"setoption network: not during a search");
         }
         match self.settings.set(name, value) {
-            Ok(Effect::Kept) => Ok(()),
+            Ok(Effect::Kept) => {
+                self.keep_time(name == StandardOption::MoveUsed.word());
+                Ok(())
+            }
             Ok(Effect::Load(network)) => self.load(network),
             Err(error) => self.log(LogLevel::Warning, &format!("setoption {name}: {error}")),
+        }
+    }
+
+    /// Lets a search by the clock keep to what was said of the clock meanwhile; `is_use` where that is the use of its turn.
+    fn keep_time(&mut self, is_use: bool) {
+        let Some(thinking) = self.thinking.as_mut().filter(|one| one.has_clock) else {
+            return;
+        };
+        if is_use {
+            thinking.has_used(self.settings.clock.used, Instant::now());
+        }
+        // What is used is in the turn's beginning already.
+        let clock = Clock {
+            used: 0.0,
+            ..self.settings.clock.clone()
+        };
+        let passed = thinking.begun.saturating_duration_since(self.begun);
+        let (passed, number) = (passed.as_secs_f64(), (self.turns / 2 + 1) as u32);
+        if let Some(times) = clock.times(thinking.side, self.settings.lag, passed, number) {
+            thinking.keep_to(&times, thinking.begun);
         }
     }
 
@@ -218,9 +249,15 @@ impl Session {
                 ));
             }
         };
+        let mover = self.game.position().side();
         match self.game.play(&turn) {
             Ok(()) => {
+                let took = self.took.take().filter(|&(side, _)| side == mover);
+                if let Some((side, used)) = took {
+                    self.settings.clock.count(side, used, self.settings.lag);
+                }
                 self.settings.clock.used = 0.0;
+                self.turns += 1;
                 Ok(())
             }
             Err(error) => self.complain(&format!("makemove {text}: {error}")),
@@ -228,7 +265,7 @@ impl Session {
     }
 
     fn go(&mut self, ponders: bool) -> Outcome {
-        let begun = Instant::now();
+        let asked = Instant::now();
         if self
             .thinking
             .as_ref()
@@ -247,7 +284,7 @@ impl Session {
             return self.say(&Reply::BestMove(String::new()));
         }
         let position = *self.game.position();
-        let number = (self.game.turns().len() / 2 + 1) as u32;
+        let number = (self.turns / 2 + 1) as u32;
         let times = match ponders {
             true => None,
             false => self.settings.clock.times(
@@ -258,14 +295,18 @@ impl Session {
             ),
         };
         self.searches += 1;
-        let flag = Arc::new(AtomicBool::new(false));
+        let mut thinking = Thinking::new(self.searches, position.side(), asked, ponders);
+        if let Some(times) = &times {
+            thinking.has_used(self.settings.clock.used, asked);
+            thinking.keep_to(times, asked);
+        }
         let limit = |limit: Option<u32>| limit.filter(|_| !ponders);
         let job = Job {
             number: self.searches,
             position,
             history: self.game.history().clone(),
-            flag: Arc::clone(&flag),
-            begun,
+            flag: Arc::clone(&thinking.flag),
+            begun: asked,
             times,
             evaluations: limit(self.settings.evaluations),
             depth: limit(self.settings.depth),
@@ -273,34 +314,22 @@ impl Session {
             lines: self.settings.lines,
             setups: self.settings.setups,
         };
-        self.thinking = Some(Thinking {
-            number: self.searches,
-            flag,
-            side: position.side(),
-            begun,
-            ponders,
-            decided: None,
-            best: None,
-            stop_at: times.map(|Times { most, .. }| begun + most),
-            // In the middle of what is kept free.
-            play_at: times.map(|Times { most, end, .. }| begun + (most + end) / 2),
-        });
-        self.order(Order::Think(Box::new(job)))
+        thinking.holds |= times.is_none() && job.evaluations.is_none() && job.depth.is_none();
+        self.order(Order::Think(Box::new(job)))?;
+        // The search has begun meanwhile.
+        thinking.best = turn_to_fall_back_on(&position, self.game.history());
+        self.thinking = Some(thinking);
+        Ok(())
     }
 
     fn stop(&mut self) -> Outcome {
         let Some(thinking) = &mut self.thinking else {
             return self.log(LogLevel::Warning, &"stop: nothing is being searched");
         };
-        thinking.ponders = false;
-        thinking.flag.store(true, Relaxed);
-        if let Some(turn) = thinking.decided.take() {
-            return self.play(turn);
+        match thinking.stop() {
+            Some(turn) => self.play(turn),
+            None => Ok(()),
         }
-        let soon = Instant::now() + STOP_PATIENCE;
-        thinking.stop_at = None;
-        thinking.play_at = Some(thinking.play_at.map_or(soon, |at| at.min(soon)));
-        Ok(())
     }
 
     /// A time has come that the search was given.
@@ -308,7 +337,7 @@ impl Session {
         let Some(thinking) = &mut self.thinking else {
             return Ok(());
         };
-        thinking.flag.store(true, Relaxed);
+        thinking.end();
         thinking.stop_at = None;
         if thinking.play_at.is_some_and(|at| Instant::now() >= at) {
             thinking.play_at = None;
@@ -348,6 +377,9 @@ impl Session {
                 best,
             } if is_wanted(&self.thinking, number) => {
                 for info in infos {
+                    if let Some(thinking) = &mut self.thinking {
+                        thinking.note(&info);
+                    }
                     self.say(&Reply::Info(info))?;
                 }
                 if let Some(thinking) = &mut self.thinking {
@@ -355,10 +387,15 @@ impl Session {
                 }
                 Ok(())
             }
-            Thought::Decided { number, turn, cost } if is_wanted(&self.thinking, number) => {
+            Thought::Decided {
+                number,
+                turn,
+                is_known,
+                cost,
+            } if is_wanted(&self.thinking, number) => {
                 self.log(LogLevel::Debug, &cost)?;
                 match &mut self.thinking {
-                    Some(thinking) if thinking.ponders => {
+                    Some(thinking) if thinking.ponders || thinking.holds && !is_known => {
                         thinking.decided = Some(turn);
                         Ok(())
                     }
@@ -372,10 +409,15 @@ impl Session {
     /// Says the turn of the search that is going on, which it ends.
     fn play(&mut self, turn: String) -> Outcome {
         if let Some(thinking) = self.thinking.take() {
-            thinking.flag.store(true, Relaxed);
-            if self.game.position().phase() == Phase::Play {
-                let used = thinking.begun.elapsed().as_secs_f64() + self.settings.clock.used;
-                self.settings.clock.count(thinking.side, used);
+            thinking.end();
+            if thinking.has_clock && self.game.position().phase() == Phase::Play {
+                let used = thinking.begun.elapsed().as_secs_f64();
+                self.took = Some((thinking.side, used));
+            }
+            if thinking.has_told_another(&turn) {
+                // Whoever shows the line shows the turn that is played.
+                let line = format_variation(thinking.side, [turn.as_str()]);
+                self.say(&Reply::Info(Info::Variation(line)))?;
             }
         }
         self.say(&Reply::BestMove(turn))
@@ -384,7 +426,7 @@ impl Session {
     /// Ends a search whose turn nobody waits for.
     fn cancel(&mut self) {
         if let Some(thinking) = self.thinking.take() {
-            thinking.flag.store(true, Relaxed);
+            thinking.end();
         }
     }
 

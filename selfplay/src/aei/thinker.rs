@@ -1,14 +1,11 @@
 //! The thread that thinks: it owns the evaluator and the search, takes orders, and says what it finds.
-//!
-//! A turn is searched in stages, each of which goes on with the tree of the one before. Without a clock there is one. With a clock the
-//! first takes half of the target; the second the rest, unless the first was clear; and while the decision is open, because the chosen
-//! turn has changed or another one is as good, further ones follow up to the most that the clock allows.
 
 use super::channel::Event;
 use super::clock::Times;
 use super::findings::{Openness, Teller};
 use super::options::Setups;
 use super::setups::known_setup;
+use super::stages::{is_over, next_stage};
 use crate::place::Place;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result, ensure};
@@ -75,6 +72,8 @@ pub(super) enum Thought {
     Decided {
         number: u64,
         turn: String,
+        /// Whether it is a setup that people play, which more thinking would not change.
+        is_known: bool,
         cost: String,
     },
     /// The thread is at its end.
@@ -130,8 +129,13 @@ const KEEPING_OF_BYTE: f64 = 1e-9;
 /// Bytes of a tree that say something of how long keeping it takes.
 const TELLING_BYTES: usize = 1 << 20;
 
-/// The evaluations that a network makes before it says that it is ready: the first ones are slow.
+/// The evaluations that a network makes before it says that it is ready: the first ones are slow. Controllers don't wait for ever:
+/// after a time no more are begun.
 const WARM_UP: [usize; 3] = [32, 1, 32];
+const WARM_UP_TIME: Duration = Duration::from_secs(1);
+
+/// After so long the slowest batch that was seen counts half: one that had to wait for other work says little of the next ones.
+const SLOWEST_HALVES: Duration = Duration::from_secs(2);
 
 struct Thinker {
     method: Method,
@@ -140,8 +144,9 @@ struct Thinker {
     has_network: bool,
     search: Option<Search>,
     rng: ChaCha8Rng,
-    /// The slowest batch that was seen, older ones counting less and less.
+    /// The slowest batch that was seen, older ones counting less and less; and when it was last looked at.
     slowest: Duration,
+    slowest_at: Instant,
     /// What making a report took last.
     report_cost: Duration,
     /// Seconds for each byte of a tree that is kept.
@@ -158,6 +163,7 @@ impl Thinker {
             has_network: false,
             search: None,
             slowest: Duration::ZERO,
+            slowest_at: Instant::now(),
             report_cost: Duration::ZERO,
             keeping: KEEPING_OF_BYTE,
         }
@@ -171,9 +177,10 @@ impl Thinker {
                     Err(error) => Thought::NotLoaded(format!("{error:#}")),
                 },
                 Order::Think(job) => match self.think(&job) {
-                    Ok(turn) => Thought::Decided {
+                    Ok((turn, is_known)) => Thought::Decided {
                         number: job.number,
                         turn,
+                        is_known,
                         cost: self.cost(&job),
                     },
                     Err(error) => Thought::Failed(format!("{error:#}")),
@@ -196,7 +203,11 @@ impl Thinker {
                 legal: state.legal_actions(&History::default()),
                 repetitions: 0,
             };
+            let begun = Instant::now();
             for count in WARM_UP {
+                if begun.elapsed() >= WARM_UP_TIME {
+                    break;
+                }
                 let queries = vec![query; count];
                 evaluator.evaluate(&queries, &mut Evaluations::default())?;
             }
@@ -208,7 +219,8 @@ impl Thinker {
         Ok(())
     }
 
-    fn think(&mut self, job: &Job) -> Result<String> {
+    /// A job's turn, and whether it is one of the known setups.
+    fn think(&mut self, job: &Job) -> Result<(String, bool)> {
         let sets_up = job.position.phase() == Phase::Setup;
         let knows = match job.setups {
             Setups::Known => true,
@@ -219,7 +231,7 @@ impl Thinker {
             && knows
             && let Some(setup) = known_setup(&job.position, &mut self.rng)
         {
-            return Ok(format_turn(&Turn::Setup(setup), &job.position));
+            return Ok((format_turn(&Turn::Setup(setup), &job.position), true));
         }
         let mut teller = Teller::new(job.lines);
         let mut end = job.times.map(|times| match times.saves {
@@ -243,7 +255,7 @@ impl Thinker {
             };
             if next.is_none() {
                 self.tell_last(job, &mut teller);
-                return Ok(turn);
+                return Ok((turn, false));
             }
             teller.count(&decision);
             (before, end) = (Some(turn), next);
@@ -301,6 +313,10 @@ impl Thinker {
     fn run(&mut self, job: &Job, search: &mut Search, teller: &mut Teller) -> Result<Decision> {
         let evaluator = self.evaluator.as_mut().context("no network is loaded")?;
         let mut answers = Evaluations::default();
+        let mut is_first = teller.is_at_first_stage();
+        if is_first {
+            tell_best(&self.events, job, search);
+        }
         loop {
             let queries = search.leaves(&job.history, &mut self.rng);
             let count = queries.len();
@@ -312,7 +328,9 @@ impl Thinker {
             }
             let begun = Instant::now();
             evaluator.evaluate(queries, &mut answers)?;
-            self.slowest = begun.elapsed().max(self.slowest.mul_f64(0.999));
+            let since = self.slowest_at.elapsed().div_duration_f64(SLOWEST_HALVES);
+            let slowest = self.slowest.mul_f64((-since).exp2());
+            (self.slowest, self.slowest_at) = (begun.elapsed().max(slowest), Instant::now());
             ensure!(
                 answers.len() == count,
                 "{}: {} answers came for {count} step states",
@@ -322,6 +340,9 @@ impl Thinker {
             for (index, answer) in (0..count).filter_map(|index| Some((index, answers.get(index)?)))
             {
                 search.answer(index, evaluator.name(), answer)?;
+            }
+            if std::mem::take(&mut is_first) {
+                tell_best(&self.events, job, search);
             }
             let passed = job.begun.elapsed();
             let reserved = 2 * (self.slowest + self.report_cost);
@@ -382,58 +403,14 @@ impl Thinker {
     }
 }
 
-/// Whether nothing is left to think about after a stage that might have gone on to `end`.
-fn is_over(job: &Job, decision: &Decision, end: Duration) -> bool {
-    job.flag.load(Relaxed)
-        || job.evaluations.is_some()
-        || decision.proven_winner.is_some()
-        // Nothing but one legal turn, one candidate left, or the depth ends a stage early.
-        || job.begun.elapsed() < end.mul_f64(0.9)
-}
-
-/// Until when the next stage may last, if there is to be one.
-fn next_stage(
-    times: &Times,
-    end: Duration,
-    passed: Duration,
-    openness: &Openness,
-) -> Option<Duration> {
-    if end < times.target {
-        return (!openness.is_clear()).then_some(times.target);
-    }
-    let next = (end + times.target / 2).min(times.most);
-    // What is too short finds nothing more.
-    (openness.is_open() && next > passed + times.target / 5).then_some(next)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn openness(gap: Option<f32>, changed: bool) -> Openness {
-        Openness { gap, changed }
-    }
-
-    #[test]
-    fn clear_decisions_save_time_and_open_ones_spend_it() {
-        let seconds = Duration::from_secs_f64;
-        let times = Times {
-            target: seconds(10.0),
-            most: seconds(18.0),
-            end: seconds(20.0),
-            saves: true,
+/// Lets the session know the best turn before there is anything worth telling: it may have to play it.
+fn tell_best(events: &Sender<Event>, job: &Job, search: &Search) {
+    if let Some(best) = Teller::best(search) {
+        let found = Thought::Found {
+            number: job.number,
+            infos: Vec::new(),
+            best: Some(best),
         };
-        let next = |end: f64, gap, changed| {
-            let next = next_stage(&times, seconds(end), seconds(end), &openness(gap, changed));
-            next.map(|next| next.as_secs_f64())
-        };
-        assert_eq!(next(5.0, Some(0.3), false), None);
-        assert_eq!(next(5.0, None, false), None);
-        assert_eq!(next(5.0, Some(0.05), false), Some(10.0));
-        assert_eq!(next(10.0, Some(0.05), false), None);
-        assert_eq!(next(10.0, Some(0.05), true), Some(15.0));
-        assert_eq!(next(10.0, Some(0.01), false), Some(15.0));
-        assert_eq!(next(15.0, Some(0.01), false), Some(18.0));
-        assert_eq!(next(18.0, Some(0.01), false), None);
+        let _ = events.send(Event::Thought(found));
     }
 }

@@ -37,7 +37,7 @@ fn what_is_known_and_wrong_is_an_error_and_the_session_goes_on() {
         ("setposition", "setposition: a side and a board must follow"),
         (
             "setposition g [E]",
-            "setposition: line 1, column 5: a board has 64 squares, not 1",
+            "setposition: line 1, column 5: a board has 64 squares, not 1; the position stays as it was",
         ),
         ("setposition x [E]", "`x` is no side"),
         (
@@ -126,6 +126,14 @@ fn nothing_is_done_before_the_session_has_begun() {
 fn wrong_arguments_are_named() {
     for (arguments, said) in [
         (&["--network", "random"][..], "this player doesn't search"),
+        (
+            &["--network", "policy:some.safetensors"],
+            "policy:some.safetensors: this player doesn't search",
+        ),
+        (
+            &["--network", "aei:some engine"],
+            "this player doesn't search",
+        ),
         (
             &["--set", "search.evaluations=5"],
             "controllers set the option `evaluations`",

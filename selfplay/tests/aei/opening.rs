@@ -95,6 +95,9 @@ fn the_manifest_describes_options_that_the_engine_takes() {
     let network = network.to_str().unwrap();
     let arguments = ["aei", "--network", network, "--threads", "2", "--seed", "5"];
     assert_eq!(manifest["args"], serde_json::json!(arguments));
+    let options = manifest["options"].as_array().unwrap();
+    let default = options.iter().find(|option| option["name"] == "network");
+    assert_eq!(default.unwrap()["default"], network, "from any folder");
     let mut engine = Engine::ready(&[]);
     let mut names = Vec::new();
     for option in manifest["options"].as_array().unwrap() {
@@ -134,6 +137,30 @@ fn controllers_are_served_one_after_another_at_a_port() {
         stream.set_read_timeout(limit).unwrap();
         play_over(&mut stream, last);
     }
+}
+
+#[test]
+fn a_session_that_fails_leaves_the_next_ones_to_be_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing.safetensors");
+    let network = missing.to_str().unwrap();
+    let mut engine = Engine::start(&["--listen", "127.0.0.1:0", "--network", network]);
+    let said = lines(engine.stderr());
+    let (_, line) = said.recv_timeout(Duration::from_secs(60)).unwrap();
+    let address = line.strip_prefix("listening at ").unwrap().to_owned();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let limit = Some(Duration::from_secs(60));
+        stream.set_read_timeout(limit).unwrap();
+        stream.write_all(b"aei\nisready\n").unwrap();
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let last = lines.last().unwrap();
+        assert!(last.starts_with("log Error: "), "{last}");
+    }
+    // The network is there now.
+    std::fs::rename(small_network(folder.path()), &missing).unwrap();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    play_over(&mut stream, "quit");
 }
 
 #[test]

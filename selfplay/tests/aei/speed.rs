@@ -47,8 +47,6 @@ fn seconds_of_turns(engine: &mut Engine) -> Vec<Duration> {
         engine.say("newgame\nisready");
         engine.until("readyok");
         for _ in 0..80 {
-            engine.say("setoption name greserve value 0\nsetoption name sreserve value 0");
-            engine.say("setoption name moveused value 0");
             let begun = Instant::now();
             engine.say("go");
             let (said, at) = engine.timed_until("bestmove");
@@ -70,7 +68,7 @@ fn turns_of_a_second_end_within_it() {
     let path = network(folder.path(), 6, 64);
     for arguments in [&[][..], &["--network", path.to_str().unwrap()][..]] {
         let mut engine = Engine::ready(arguments);
-        engine.say("setoption name tcmove value 1\nsetoption name tcpercent value 0");
+        engine.say("setoption name tcmove value 1");
         let times = beside_others(1, || seconds_of_turns(&mut engine));
         let most = say(&format!("go to bestmove {arguments:?}"), times);
         assert!(most <= Duration::from_secs(1), "{most:?}");

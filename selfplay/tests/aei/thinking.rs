@@ -27,6 +27,10 @@ fn stop_is_answered_with_a_turn_however_soon_it_comes() {
             engine.say(&format!("{OPEN}\ngo\nstop"));
             assert_legal(&engine.best_move());
         }
+        // Nobody waits for the network to be there.
+        let mut loading = Engine::start(arguments);
+        loading.say(&format!("aei\n{OPEN}\ngo\nstop"));
+        assert_legal(&loading.best_move());
         // There is one turn for each.
         assert_eq!(engine.said(), [] as [&str; 0]);
         engine.say("newgame\ngo\nstop");
@@ -52,7 +56,11 @@ fn analysis_goes_on_until_it_is_stopped_and_tells_what_it_finds() {
     engine.say("stop");
     said.extend(engine.until("bestmove"));
     let turn = said.pop().unwrap();
-    assert_legal(&turn["bestmove ".len()..]);
+    let turn = &turn["bestmove ".len()..];
+    assert_legal(turn);
+    let last = |start: &str| said.iter().rfind(|line| line.starts_with(start)).unwrap();
+    let line = last("info pv ")["info pv ".len()..].split(" s ").next();
+    assert_eq!(line, Some(turn), "what is told is what is played");
     let replies: Vec<Reply> = said.iter().map(|line| line.parse().unwrap()).collect();
     let mut nodes = Vec::new();
     let mut kinds = [false; 4];
@@ -96,6 +104,41 @@ fn assert_line(line: &str) {
         let turn = parse_turn(&words.join(" "), game.position()).unwrap();
         game.play(&turn).unwrap();
     }
+}
+
+#[test]
+fn an_analysis_is_not_over_before_it_is_stopped_though_nothing_is_left_to_find() {
+    let mut engine = Engine::ready(&[]);
+    engine.say(
+        "setposition g [        R                       r                               ]\ngo",
+    );
+    engine.until("info pv Ra7n");
+    let said = engine.said();
+    assert!(
+        !said.iter().any(|line| line.starts_with("bestmove")),
+        "{said:?}"
+    );
+    engine.say("stop");
+    assert_eq!(engine.best_move(), "Ra7n");
+    // Whoever wants no more than a turn says how long it may take.
+    engine.say("setoption name evaluations value 10\ngo");
+    assert_eq!(engine.best_move(), "Ra7n");
+}
+
+#[test]
+fn time_that_is_used_already_is_heard_of_while_thinking() {
+    let mut engine = Engine::ready(&[]);
+    engine.say("setoption name tcmove value 100000");
+    engine.say(&format!("{OPEN}\ngo"));
+    engine.until("info pv");
+    engine.say("setoption name moveused value 99999");
+    assert_legal(&engine.best_move());
+    // The clock itself, too.
+    engine.say(&format!("setoption name moveused value 0\n{OPEN}\ngo"));
+    engine.until("info pv");
+    engine.say("setoption name tcmove value 1");
+    assert_legal(&engine.best_move());
+    assert_eq!(engine.said(), [] as [&str; 0]);
 }
 
 #[test]

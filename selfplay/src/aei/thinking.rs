@@ -1,0 +1,164 @@
+//! A search that is going on, as the session sees it.
+
+use super::clock::Times;
+use engine::aei::Info;
+use engine::rules::Side;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How long after `stop` the turn that was the best so far is played, where the search is held up.
+const STOP_PATIENCE: Duration = Duration::from_millis(25);
+
+#[derive(Debug)]
+pub(super) struct Thinking {
+    pub(super) number: u64,
+    pub(super) flag: Arc<AtomicBool>,
+    pub(super) side: Side,
+    /// When it was asked for.
+    pub(super) asked: Instant,
+    /// When the turn's clock began to run: earlier, where the controller says that time of the turn was used before.
+    pub(super) begun: Instant,
+    pub(super) has_clock: bool,
+    /// Whether it is the opponent's turn.
+    pub(super) ponders: bool,
+    /// Whether the turn is not said before the controller asks: while pondering, and in an analysis without clock and limits.
+    pub(super) holds: bool,
+    /// The turn that was found and is held.
+    pub(super) decided: Option<String>,
+    /// The best turn so far: from the beginning there is one to fall back on.
+    pub(super) best: Option<String>,
+    /// The first turn of the line that was told last.
+    told: Option<String>,
+    /// When the search is to be stopped.
+    pub(super) stop_at: Option<Instant>,
+    /// When the best turn so far is to be played, whatever the search does.
+    pub(super) play_at: Option<Instant>,
+}
+
+impl Thinking {
+    /// One without a clock, that was asked for at an instant.
+    pub(super) fn new(number: u64, side: Side, asked: Instant, ponders: bool) -> Self {
+        Self {
+            number,
+            flag: Arc::new(AtomicBool::new(false)),
+            side,
+            asked,
+            begun: asked,
+            has_clock: false,
+            ponders,
+            holds: ponders,
+            decided: None,
+            best: None,
+            told: None,
+            stop_at: None,
+            play_at: None,
+        }
+    }
+
+    /// Sets the times, counted from some instant. A search that has been told to end is not given more.
+    pub(super) fn keep_to(&mut self, times: &Times, from: Instant) {
+        self.has_clock = true;
+        // In the middle of what is kept free.
+        let play_at = from + (times.most + times.end) / 2;
+        if self.flag.load(Relaxed) {
+            self.play_at = self.play_at.map(|at| at.min(play_at));
+        } else {
+            self.stop_at = Some(from + times.most);
+            self.play_at = Some(play_at);
+        }
+    }
+
+    /// The turn had used so many seconds of its time at an instant.
+    pub(super) fn has_used(&mut self, seconds: f64, at: Instant) {
+        let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let begun = at.checked_sub(seconds).unwrap_or(at);
+        self.begun = begun.min(self.asked);
+    }
+
+    /// The next time at which something is to be done.
+    pub(super) fn alarm(&self) -> Option<Instant> {
+        [self.stop_at, self.play_at].into_iter().flatten().min()
+    }
+
+    /// Ends the search soon; or returns the turn that was held.
+    pub(super) fn stop(&mut self) -> Option<String> {
+        self.ponders = false;
+        self.holds = false;
+        self.end();
+        let soon = Instant::now() + STOP_PATIENCE;
+        self.stop_at = None;
+        self.play_at = Some(self.play_at.map_or(soon, |at| at.min(soon)));
+        self.decided.take()
+    }
+
+    /// Tells the search to end.
+    pub(super) fn end(&self) {
+        self.flag.store(true, Relaxed);
+    }
+
+    /// Notes what is told.
+    pub(super) fn note(&mut self, info: &Info) {
+        if let Info::Variation(line) = info {
+            // The enemy's turns stand behind its side.
+            let enemy = format!(" {} ", self.side.opponent().letter());
+            let first = line.split(enemy.as_str()).next();
+            self.told = first.map(str::to_owned);
+        }
+    }
+
+    /// Whether the line that was told last begins with another turn.
+    pub(super) fn has_told_another(&self, turn: &str) -> bool {
+        self.told.as_deref().is_some_and(|told| told != turn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_may_be_moved_until_the_search_is_told_to_end() {
+        let seconds = Duration::from_secs;
+        let times = |most, end| Times {
+            target: seconds(1),
+            most: seconds(most),
+            end: seconds(end),
+            saves: true,
+        };
+        let begun = Instant::now();
+        let mut thinking = Thinking::new(1, Side::Gold, begun, false);
+        assert_eq!(thinking.alarm(), None);
+        thinking.keep_to(&times(80, 100), begun);
+        assert_eq!(thinking.alarm(), Some(begun + seconds(80)));
+        assert_eq!(thinking.play_at, Some(begun + seconds(90)));
+        thinking.keep_to(&times(180, 200), begun);
+        assert_eq!(thinking.alarm(), Some(begun + seconds(180)));
+        assert_eq!(thinking.stop(), None);
+        let soon = thinking.alarm().unwrap();
+        assert!(soon < begun + seconds(80));
+        thinking.keep_to(&times(380, 400), begun);
+        assert_eq!(thinking.alarm(), Some(soon));
+    }
+
+    #[test]
+    fn the_clock_of_a_turn_began_with_the_search_or_before() {
+        let asked = Instant::now();
+        let mut thinking = Thinking::new(1, Side::Gold, asked, false);
+        let seconds = Duration::from_secs;
+        thinking.has_used(0.0, asked + seconds(3));
+        assert_eq!(thinking.begun, asked);
+        thinking.has_used(5.0, asked + seconds(3));
+        assert_eq!(thinking.begun, asked - seconds(2));
+    }
+
+    #[test]
+    fn the_turn_that_was_told_last_is_known() {
+        let mut thinking = Thinking::new(1, Side::Silver, Instant::now(), false);
+        assert!(!thinking.has_told_another("ee7s"));
+        thinking.note(&Info::Variation("ee7s ee6s g Ee2n s ee5s".into()));
+        thinking.note(&Info::Nodes(3));
+        assert!(!thinking.has_told_another("ee7s ee6s"));
+        assert!(thinking.has_told_another("ee7s"));
+    }
+}
