@@ -1,11 +1,23 @@
 //! Ratings whose errors know of the pairs that the games came in.
 
+use super::fit::intervals;
 use super::multinomial::VALUES;
 use super::{Games, PairCounts, Rating, fit, score_of_elo};
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 /// With fewer pairs beyond those that the ratings take, their spread says nothing.
-const LEAST_PAIRS: f64 = 20.0;
+const LEAST_PAIRS: f64 = 5.0;
+
+/// That pairs are spread less than independent games is believed as if there were so many more that are not.
+const CAUTION: f64 = 20.0;
+
+/// How much wider pairs are spread, at least, in matches that are not close: these have too few lost games to tell. It gives a
+/// match of two players about the lower end that [`PairCounts::elo`] has, which takes pairs as a whole.
+const LOPSIDED: f64 = 1.5;
+
+/// A match is close if a game's variance is at least so much of that between equals: the players are within 300 Elo points.
+const CLOSE: f64 = 0.5;
 
 /// The spread is not believed to be further from that of independent games than so many times.
 const MOST: f64 = 4.0;
@@ -24,11 +36,20 @@ pub struct Pairs<P> {
 /// The ratings of all players whose games link them with the reference, as [`fit`](fn@fit) has them, with errors that follow the
 /// spread of the pairs' results.
 ///
-/// [`fit`](fn@fit) takes games for independent ones with a winner. The two games of a pair are not, and a game that was stopped
-/// spreads less: all errors are multiplied by √φ, where φ is how much wider the pairs' points are spread around what the ratings
-/// expect of them than those of two such games (the dispersion of quasi-likelihood: McCullagh and Nelder, Generalized Linear Models,
-/// section 4.5). It is one number for all matches: Σ (x - 2p)² / Σ 2p(1 - p) · n / (n - k), over n pairs with the points x and the
-/// expected points a game p, for k players beside the reference.
+/// [`fit`](fn@fit) takes games for independent ones with a winner, and its errors are as far to both sides. Here an interval holds
+/// the ratings that the likelihood ratio doesn't rule out: it is lopsided where the results are, and far but finite above a player
+/// that has won everything.
+///
+/// The two games of a pair are not independent, and a game that was stopped spreads less. The logarithm of the likelihood is divided
+/// by φ, by how much wider the pairs' points are spread around what the ratings expect of them than those of two such games (the
+/// dispersion of quasi-likelihood: McCullagh and Nelder, Generalized Linear Models, section 4.5): Σ (x - 2p)² / Σ 2p(1 - p) ·
+/// n / (n - k), with the points x and the expected points a game p of each pair, for k players beside the reference and n pairs, of
+/// which those of unequal players count as less. Below 1 it holds for close matches alone, is computed from these and drawn towards
+/// 1; in other matches, where hardly a game is lost, it is 1.5 at least.
+///
+/// In simulated matches of two players 400 to 1,200 points apart the intervals held the truth in 91.9% to 100% of cases with 10 to
+/// 500 pairs, with openings that favour a colour, with games that are stopped and with pairs of equal games; in matches of
+/// independent games in 93.3% to 99.7%. They err on the wide side where players are far apart.
 pub fn fit_pairs<P: Copy + Ord>(matches: &[Pairs<P>], reference: P) -> BTreeMap<P, Rating> {
     let games = |of: &Pairs<P>| Games {
         a: of.a,
@@ -36,35 +57,125 @@ pub fn fit_pairs<P: Copy + Ord>(matches: &[Pairs<P>], reference: P) -> BTreeMap<
         games: of.counts.games() as f64,
         points: of.counts.points(),
     };
-    let games: Vec<Games<P>> = matches.iter().map(games).collect();
+    let mut games: Vec<Games<P>> = matches.iter().map(games).collect();
     let mut ratings = fit(&games, reference);
-    let factor = dispersion(matches, &ratings).sqrt();
-    for rating in ratings.values_mut() {
-        rating.low = rating.elo - factor * (rating.elo - rating.low);
-        rating.high = rating.elo + factor * (rating.high - rating.elo);
+    let score = |of: &Pairs<P>| {
+        let elo = |player| ratings.get(player).map(|rating: &Rating| rating.elo);
+        Some(score_of_elo(elo(&of.a)? - elo(&of.b)?))
+    };
+    let dispersion = Dispersion::of(matches, score, ratings.len() as f64 - 1.0);
+    for (of, games) in matches.iter().zip(&mut games) {
+        let worth = score(of).map_or(1.0, |score| dispersion.at(score));
+        games.games /= worth;
+        games.points /= worth;
+    }
+    let elo = |player| {
+        ratings
+            .get(&player)
+            .map_or(0.0, |rating: &Rating| rating.elo)
+    };
+    let intervals = intervals(&games, reference, elo);
+    for (player, [low, high]) in intervals {
+        if let Some(rating) = ratings.get_mut(&player) {
+            rating.low = low.min(rating.elo);
+            rating.high = high.max(rating.elo);
+        }
     }
     ratings
 }
 
-fn dispersion<P: Copy + Ord>(matches: &[Pairs<P>], ratings: &BTreeMap<P, Rating>) -> f64 {
-    let (mut found, mut expected, mut all) = (0.0, 0.0, 0.0);
-    for of in matches {
-        let (Some(a), Some(b)) = (ratings.get(&of.a), ratings.get(&of.b)) else {
-            continue;
-        };
-        let score = score_of_elo(a.elo - b.elo);
-        for (pairs, value) in <[u64; 5]>::from(of.counts).into_iter().zip(VALUES) {
-            found += pairs as f64 * (2.0 * (value - score)).powi(2);
+/// How much wider the pairs' points are spread than those of independent games.
+#[derive(Debug, Clone, Copy)]
+struct Dispersion {
+    /// In close matches.
+    close: f64,
+    /// In all others.
+    other: f64,
+}
+
+impl Dispersion {
+    fn of<P: Copy + Ord>(
+        matches: &[Pairs<P>],
+        score: impl Fn(&Pairs<P>) -> Option<f64>,
+        free: f64,
+    ) -> Self {
+        let (mut close, mut all) = (Spread::default(), Spread::default());
+        for of in matches {
+            let Some(score) = score(of) else {
+                continue;
+            };
+            let of_match = Spread::of(of.counts, score);
+            all += of_match;
+            if is_close(score) {
+                close += of_match;
+            }
         }
-        let pairs = of.counts.pairs() as f64;
-        expected += pairs * 2.0 * score * (1.0 - score);
-        all += pairs;
+        let parameters = |part: Spread| match part.expected > 0.0 {
+            true => free * part.expected / all.expected,
+            false => 0.0,
+        };
+        let wide = all.dispersion(parameters(all)).unwrap_or(1.0).max(1.0);
+        let close = close.dispersion(parameters(close)).unwrap_or(wide);
+        Self {
+            close,
+            other: wide.max(close).max(LOPSIDED),
+        }
     }
-    let free = all - (ratings.len() as f64 - 1.0);
-    if free < LEAST_PAIRS || expected <= 0.0 {
-        return 1.0;
+
+    /// Of a match with this score.
+    fn at(self, score: f64) -> f64 {
+        if is_close(score) {
+            self.close
+        } else {
+            self.other
+        }
     }
-    (found / expected * all / free).clamp(1.0 / MOST, MOST)
+}
+
+/// Whether the spread of a match's pairs is not made of a few of them.
+fn is_close(score: f64) -> bool {
+    4.0 * score * (1.0 - score) >= CLOSE
+}
+
+/// What the spread of some pairs is and should be.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spread {
+    /// The sum of the squares of the points' distances from what was expected.
+    found: f64,
+    /// What it would be with independent games.
+    expected: f64,
+}
+
+impl Spread {
+    fn of(counts: PairCounts, score: f64) -> Self {
+        let pairs = <[u64; 5]>::from(counts).into_iter().zip(VALUES);
+        let square = |(pairs, value): (u64, f64)| pairs as f64 * (2.0 * (value - score)).powi(2);
+        Self {
+            found: pairs.map(square).sum(),
+            expected: counts.pairs() as f64 * 2.0 * score * (1.0 - score),
+        }
+    }
+
+    /// The one by the other, if there are enough pairs beyond those that went into so many ratings. A pair of equals counts as one,
+    /// others as less.
+    fn dispersion(self, ratings: f64) -> Option<f64> {
+        let pairs = 2.0 * self.expected;
+        let free = pairs - ratings;
+        if free < LEAST_PAIRS {
+            return None;
+        }
+        let found = self.found / self.expected * pairs / free;
+        // As with so many pairs more that are spread as independent games are.
+        let cautious = (free * found + CAUTION) / (free + CAUTION);
+        Some(found.max(cautious).clamp(1.0 / MOST, MOST))
+    }
+}
+
+impl AddAssign for Spread {
+    fn add_assign(&mut self, other: Self) {
+        self.found += other.found;
+        self.expected += other.expected;
+    }
 }
 
 #[cfg(test)]

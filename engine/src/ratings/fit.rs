@@ -11,6 +11,10 @@
 //! are compared with their neighbours alone, and its matrix, the observed information, gives the errors: inverted, it is the
 //! ratings' covariance, so long as there are many games.
 
+mod profile;
+
+pub(in crate::ratings) use profile::intervals;
+
 use std::collections::BTreeMap;
 
 /// Elo points in a unit of the natural logarithm of the odds.
@@ -104,20 +108,32 @@ struct Problem {
 }
 
 impl Problem {
+    /// With the virtual draws of [`fit`].
     fn new<P: Copy + Ord>(games: &[Games<P>], players: &[P]) -> Self {
-        let places: BTreeMap<P, usize> = players.iter().copied().zip(0..).collect();
         let mut totals: BTreeMap<P, f64> = BTreeMap::new();
         for of in games {
             *totals.entry(of.a).or_default() += of.games;
             *totals.entry(of.b).or_default() += of.games;
         }
+        Self::with_draws(games, players, |of| {
+            let share = |player| of.games / totals.get(player).copied().unwrap_or(of.games);
+            VIRTUAL_DRAWS * (share(&of.a) + share(&of.b))
+        })
+    }
+
+    /// With so many drawn games for each match beside those that were played.
+    fn with_draws<P: Copy + Ord>(
+        games: &[Games<P>],
+        players: &[P],
+        draws: impl Fn(&Games<P>) -> f64,
+    ) -> Self {
+        let places: BTreeMap<P, usize> = players.iter().copied().zip(0..).collect();
         let placed = |of: &Games<P>| {
             let (a, b) = (places.get(&of.a).copied(), places.get(&of.b).copied());
             if of.games <= 0.0 || (a.is_none() && b.is_none()) {
                 return None;
             }
-            let share = |player| of.games / totals.get(player).copied().unwrap_or(of.games);
-            let draws = VIRTUAL_DRAWS * (share(&of.a) + share(&of.b));
+            let draws = draws(of);
             Some(Games {
                 a,
                 b,
@@ -133,7 +149,11 @@ impl Problem {
 
     /// The likeliest strengths.
     fn maximize(&self) -> Vec<f64> {
-        let mut strengths = vec![0.0; self.players];
+        self.maximize_from(vec![0.0; self.players])
+    }
+
+    /// The same, from strengths that are not far from them.
+    fn maximize_from(&self, mut strengths: Vec<f64>) -> Vec<f64> {
         let mut likelihood = self.log_likelihood(&strengths);
         for _ in 0..MOST_STEPS {
             let step = self
@@ -280,10 +300,14 @@ impl Symmetric {
 
     /// Solves a system of equations.
     fn solve(self, right: Vec<f64>) -> Vec<f64> {
-        let factor = self.factor();
+        self.factor().substitute(right)
+    }
+
+    /// Solves L Lᵀ x = right for a factor L.
+    fn substitute(&self, right: Vec<f64>) -> Vec<f64> {
         let mut solution = right;
-        factor.forward(&mut solution, 0);
-        for (i, row) in factor.rows.iter().enumerate().rev() {
+        self.forward(&mut solution, 0);
+        for (i, row) in self.rows.iter().enumerate().rev() {
             let Some((diagonal, values)) = row.values.split_last() else {
                 continue;
             };
