@@ -11,8 +11,8 @@
 //! hold the truth more often than those by the plain one (Heinze and Schemper, A solution to the problem of separation in logistic
 //! regression, Statistics in Medicine 21, 2002), it is used alone here.
 //!
-//! With many players the profiles would take too long: ten seconds for 1,000, instead of one. Then the likelihood is taken for one that has the profile's second and third
-//! derivative and the tails of the number of lost games: see [`Profile::near`].
+//! With many players the profiles would take too long: ten times as long as all else with 1,000. Then the likelihood is taken for
+//! one that has the profile's second and third derivative and the tails of the number of lost games: see [`Profile::near`].
 
 use super::{ELO, Games, Problem, QUANTILE, linked, log_sigmoid};
 use std::collections::BTreeMap;
@@ -126,8 +126,8 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// The third derivative of the fall of a player's profile, by standard deviations: what its other ratings are likeliest to be changes with
-    /// its own by its column of the covariance.
+    /// The third derivative of the fall of a player's profile, by standard deviations: what the other ratings are likeliest to be
+    /// changes with its own by its column of the covariance.
     fn skewness(&self, place: usize) -> f64 {
         let column = &self.columns.0[place];
         let at = |place: Option<usize>| place.map_or(0.0, |place| column[place]);
@@ -156,11 +156,10 @@ impl<'a> Profile<'a> {
         [-1.0, 1.0].map(|sign| self.top[place] + deviation * Self::near(sign, skewness))
     }
 
-    /// An end by skewness alone, in standard deviations from the top: where (e^(κz) - 1 - κz) / κ² is half of the quantile's square.
-    /// That is how far the likelihood falls where κ is its third derivative and where, as with few lost games, it is that of a
+    /// An end by skewness κ alone, in standard deviations from the top: where (e^(κz) - 1 - κz) / κ² is half of the quantile's square.
+    /// That is how far the likelihood's logarithm falls where κ is the third derivative of the fall, and where, as with few lost games, it is that of a
     /// Poisson variable's mean by its logarithm.
     fn near(sign: f64, skewness: f64) -> f64 {
-        // With the derivative's sign the likelihood falls faster to the right.
         let falls = |z: f64| {
             let x = skewness * z;
             // The difference of near numbers.
