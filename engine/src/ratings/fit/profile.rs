@@ -157,8 +157,8 @@ impl<'a> Profile<'a> {
     }
 
     /// An end by skewness κ alone, in standard deviations from the top: where (e^(κz) - 1 - κz) / κ² is half of the quantile's square.
-    /// That is how far the likelihood's logarithm falls where κ is the third derivative of the fall, and where, as with few lost games, it is that of a
-    /// Poisson variable's mean by its logarithm.
+    /// That is how far the likelihood's logarithm falls where κ is the third derivative of the fall, and where, as with few lost
+    /// games, it is that of a Poisson variable's mean by its logarithm.
     fn near(sign: f64, skewness: f64) -> f64 {
         let falls = |z: f64| {
             let x = skewness * z;
