@@ -88,7 +88,9 @@ fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>, taken: &SyncSender
         };
         let goes_on = matches!(event, Event::Line(_));
         // The thinker's events don't wait for room: the session would wait for itself.
-        if goes_on && taken.send(()).is_err() || events.send(event).is_err() || !goes_on {
+        // The last event needs no room.
+        let has_room = !goes_on || taken.send(()).is_ok();
+        if !has_room || events.send(event).is_err() || !goes_on {
             return;
         }
     }
