@@ -13,11 +13,6 @@ use engine::config::ConfigArguments;
 use std::path::PathBuf;
 
 /// The options of `selfplay pit`.
-/// Let players play matches: pairs of games from the same opening with colours swapped
-///
-/// A player is a network's file (a search with the network), `policy:FILE` (what the network's policy says, without a search),
-/// `uniform` (a search that knows nothing), `material` (a search that counts by hand), `random` (any legal step), or
-/// `aei:COMMAND` (another program, which speaks the Arimaa Engine Interface over its standard input and output).
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("who").required(true).args(["a", "players", "match_file"]))]
 pub(crate) struct PitArguments {

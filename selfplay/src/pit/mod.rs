@@ -10,9 +10,8 @@ mod arguments;
 mod beginning;
 mod chance;
 mod contender;
-mod folder;
-#[allow(dead_code, unused_imports)]
 mod engines;
+mod folder;
 mod game;
 mod opening;
 mod order;
@@ -145,20 +144,6 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
         players: contenders.iter().map(PlayerPlan::new).collect(),
     };
     Ok(Prepared {
-    let name = folder_name(&contenders, &source, order.seed);
-    let (mut folder, known) = open_folder(&arguments.out, &name, &plan, arguments.resume)?;
-    let threads = arguments.crew.threads();
-    let openings = beginning.openings(&folder, order.seed, order.games / 2, threads)?;
-    let games = Games::new(order.schedule, contenders.len(), order.games);
-    let test = order.sprt.map(SequentialTest::new).transpose()?;
-    let mut results = Results::new(games.clone(), known, test);
-    let is_timed = contenders.iter().any(Contender::is_timed);
-    let to_play = match results.is_decided() {
-        true => Vec::new(),
-        false => results.missing(),
-    };
-    let work = Work {
-        failures: contenders.iter().map(|_| AtomicU32::new(0)).collect(),
         labels: labels(&contenders, &source),
         name: folder_name(&contenders, &source, order.seed),
         order,
@@ -198,6 +183,7 @@ impl Prepared {
             .beginning
             .openings(folder, seed, games.pairs, threads)?;
         Ok(Work {
+            failures: self.contenders.iter().map(|_| AtomicU32::new(0)).collect(),
             contenders: self.contenders,
             labels: self.labels,
             games,
@@ -207,47 +193,8 @@ impl Prepared {
             games_in_flight: arguments.crew.games_in_flight(to_play.len() as u64, limit),
             to_play,
             begun: AtomicUsize::new(0),
-            stop: AtomicBool::new(false),
+            stop: Arc::new(AtomicBool::new(false)),
         })
-        games,
-        openings,
-        max_turns: max_turns as usize,
-        seed: order.seed,
-        // What a search finds in a second is not to depend on how many games share the thread.
-        games_in_flight: match is_timed {
-            true => 1,
-            false => {
-                let limit = config.selfplay.games_in_flight;
-                arguments.crew.games_in_flight(to_play.len() as u64, limit)
-            }
-        },
-        to_play,
-        begun: AtomicUsize::new(0),
-        stop: Arc::new(AtomicBool::new(false)),
-    };
-    let begun = Instant::now();
-    let times = work.play(threads, &mut folder, &mut results)?;
-    let about = Circumstances {
-        seed: order.seed,
-        max_turns: work.max_turns,
-        openings: in_words(&plan.openings),
-        games_asked: work.games.count(),
-        reproducible: !is_timed,
-        times,
-        seconds: begun.elapsed().as_secs_f64(),
-        folder: folder.path().to_owned(),
-        records: folder.games(),
-    };
-    let report = Report::new(&work.contenders, &results, about);
-    let text = match arguments.json {
-        true => serde_json::to_string(&report)? + "\n",
-        false => report.to_string(),
-    };
-    output::print(&text)?;
-    let is_stopped = !results.is_decided() && (results.played() as u64) < work.games.count();
-    if is_stopped {
-        say("the match was stopped: the same command with --resume goes on with it");
-        return Ok(ExitCode::FAILURE);
     }
 }
 
