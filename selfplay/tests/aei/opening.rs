@@ -20,8 +20,9 @@ fn the_opening_phase_names_the_engine_and_quit_ends_the_session() {
         "aeiok",
     ];
     assert_eq!(said, expected);
-    engine.say("isready\nnewgame\nisready\nquit");
-    engine.until("readyok");
+    engine.say("isready");
+    assert_eq!(engine.until("readyok"), ["readyok"]);
+    engine.say("newgame\nisready\nquit");
     let (status, rest, complaints) = engine.end();
     assert!(status.success(), "{complaints}");
     assert_eq!(rest, ["readyok"]);
