@@ -2,10 +2,10 @@
 
 use super::archive::is_note;
 use super::token::{Place, words};
-use super::turn::read_turn;
-use super::{NotationError, NotationReason, format_position, format_turn, parse_position};
+use super::turn::{push_turn, read_turn};
+use super::{NotationError, NotationReason, format_position, parse_position};
 use crate::rules::{Game, Phase, Position, Side};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 
 /// What stands before a turn: its number and side, like `12g`. The setups are turn 1; a game that starts from a position starts
@@ -186,7 +186,10 @@ pub fn format_record(game: &Game) -> String {
         text.push_str(&format!("{}\n", format_position(&position)));
     }
     for turn in game.turns() {
-        text.push_str(&format!("{label} {}\n", format_turn(turn, &position)));
+        // A text takes what is written to it.
+        let _ = write!(text, "{label} ");
+        push_turn(&mut text, turn, &position);
+        text.push('\n');
         position = position.after_turn_unchecked(turn);
         label = label.next();
     }

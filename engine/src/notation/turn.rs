@@ -37,22 +37,62 @@ pub fn parse_turn(text: &str, position: &Position) -> Result<Turn, NotationError
 /// # Ok::<(), engine::notation::NotationError>(())
 /// ```
 pub fn format_turn(turn: &Turn, position: &Position) -> String {
-    let words: Vec<String> = match turn {
-        Turn::Setup(setup) => setup
-            .pieces(position.side())
-            .map(|(square, piece)| format!("{piece}{square}"))
-            .collect(),
-        Turn::Steps(steps) => {
-            let mut state = StepState::new(position);
-            let write = |&step: &Step| {
-                let word = format_step_with_capture(step, &state);
-                state = state.after_step(step);
-                word
-            };
-            steps.iter().map(write).collect()
+    let mut text = String::new();
+    push_turn(&mut text, turn, position);
+    text
+}
+
+/// Writes a turn behind a text. Records are written of every game that is played, so that nothing is put together on the way.
+pub(super) fn push_turn(text: &mut String, turn: &Turn, position: &Position) {
+    let before = text.len();
+    match turn {
+        Turn::Setup(setup) => {
+            for (square, piece) in setup.pieces(position.side()) {
+                push_gap(text, before);
+                text.push(piece.letter());
+                push_square(text, square);
+            }
         }
-    };
-    words.join(" ")
+        Turn::Steps(steps) => {
+            let mut board = *position.board();
+            for &step in steps {
+                push_gap(text, before);
+                push_step(text, step, &board);
+                if let Some(lost) = lose(step, &mut board) {
+                    push_loss(text, lost);
+                }
+            }
+        }
+    }
+}
+
+/// A blank, unless the words that are written begin here.
+fn push_gap(text: &mut String, first: usize) {
+    if text.len() > first {
+        text.push(' ');
+    }
+}
+
+fn push_square(text: &mut String, square: Square) {
+    text.extend(square.letters());
+}
+
+fn push_step(text: &mut String, step: Step, board: &Board) {
+    text.push(board.piece_at(step.from).map_or('?', Piece::letter));
+    push_square(text, step.from);
+    text.push(step.direction.letter());
+}
+
+fn push_loss(text: &mut String, (square, piece): (Square, Piece)) {
+    text.push(' ');
+    text.push(piece.letter());
+    push_square(text, square);
+    text.push('x');
+}
+
+/// Makes a step on a board, if it leads to a square of it, and gives what it loses.
+fn lose(step: Step, board: &mut Board) -> Option<(Square, Piece)> {
+    board.step(step.from, step.to()?)
 }
 
 /// Writes a step that is made in a state: `Ed2n`. Where nothing stands, the letter is `?`.
@@ -67,8 +107,9 @@ pub fn format_turn(turn: &Turn, position: &Position) -> String {
 /// # Ok::<(), engine::notation::NotationError>(())
 /// ```
 pub fn format_step(step: Step, state: &StepState) -> String {
-    let letter = state.board().piece_at(step.from).map_or('?', Piece::letter);
-    format!("{letter}{}{}", step.from, step.direction.letter())
+    let mut text = String::new();
+    push_step(&mut text, step, state.board());
+    text
 }
 
 /// Writes a step that is made in a state, and what is lost by it: `cb3e cc3x`.
@@ -82,8 +123,8 @@ pub fn format_step(step: Step, state: &StepState) -> String {
 /// ```
 pub fn format_step_with_capture(step: Step, state: &StepState) -> String {
     let mut text = format_step(step, state);
-    if let Some((square, piece)) = captured(step, state) {
-        text.push_str(&format!(" {piece}{square}x"));
+    if let Some(lost) = captured(step, state) {
+        push_loss(&mut text, lost);
     }
     text
 }
@@ -100,8 +141,7 @@ pub fn format_step_with_capture(step: Step, state: &StepState) -> String {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn captured(step: Step, state: &StepState) -> Option<(Square, Piece)> {
-    let mut board = *state.board();
-    board.step(step.from, step.to()?)
+    lose(step, &mut state.board().clone())
 }
 
 /// A turn with the places of what it was read from.

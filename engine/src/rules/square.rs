@@ -65,6 +65,12 @@ impl Square {
         self.0 >> 3
     }
 
+    /// How it is written: `a` to `h`, `1` to `8`.
+    #[inline]
+    pub const fn letters(self) -> [char; 2] {
+        [(b'a' + self.file()) as char, (b'1' + self.rank()) as char]
+    }
+
     /// The next square in a direction, if the board goes on there.
     #[inline]
     pub const fn neighbour(self, direction: Direction) -> Option<Self> {
@@ -135,7 +141,8 @@ impl Square {
 
 impl fmt::Display for Square {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", (b'a' + self.file()) as char, self.rank() + 1)
+        let [file, rank] = self.letters();
+        write!(f, "{file}{rank}")
     }
 }
 

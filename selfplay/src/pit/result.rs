@@ -9,7 +9,7 @@ use engine::notation::format_record;
 use engine::ratings::GameResult;
 use engine::rules::{Reason, Side};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// What came of a game, as results keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,7 +93,9 @@ impl GameSummary {
             (None, None) => (GameResult::Unfinished, End::TurnLimit),
         };
         let turns = format_record(game);
-        let record = format!("{}\n{}", header(over, tags), with_judgements(&turns, over));
+        let mut record = header(over, tags) + "\n";
+        record.reserve(2 * turns.len());
+        push_judged(&mut record, &turns, over);
         let summary = Self {
             game: over.fixture.number,
             result,
@@ -140,32 +142,31 @@ fn header(over: &PitGame, tags: Tags) -> String {
     )
 }
 
-/// The turns with remarks behind those that were judged.
-fn with_judgements(turns: &str, over: &PitGame) -> String {
+/// Writes the turns with remarks behind those that were judged. A text takes all that is written to it.
+fn push_judged(text: &mut String, turns: &str, over: &PitGame) {
     let lines = turns.lines();
     let positions = lines.clone().count() - over.game().turns().len();
     let judgements = std::iter::repeat_n(&None, positions).chain(over.judgements());
-    let mut text = String::with_capacity(2 * turns.len());
     for (place, (line, judgement)) in lines.zip(judgements).enumerate() {
         text.push_str(line);
         text.push('\n');
         if let Some(judgement) = judgement {
-            text.push_str(&format!(
-                "# value {:.4}, {} evaluations\n",
+            let _ = writeln!(
+                text,
+                "# value {:.4}, {} evaluations",
                 judgement.value, judgement.evaluations
-            ));
+            );
         }
         let turn = place.checked_sub(positions);
         if let Some(remark) = turn.and_then(|turn| over.remark(turn)) {
-            text.push_str(&format!("# {remark}\n"));
+            let _ = writeln!(text, "# {remark}");
         }
     }
     if let Some(forfeit) = over.forfeit() {
         for line in forfeit.in_words().lines() {
-            text.push_str(&format!("# {line}\n"));
+            let _ = writeln!(text, "# {line}");
         }
     }
-    text
 }
 
 #[cfg(test)]
