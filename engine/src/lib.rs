@@ -2,11 +2,12 @@
 //! network, and the files that games are kept in.
 //!
 //! A module uses only those before it: [`rules`], then [`notation`], [`aei`], [`encoding`], [`search`], `network` (the only home of
-//! libtorch, behind the feature `torch`), and [`shard`]. Beside them stand [`files`], [`config`], [`run`], [`progress`] and
-//! [`allocator`], which the programs use, [`ratings`], which knows results alone, and [`perft`], which counts turns.
+//! libtorch, behind the feature `torch`), and [`shard`]. Beside them stand [`files`], [`config`], [`run`], [`progress`],
+//! [`allocator`] and [`child`], which the programs use, [`ratings`], which knows results alone, and [`perft`], which counts turns.
 
 pub mod aei;
 pub mod allocator;
+pub mod child;
 pub mod config;
 pub mod encoding;
 pub mod files;

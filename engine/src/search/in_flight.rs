@@ -24,7 +24,7 @@ struct Simulation {
 
 /// What a simulation came upon.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Reached {
+enum Reached {
     /// A leaf that is to be evaluated.
     Leaf,
     /// A leaf that is in flight already.
@@ -78,7 +78,7 @@ impl Core {
         from: NodeId,
         history: &History,
         rng: &mut R,
-    ) -> Reached {
+    ) {
         let place = self.in_flight.count;
         if place == self.in_flight.simulations.len() {
             self.in_flight.simulations.push(Simulation::default());
@@ -113,7 +113,6 @@ impl Core {
         };
         let simulation = &mut self.in_flight.simulations[place];
         (simulation.purpose, simulation.reached) = (purpose, reached);
-        reached
     }
 
     /// Takes back what the simulations in flight count on their edges while they are in flight.

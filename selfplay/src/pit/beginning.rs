@@ -7,6 +7,7 @@ use super::order::{MatchOrder, OpeningsOrder, Source};
 use super::plan::OpeningsPlan;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
+use engine::progress::say;
 use engine::run::write_file;
 
 /// Turns of the setups.
@@ -115,6 +116,11 @@ impl Beginning {
         };
         let known = openings.len() as u64;
         if known < pairs {
+            say(&format!(
+                "{} is to draw {} openings",
+                by.short_name(),
+                pairs - known
+            ));
             openings.extend(draw(&by, seed, turns, known..pairs, threads)?);
             write_file(&path, format_drawn(&openings).as_bytes())?;
         }

@@ -87,10 +87,12 @@ impl MatchFolder {
                 nearest = Some((path, differences));
             }
         }
-        // They are numbered.
-        let last = same
-            .into_iter()
-            .max_by_key(|path| (path.as_os_str().len(), path.clone()));
+        // They are numbered; but another name may have been taken in between.
+        let last = same.into_iter().max_by_key(|path| {
+            let plan = std::fs::metadata(path.join(PLAN));
+            let begun = plan.and_then(|plan| plan.modified()).ok();
+            (begun, path.as_os_str().len(), path.clone())
+        });
         Ok(last.ok_or_else(|| match nearest {
             None => format!("there is no match in {}", out.display()),
             Some((path, differences)) => {

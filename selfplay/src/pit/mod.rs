@@ -42,7 +42,7 @@ use report::{Circumstances, Report};
 use result::GameSummary;
 use schedule::Games;
 use sprt::SequentialTest;
-use standings::Results;
+use standings::{Results, in_whole};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
@@ -357,7 +357,7 @@ impl Work {
         ratings.sort_by(|(_, a), (_, b)| b.elo.total_cmp(&a.elo));
         let shown = ratings.iter().take(SHOWN_PLAYERS);
         let shown: Vec<String> = shown
-            .map(|(player, rating)| format!("{} {:+.0}", self.labels[*player], rating.elo))
+            .map(|(player, rating)| format!("{} {}", self.labels[*player], in_whole(rating.elo)))
             .collect();
         shown.join(", ")
     }

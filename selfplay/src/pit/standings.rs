@@ -248,6 +248,12 @@ impl Score {
     }
 }
 
+/// Elo in whole points. What lies just below 0 is 0.
+pub(super) fn in_whole(elo: f64) -> String {
+    // The sum of -0 and 0 is 0.
+    format!("{:+.0}", elo.round() + 0.0)
+}
+
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -260,10 +266,22 @@ impl fmt::Display for Score {
             elo_high,
             ..
         } = self;
+        let [elo, low, high] = [*elo, *elo_low, *elo_high].map(in_whole);
         write!(
             f,
-            "{wins_a} won, {losses_a} lost of {games}: {:.1}%, Elo {elo:+.0} [{elo_low:+.0}, {elo_high:+.0}]",
+            "{wins_a} won, {losses_a} lost of {games}: {:.1}%, Elo {elo} [{low}, {high}]",
             100.0 * score
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elo_has_a_sign_and_zero_has_one_alone() {
+        let shown = [-12.5, -0.4, 0.0, 0.4, f64::INFINITY].map(in_whole);
+        assert_eq!(shown, ["-13", "+0", "+0", "+0", "+inf"]);
     }
 }

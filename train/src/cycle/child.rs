@@ -2,9 +2,8 @@
 
 use crate::error::TrainError;
 use crate::stop::Stop;
+use engine::child::end_with_parent;
 use rustix::process::{Pid, Signal, kill_process};
-#[cfg(target_os = "linux")]
-use rustix::process::{getpid, getppid, set_parent_process_death_signal};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write, stderr};
 use std::os::unix::process::CommandExt;
@@ -50,7 +49,8 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        die_with_parent(command);
+        // A loop that is started again would start another beside it.
+        end_with_parent(command, Signal::TERM);
         let mut child = command.spawn().map_err(|error| io("start", what, error))?;
         let errors = child.stderr.take();
         let output = child.stdout.take();
@@ -149,28 +149,6 @@ pub(super) fn run(
         return Ok(None);
     }
     Err(ended.into_error())
-}
-
-/// Asks the system to end the child as a SIGTERM does when this program is killed: a restarted one would start another beside it.
-fn die_with_parent(command: &mut Command) {
-    #[cfg(target_os = "linux")]
-    {
-        let parent = Some(getpid());
-        let die_with = move || {
-            set_parent_process_death_signal(Some(Signal::TERM))?;
-            // It may have died before that.
-            match getppid() == parent {
-                true => Ok(()),
-                false => Err(std::io::ErrorKind::NotFound.into()),
-            }
-        };
-        // SAFETY: between fork and exec only these two system calls are made, which allocate nothing and take no lock.
-        unsafe {
-            command.pre_exec(die_with);
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = command;
 }
 
 /// What a thread returns; nothing if it panicked.

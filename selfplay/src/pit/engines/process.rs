@@ -3,9 +3,8 @@
 use super::command::EngineCommand;
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::lines::{LONGEST_LINE, LastLines, ReadLine, read_lines};
+use engine::child::end_with_parent;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-#[cfg(target_os = "linux")]
-use rustix::process::{getpid, getppid, set_parent_process_death_signal};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -62,7 +61,8 @@ impl EngineProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        die_with_parent(&mut to_start);
+        // Engines that nobody talks to would think on for ever.
+        end_with_parent(&mut to_start, Signal::KILL);
         let child = Started(Some(to_start.spawn()?));
         child.talk()
     }
@@ -239,27 +239,4 @@ fn end(child: &mut Child) -> Option<ExitStatus> {
         let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     }
     child.wait().ok()
-}
-
-/// Asks the system to kill the child when the thread that starts it ends, which it does last with this program: engines
-/// that nobody talks to would think on for ever.
-fn die_with_parent(command: &mut Command) {
-    #[cfg(target_os = "linux")]
-    {
-        let parent = Some(getpid());
-        let die_with = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // It may have died before that.
-            match getppid() == parent {
-                true => Ok(()),
-                false => Err(std::io::ErrorKind::NotFound.into()),
-            }
-        };
-        // SAFETY: between fork and exec only these two system calls are made, which allocate nothing and take no lock.
-        unsafe {
-            command.pre_exec(die_with);
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = command;
 }

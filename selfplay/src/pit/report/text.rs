@@ -1,5 +1,6 @@
 //! A match's end in words.
 
+use super::super::standings::in_whole;
 use super::{PlayerReport, Players, Report, SeveralPlayers, TwoPlayers, WayReport};
 use std::fmt;
 
@@ -119,7 +120,8 @@ impl SeveralPlayers {
             let name = &rated.player.name;
             let rating = match (rated.elo, rated.elo_low, rated.elo_high) {
                 (Some(elo), Some(low), Some(high)) => {
-                    format!("{elo:>+7.0}  {:16}", format!("{low:+.0} to {high:+.0}"))
+                    let [elo, low, high] = [elo, low, high].map(in_whole);
+                    format!("{elo:>7}  {:16}", format!("{low} to {high}"))
                 }
                 _ => format!("{:>7}  {:16}", "", ""),
             };
@@ -143,17 +145,17 @@ impl SeveralPlayers {
         )?;
         for pairing in &self.pairings {
             let score = &pairing.score;
-            let interval = format!("{:+.0} to {:+.0}", score.elo_low, score.elo_high);
+            let [elo, low, high] = [score.elo, score.elo_low, score.elo_high].map(in_whole);
+            let interval = format!("{low} to {high}");
             writeln!(
                 f,
-                "{:width$}  {:width$}  {:>6} {:>6} {:>6}  {:>5.1}%  {:>+7.0}  {interval:16} {:>9.1}%",
+                "{:width$}  {:width$}  {:>6} {:>6} {:>6}  {:>5.1}%  {elo:>7}  {interval:16} {:>9.1}%",
                 pairing.a,
                 pairing.b,
                 score.games,
                 score.wins_a,
                 score.losses_a,
                 100.0 * score.score,
-                score.elo,
                 100.0 * score.los
             )?;
         }
