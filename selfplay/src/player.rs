@@ -346,6 +346,10 @@ impl Player {
 fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
     Ok(match name {
         PlayerName::Network(path) | PlayerName::Policy(path) => {
+            ensure!(
+                !path.as_os_str().is_empty(),
+                "`{name}` is no player: a network's file must be named"
+            );
             let file = Network::load(path)?;
             Some((file.network, file.identity))
         }

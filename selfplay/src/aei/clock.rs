@@ -79,9 +79,10 @@ impl Clock {
     pub(super) fn times(&self, side: Side, lag: f64, passed: f64, turn: u32) -> Option<Times> {
         let reserve = self.reserve_of(side);
         let own = (self.of_turn - self.used).max(0.0);
-        let told = self.reserves[side.index()];
+        // Where one side has a reserve, the other has used its own up.
+        let mut reserves = self.reserves.into_iter().flatten();
         let has_base =
-            self.of_turn > 0.0 || self.reserve > 0.0 || told.is_some_and(|told| told > 0.0);
+            self.of_turn > 0.0 || self.reserve > 0.0 || reserves.any(|reserve| reserve > 0.0);
         let limits = [
             has_base.then_some(self.of_turn + reserve - self.used),
             (self.most_of_turn > 0.0).then_some(self.most_of_turn - self.used),
@@ -196,6 +197,17 @@ mod tests {
             ..Clock::default()
         };
         assert_eq!(turns.times(Side::Gold, LAG, 5.0, 1), None);
+    }
+
+    #[test]
+    fn a_side_that_has_used_its_reserve_up_has_a_clock_where_the_other_has_one() {
+        let mut clock = Clock::default();
+        clock.tell(Side::Gold, 0.0);
+        clock.tell(Side::Silver, 0.0);
+        assert_eq!(clock.times(Side::Gold, LAG, 0.0, 3), None);
+        clock.tell(Side::Silver, 5.0);
+        let [_, most, end] = times(&clock);
+        assert!(most <= end && end <= 2.0 * LEAST, "{most} {end}");
     }
 
     #[test]

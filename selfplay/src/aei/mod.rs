@@ -97,6 +97,9 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     let mut settings = Settings::new(arguments.network.to_string(), config.search.memory_mib);
     if arguments.manifest {
         if let PlayerName::Network(path) = name {
+            // A manifest outlives this command: what it names has to be there.
+            std::fs::File::open(path)
+                .with_context(|| format!("--network: can't read the network {name}"))?;
             settings.network = absolute(path)?;
         }
         let manifest = manifest::manifest(&arguments.to_start_with(&method)?, &settings);

@@ -143,7 +143,7 @@ impl Session {
                 self.say_ready()
             }
             Command::NewGame => {
-                self.cancel();
+                self.leave()?;
                 self.settings.clock.new_game();
                 self.game = Game::new();
                 self.begun = Instant::now();
@@ -151,7 +151,7 @@ impl Session {
                 Ok(())
             }
             Command::SetPosition(position) => {
-                self.cancel();
+                self.leave()?;
                 self.set_position(position);
                 Ok(())
             }
@@ -238,8 +238,8 @@ impl Session {
         }
     }
 
+    /// An illegal turn changes nothing: a search goes on.
     fn make_move(&mut self, text: &str) -> Outcome {
-        self.cancel();
         let turn = match parse_turn(text, self.game.position()) {
             Ok(turn) => turn,
             Err(error) => {
@@ -250,8 +250,11 @@ impl Session {
             }
         };
         let mover = self.game.position().side();
-        match self.game.play(&turn) {
+        let mut after = self.game.clone();
+        match after.play(&turn) {
             Ok(()) => {
+                self.leave()?;
+                self.game = after;
                 let took = self.took.take().filter(|&(side, _)| side == mover);
                 if let Some((side, used)) = took {
                     self.settings.clock.count(side, used, self.settings.lag);
@@ -269,11 +272,11 @@ impl Session {
         if self
             .thinking
             .as_ref()
-            .is_some_and(|thinking| !thinking.ponders)
+            .is_some_and(|thinking| !thinking.ponders && !thinking.is_stopped)
         {
             return self.complain(&"go: a search is going on");
         }
-        self.cancel();
+        self.leave()?;
         if let Some(outcome) = self.game.outcome() {
             let over = format!("go: the game is over, {outcome}");
             if ponders {
@@ -421,6 +424,16 @@ impl Session {
             }
         }
         self.say(&Reply::BestMove(turn))
+    }
+
+    /// Ends the search before what comes next. One that was stopped still owes its turn: the best so far.
+    fn leave(&mut self) -> Outcome {
+        let stopped = self.thinking.as_mut().filter(|one| one.is_stopped);
+        if let Some(turn) = stopped.and_then(|thinking| thinking.best.take()) {
+            self.play(turn)?;
+        }
+        self.cancel();
+        Ok(())
     }
 
     /// Ends a search whose turn nobody waits for.

@@ -24,6 +24,8 @@ pub(super) struct Thinking {
     pub(super) ponders: bool,
     /// Whether the turn is not said before the controller asks: while pondering, and in an analysis without clock and limits.
     pub(super) holds: bool,
+    /// Whether the controller has said `stop`, and waits for the turn.
+    pub(super) is_stopped: bool,
     /// The turn that was found and is held.
     pub(super) decided: Option<String>,
     /// The best turn so far: from the beginning there is one to fall back on.
@@ -48,6 +50,7 @@ impl Thinking {
             has_clock: false,
             ponders,
             holds: ponders,
+            is_stopped: false,
             decided: None,
             best: None,
             told: None,
@@ -83,8 +86,8 @@ impl Thinking {
 
     /// Ends the search soon; or returns the turn that was held.
     pub(super) fn stop(&mut self) -> Option<String> {
-        self.ponders = false;
-        self.holds = false;
+        (self.ponders, self.holds) = (false, false);
+        self.is_stopped = true;
         self.end();
         let soon = Instant::now() + STOP_PATIENCE;
         self.stop_at = None;

@@ -3,6 +3,7 @@
 use super::engines::{EngineOrder, TimeControl};
 use super::order::{PlayerOrder, Source};
 use crate::line::Line;
+use crate::output;
 use crate::place::Place;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -101,7 +102,12 @@ impl Contender {
         let player = match &way {
             Way::Engine(engine) => {
                 let named = || format!("{} {}", key("player"), order.player);
-                let identity = engine.check().with_context(named)?;
+                let (identity, complaints) = engine.check().with_context(named)?;
+                for complaint in complaints {
+                    // It is somebody else's text.
+                    let complaint = complaint.replace(char::is_control, "?");
+                    output::complain(format_args!("note: {} says: {complaint}", named()));
+                }
                 Player::of_engine(&name, place, &identity)
             }
             _ => Player::open(&name, place).with_context(|| key("player"))?,

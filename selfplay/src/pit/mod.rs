@@ -49,7 +49,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
-use worker::{Finished, Work, WorkTimes};
+use worker::{Finished, Left, Work, WorkTimes};
 
 /// The most players whose ratings the line of progress shows.
 const SHOWN_PLAYERS: usize = 5;
@@ -198,6 +198,21 @@ impl Prepared {
     }
 }
 
+/// Keeps games that are over, and says how many these are.
+fn keep(
+    over: impl IntoIterator<Item = Finished>,
+    folder: &mut MatchFolder,
+    results: &mut Results,
+) -> Result<u64> {
+    let mut count = 0;
+    for Finished { summary, record } in over {
+        folder.keep(&summary, &record)?;
+        results.add(summary);
+        count += 1;
+    }
+    Ok(count)
+}
+
 /// Opens all players: whoever can't play is an error before the first game.
 fn open_players(order: &MatchOrder, source: &Source, defaults: Defaults) -> Result<Vec<Contender>> {
     let players = order.players.iter().enumerate();
@@ -321,11 +336,7 @@ impl Work {
             &self.stop,
             |finished| self.run(finished),
             |over| {
-                for Finished { summary, record } in over.into_iter().flatten() {
-                    folder.keep(&summary, &record)?;
-                    results.add(summary);
-                    done += 1;
-                }
+                done += keep(over.into_iter().flatten(), folder, results)?;
                 folder.flush_if_due()?;
                 if results.is_decided() {
                     self.stop.store(true, Relaxed);
@@ -334,12 +345,17 @@ impl Work {
                 Ok(())
             },
         )?;
+        let mut times = WorkTimes::default();
+        for Left {
+            times: of_worker,
+            doubtful,
+        } in of_workers
+        {
+            times.add(of_worker);
+            done += keep(doubtful, folder, results)?;
+        }
         folder.flush()?;
         progress.finish(&format!("{done} games"));
-        let mut times = WorkTimes::default();
-        of_workers
-            .into_iter()
-            .for_each(|of_worker| times.add(of_worker));
         Ok(times)
     }
 

@@ -55,6 +55,15 @@ pub(super) struct Finished {
     pub(super) record: String,
 }
 
+/// What a worker leaves behind.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) times: WorkTimes,
+    /// Games that an engine of others lost before its first turn, and that it played none of since: they count unless another worker
+    /// finds that it can't play at all.
+    pub(super) doubtful: Vec<Finished>,
+}
+
 /// Where the workers' time went while they had games.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct WorkTimes {
@@ -79,7 +88,7 @@ impl WorkTimes {
 
 impl Work {
     /// Plays games until there are none left to begin, or it is time to stop.
-    pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<WorkTimes> {
+    pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<Left> {
         let (lines, choosers) = self.lines()?;
         let mut batcher = Batcher::new(lines, self.games_in_flight, None);
         let spare: RefCell<Spare> = RefCell::default();
@@ -129,18 +138,20 @@ impl Work {
             }
         }
         let total = begun.elapsed();
-        held.extend(doubtful.into_values().flatten());
         if is_heard && !held.is_empty() {
             // Whoever takes them may have gone since.
             let _ = finished.send(held);
         }
         let given_up = batcher.games().flat_map(PitGame::usage);
         let evaluated = (0..batcher.slots()).map(|slot| batcher.time_of(slot));
-        Ok(WorkTimes {
-            total,
-            players: thought
-                + given_up.map(|usage| usage.time).sum::<Duration>()
-                + evaluated.sum::<Duration>(),
+        Ok(Left {
+            times: WorkTimes {
+                total,
+                players: thought
+                    + given_up.map(|usage| usage.time).sum::<Duration>()
+                    + evaluated.sum::<Duration>(),
+            },
+            doubtful: doubtful.into_values().flatten().collect(),
         })
     }
 

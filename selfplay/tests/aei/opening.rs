@@ -73,18 +73,28 @@ fn a_network_is_loaded_after_the_opening_phase_and_before_readyok() {
 #[test]
 fn the_manifest_describes_options_that_the_engine_takes() {
     let folder = tempfile::tempdir().unwrap();
-    let output = command(&[
-        "--manifest",
-        "--network",
-        "some.safetensors",
-        "--threads",
-        "2",
-        "--seed",
-        "5",
-    ])
-    .current_dir(folder.path())
-    .output()
-    .unwrap();
+    let asked = || {
+        let arguments = [
+            "--network",
+            "some.safetensors",
+            "--threads",
+            "2",
+            "--seed",
+            "5",
+        ];
+        let mut command = command(&["--manifest"]);
+        command.args(arguments).current_dir(folder.path());
+        command.output().unwrap()
+    };
+    let missing = asked();
+    let error = String::from_utf8(missing.stderr).unwrap();
+    assert!(!missing.status.success());
+    assert!(
+        error.contains("can't read the network some.safetensors"),
+        "{error}"
+    );
+    std::fs::write(folder.path().join("some.safetensors"), "").unwrap();
+    let output = asked();
     assert!(output.status.success());
     let manifest: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(manifest["manifest_version"], 1);

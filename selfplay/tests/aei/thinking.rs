@@ -39,6 +39,40 @@ fn stop_is_answered_with_a_turn_however_soon_it_comes() {
 }
 
 #[test]
+fn what_comes_behind_stop_finds_its_turn_told() {
+    let mut engine = Engine::ready(&["--seed", "1"]);
+    for next in ["newgame", OPEN, "makemove Ee2n"] {
+        for search in ["go", "go ponder"] {
+            engine.say(&format!("{OPEN}\n{search}\nstop\n{next}\nisready"));
+            let said = engine.until("readyok");
+            let turns = said.iter().filter(|line| line.starts_with("bestmove "));
+            assert_eq!(turns.count(), 1, "{search}, stop, {next}: {said:?}");
+        }
+    }
+    // The next search is another one, with a turn of its own.
+    for search in ["go", "go ponder"] {
+        engine.say(&format!("{OPEN}\n{search}\nstop\ngo\nstop"));
+        assert_legal(&engine.best_move());
+        assert_legal(&engine.best_move());
+        assert_eq!(engine.said(), [] as [&str; 0]);
+    }
+}
+
+#[test]
+fn an_illegal_turn_leaves_the_search_as_it_is() {
+    let mut engine = Engine::ready(&[]);
+    for turn in ["Ee9n", "Ee2n Ee2n", "Ra1n Ra2n Ra3n Ra4n Ra5n"] {
+        engine.say(&format!("{OPEN}\ngo\nmakemove {turn}\nisready"));
+        let said = engine.until("readyok");
+        let errors = said.iter().filter(|line| line.starts_with("log Error"));
+        assert_eq!(errors.count(), 1, "{said:?}");
+        assert!(!said.iter().any(|line| line.starts_with("bestmove")));
+        engine.say("stop");
+        assert_legal(&engine.best_move());
+    }
+}
+
+#[test]
 fn analysis_goes_on_until_it_is_stopped_and_tells_what_it_finds() {
     let mut engine = Engine::ready(&[]);
     engine.say("setoption name multipv value 3");

@@ -166,23 +166,46 @@ fn a_match_s_file_gives_engines_names_options_and_clocks() {
 }
 
 #[test]
+fn an_option_that_an_engine_refuses_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = engine(folder.path(), "");
+    let path = folder.path().join("engine.sh");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let refusing = text.replace(
+        "    newgame)",
+        "    setoption) case \"$rest\" in *foo*) echo log Warning: no option foo;; esac;;\n    newgame)",
+    );
+    std::fs::write(&path, refusing).unwrap();
+    let options = short("2", &["--clock", "30s", "--b-option", "foo=1"]);
+    let output = pit(folder.path(), "random", &command, &options).output();
+    let output = output.unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{errors}");
+    let told = errors.lines().filter(|line| line.contains("no option foo"));
+    let told: Vec<_> = told.collect();
+    assert_eq!(told.len(), 1, "{errors}");
+    assert!(told[0].starts_with("note: --b aei:sh "), "{errors}");
+}
+
+#[test]
 fn an_engine_that_never_plays_ends_the_match() {
     let folder = tempfile::tempdir().unwrap();
     let command = engine(folder.path(), "exit 4");
-    let options = ["--games", "100", "--clock", "30s", "--threads", "1"];
-    let output = pit(folder.path(), "random", &command, &options)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success());
-    assert!(
-        errors.contains("failed in 3 games in a row before its first turn; in game 2, "),
-        "{errors}"
-    );
-    assert!(
-        errors.contains("it ended by itself (exit status: 4)"),
-        "{errors}"
-    );
+    for (threads, where_from) in [("1", "; in game 2, "), ("3", "; in game ")] {
+        let options = ["--games", "100", "--clock", "30s", "--threads", threads];
+        let output = pit(folder.path(), "random", &command, &options)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        for part in [
+            "failed in 3 games in a row before its first turn",
+            where_from,
+            "it ended by itself (exit status: 4)",
+        ] {
+            assert!(errors.contains(part), "{errors}");
+        }
+    }
     let results = std::fs::read_dir(folder.path()).unwrap();
     let kept = results.filter_map(|entry| {
         std::fs::read_to_string(entry.unwrap().path().join("results.jsonl")).ok()

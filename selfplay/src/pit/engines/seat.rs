@@ -42,10 +42,10 @@ impl EngineOrder {
         self.options.iter().map(OptionSetting::to_string).collect()
     }
 
-    /// Whether it can be started and answers; as what.
-    pub(crate) fn check(&self) -> Result<String, Interruption> {
+    /// Whether it can be started and answers; as what, and what it has to complain of.
+    pub(crate) fn check(&self) -> Result<(String, Vec<String>), Interruption> {
         let engine = self.start(&AtomicBool::new(false))?;
-        Ok(engine.identity().to_owned())
+        Ok((engine.identity().to_owned(), engine.complaints().to_vec()))
     }
 
     fn start(&self, stop: &AtomicBool) -> Result<Engine, Interruption> {

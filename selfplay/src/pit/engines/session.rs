@@ -4,7 +4,7 @@ use super::clock::{Clock, LAG, TimeControl};
 use super::command::{EngineCommand, OptionSetting};
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::process::EngineProcess;
-use engine::aei::{Command, IdentityKind, Info, PROTOCOL_VERSION, Reply, StandardOption};
+use engine::aei::{Command, IdentityKind, Info, LogLevel, PROTOCOL_VERSION, Reply, StandardOption};
 use engine::notation::{format_turn, parse_turn};
 use engine::rules::{Game, Position, Turn};
 use std::sync::atomic::AtomicBool;
@@ -94,7 +94,11 @@ pub(crate) struct Engine {
     limits: Limits,
     /// As it calls itself, with its version; empty where it doesn't say.
     identity: String,
+    complaints: Vec<String>,
 }
+
+/// So many warnings and errors are kept.
+const MOST_COMPLAINTS: usize = 10;
 
 impl Engine {
     /// Starts an engine, sets its options, and waits until it is ready.
@@ -113,18 +117,24 @@ impl Engine {
             process,
             limits,
             identity: String::new(),
+            complaints: Vec::new(),
         };
         engine.open(stop)?;
         for option in options {
             engine.process.send(option.command());
         }
-        engine.wait_until_ready(stop)?;
+        engine.complaints = engine.wait_until_ready(stop)?;
         Ok(engine)
     }
 
     /// As it calls itself, with its version; empty where it doesn't say.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
+    }
+
+    /// The warnings and errors that it logged when it was told its options.
+    pub(crate) fn complaints(&self) -> &[String] {
+        &self.complaints
     }
 
     /// The opening phase.
@@ -179,7 +189,7 @@ impl Engine {
             self.tell(turn, &position);
             position = position.after_turn_unchecked(turn);
         }
-        self.wait_until_ready(stop)
+        self.wait_until_ready(stop).map(drop)
     }
 
     /// Tells the engine that a turn was played in a position.
@@ -283,12 +293,21 @@ impl Engine {
         }
     }
 
-    fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Interruption> {
+    /// Returns the warnings and errors that it logged on the way.
+    fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<Vec<String>, Interruption> {
+        let mut complaints = Vec::new();
         let deadline = Instant::now() + self.limits.ready;
         self.process.send(Command::IsReady);
         loop {
             match self.next_reply(deadline, stop)? {
-                Some((Reply::ReadyOk, _)) => return Ok(()),
+                Some((Reply::ReadyOk, _)) => return Ok(complaints),
+                Some((
+                    Reply::Log {
+                        level: Some(LogLevel::Warning | LogLevel::Error),
+                        text,
+                    },
+                    _,
+                )) if complaints.len() < MOST_COMPLAINTS => complaints.push(text),
                 Some(_) => {}
                 None => {
                     return Err(self
