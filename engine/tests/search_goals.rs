@@ -77,6 +77,40 @@ fn one_visit_finds_every_goal_of_random_positions() {
     }
 }
 
+#[test]
+fn without_the_solver_goals_are_found_by_searching_alone() {
+    let mut rng = ChaCha8Rng::seed_from_u64(22);
+    let near = std::iter::repeat_with(|| near_goal(&mut rng));
+    // Few steps are tried at once where nothing else is there.
+    let in_two = |position: &Position| goal_in(&StepState::new(position), 2).is_some();
+    let goals: Vec<Position> = near.filter(in_two).take(40).collect();
+    for mode in MODES {
+        let decided = |evaluations| {
+            let options = SearchOptions {
+                goal_solver: false,
+                ..options(mode, Purpose::Strongest, evaluations)
+            };
+            let found = goals.par_iter().map(|position| {
+                let (decision, end) = decide_unaided(position, &history_of(position), options);
+                assert!(
+                    decision.evaluations > 0,
+                    "{mode:?}: nothing is known of {position}"
+                );
+                is_goal_of(position.side(), &end)
+            });
+            found.filter(|found| *found).count()
+        };
+        let (by_chance, found) = (decided(1), decided(4_000));
+        assert!(
+            by_chance <= 10,
+            "{mode:?}: {by_chance} goals after one evaluation"
+        );
+        // Mode `gumbel` compares some sixty turns that nobody has chosen for it.
+        let fewest = if mode == Mode::Puct { 36 } else { 25 };
+        assert!(found >= fewest, "{mode:?}: {found} goals of 40");
+    }
+}
+
 /// A position whose mover has no goal but can avoid the enemy's, by fewer than half of its turns.
 #[derive(Debug, Clone)]
 struct Threat {

@@ -91,6 +91,8 @@ pub struct SearchConfig {
     pub memory_mib: u32,
     /// How many leaves of one tree are evaluated together.
     pub parallel_leaves: AutoOr,
+    /// Whether the search looks at the start of every turn for goals and eliminations within it.
+    pub goal_solver: bool,
     /// The distinct turns that self-play tries with the goal solver before it accepts one that lets the enemy win at once.
     pub lost_turn_checks: u32,
     /// PUCT's exploration factor at few visits.
@@ -158,6 +160,7 @@ impl Default for SearchConfig {
             reuse_tree: true,
             memory_mib: 1_024,
             parallel_leaves: AutoOr::Auto,
+            goal_solver: true,
             lost_turn_checks: 20_000,
             exploration: 0.5,
             exploration_base: 19_652.0,

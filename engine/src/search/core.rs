@@ -7,7 +7,7 @@ use super::decision::{Choice, Decision, proven_targets, turn_of};
 use super::in_flight::InFlight;
 use super::root_priors::RootPriors;
 use super::tree::{
-    NodeId, NodeKind, Tree, advantage_of, decided, state_after, win_probability, winning_turn,
+    NodeId, NodeKind, Tree, advantage_of, state_after, win_probability, winning_turn,
 };
 use crate::rules::{Action, History, Position, Side, StepState};
 use std::sync::Arc;
@@ -93,7 +93,10 @@ impl Core {
             state = state_after(&state, action);
         }
         let Some(end) = self.tree.find(&state) else {
-            return decided(&state).is_some_and(|(winner, _)| winner != self.side());
+            return self
+                .tree
+                .decided(&state)
+                .is_some_and(|(winner, _)| winner != self.side());
         };
         self.tree.judge(end);
         for node in self.nodes_along(actions).into_iter().rev() {

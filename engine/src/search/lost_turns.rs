@@ -7,7 +7,7 @@
 use super::core::Core;
 use super::decision::actions_of;
 use super::flow::Flow;
-use super::tree::{advantage_of, decided};
+use super::tree::advantage_of;
 use crate::rules::{
     Action, History, Position, Side, Step, StepState, TURN_STEPS, Turn, TurnEnumerator,
 };
@@ -74,7 +74,8 @@ fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<
         .map_or(usize::MAX, |most| most as usize);
     let mut found = Vec::new();
     // A setup has no lost turns.
-    if most == 0 || core.position.phase() == crate::rules::Phase::Setup {
+    if most == 0 || !core.options.goal_solver || core.position.phase() == crate::rules::Phase::Setup
+    {
         return (found, false);
     }
     let side = core.side();
@@ -104,7 +105,7 @@ fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<
         let known = core.tree.find(&end).map(|node| core.tree.worth(node).proof);
         let winner = known
             .and_then(|proof| proof.winner())
-            .or_else(|| decided(&end).map(|(winner, _)| winner));
+            .or_else(|| core.tree.decided(&end).map(|(winner, _)| winner));
         if winner == Some(enemy) {
             continue;
         }

@@ -26,6 +26,9 @@ pub struct SearchOptions {
     pub noise: Option<Noise>,
     /// What the decision says that the policy should have been. In mode `gumbel` always the improved policy.
     pub policy_target: PolicyTarget,
+    /// Whether goals and eliminations within a turn are looked for wherever one starts. Off, the search finds them as it finds all
+    /// else, and no turn is tried for letting the enemy win.
+    pub goal_solver: bool,
     /// How many distinct turns are tried with the goal solver before a turn that lets the enemy win at once is accepted; all
     /// where there is no limit.
     pub lost_turn_checks: Option<u32>,
@@ -160,6 +163,7 @@ impl SearchOptions {
                     value_scale: config.target_value_scale,
                 },
             },
+            goal_solver: config.goal_solver,
             lost_turn_checks: None,
             parallel_leaves: config.parallel_leaves.number().unwrap_or(1),
             merges: true,

@@ -107,9 +107,11 @@ impl Search {
         options: SearchOptions,
     ) -> Result<(), SearchError> {
         check(position, history, &options)?;
-        self.core
-            .tree
-            .clear(options.merges, options.budget.memory_bytes());
+        self.core.tree.clear(
+            options.merges,
+            options.goal_solver,
+            options.budget.memory_bytes(),
+        );
         self.begin(position, history, options);
         Ok(())
     }
@@ -128,6 +130,7 @@ impl Search {
         check(position, history, &options)?;
         self.core.take_back_watched();
         let same_rules = self.core.forbidden == history.forbidden_count()
+            && self.core.options.goal_solver == options.goal_solver
             && self.core.options.merges
             && options.merges;
         if !(same_rules && self.core.tree.keep_below(position, history).is_some()) {

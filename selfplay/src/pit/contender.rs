@@ -314,6 +314,7 @@ mod tests {
             ("mode", "puct"),
             ("memory_mib", "3"),
             ("parallel_leaves", "3"),
+            ("goal_solver", "false"),
             ("lost_turn_checks", "3"),
             ("exploration", "3.0"),
             ("exploration_base", "3.0"),

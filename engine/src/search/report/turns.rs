@@ -5,7 +5,7 @@ use super::super::decision::{actions_of, turn_of};
 use super::super::flow::{Flow, visit_weight};
 use super::super::gumbel::GumbelTurn;
 use super::super::stepwise::StepwiseTurn;
-use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, decided, win_probability};
+use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
 use super::super::turn_search::Strategy;
 use super::{Decision, Proven};
 use crate::notation::format_turn;
@@ -248,7 +248,7 @@ fn proven(core: &Core, end: &Position, node: Option<NodeId>) -> Option<Proven> {
     let known = node.filter(|&node| core.tree.node(node).kind != NodeKind::Fresh);
     let (winner, turns) = match known.map(|node| core.tree.worth(node)) {
         Some(worth) => (worth.proof.winner()?, worth.turns_to_end),
-        None => decided(&StepState::new(end))?,
+        None => core.tree.decided(&StepState::new(end))?,
     };
     Some(Proven {
         winner,

@@ -14,7 +14,9 @@ mod values;
 
 pub(super) use edge::{Edge, Link};
 pub(super) use node::{Node, NodeId, NodeKind, Worth};
-pub(super) use values::{advantage_of, decided, win_probability, winning_turn};
+#[cfg(test)]
+pub(super) use values::decided;
+pub(super) use values::{advantage_of, win_probability, winning_turn};
 
 use super::{Evaluation, Query};
 use crate::rules::{Action, History, Position, Side, StepState};
@@ -35,6 +37,8 @@ pub(super) struct Tree {
     fresh: usize,
     /// Whether equal states share a node. Off, every way to a state has its own.
     merges: bool,
+    /// Whether goals and eliminations are looked for at the starts of turns.
+    solves: bool,
     /// The most bytes that the arrays may take.
     most_bytes: usize,
     /// Edges that were followed for the first time, and those of them that led to a node which was there already.
@@ -52,6 +56,7 @@ impl Default for Tree {
             table: HashTable::new(),
             fresh: 0,
             merges: true,
+            solves: true,
             most_bytes: usize::MAX,
             followed: 0,
             merged: 0,
@@ -61,14 +66,14 @@ impl Default for Tree {
 
 impl Tree {
     /// Forgets everything and keeps the memory.
-    pub(super) fn clear(&mut self, merges: bool, most_bytes: usize) {
+    pub(super) fn clear(&mut self, merges: bool, solves: bool, most_bytes: usize) {
         self.nodes.clear();
         self.worths.clear();
         self.edges.clear();
         self.links.clear();
         self.table.clear();
         self.fresh = 0;
-        self.merges = merges;
+        (self.merges, self.solves) = (merges, solves);
         self.set_bound(most_bytes);
         (self.followed, self.merged) = (0, 0);
     }

@@ -14,10 +14,18 @@ impl Tree {
         node.visits = 1;
     }
 
+    /// Who has won at the start of a turn, or wins within the turn as far as that is looked for; and in how many turns: 0 or 1.
+    pub(in crate::search) fn decided(&self, state: &StepState) -> Option<(Side, u16)> {
+        match self.solves {
+            true => decided(state),
+            false => won(state),
+        }
+    }
+
     /// Looks for wins at a fresh node that starts a turn: it asks for no evaluation where there is one.
     pub(in crate::search) fn judge(&mut self, id: NodeId) {
         if self.node(id).kind == NodeKind::Fresh
-            && let Some((winner, turns)) = decided(&self.state(id))
+            && let Some((winner, turns)) = self.decided(&self.state(id))
         {
             self.close(id, winner, turns);
         }
@@ -105,11 +113,14 @@ impl Tree {
 
 /// Who has won at the start of a turn, or wins within the turn; and in how many turns: 0 or 1.
 pub(in crate::search) fn decided(state: &StepState) -> Option<(Side, u16)> {
-    let start = state.turn_start()?;
-    if let Some(Outcome { winner, .. }) = start.outcome_on_board() {
-        return Some((winner, 0));
-    }
-    winning_turn(state).map(|_| (state.side(), 1))
+    state.turn_start()?;
+    won(state).or_else(|| winning_turn(state).map(|_| (state.side(), 1)))
+}
+
+/// Who has won at the start of a turn, 0 turns ago.
+fn won(state: &StepState) -> Option<(Side, u16)> {
+    let Outcome { winner, .. } = state.turn_start()?.outcome_on_board()?;
+    Some((winner, 0))
 }
 
 /// Steps that win the game within the turn, by goal or by taking the last rabbits.
