@@ -316,13 +316,16 @@ fn without_limits_a_search_that_has_seen_all_ends() {
     }
 }
 
-/// Is sure of one action in every state, and has its own opinion of every state.
+/// Gives one action in every state this much more than the others, and has its own opinion of every state.
 #[derive(Debug, Clone, Copy)]
-struct Sure;
+struct Leaning(f32);
 
-impl Evaluator for Sure {
+/// Is sure of one action.
+const SURE: Leaning = Leaning(0.9);
+
+impl Evaluator for Leaning {
     fn name(&self) -> &str {
-        "sure"
+        "leaning"
     }
 
     fn evaluate(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError> {
@@ -331,8 +334,10 @@ impl Evaluator for Sure {
             let (key, count) = (query.state.key(), query.legal.count());
             let favourite = (key >> 20) as usize % count;
             let value = 0.4 + 0.2 * (key >> 40) as f32 / (1 << 24) as f32;
-            let other = 0.1 / count as f32;
-            let priors = (0..count).map(|place| other + if place == favourite { 0.9 } else { 0.0 });
+            let Self(more) = *self;
+            let other = (1.0 - more) / count as f32;
+            let priors =
+                (0..count).map(|place| other + if place == favourite { more } else { 0.0 });
             out.push(value, priors);
         }
         Ok(())
@@ -352,7 +357,7 @@ fn stopping_early_changes_no_turn() {
             let whole = options(Mode::Puct, Purpose::Strongest, 800);
             let mut early = whole;
             early.budget.stops_when_decided = true;
-            let decided = |options| decide(&mut Sure, position, options, 1);
+            let decided = |options| decide(&mut { SURE }, position, options, 1);
             let (whole, early) = (decided(whole), decided(early));
             let history = history_of(position);
             let end = |decision: &Decision| position.after_turn(&decision.turn, &history).unwrap();
@@ -401,6 +406,52 @@ fn the_memory_is_bounded_and_the_search_decides_all_the_same() {
             }
         }
     }
+}
+
+/// With the memory used up, simulations that end where the tree has no room count nowhere, however many there are, and the turn that
+/// is chosen was judged.
+#[test]
+fn with_the_memory_used_up_a_judged_turn_is_chosen() {
+    let budgets = [
+        Budget::unlimited(),
+        Budget::visits(7_000),
+        Budget::visits(60_000),
+    ];
+    for position in [Position::INITIAL, quiet()] {
+        for budget in budgets {
+            for leaning in [0.3, 0.6].map(Leaning) {
+                for leaves in [1, 12] {
+                    for temperature in [0.0, 1.0] {
+                        let options = SearchOptions {
+                            budget: Budget {
+                                memory_mib: 1,
+                                ..budget
+                            },
+                            parallel_leaves: leaves,
+                            temperature,
+                            ..options(Mode::Puct, Purpose::Strongest, 1)
+                        };
+                        check_memory_used_up(&position, leaning, options);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_memory_used_up(position: &Position, mut leaning: Leaning, options: SearchOptions) {
+    let history = history_of(position);
+    let mut rng = ChaCha8Rng::seed_from_u64(100);
+    let mut search = Search::new(position, &history, options).unwrap();
+    while answer(&mut search, &mut leaning, &history, &mut rng) {}
+    let report = search.report(3);
+    let what = format!("{leaning:?}, {options:?}: {report}");
+    assert!(report.evaluations < 6_000, "the memory is not full: {what}");
+    let chosen = report.turns.iter().find(|turn| turn.is_chosen).unwrap();
+    assert!(chosen.visits > 0.0 && chosen.value.is_some(), "{what}");
+    // Few come upon what is proven.
+    let known = report.visits - report.evaluations;
+    assert!(known < 300, "{what}");
 }
 
 #[test]

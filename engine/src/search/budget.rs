@@ -17,7 +17,8 @@ pub struct Budget {
     /// most visited one; in mode `gumbel`, when one candidate is left. Time alone says nothing of how many are left. Meant for
     /// play: what training learns from a search, its value above all, still changes.
     pub stops_when_decided: bool,
-    /// MiB that the tree may take. Once they are used up it grows no more, and simulations go on with the nodes that there are.
+    /// MiB that the tree may take. Once they are used up it grows no more, and simulations go on with the nodes that there are. In
+    /// mode `puct` one that would have to go beyond them is no visit, but uses up as much of the budget as one.
     pub memory_mib: u32,
 }
 
@@ -81,15 +82,17 @@ pub(super) const DEFAULT_MEMORY_MIB: u32 = 1_024;
 
 /// A search without an end gives up after this many simulations in a row that needed no evaluation: it has seen all that it can, and
 /// nobody could tell it to stop.
-const MOST_IDLE_VISITS: u32 = 100_000;
+const MOST_IDLE_SIMULATIONS: u32 = 100_000;
 
 /// What has been used of a budget.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spent {
     pub(super) visits: u32,
+    /// Simulations that ended where the tree had no room, and are no visits.
+    pub(super) idle: u32,
     pub(super) evaluations: u32,
     /// The simulations before the last evaluation came.
-    pub(super) visits_at_evaluation: u32,
+    pub(super) simulations_at_evaluation: u32,
     pub(super) begun: Option<Instant>,
     /// Set to end the search.
     pub(super) is_stopped: bool,
@@ -99,8 +102,9 @@ impl Spent {
     pub(super) fn nothing() -> Self {
         Self {
             visits: 0,
+            idle: 0,
             evaluations: 0,
-            visits_at_evaluation: 0,
+            simulations_at_evaluation: 0,
             begun: None,
             is_stopped: false,
         }
@@ -115,16 +119,21 @@ impl Spent {
         self.begun.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
 
+    /// The simulations, those among them that are no visits: what a limit on visits counts.
+    pub(super) fn simulations(&self) -> u32 {
+        self.visits.saturating_add(self.idle)
+    }
+
     /// How much of the budget is used, 0 to 1: of that limit which is nearest. One visit is always allowed.
     pub(super) fn share(&self, budget: &Budget) -> f64 {
-        if self.visits == 0 && self.evaluations == 0 {
+        if self.simulations() == 0 && self.evaluations == 0 {
             return 0.0;
         }
         if self.is_stopped {
             return 1.0;
         }
-        let idle = self.visits - self.visits_at_evaluation;
-        if budget.has_no_end() && idle >= MOST_IDLE_VISITS {
+        let in_a_row = self.simulations() - self.simulations_at_evaluation;
+        if budget.has_no_end() && in_a_row >= MOST_IDLE_SIMULATIONS {
             return 1.0;
         }
         let part = |used: u32, of: Option<u32>| {
@@ -133,7 +142,7 @@ impl Spent {
         let of_time = budget.time.map_or(0.0, |limit| {
             self.time().as_secs_f64() / limit.as_secs_f64().max(1e-9)
         });
-        part(self.visits, budget.most_visits())
+        part(self.simulations(), budget.most_visits())
             .max(part(self.evaluations, budget.evaluations))
             .max(of_time)
             .min(1.0)
@@ -143,7 +152,7 @@ impl Spent {
     pub(super) fn visits_until(&self, budget: &Budget, share: f64) -> u32 {
         budget.most_visits().map_or(u32::MAX, |limit| {
             let end = (f64::from(limit) * share).ceil() as u32;
-            end.saturating_sub(self.visits)
+            end.saturating_sub(self.simulations())
         })
     }
 
@@ -153,7 +162,7 @@ impl Spent {
             return Some(0);
         }
         let limit = budget.most_visits()?;
-        Some(limit.saturating_sub(self.visits))
+        Some(limit.saturating_sub(self.simulations()))
     }
 
     /// The simulations left in part `part` of so many equal ones of the budget, 1 at least; `u32::MAX` where they are not limited.
@@ -165,7 +174,7 @@ impl Spent {
                 end.saturating_sub(used)
             })
         };
-        left(self.visits, budget.most_visits())
+        left(self.simulations(), budget.most_visits())
             .min(left(self.evaluations, budget.evaluations))
             .max(1)
     }

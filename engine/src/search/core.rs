@@ -59,7 +59,7 @@ impl Core {
         for (leaf, query, evaluation) in batch.answered() {
             self.tree.expand(leaf, query, &evaluation);
             self.spent.evaluations += 1;
-            self.spent.visits_at_evaluation = self.spent.visits;
+            self.spent.simulations_at_evaluation = self.spent.simulations();
         }
         batch.clear();
     }

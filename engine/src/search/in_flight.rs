@@ -32,6 +32,8 @@ enum Reached {
     /// Something that needs no evaluation.
     #[default]
     Known,
+    /// A step that the tree has no room for.
+    NoRoom,
 }
 
 /// The simulations in the order in which they went down. Their memory is kept from batch to batch.
@@ -101,6 +103,7 @@ impl Core {
         self.deepest = self.deepest.max(turns);
         let reached = match arrived {
             Arrived::Known => Reached::Known,
+            Arrived::NoRoom => Reached::NoRoom,
             Arrived::Fresh(leaf) if batch.holds(leaf) => Reached::Joined,
             Arrived::Fresh(leaf) => {
                 self.ask(batch, leaf, history);
@@ -127,13 +130,27 @@ impl Core {
     /// Ends the simulations in flight: each is counted and backed up, and `each` is called with what it was made for. One that came
     /// upon a leaf which was in flight already, behind others of the same tree, has found nothing: it counts no visit. Where only
     /// branches meet that mode `gumbel` sends one simulation each into, each counts.
-    pub(super) fn finish_simulations(&mut self, mut each: impl FnMut(&mut Self, usize)) {
+    ///
+    /// With `counts_no_room` one that ended where the tree has no room is counted like any other. Without, it has found nothing either:
+    /// any number of such visits could pile up behind one and the same evaluation. It makes the values on its way those of now, and
+    /// uses up the budget.
+    pub(super) fn finish_simulations(
+        &mut self,
+        counts_no_room: bool,
+        mut each: impl FnMut(&mut Self, usize),
+    ) {
         self.take_back_watched();
         let counts_joined = !self.is_parallel();
         let mut in_flight = std::mem::take(&mut self.in_flight);
         for simulation in in_flight.in_use() {
             if simulation.reached == Reached::Joined && !counts_joined {
                 self.turns_deep -= simulation.descent.turns() as u64;
+                continue;
+            }
+            if simulation.reached == Reached::NoRoom && !counts_no_room {
+                self.turns_deep -= simulation.descent.turns() as u64;
+                simulation.descent.update(&mut self.tree);
+                self.spent.idle = self.spent.idle.saturating_add(1);
                 continue;
             }
             simulation.descent.back_up(&mut self.tree);
@@ -155,7 +172,8 @@ impl Core {
         } = self;
         let mut kept = 0;
         for place in 0..in_flight.count {
-            if in_flight.simulations[place].reached == Reached::Known {
+            let reached = in_flight.simulations[place].reached;
+            if matches!(reached, Reached::Known | Reached::NoRoom) {
                 in_flight.simulations.swap(kept, place);
                 kept += 1;
             } else {

@@ -31,9 +31,10 @@ pub(super) struct Descent {
 pub(super) enum Arrived {
     /// At a node that has not been opened.
     Fresh(NodeId),
-    /// Where there is nothing to open: the node is proven or lies on this way already, repetition leaves it no turn, or the tree's
-    /// memory is used up.
+    /// Where there is nothing to open: the node is proven or lies on this way already, or repetition leaves it no turn.
     Known,
+    /// At a step that the tree does not hold, and has no room for: its memory is used up.
+    NoRoom,
 }
 
 /// What a way down goes by.
@@ -95,7 +96,7 @@ impl Descent {
             };
             // With the memory used up the tree has what it has: the way ends before what it doesn't hold.
             let Some(child) = tree.follow(node, edge) else {
-                return Arrived::Known;
+                return Arrived::NoRoom;
             };
             if tree.node(child).state.steps_used() == 0 {
                 let start = tree.state(child).start_position();
@@ -141,6 +142,13 @@ impl Descent {
     pub(super) fn back_up(&self, tree: &mut Tree) {
         for frame in self.frames.iter().rev() {
             tree.count_visit(frame.node, frame.edge);
+            tree.update(frame.node);
+        }
+    }
+
+    /// Recomputes the values on the way without counting the simulation.
+    pub(super) fn update(&self, tree: &mut Tree) {
+        for frame in self.frames.iter().rev() {
             tree.update(frame.node);
         }
     }

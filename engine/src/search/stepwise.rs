@@ -1,4 +1,7 @@
 //! Mode `puct`: simulations go down step by step; steps of the turn are made final on the way, and its end is drawn from the flow.
+//!
+//! Once the tree's memory is used up, a state below which it holds no whole turn is a dead end: nothing could be learnt of the turns
+//! beyond. They are left to the rules only where the tree holds no whole turn at all.
 
 use super::batch::Batch;
 use super::core::Core;
@@ -7,7 +10,7 @@ use super::flow::{Arrival, Flow, draw, visit_weight};
 use super::improved::state_target;
 use super::lost_turns::{Another, another_turn, longest_resistance};
 use super::puct::ends_turn;
-use super::tree::{NodeId, NodeKind, state_after};
+use super::tree::{NodeId, NodeKind, Tree, state_after};
 use crate::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
 use arrayvec::ArrayVec;
 use rand::Rng;
@@ -22,7 +25,7 @@ const DEVIATIONS: f64 = 2.0;
 /// How often another turn is drawn from the tree in place of one that turned out to be lost, before all others are looked at.
 const REDRAWS: usize = 3;
 
-/// How many visits lie between two looks at whether the decision can still change.
+/// How many simulations lie between two looks at whether the decision can still change.
 const DECIDED_INTERVAL: u32 = 16;
 
 /// A batch goes out when so many simulations for each leaf that it may hold have gone down: leaves that are in flight already, and
@@ -44,7 +47,7 @@ pub(super) struct StepwiseTurn {
     part: u32,
     /// How many simulations started right below each of those edges.
     started: Vec<u32>,
-    /// The visits at the last look at whether the decision can still change.
+    /// The simulations at the last look at whether the decision can still change.
     looked_at: u32,
 }
 
@@ -118,7 +121,7 @@ impl StepwiseTurn {
     }
 
     fn finish_simulations(&mut self, core: &mut Core) {
-        core.finish_simulations(|core, _| {
+        core.finish_simulations(false, |core, _| {
             self.update_drawn(core);
             if let Some(started) = self.started.last_mut() {
                 *started += 1;
@@ -170,12 +173,12 @@ impl StepwiseTurn {
         {
             return false;
         }
-        let visits = core.spent.visits;
-        let is_due = visits / DECIDED_INTERVAL > self.looked_at / DECIDED_INTERVAL;
-        if !is_due && !visits.is_multiple_of(DECIDED_INTERVAL) {
+        let spent = core.spent.simulations();
+        let is_due = spent / DECIDED_INTERVAL > self.looked_at / DECIDED_INTERVAL;
+        if !is_due && !spent.is_multiple_of(DECIDED_INTERVAL) {
             return false;
         }
-        self.looked_at = visits;
+        self.looked_at = spent;
         let Some(left) = core.spent.visits_left(&options.budget) else {
             return false;
         };
@@ -228,12 +231,17 @@ impl StepwiseTurn {
     /// Draws among all that the flow arrives at: distinct whole turns, and states that the search has not gone beyond. Where
     /// nothing is left to chance, that is done only once complete turns hold enough visits, and step by step until then: the
     /// visits of a step that leads to many turns are spread thin over them, and a short turn would win by that alone.
+    ///
+    /// With the tree's memory used up, steps made final that lead to none of the whole turns that it holds are taken back.
     fn draw_rest<R: Rng>(
         &mut self,
         core: &mut Core,
         history: &History,
         rng: &mut R,
     ) -> ArrayVec<Action, 9> {
+        if self.is_at_dead_end(core) {
+            self.take_back(core);
+        }
         while !self.is_complete {
             let state = match self.beyond {
                 Some(state) => Some(state),
@@ -264,14 +272,32 @@ impl StepwiseTurn {
         actions_of(&core.tree, &self.drawn)
     }
 
+    /// Whether the steps made final lead to no whole turn that was judged, and can't any more as the tree has no room, while there
+    /// are such turns behind other steps.
+    fn is_at_dead_end(&self, core: &Core) -> bool {
+        let tree = &core.tree;
+        if tree.has_room() || self.drawn.is_empty() {
+            return false;
+        }
+        let is_judged = match (self.beyond, self.is_complete) {
+            (Some(_), _) => false,
+            (None, true) => tree.node(self.source).kind != NodeKind::Fresh,
+            (None, false) => holds_turns(tree, self.source),
+        };
+        !is_judged && holds_turns(tree, core.root)
+    }
+
     /// The way to one of the places where the flow arrives; no step where it goes nowhere.
     fn draw_way<R: Rng>(&self, core: &Core, rng: &mut R) -> Vec<(NodeId, usize)> {
         let flow = Flow::of_visits(&core.tree, self.source);
-        let arrivals = flow.arrivals();
+        let mut arrivals = flow.arrivals().to_vec();
+        if !core.tree.has_room() && flow.complete_mass() > 0.0 {
+            arrivals.retain(|arrival| arrival.complete);
+        }
         let temperature = core.options.temperature;
         let drawn = if temperature == 0.0 {
             let visits = f64::from(core.tree.edge_visits(self.source));
-            best_bound(core, arrivals, visits)
+            best_bound(core, &arrivals, visits)
         } else {
             let masses: Vec<f64> = arrivals.iter().map(|arrival| arrival.mass).collect();
             draw(&masses, temperature, rng)
@@ -285,9 +311,12 @@ impl StepwiseTurn {
         let source = self.source;
         let mover = core.side();
         let count = tree.edges(source).len();
-        let by_visits: Vec<f64> = (0..count)
+        let mut by_visits: Vec<f64> = (0..count)
             .map(|edge| visit_weight(tree, source, edge))
             .collect();
+        if !tree.has_room() {
+            leave_dead_ends(tree, source, &mut by_visits);
+        }
         let value = |edge: usize| {
             let child = tree.child(source, edge);
             child.map_or(0.0, |child| core.movers_value(child))
@@ -327,6 +356,29 @@ impl StepwiseTurn {
                 let action = core.tree.edges(node)[edge].action(state.side());
                 self.beyond = Some(state_after(&state, action));
             }
+        }
+    }
+}
+
+/// Whether the visits have flown from a state into whole turns.
+fn holds_turns(tree: &Tree, id: NodeId) -> bool {
+    Flow::of_visits(tree, id).complete_mass() > 0.0
+}
+
+/// Takes the weight off a node's edges below which the tree holds no whole turn, unless there are no others.
+fn leave_dead_ends(tree: &Tree, id: NodeId, weights: &mut [f64]) {
+    let goes_on = |edge: usize| {
+        ends_turn(tree, id, edge)
+            || tree
+                .child(id, edge)
+                .is_some_and(|child| holds_turns(tree, child))
+    };
+    let goes_on: Vec<bool> = (0..weights.len())
+        .map(|edge| weights[edge] > 0.0 && goes_on(edge))
+        .collect();
+    if goes_on.contains(&true) {
+        for (weight, goes_on) in weights.iter_mut().zip(goes_on) {
+            *weight *= f64::from(u8::from(goes_on));
         }
     }
 }

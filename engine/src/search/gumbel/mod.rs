@@ -303,7 +303,10 @@ impl GumbelTurn {
     }
 
     fn finish_simulations(&mut self, core: &mut Core) {
-        core.finish_simulations(|_, candidate| self.candidates[candidate].visits += 1);
+        // Rounds go on by the visits, whatever these come upon.
+        core.finish_simulations(true, |_, candidate| {
+            self.candidates[candidate].visits += 1;
+        });
         for candidate in &mut self.candidates {
             candidate.in_flight = 0;
         }
