@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 use engine::config::NetworkConfig;
-use engine::network::Network;
+use engine::network::{Architecture, Network};
 use engine::notation::{TurnLabel, format_record};
 use engine::rules::Game;
 use engine::shard::{
@@ -324,17 +324,26 @@ fn a_game_of_a_shard_is_the_same_as_its_record() {
     );
 }
 
-#[test]
-fn a_network_judges() {
-    let folder = tempfile::tempdir().unwrap();
+fn small() -> Architecture {
     let sizes = NetworkConfig {
         blocks: 1,
         channels: 8,
         ..NetworkConfig::default()
     };
-    let path = folder.path().join("00000.safetensors");
-    let network = Network::new(sizes.into(), 3).unwrap();
+    sizes.into()
+}
+
+fn save(network: &Network, folder: &Path) -> PathBuf {
+    let path = folder.join("00000.safetensors");
     network.save(&path, &Default::default()).unwrap();
+    path
+}
+
+#[test]
+fn a_network_judges() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = Network::new(small(), 3).unwrap();
+    let path = save(&network, folder.path());
     for mode in ["puct", "gumbel"] {
         let more = ["--position", QUIET, "--evaluations", "100", "--mode", mode];
         let report = json(analyze(&more).arg("--network").arg(&path));
@@ -347,14 +356,8 @@ fn a_network_judges() {
 #[test]
 fn threads_share_out_the_leaves_of_one_search() {
     let folder = tempfile::tempdir().unwrap();
-    let sizes = NetworkConfig {
-        blocks: 1,
-        channels: 8,
-        ..NetworkConfig::default()
-    };
-    let path = folder.path().join("00000.safetensors");
-    let network = Network::with_opinions(sizes.into(), 3).unwrap();
-    network.save(&path, &Default::default()).unwrap();
+    let network = Network::with_opinions(small(), 3).unwrap();
+    let path = save(&network, folder.path());
     for mode in ["puct", "gumbel"] {
         let report = |threads: &str, more: &[&str]| {
             let common = ["--position", QUIET, "--evaluations", "200", "--mode", mode];
