@@ -22,8 +22,11 @@ fn every_preset_names_and_explains_every_key() {
     let mut presets = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.ends_with("match.toml") {
-            // A match's, which `selfplay pit` reads.
+        // A match's file is read by `selfplay pit`; a README by people.
+        let preset = path
+            .extension()
+            .is_some_and(|extension| extension == "toml");
+        if !preset || path.ends_with("match.toml") {
             continue;
         }
         Config::load(&path).unwrap();
