@@ -5,6 +5,7 @@ use crate::line::{Line, LocalLine, ServiceLine};
 use crate::output;
 use crate::parallel::ParallelEvaluator;
 use crate::place::Place;
+use crate::source::{NetworkSource, file_name};
 use anyhow::{Result, bail, ensure};
 use engine::network::{
     Accuracy, Architecture, Calibration, Device, EvaluationService, Network, NetworkEvaluator,
@@ -31,8 +32,8 @@ const POLICY: &str = "policy:";
 /// What a name begins with that is the command of another program.
 const AEI: &str = "aei:";
 
-/// A player as named on the command line: `uniform`, `material`, `random`, `policy:` with a network's file, `aei:` with a command, or
-/// else a network's file.
+/// A player as named on the command line: `uniform`, `material`, `random`, `policy:` with a network, `aei:` with a command, or else a
+/// network: `tusker`, or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PlayerName {
     /// Searches without knowing anything: all steps equally likely, every position even.
@@ -42,9 +43,9 @@ pub(crate) enum PlayerName {
     /// Takes any legal step, without a search.
     Random,
     /// Searches with a network.
-    Network(PathBuf),
+    Network(NetworkSource),
     /// Plays what a network's policy says, without a search.
-    Policy(PathBuf),
+    Policy(NetworkSource),
     /// Another program, an AEI engine: this command starts it. It plays in matches alone.
     Engine(String),
     /// Searches with a random network of this size. It and the next are measured only: they have no name on the command line.
@@ -62,9 +63,9 @@ impl FromStr for PlayerName {
             "material" => Self::Material,
             "random" => Self::Random,
             other => match (other.strip_prefix(POLICY), other.strip_prefix(AEI)) {
-                (Some(path), _) => Self::Policy(path.into()),
+                (Some(network), _) => Self::Policy(network.parse()?),
                 (None, Some(command)) => Self::Engine(command.into()),
-                (None, None) => Self::Network(other.into()),
+                (None, None) => Self::Network(other.parse()?),
             },
         })
     }
@@ -76,8 +77,8 @@ impl fmt::Display for PlayerName {
             Self::Uniform => f.write_str("uniform"),
             Self::Material => f.write_str("material"),
             Self::Random => f.write_str("random"),
-            Self::Network(path) => write!(f, "{}", path.display()),
-            Self::Policy(path) => write!(f, "{POLICY}{}", path.display()),
+            Self::Network(network) => network.fmt(f),
+            Self::Policy(network) => write!(f, "{POLICY}{network}"),
             Self::Engine(command) => write!(f, "{AEI}{command}"),
             Self::RandomNetwork(Architecture { blocks, channels }) => {
                 write!(f, "random:{blocks}x{channels}")
@@ -88,6 +89,14 @@ impl fmt::Display for PlayerName {
 }
 
 impl PlayerName {
+    /// Searches with the network that is built into the program.
+    pub(crate) const BUILT_IN: Self = Self::Network(NetworkSource::BuiltIn);
+
+    /// Searches with the network of a file.
+    pub(crate) fn of_file(path: PathBuf) -> Self {
+        Self::Network(NetworkSource::File(path))
+    }
+
     /// Why the player has no search of its own, if it has none.
     pub(crate) fn without_search(&self) -> Option<&'static str> {
         match self {
@@ -286,8 +295,8 @@ impl Player {
     /// A network's file name without folder and ending; else the name itself.
     pub(crate) fn short_name(&self) -> String {
         match &self.name {
-            PlayerName::Network(path) => file_name(path),
-            PlayerName::Policy(path) => format!("{POLICY}{}", file_name(path)),
+            PlayerName::Network(network) => network.short_name(),
+            PlayerName::Policy(network) => format!("{POLICY}{}", network.short_name()),
             PlayerName::Engine(command) => {
                 let program = command.split_whitespace().next().unwrap_or_default();
                 format!("{AEI}{}", file_name(Path::new(program)))
@@ -345,12 +354,8 @@ impl Player {
 /// A player's network, and the identity of it; nothing for a player without one.
 fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
     Ok(match name {
-        PlayerName::Network(path) | PlayerName::Policy(path) => {
-            ensure!(
-                !path.as_os_str().is_empty(),
-                "`{name}` is no player: a network's file must be named"
-            );
-            let file = Network::load(path)?;
+        PlayerName::Network(network) | PlayerName::Policy(network) => {
+            let file = network.load()?;
             Some((file.network, file.identity))
         }
         PlayerName::RandomNetwork(architecture) => Some((
@@ -359,12 +364,6 @@ fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
         )),
         _ => None,
     })
-}
-
-/// A network's file name without folder and ending.
-fn file_name(path: &Path) -> String {
-    let name = path.file_stem().unwrap_or_default();
-    name.to_string_lossy().into_owned()
 }
 
 /// Tells the person at the terminal what was found out about a network.
@@ -422,7 +421,7 @@ mod tests {
         let path = folder.path().join("new.safetensors");
         let network = Network::new(architecture, 0).unwrap();
         network.save(&path, &Default::default()).unwrap();
-        let name = PlayerName::Network(path);
+        let name = PlayerName::of_file(path);
         let local = Player::open(&name, &place()).unwrap();
         assert!(local.service().is_none());
         let mut served = Player::named(&name, &place()).unwrap();

@@ -19,9 +19,13 @@ const GOAL: &str = "g [        R r                                              
 /// Nothing is decided soon.
 const QUIET: &str = "g [r   e    r  d       R              E        D    c H    R      R]";
 
+/// An analysis by `material`, where the arguments name nobody else: it is fast.
 fn analyze(more: &[&str]) -> Command {
+    let is_judged = more.contains(&"--network");
+    let judge = ["--network", "material"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_selfplay"));
     command.arg("analyze").args(more);
+    command.args(judge.iter().filter(|_| !is_judged));
     command
 }
 
@@ -61,9 +65,7 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 fn of_record(path: &Path, more: &[&str]) -> Command {
-    let mut command = analyze(&["--record"]);
-    command.arg(path).args(more);
-    command
+    analyze(&[&["--record", path.to_str().unwrap()][..], more].concat())
 }
 
 #[test]
@@ -131,7 +133,8 @@ fn the_json_object_has_the_documented_keys() {
 
 #[test]
 fn limits_and_options_hold() {
-    let report = |more: &[&str]| json(analyze(&["--position", QUIET]).args(more));
+    let position = ["--position", QUIET];
+    let report = |more: &[&str]| json(&mut analyze(&[&position[..], more].concat()));
     let evaluations = |more: &[&str]| report(more)["evaluations"].as_u64().unwrap();
     assert_eq!(evaluations(&[]), 1_000);
     assert_eq!(evaluations(&["--evaluations", "200"]), 200);
@@ -219,13 +222,8 @@ fn the_game_before_forbids_repetitions() {
     let path = write(folder.path(), "game.txt", &record);
     let turns = |command: &mut Command, mode: &str| -> Vec<String> {
         let more = ["--top", "100000", "--evaluations", "4000", "--mode", mode];
-        let network = [
-            "--network",
-            "uniform",
-            "--set",
-            "search.gumbel_candidates=300",
-        ];
-        let report = json(command.args(more).args(network));
+        let candidates = ["--set", "search.gumbel_candidates=300"];
+        let report = json(command.args(more).args(candidates));
         let turns = report["turns"].as_array().unwrap();
         let text = |turn: &Value| turn["turn"].as_str().unwrap().to_owned();
         turns.iter().map(text).collect()
@@ -234,8 +232,10 @@ fn the_game_before_forbids_repetitions() {
     let position = game.position().to_string();
     assert_ne!(position, start);
     for mode in ["puct", "gumbel"] {
-        let free = turns(&mut analyze(&["--position", &position]), mode);
-        let bound = turns(&mut of_record(&path, &[]), mode);
+        let judge = ["--network", "uniform"];
+        let of_position = [&["--position", &position][..], &judge].concat();
+        let free = turns(&mut analyze(&of_position), mode);
+        let bound = turns(&mut of_record(&path, &judge), mode);
         let back = "ce8w".to_owned();
         assert!(free.contains(&back), "{mode}: {free:?}");
         assert!(!bound.contains(&back), "{mode}");
@@ -312,11 +312,12 @@ fn a_game_of_a_shard_is_the_same_as_its_record() {
     let more = ["--turn", "4s", "--evaluations", "100"];
     let expected = timeless(json(&mut of_record(&record, &more)));
     let id = game(1).id.to_string();
+    let shard = shard.to_str().unwrap();
     for choice in ["1", &id] {
-        let mut of_shard = analyze(&["--game", choice, "--shard"]);
-        assert_eq!(timeless(json(of_shard.arg(&shard).args(more))), expected);
+        let mut of_shard = analyze(&["--shard", shard, "--game", choice]);
+        assert_eq!(timeless(json(of_shard.args(more))), expected);
     }
-    let (code, _, said) = outcome(analyze(&["--game", "3", "--shard"]).arg(&shard));
+    let (code, _, said) = outcome(&mut analyze(&["--shard", shard, "--game", "3"]));
     assert_eq!(code, Some(1));
     assert!(
         said.contains("there is no game 3: the shards hold 3"),
@@ -340,13 +341,32 @@ fn save(network: &Network, folder: &Path) -> PathBuf {
 }
 
 #[test]
+fn without_a_network_the_one_that_is_built_in_judges() {
+    let more = ["--position", QUIET, "--evaluations", "50"];
+    let report = |judge: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selfplay"));
+        command.arg("analyze").args(more).args(judge);
+        timeless(json(&mut command))
+    };
+    let built_in = report(&[]);
+    assert_eq!(built_in, report(&["--network", "tusker"]));
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../engine/networks/tusker.safetensors"
+    );
+    assert_eq!(built_in, report(&["--network", file]));
+    assert_ne!(built_in, report(&["--network", "material"]));
+}
+
+#[test]
 fn a_network_judges() {
     let folder = tempfile::tempdir().unwrap();
     let network = Network::new(small(), 3).unwrap();
     let path = save(&network, folder.path());
     for mode in ["puct", "gumbel"] {
         let more = ["--position", QUIET, "--evaluations", "100", "--mode", mode];
-        let report = json(analyze(&more).arg("--network").arg(&path));
+        let judge = ["--network", path.to_str().unwrap()];
+        let report = json(&mut analyze(&[&more[..], &judge].concat()));
         assert_eq!(report["evaluations"], 100);
         assert_eq!(report["is_decided"], true);
     }
@@ -361,8 +381,8 @@ fn threads_share_out_the_leaves_of_one_search() {
     for mode in ["puct", "gumbel"] {
         let report = |threads: &str, more: &[&str]| {
             let common = ["--position", QUIET, "--evaluations", "200", "--mode", mode];
-            let mut command = analyze(&common);
-            command.arg("--network").arg(&path).args(more);
+            let judge = ["--network", path.to_str().unwrap()];
+            let mut command = analyze(&[&common[..], &judge, more].concat());
             timeless(json(command.args(["--threads", threads])))
         };
         let three = report("3", &[]);
@@ -406,7 +426,7 @@ fn an_interrupt_ends_the_search_with_its_report() {
     for limits in limits {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_selfplay"))
             .args(["analyze", "--position", QUIET, "--json"])
-            .args(["--memory", "100000"])
+            .args(["--network", "material", "--memory", "100000"])
             .args(limits)
             .stdout(Stdio::piped())
             .spawn()

@@ -163,14 +163,18 @@ impl Network {
     /// its shape and type, that there is no other, that every number is finite, and the checksum of it all. The helper heads of
     /// a network whose file is of version 2 are those of a [new network](Network::new) of seed 0.
     pub fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
-        let bytes = read(path)?;
+        Self::from_bytes(path, &read(path)?)
+    }
+
+    /// Reads a network from a file's contents; errors name the file.
+    pub(super) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
         let broken = |error: SafeTensorError| NetworkError::Format {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let metadata = parse_metadata(path, header.metadata().as_ref())?;
-        let contents = SafeTensors::deserialize(&bytes).map_err(broken)?;
+        let contents = SafeTensors::deserialize(bytes).map_err(broken)?;
         let architecture = metadata.architecture;
         let fault = |error| match error {
             NetworkError::Architecture { .. } => NetworkError::Metadata {
@@ -220,7 +224,7 @@ impl Network {
         Ok(NetworkFile {
             network,
             origin: metadata.origin,
-            identity: hash(&bytes),
+            identity: hash(bytes),
         })
     }
 }

@@ -19,6 +19,7 @@ mod accuracy_tests;
 mod architecture;
 mod batch;
 mod body;
+mod built_in;
 mod calibration;
 mod device;
 mod error;

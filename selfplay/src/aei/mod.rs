@@ -24,6 +24,7 @@ use crate::crew;
 use crate::output;
 use crate::place::DeviceArguments;
 use crate::player::PlayerName;
+use crate::source::NetworkSource;
 use anyhow::{Context, Result, bail, ensure};
 use channel::Channel;
 use clap::Args;
@@ -43,8 +44,9 @@ use thinker::Method;
     "Replace a value of the configuration, e.g. `search.parallel_leaves=8`; may be given several times"
 )))]
 pub(crate) struct AeiArguments {
-    /// Who judges positions: a network's file, `material` (counts by hand) or `uniform` (knows nothing)
-    #[arg(long, value_name = "PLAYER", default_value = "material")]
+    /// Who judges positions: `tusker` (the network that is built in), a network's file, `material` (counts by hand) or `uniform` (knows
+    /// nothing)
+    #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
     /// Wait for controllers there, and serve one after the other; with port 0 the system chooses one, which is said on the standard
     /// error
@@ -96,7 +98,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     };
     let mut settings = Settings::new(arguments.network.to_string(), config.search.memory_mib);
     if arguments.manifest {
-        if let PlayerName::Network(path) = name {
+        if let PlayerName::Network(NetworkSource::File(path)) = name {
             // A manifest outlives this command: what it names has to be there.
             std::fs::File::open(path)
                 .with_context(|| format!("--network: can't read the network {name}"))?;
@@ -145,8 +147,8 @@ impl AeiArguments {
         let mut arguments = vec!["aei".to_owned()];
         let mut add = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
         match &self.network {
-            PlayerName::Network(path) => add("--network", absolute(path)?),
-            PlayerName::Material => {}
+            PlayerName::Network(NetworkSource::File(path)) => add("--network", absolute(path)?),
+            PlayerName::Network(NetworkSource::BuiltIn) => {}
             other => add("--network", other.to_string()),
         }
         if !method.place.is_local() {

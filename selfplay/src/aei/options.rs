@@ -97,7 +97,7 @@ impl Offered {
                 "How to set up: search, known (setups that people play), or auto (search with a network)."
             }
             Self::Network => {
-                "The network's file, or material to play without one. Not during a search."
+                "A network's file, tusker for the one that is built in, or material to play without one. Not during a search."
             }
         }
     }

@@ -24,9 +24,9 @@ use subject::SubjectArguments;
 pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     subject: SubjectArguments,
-    /// Who judges positions: a network's file, `material` (counts by hand) or `uniform` (knows nothing: finds what is proven within
-    /// few turns, and is no judge of anything else)
-    #[arg(long, value_name = "PLAYER", default_value = "material")]
+    /// Who judges positions: `tusker` (the network that is built in), a network's file, `material` (counts by hand) or `uniform` (knows
+    /// nothing: finds what is proven within few turns, and is no judge of anything else)
+    #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
     #[command(flatten)]
     limits: LimitArguments,

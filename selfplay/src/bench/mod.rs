@@ -31,8 +31,8 @@ use std::time::Duration;
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// The network: its file, or a random one of so many blocks and channels [default: a random one of the configuration's size]
-    #[arg(long, value_name = "FILE|random:BLOCKSxCHANNELS", value_parser = network, conflicts_with = "evaluator")]
+    /// The network: `tusker` (the one that is built in), a file, or a random one of so many blocks and channels [default: a random one of the configuration's size]
+    #[arg(long, value_name = "NETWORK|random:BLOCKSxCHANNELS", value_parser = network, conflicts_with = "evaluator")]
     network: Option<PlayerName>,
     /// Measure without a network: `null` does everything but compute it, `uniform` and `material` are players
     #[arg(long, value_name = "null|uniform|material", value_parser = evaluator)]
@@ -54,10 +54,11 @@ pub(crate) struct BenchArguments {
     json: bool,
 }
 
-/// A network to measure: a file, or `random:6x64`.
+/// A network to measure: `tusker`, a file, or `random:6x64`.
 fn network(text: &str) -> Result<PlayerName, String> {
     let Some(sizes) = text.strip_prefix("random:") else {
-        return Ok(PlayerName::Network(text.into()));
+        let Ok(network) = text.parse();
+        return Ok(PlayerName::Network(network));
     };
     let fault = || format!("`{sizes}` is no size: expected BLOCKSxCHANNELS, as in random:6x64");
     let (blocks, channels) = sizes.split_once('x').ok_or_else(fault)?;
@@ -133,7 +134,7 @@ mod tests {
         let size = |blocks, channels| PlayerName::RandomNetwork(Architecture { blocks, channels });
         assert_eq!(network("random:6x64"), Ok(size(6, 64)));
         assert_eq!(network("random:10x128"), Ok(size(10, 128)));
-        assert_eq!(network("6x64"), Ok(PlayerName::Network("6x64".into())));
+        assert_eq!(network("6x64"), Ok(PlayerName::of_file("6x64".into())));
         for (text, said) in [
             ("random:0x64", "0 blocks: expected 1 to 100"),
             ("random:6x4", "4 channels: expected 8 to 2048"),

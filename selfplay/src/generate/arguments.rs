@@ -15,9 +15,9 @@ use std::path::PathBuf;
 pub(crate) struct GenerateArguments {
     #[command(flatten)]
     pub(super) config: ConfigArguments,
-    /// The network that plays: its file; without one `uniform`, which knows nothing, or `material`, which counts by hand [default: a
-    /// run's newest network, and those that come after it; else `uniform`]
-    #[arg(long, value_name = "FILE|uniform|material", value_parser = searcher)]
+    /// The network that plays: its file, or `tusker` (the one that is built in); without one `uniform`, which knows nothing, or
+    /// `material`, which counts by hand [default: a run's newest network, and those that come after it; else `uniform`]
+    #[arg(long, value_name = "FILE|tusker|uniform|material", value_parser = searcher)]
     network: Option<PlayerName>,
     #[command(flatten)]
     target: Target,
@@ -109,7 +109,7 @@ impl GenerateArguments {
             && self.network.is_none()
             && config.selfplay.network_change != NetworkChange::Never;
         let generation = newest.as_ref().map(|(generation, _)| *generation);
-        let newest = newest.map(|(_, path)| PlayerName::Network(path));
+        let newest = newest.map(|(_, path)| PlayerName::of_file(path));
         let subject = match (&self.network, &newest) {
             (Some(named), _) => named.to_string(),
             (None, _) if follows => "the run's networks".into(),

@@ -104,7 +104,7 @@ impl Follower {
     }
 
     fn field(&mut self, generation: u32, path: PathBuf) -> anyhow::Result<()> {
-        let player = Player::open(&PlayerName::Network(path), &self.place)?;
+        let player = Player::open(&PlayerName::of_file(path), &self.place)?;
         let fielded = Fielded::new(player, self.workers, self.cache.as_ref())?;
         self.roster.field(fielded);
         self.generation = Some(generation);

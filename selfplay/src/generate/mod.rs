@@ -263,7 +263,7 @@ fn open_player(plan: &mut Plan) -> Result<Player> {
         ));
         first_error.get_or_insert(error);
         plan.generation = Some(generation);
-        plan.player = PlayerName::Network(path);
+        plan.player = PlayerName::of_file(path);
     }
 }
 

@@ -7,6 +7,7 @@ use super::order::{
 };
 use super::sprt::{SprtOrder, usual_error};
 use crate::crew::CrewArguments;
+use crate::source::BUILT_IN;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
 use engine::config::ConfigArguments;
@@ -14,13 +15,14 @@ use std::path::PathBuf;
 
 /// The options of `selfplay pit`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("who").required(true).args(["a", "players", "match_file"]))]
+#[command(group = ArgGroup::new("who").required(true).args(["b", "players", "match_file"]))]
 pub(crate) struct PitArguments {
-    /// The first of two players
+    /// The first of two players: `tusker` (the network that is built in), a network's file, `policy:` and one of these, `uniform`,
+    /// `material`, `random`, or `aei:` and a command [default: tusker]
     #[arg(long, value_name = "PLAYER", requires = "b")]
     a: Option<String>,
     /// The second
-    #[arg(long, value_name = "PLAYER", requires = "a")]
+    #[arg(long, value_name = "PLAYER")]
     b: Option<String>,
     /// Several players, all with the same settings
     #[arg(long, value_name = "PLAYER", num_args = 2..)]
@@ -97,25 +99,25 @@ pub(crate) struct PitArguments {
 #[derive(Debug, Args)]
 struct FirstArguments {
     /// Evaluations a turn for a alone
-    #[arg(long, value_name = "N", value_parser = evaluations(), requires = "a")]
+    #[arg(long, value_name = "N", value_parser = evaluations(), requires = "b")]
     a_evaluations: Option<u32>,
     /// Seconds a turn for a: such games can't be repeated, and each worker plays one at a time
-    #[arg(long, value_name = "SECONDS", requires = "a")]
+    #[arg(long, value_name = "SECONDS", requires = "b")]
     a_time: Option<f64>,
     /// Where a is a `policy:`: at 0 it takes the likeliest step each time, at 1 it draws from the policy as it is [default: 0]
-    #[arg(long, value_name = "T", requires = "a")]
+    #[arg(long, value_name = "T", requires = "b")]
     a_temperature: Option<f32>,
     /// Where a's network is evaluated, in place of --device
-    #[arg(long, value_name = "DEVICE", requires = "a")]
+    #[arg(long, value_name = "DEVICE", requires = "b")]
     a_device: Option<String>,
     /// Replace a value of the configuration's section `search` for a alone, e.g. `search.mode=gumbel`; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", requires = "a")]
+    #[arg(long, value_name = "KEY=VALUE", requires = "b")]
     a_set: Vec<String>,
     /// Where a is an engine of others: an option that it is told before the match, e.g. `hash=500`; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", requires = "a")]
+    #[arg(long, value_name = "NAME=VALUE", requires = "b")]
     a_option: Vec<OptionSetting>,
     /// Where a is an engine of others: its clock, in place of --clock
-    #[arg(long, value_name = "CONTROL", requires = "a")]
+    #[arg(long, value_name = "CONTROL", requires = "b")]
     a_clock: Option<TimeControl>,
 }
 
@@ -216,9 +218,10 @@ impl PitArguments {
     /// a and b.
     fn two(&self) -> Vec<PlayerOrder> {
         let (a, b) = (&self.a_order, &self.b_order);
-        let first = self.a.as_ref().map(|player| PlayerOrder {
+        let player = self.a.clone().unwrap_or_else(|| BUILT_IN.into());
+        let first = PlayerOrder {
             name: None,
-            player: player.clone(),
+            player,
             evaluations: a.a_evaluations,
             time: a.a_time,
             temperature: a.a_temperature,
@@ -226,7 +229,7 @@ impl PitArguments {
             set: a.a_set.clone(),
             option: a.a_option.clone(),
             clock: a.a_clock,
-        });
+        };
         let second = self.b.as_ref().map(|player| PlayerOrder {
             name: None,
             player: player.clone(),
@@ -238,6 +241,6 @@ impl PitArguments {
             option: b.b_option.clone(),
             clock: b.b_clock,
         });
-        first.into_iter().chain(second).collect()
+        [first].into_iter().chain(second).collect()
     }
 }

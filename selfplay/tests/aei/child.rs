@@ -19,9 +19,13 @@ pub(crate) const SILVER: &str = "ed7 mg7 he7 df7 ce8 hb7 dc7 cd8 ra7 rh7 ra8 rb8
 pub(crate) const OPEN: &str =
     "setposition g [rrrrrrrrhdcemcdh                                HDCMECDHRRRRRRRR]";
 
+/// An engine that plays by `material`, where the arguments name nobody else: it is fast.
 pub(crate) fn command(arguments: &[&str]) -> Command {
+    let is_named = arguments.contains(&"--network");
+    let player = ["--network", "material"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_selfplay"));
     command.arg("aei").args(arguments);
+    command.args(player.iter().filter(|_| !is_named));
     command
 }
 

@@ -4,6 +4,7 @@ use crate::child::{Engine, OPEN, command, lines, small_network};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 #[test]
@@ -82,8 +83,8 @@ fn the_manifest_describes_options_that_the_engine_takes() {
             "--seed",
             "5",
         ];
-        let mut command = command(&["--manifest"]);
-        command.args(arguments).current_dir(folder.path());
+        let mut command = command(&[&["--manifest"][..], &arguments].concat());
+        command.current_dir(folder.path());
         command.output().unwrap()
     };
     let missing = asked();
@@ -134,6 +135,22 @@ fn the_manifest_describes_options_that_the_engine_takes() {
     for name in ["hash", "depth", "evaluations", "multipv", "network"] {
         assert!(names.contains(&name), "{name}");
     }
+}
+
+#[test]
+fn without_a_network_the_one_that_is_built_in_plays() {
+    let mut engine = Engine::ready(&["--network", "tusker"]);
+    engine.say(&format!("setoption name evaluations value 20\n{OPEN}\ngo"));
+    engine.best_move();
+    let manifest = Command::new(env!("CARGO_BIN_EXE_selfplay"))
+        .args(["aei", "--manifest"])
+        .output()
+        .unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest.stdout).unwrap();
+    assert_eq!(manifest["args"], serde_json::json!(["aei"]));
+    let options = manifest["options"].as_array().unwrap();
+    let network = options.iter().find(|option| option["name"] == "network");
+    assert_eq!(network.unwrap()["default"], "tusker");
 }
 
 #[test]
