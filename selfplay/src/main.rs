@@ -10,6 +10,7 @@ mod export;
 mod generate;
 mod import;
 mod inspect;
+mod judge;
 mod line;
 mod memory;
 mod openings;
@@ -18,6 +19,8 @@ mod parallel;
 mod pit;
 mod place;
 mod player;
+mod source;
+mod statistics;
 mod telemetry;
 
 use clap::{Parser, Subcommand};
@@ -37,8 +40,8 @@ enum Command {
     Generate(generate::GenerateArguments),
     /// Let players play matches: pairs of games from the same opening with colours swapped
     ///
-    /// A player is a network's file (a search with the network), `policy:FILE` (what the network's policy says, without a search),
-    /// `uniform` (a search that knows nothing), `material` (a search that counts by hand), `random` (any legal step), or
+    /// A player is `tusker` (a search with the network that is built in), a network's file (a search with that), `policy:` and one of
+    /// these (what the network's policy says, without a search), `uniform` (a search that knows nothing), `material` (a search that counts by hand), `random` (any legal step), or
     /// `aei:COMMAND` (another program, which speaks the Arimaa Engine Interface over its standard input and output; it needs a
     /// --clock). Ctrl-C stops the match and prints what is known until then; the same command with --resume goes on with it.
     Pit(Box<pit::PitArguments>),
@@ -49,7 +52,7 @@ enum Command {
     Analyze(analyze::AnalyzeArguments),
     /// Play in other programs: an engine that speaks the Arimaa Engine Interface, version 1
     ///
-    /// On the standard input and output, or over a socket. Without `--network` it plays by counting material.
+    /// On the standard input and output, or over a socket. Without `--network` it plays with the network that is built in.
     Aei(aei::AeiArguments),
     /// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
     ///
@@ -60,6 +63,10 @@ enum Command {
     /// Whatever is wrong is named on the standard error with file, frame, byte and reason; the exit code is 1 then, also where it was
     /// repaired.
     Inspect(inspect::InspectArguments),
+    /// Hold a network, without a search, against recorded games: its values against the results, its policy against the turns
+    ///
+    /// Ctrl-C ends it at any time and prints what was found until then.
+    Judge(judge::JudgeArguments),
     /// Make shards of games that others have played: of standard texts, or of the official server's archive
     Import(import::ImportArguments),
     /// Write the games of shards as standard text, or their rows as arrays for numpy
@@ -77,6 +84,7 @@ fn main() -> ExitCode {
         Command::Aei(arguments) => aei::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Judge(arguments) => judge::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
     };

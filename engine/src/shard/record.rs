@@ -22,6 +22,19 @@ pub struct GameId {
     pub counter: u64,
 }
 
+impl GameId {
+    /// Whether the game is one of those that are never trained on, where these are so large a share of all games. It depends on nothing
+    /// but the id, so that a game stays what it is from window to window.
+    pub fn is_for_validation(self, share: f32) -> bool {
+        let mut hash = blake3::Hasher::new();
+        hash.update(&self.generator.to_le_bytes());
+        hash.update(&self.counter.to_le_bytes());
+        let mut first = [0; 4];
+        hash.finalize_xof().fill(&mut first);
+        f64::from(u32::from_le_bytes(first)) < f64::from(share) * 2f64.powi(32)
+    }
+}
+
 impl std::fmt::Display for GameId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.generator, self.counter)
@@ -322,4 +335,22 @@ pub struct Evaluator {
 /// The BLAKE3 hash of some bytes in 64 hexadecimal digits: the identity of networks and configurations.
 pub fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_game_is_for_validation_by_its_id_alone() {
+        let validation = |counter, share| {
+            let generator = 3;
+            GameId { generator, counter }.is_for_validation(share)
+        };
+        let share = (0..10_000)
+            .filter(|&counter| validation(counter, 0.3))
+            .count();
+        assert!((2_800..3_200).contains(&share), "{share} of 10,000 games");
+        assert!((0..1_000).all(|counter| !validation(counter, 0.0)));
+    }
 }

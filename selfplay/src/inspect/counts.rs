@@ -1,7 +1,6 @@
 //! What can be counted of good games.
 
-use super::calibration::Calibration;
-use super::share::Share;
+use crate::statistics::{Calibration, Share};
 use engine::rules::{Phase, Reason, Side};
 use engine::shard::{
     Ending, Evaluator, GameRecord, POLICY_TOTAL, ReplayedRow, ReplayedTurn, SearchKind,

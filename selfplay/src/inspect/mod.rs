@@ -3,18 +3,16 @@
 //! | where | what |
 //! |---|---|
 //! | `read` | every game and every fault of a shard, games that are there twice |
-//! | `counts`, `calibration`, `share` | what is counted of good games |
+//! | `counts` | what is counted of good games |
 //! | `report`, `text` | what is printed: the keys of the JSON object with their meanings, and the same for people |
 //! | `game` | finding one game, and printing it |
 //! | `repair` | copying the good games of damaged shards |
 
-mod calibration;
 mod counts;
 mod game;
 mod read;
 mod repair;
 mod report;
-mod share;
 mod text;
 
 pub(crate) use game::{GameChoice, find_game};

@@ -1,10 +1,9 @@
 //! What is printed of all shards together. The fields are the keys of the JSON object.
 
-use super::calibration::CalibrationReport;
 use super::counts::{Counts, Endings, Origins, Rows, Searches, Starts};
 use super::read::Inspected;
 use super::repair::Repaired;
-use super::share::mean;
+use crate::statistics::{CalibrationReport, mean};
 use engine::shard::{Evaluator, Header, ShardError};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The report for people: a name, then what there is under it, line by line.
 
-use super::calibration::CalibrationReport;
 use super::report::{Report, RowMeans, SearchMeans, Version};
+use crate::statistics::text::{calibration, line, percent};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Report {
@@ -130,10 +130,6 @@ impl Report {
     }
 }
 
-fn line(f: &mut Formatter<'_>, name: &str, what: fmt::Arguments) -> fmt::Result {
-    writeln!(f, "{name:<12}{what}")
-}
-
 /// A number as text, or nothing.
 struct Optional<Format: Fn(f64) -> String>(Option<f64>, Format);
 
@@ -158,12 +154,6 @@ fn listed(counts: &[(u64, &str)]) -> String {
         [] => String::new(),
         parts => format!(": {}", parts.join(", ")),
     }
-}
-
-/// A share with its 95% interval.
-fn percent(share: f64, [low, high]: [f64; 2]) -> String {
-    let [share, low, high] = [share, low, high].map(|share| 100.0 * share);
-    format!("{share:.1}% ({low:.1} to {high:.1})")
 }
 
 fn searches(f: &mut Formatter<'_>, kind: &str, means: &SearchMeans) -> fmt::Result {
@@ -193,37 +183,6 @@ fn rows(f: &mut Formatter<'_>, kind: &str, means: &RowMeans) -> fmt::Result {
             "{kind:<8}{rows}: entropy {entropy:.3} nats, surprise {surprise:.3} nats, weight {weight:.3}"
         ),
     )
-}
-
-fn calibration(f: &mut Formatter<'_>, whose: &str, report: &CalibrationReport) -> fmt::Result {
-    let (Some(brier), Some(loss)) = (report.brier, report.log_loss) else {
-        return Ok(());
-    };
-    let values = report.values;
-    line(
-        f,
-        "calibration",
-        format_args!(
-            "of {whose} values, {values} in decided games: Brier score {brier:.4}, log loss {loss:.4} nats"
-        ),
-    )?;
-    line(
-        f,
-        "",
-        format_args!("  Gold wins     values   mean%    won%"),
-    )?;
-    for bin in &report.bins {
-        let (from, to) = (100.0 * bin.from, 100.0 * bin.to);
-        if let (Some(mean), Some(won)) = (bin.mean, bin.won_by_gold) {
-            let (values, mean, won) = (bin.values, 100.0 * mean, 100.0 * won);
-            line(
-                f,
-                "",
-                format_args!("{from:>3.0} to {to:>3.0}% {values:>9} {mean:>7.1} {won:>7.1}"),
-            )?;
-        }
-    }
-    Ok(())
 }
 
 fn versions<Name: Display>(

@@ -9,7 +9,7 @@ use super::game_rows::{WEIGHT_UNITS, game_weight};
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::shard::{GameId, ShardName, ShardReader, list_shards};
+use engine::shard::{ShardName, ShardReader, list_shards};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
@@ -272,7 +272,7 @@ fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainErro
             weight,
             bytes,
         };
-        match is_validation(record.id, validation_share) {
+        match record.id.is_for_validation(validation_share) {
             true => validation.push(game),
             false => training.push(game),
         }
@@ -287,17 +287,6 @@ fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainErro
             validation: validation.into(),
         })),
     })
-}
-
-/// Whether a game is one of those that are never trained on. It depends on nothing but the game's id, so that a game stays what
-/// it is from window to window.
-fn is_validation(id: GameId, share: f32) -> bool {
-    let mut hash = blake3::Hasher::new();
-    hash.update(&id.generator.to_le_bytes());
-    hash.update(&id.counter.to_le_bytes());
-    let mut first = [0; 4];
-    hash.finalize_xof().fill(&mut first);
-    f64::from(u32::from_le_bytes(first)) < f64::from(share) * 2f64.powi(32)
 }
 
 /// The rows of the window when `seen_rows` training rows have come since the run began: `c·(1 + β·((N/c)^α − 1)/α)` for `N > c`, and c
@@ -458,18 +447,5 @@ mod tests {
             ..config
         };
         assert_eq!(window_rows(&fixed, u64::MAX), 250_000);
-    }
-
-    #[test]
-    fn a_game_is_for_validation_by_its_id_alone() {
-        let validation = |counter, share| {
-            let generator = 3;
-            is_validation(GameId { generator, counter }, share)
-        };
-        let share = (0..10_000)
-            .filter(|&counter| validation(counter, 0.3))
-            .count();
-        assert!((2_800..3_200).contains(&share), "{share} of 10,000 games");
-        assert!((0..1_000).all(|counter| !validation(counter, 0.0)));
     }
 }

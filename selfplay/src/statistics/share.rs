@@ -2,23 +2,28 @@
 
 /// So many of so many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Share {
-    pub(super) part: u64,
-    pub(super) whole: u64,
+pub(crate) struct Share {
+    pub(crate) part: u64,
+    pub(crate) whole: u64,
 }
 
 /// The 97.5% quantile of the normal distribution.
 const QUANTILE: f64 = 1.959_964;
 
 impl Share {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.part += other.part;
+        self.whole += other.whole;
+    }
+
     /// The share itself, 0 to 1; none of nothing.
-    pub(super) fn value(self) -> Option<f64> {
+    pub(crate) fn value(self) -> Option<f64> {
         (self.whole > 0).then(|| self.part as f64 / self.whole as f64)
     }
 
     /// The 95% interval of the probability behind it (Wilson, Probable Inference, the Law of Succession, and Statistical
     /// Inference, 1927); none of nothing.
-    pub(super) fn interval(self) -> Option<[f64; 2]> {
+    pub(crate) fn interval(self) -> Option<[f64; 2]> {
         let share = self.value()?;
         let count = self.whole as f64;
         let square = QUANTILE * QUANTILE;
@@ -31,7 +36,7 @@ impl Share {
 }
 
 /// A mean; none of nothing.
-pub(super) fn mean(sum: f64, count: u64) -> Option<f64> {
+pub(crate) fn mean(sum: f64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 

@@ -11,7 +11,7 @@ const LEAST: f64 = 1e-6;
 
 /// Values of decided games, each held against its game's result.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Calibration {
+pub(crate) struct Calibration {
     bins: [Bin; BINS],
     squares: f64,
     losses: f64,
@@ -27,7 +27,7 @@ struct Bin {
 
 impl Calibration {
     /// Counts Gold's win probability in a game that `winner` won.
-    pub(super) fn count(&mut self, value: f32, winner: Side) {
+    pub(crate) fn count(&mut self, value: f32, winner: Side) {
         let value = f64::from(value);
         let gold = winner == Side::Gold;
         let right = if gold { value } else { 1.0 - value };
@@ -39,7 +39,7 @@ impl Calibration {
         bin.won_by_gold += u64::from(gold);
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         for (bin, other) in self.bins.iter_mut().zip(&other.bins) {
             bin.values += other.values;
             bin.sum += other.sum;
@@ -49,7 +49,7 @@ impl Calibration {
         self.losses += other.losses;
     }
 
-    pub(super) fn report(&self) -> CalibrationReport {
+    pub(crate) fn report(&self) -> CalibrationReport {
         let values = self.bins.iter().map(|bin| bin.values).sum();
         let bins = self.bins.iter().enumerate().map(|(index, bin)| BinReport {
             from: index as f64 / BINS as f64,
@@ -69,28 +69,28 @@ impl Calibration {
 
 /// How good values were.
 #[derive(Debug, Serialize)]
-pub(super) struct CalibrationReport {
+pub(crate) struct CalibrationReport {
     /// How many there are: one a turn, of games that were won by the rules or by resignation.
-    pub(super) values: u64,
+    pub(crate) values: u64,
     /// The mean square of value minus result (1 where Gold won, else 0): 0.25 for knowing nothing.
-    pub(super) brier: Option<f64>,
+    pub(crate) brier: Option<f64>,
     /// The mean of -ln of what the value gave the side that won, in nats; a value of 0 or 1 counts as 1e-6 from it. 0.693 for
     /// knowing nothing.
-    pub(super) log_loss: Option<f64>,
+    pub(crate) log_loss: Option<f64>,
     /// The values by tenths.
-    pub(super) bins: Vec<BinReport>,
+    pub(crate) bins: Vec<BinReport>,
 }
 
 /// The values of one tenth; what stands at a border is in the upper one.
 #[derive(Debug, Serialize)]
-pub(super) struct BinReport {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) values: u64,
+pub(crate) struct BinReport {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) values: u64,
     /// Their mean: what was expected.
-    pub(super) mean: Option<f64>,
+    pub(crate) mean: Option<f64>,
     /// The share of them whose games Gold won: what happened.
-    pub(super) won_by_gold: Option<f64>,
+    pub(crate) won_by_gold: Option<f64>,
 }
 
 #[cfg(test)]

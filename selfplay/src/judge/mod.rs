@@ -1,0 +1,225 @@
+//! `selfplay judge`: holds a network, without a search, against recorded games: are its values what they say, does its policy take the
+//! turns that were played, does it see a goal that is there.
+//!
+//! Games are read by one worker at a time, and judged by all of them, some games at once: their positions are evaluated in common
+//! batches.
+
+mod opinion;
+mod report;
+
+use crate::crew::{self, CrewArguments};
+use crate::inspect::{in_frame, shards_at};
+use crate::output::print;
+use crate::player::{Player, PlayerName};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use engine::config::Config;
+use engine::progress::Progress;
+use engine::shard::{FrameLocation, GameRecord, ShardError, ShardReader};
+use opinion::{Judge, Opinion};
+use report::Report;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
+
+/// Who is judged, and by which games.
+#[derive(Debug, Args)]
+pub(crate) struct JudgeArguments {
+    /// Shards, folders of shards, or run directories
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Who is held against the games: `tusker` (the network that is built in), a network's file, `material` or `uniform`
+    #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
+    network: PlayerName,
+    /// Only the games that no training with this `train.validation_share` learns from
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    validation: Option<f32>,
+    #[command(flatten)]
+    crew: CrewArguments,
+    /// Print the report as one JSON object
+    ///
+    /// Every key is explained where it stands in `selfplay/src/judge/report.rs`.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A share above 0.
+fn share(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(share) if 0.0 < share && share <= 1.0 => Ok(share),
+        _ => Err("expected a number above 0, 1 at most".into()),
+    }
+}
+
+/// Games that are judged at once: some hundred positions.
+const GAMES_AT_ONCE: usize = 8;
+
+/// Runs `selfplay judge`; the exit code is 1 where anything is wrong with a shard.
+pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
+    let name = &arguments.network;
+    if let Some(reason) = name.without_search() {
+        anyhow::bail!("--network {name}: {reason}, so that there are no values to judge");
+    }
+    let mut shards = Vec::new();
+    for path in &arguments.paths {
+        shards.extend(shards_at(path)?);
+    }
+    let place = arguments.crew.device.place(&Config::default())?;
+    let player = Player::open(name, &place)?;
+    let games = Mutex::new(Games {
+        shards: shards.into_iter(),
+        open: None,
+        validation: arguments.validation,
+        chunks: 0,
+    });
+    let stop = AtomicBool::new(false);
+    let mut progress = Progress::new("judge", None);
+    let mut parts = BTreeMap::new();
+    let (mut judged, mut faults) = (0, 0);
+    let work = |found: &Sender<Found>| {
+        let line = player.line(None)?;
+        let mut judge = Judge::new(line.with_context(|| format!("{name} has no opinion"))?);
+        while !stop.load(Relaxed) {
+            let Some(chunk) = games.lock().unwrap_or_else(|held| held.into_inner()).next() else {
+                break;
+            };
+            if found.send(judge_chunk(&mut judge, chunk)?).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    crew::run(arguments.crew.threads(), &stop, work, |found| {
+        if let Some(found) = found {
+            for fault in &found.faults {
+                faults += 1;
+                progress.say(&fault.to_string());
+            }
+            judged += found.opinion.games;
+            parts.insert(found.chunk, found.opinion);
+        }
+        progress.show(judged, || "games".into());
+        Ok(())
+    })?;
+    progress.finish(&format!("{judged} games"));
+    ensure!(
+        judged > 0 || faults > 0,
+        "there is no game to judge by{}",
+        match arguments.validation {
+            Some(share) => format!(" among those that are for validation with a share of {share}"),
+            None => String::new(),
+        }
+    );
+    // Added in the games' order, so that the same games give the same sums to the last digit.
+    let mut opinion = Opinion::default();
+    parts.values().for_each(|part| opinion.add(part));
+    let report = Report::new(player.shard_evaluator(), &opinion, faults);
+    print(&match arguments.json {
+        true => serde_json::to_string(&report)? + "\n",
+        false => report.to_string(),
+    })?;
+    Ok(match faults {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+/// Some games of a shard, and what could not be read.
+struct Chunk {
+    number: u64,
+    shard: PathBuf,
+    games: Vec<(FrameLocation, GameRecord)>,
+    faults: Vec<ShardError>,
+}
+
+/// What was found in a chunk.
+struct Found {
+    chunk: u64,
+    opinion: Opinion,
+    faults: Vec<ShardError>,
+}
+
+fn judge_chunk(judge: &mut Judge, mut chunk: Chunk) -> Result<Found> {
+    let mut opinion = Opinion::default();
+    for (at, record) in &chunk.games {
+        if let Err(error) = judge.take(record) {
+            chunk.faults.push(in_frame(&chunk.shard, *at, error));
+        } else {
+            opinion.games += 1;
+        }
+    }
+    judge.form(&mut opinion)?;
+    Ok(Found {
+        chunk: chunk.number,
+        opinion,
+        faults: chunk.faults,
+    })
+}
+
+/// The games of shards, some at a time.
+struct Games {
+    shards: std::vec::IntoIter<PathBuf>,
+    open: Option<(PathBuf, ShardReader)>,
+    validation: Option<f32>,
+    chunks: u64,
+}
+
+impl Iterator for Games {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        let mut faults = Vec::new();
+        let (shard, mut reader) = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let path = self.shards.next()?;
+                match ShardReader::open(&path) {
+                    Ok(reader) => (path, reader),
+                    Err(fault) => return Some(self.chunk(path, Vec::new(), vec![fault])),
+                }
+            }
+        };
+        let mut games = Vec::new();
+        while games.len() < GAMES_AT_ONCE {
+            match reader.next() {
+                Some(Ok(record)) => {
+                    let is_wanted = |share| record.id.is_for_validation(share);
+                    if self.validation.is_none_or(is_wanted) {
+                        games.push((reader.last_location(), record));
+                    }
+                }
+                Some(Err(fault)) => {
+                    faults.push(fault);
+                    if let Err(fault) = reader.resync() {
+                        faults.push(fault);
+                        return Some(self.chunk(shard, games, faults));
+                    }
+                }
+                None => return Some(self.chunk(shard, games, faults)),
+            }
+        }
+        let chunk = self.chunk(shard.clone(), games, faults);
+        self.open = Some((shard, reader));
+        Some(chunk)
+    }
+}
+
+impl Games {
+    fn chunk(
+        &mut self,
+        shard: PathBuf,
+        games: Vec<(FrameLocation, GameRecord)>,
+        faults: Vec<ShardError>,
+    ) -> Chunk {
+        self.chunks += 1;
+        Chunk {
+            number: self.chunks,
+            shard,
+            games,
+            faults,
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! What a network says of the positions of games, and what became of them.
+
+use crate::line::Line;
+use crate::statistics::{Calibration, Share};
+use anyhow::{Result, ensure};
+use engine::rules::{Action, Game, Phase, Side, StepState, TURN_STEPS, elimination_in, goal_in};
+use engine::search::{Evaluations, PolicySampler, Query};
+use engine::shard::{Ending, GameRecord, ReplayError, replay};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+/// Queries that are evaluated together.
+const BATCH: usize = 256;
+
+/// A probability of 0 for what was played costs what this does.
+const LEAST: f64 = 1e-9;
+
+/// Sums over games. All of it is of the turns behind the setups.
+#[derive(Debug, Default)]
+pub(super) struct Opinion {
+    pub(super) games: u64,
+    /// Turns that were played.
+    pub(super) turns: u64,
+    /// The values at the turns' starts against the results.
+    pub(super) values: Calibration,
+    /// Of the steps that were played, those that the policy finds likeliest; ends of turns before the fourth step are steps too.
+    pub(super) likeliest: Share,
+    /// -ln of the policy's probability of those steps, ...
+    pub(super) losses: f64,
+    /// ... and of one that is the same for all legal steps.
+    pub(super) even_losses: f64,
+    /// Of the turns that begin with a goal within reach, those in which the policy's first choice wins.
+    pub(super) goals: Share,
+}
+
+impl Opinion {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.games += other.games;
+        self.turns += other.turns;
+        self.values.add(&other.values);
+        self.likeliest.add(other.likeliest);
+        self.losses += other.losses;
+        self.even_losses += other.even_losses;
+        self.goals.add(other.goals);
+    }
+}
+
+/// A step state of a game.
+struct Decision {
+    query: Query,
+    /// Where the step that was played stands among the legal ones.
+    played: usize,
+    /// At the start of a turn: who won the game, where somebody did on the board or by resignation.
+    winner: Option<Side>,
+}
+
+/// A turn that begins with a goal within reach, and the policy's turn there.
+struct GoalTest {
+    game: Game,
+    sampler: PolicySampler,
+}
+
+/// Asks for opinions.
+pub(super) struct Judge {
+    line: Box<dyn Line>,
+    answers: Evaluations,
+    decisions: Vec<Decision>,
+    goals: Vec<GoalTest>,
+    turns: u64,
+}
+
+impl Judge {
+    pub(super) fn new(line: Box<dyn Line>) -> Self {
+        Self {
+            line,
+            answers: Evaluations::default(),
+            decisions: Vec::new(),
+            goals: Vec::new(),
+            turns: 0,
+        }
+    }
+
+    /// Takes a game's positions, to be judged with others; none of a game that breaks the rules.
+    pub(super) fn take(&mut self, record: &GameRecord) -> Result<(), ReplayError> {
+        let turns = replay(record)?;
+        let mut game = record.new_game()?;
+        // How a clock ran out says nothing of the positions.
+        let winner = match record.ending {
+            Ending::Won(_) | Ending::Resigned { .. } => record.ending.winner(),
+            Ending::Unfinished { .. } | Ending::Forfeited { .. } => None,
+        };
+        for (replayed, turn) in turns.into_iter().zip(&record.turns) {
+            if replayed.position.phase() == Phase::Play {
+                self.turns += 1;
+                self.take_turn(&game, &turn.actions, replayed.repetitions, winner);
+            }
+            game.play_unchecked(replayed.turn);
+        }
+        Ok(())
+    }
+
+    fn take_turn(&mut self, game: &Game, actions: &[u16], repetitions: u8, winner: Option<Side>) {
+        let mut state = StepState::new(game.position());
+        let side = state.side();
+        if goal_in(&state, TURN_STEPS).is_some()
+            && let Ok(sampler) = PolicySampler::new(game.position(), game.history(), 0.0)
+        {
+            let game = game.clone();
+            self.goals.push(GoalTest { game, sampler });
+        }
+        let played = actions
+            .iter()
+            .map(|&index| Action::from_index(index.into(), side));
+        // The end of a shorter turn is not recorded.
+        for (step, action) in played.chain([Some(Action::End)]).flatten().enumerate() {
+            // Where the game is won nothing is asked any more.
+            let is_won = goal_in(&state, 0).is_some() || elimination_in(&state, 0).is_some();
+            if state.is_complete() || is_won {
+                break;
+            }
+            let legal = state.legal_actions(game.history());
+            let Some(played) = legal.in_index_order(side).position(|legal| legal == action) else {
+                break;
+            };
+            self.decisions.push(Decision {
+                query: Query {
+                    state,
+                    legal,
+                    repetitions,
+                },
+                played,
+                winner: winner.filter(|_| step == 0),
+            });
+            if action == Action::End {
+                break;
+            }
+            state = state.after(action);
+        }
+    }
+
+    /// Judges all that was taken, and forgets it.
+    pub(super) fn form(&mut self, opinion: &mut Opinion) -> Result<()> {
+        opinion.turns += std::mem::take(&mut self.turns);
+        let decisions = std::mem::take(&mut self.decisions);
+        for batch in decisions.chunks(BATCH) {
+            let queries: Vec<Query> = batch.iter().map(|decision| decision.query).collect();
+            self.evaluate(&queries)?;
+            for (index, decision) in batch.iter().enumerate() {
+                let answer = self.answers.get(index);
+                let answer = answer.ok_or_else(|| anyhow::anyhow!("an answer is missing"))?;
+                answer.check(self.line.name(), &decision.query)?;
+                opinion.count(decision, answer.value, answer.priors);
+            }
+        }
+        let mut goals = std::mem::take(&mut self.goals);
+        for batch in goals.chunks_mut(BATCH) {
+            opinion.goals.add(self.test_goals(batch)?);
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, queries: &[Query]) -> Result<()> {
+        self.line.submit(0, queries)?;
+        self.line.receive(0, &mut self.answers)?;
+        ensure!(
+            self.answers.len() == queries.len(),
+            "{}: {} answers came to {} queries",
+            self.line.name(),
+            self.answers.len(),
+            queries.len()
+        );
+        Ok(())
+    }
+
+    /// Lets the policy play its likeliest turn in each; how many of them win.
+    fn test_goals(&mut self, tests: &mut [GoalTest]) -> Result<Share> {
+        // At temperature 0 nothing is left to chance.
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        loop {
+            let mut queries = Vec::new();
+            let mut askers = Vec::new();
+            for (number, test) in tests.iter_mut().enumerate() {
+                let leaves = test.sampler.leaves(test.game.history(), &mut rng);
+                queries.extend_from_slice(leaves);
+                askers.extend((0..leaves.len()).map(|leaf| (number, leaf)));
+            }
+            if queries.is_empty() {
+                break;
+            }
+            self.evaluate(&queries)?;
+            for (index, (number, leaf)) in askers.into_iter().enumerate() {
+                if let (Some(answer), Some(test)) = (self.answers.get(index), tests.get_mut(number))
+                {
+                    test.sampler.answer(leaf, self.line.name(), answer)?;
+                }
+            }
+        }
+        let mut won = Share::default();
+        for test in tests {
+            let side = test.game.position().side();
+            if let Some(decision) = test.sampler.decision() {
+                test.game.play(&decision.turn)?;
+            }
+            won.whole += 1;
+            won.part += u64::from(
+                test.game
+                    .outcome()
+                    .is_some_and(|outcome| outcome.winner == side),
+            );
+        }
+        Ok(won)
+    }
+}
+
+impl Opinion {
+    fn count(&mut self, decision: &Decision, value: f32, priors: &[f32]) {
+        if let Some(winner) = decision.winner {
+            self.values.count(value, winner);
+        }
+        let Some(&played) = priors.get(decision.played) else {
+            return;
+        };
+        let first = priors.iter().take(decision.played);
+        let behind = priors.iter().skip(decision.played + 1);
+        // Of equal ones the first is the likeliest, as the policy plays.
+        let is_likeliest = first.into_iter().all(|&other| other < played)
+            && behind.into_iter().all(|&other| other <= played);
+        self.likeliest.whole += 1;
+        self.likeliest.part += u64::from(is_likeliest);
+        self.losses -= f64::from(played).max(LEAST).ln();
+        self.even_losses += (priors.len() as f64).ln();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::LocalLine;
+    use engine::rules::{Outcome, Position, Reason};
+    use engine::search::{Evaluator, EvaluatorError};
+    use engine::shard::{GameId, Start, StartPosition, TurnOrigin, TurnRecord};
+
+    /// Gold's rabbit on a7 has nothing before it.
+    const GOAL: &str = "g [        R      r                            E                   ]";
+
+    /// Likes one action above all others, wherever it is legal, and says that Gold wins with 3/4.
+    struct Fond(Action);
+
+    impl Evaluator for Fond {
+        fn name(&self) -> &str {
+            "fond"
+        }
+
+        fn evaluate(
+            &mut self,
+            queries: &[Query],
+            out: &mut Evaluations,
+        ) -> Result<(), EvaluatorError> {
+            out.clear();
+            for query in queries {
+                let legal: Vec<Action> = query.legal.in_index_order(query.side()).collect();
+                let weight = |action: &Action| if *action == self.0 { 9.0 } else { 1.0 };
+                let sum: f32 = legal.iter().map(weight).sum();
+                out.push(0.75, legal.iter().map(|action| weight(action) / sum));
+            }
+            Ok(())
+        }
+    }
+
+    /// A game of one turn of one step.
+    fn record(action: Action, ending: Ending) -> GameRecord {
+        let position: Position = GOAL.parse().unwrap();
+        GameRecord {
+            id: GameId {
+                generator: 0,
+                counter: 0,
+            },
+            seed: 0,
+            start: Start::Position(StartPosition::new(&position)),
+            evaluators: Vec::new(),
+            turns: vec![TurnRecord {
+                actions: vec![action.index(Side::Gold) as u16],
+                origin: TurnOrigin::Given,
+                rows: Vec::new(),
+            }],
+            ending,
+            resignation_waived: None,
+        }
+    }
+
+    const WON: Ending = Ending::Won(Outcome {
+        winner: Side::Gold,
+        reason: Reason::Goal,
+    });
+
+    const OPEN: Ending = Ending::Unfinished { value: None };
+
+    fn action(text: &str) -> Action {
+        text.parse().unwrap()
+    }
+
+    fn opinion(fond_of: Action, records: &[GameRecord]) -> Opinion {
+        let mut judge = Judge::new(Box::new(LocalLine::new(Box::new(Fond(fond_of)))));
+        let mut opinion = Opinion::default();
+        records
+            .iter()
+            .for_each(|record| judge.take(record).unwrap());
+        judge.form(&mut opinion).unwrap();
+        opinion
+    }
+
+    /// Six steps are legal: the rabbit's north and east, and the elephant's.
+    #[test]
+    fn steps_and_values_are_held_against_the_game() {
+        let goal = action("a7n");
+        let opinion = opinion(goal, &[record(goal, WON)]);
+        assert_eq!(opinion.turns, 1);
+        assert_eq!((opinion.likeliest.part, opinion.likeliest.whole), (1, 1));
+        assert!((opinion.losses + (9f64 / 14.0).ln()).abs() < 1e-6);
+        assert!((opinion.even_losses - 6f64.ln()).abs() < 1e-9);
+        let values = opinion.values.report();
+        assert_eq!((values.values, values.brier), (1, Some(0.0625)));
+        assert_eq!((opinion.goals.part, opinion.goals.whole), (1, 1));
+    }
+
+    #[test]
+    fn a_turn_s_end_is_a_step_and_a_goal_may_be_missed() {
+        let east = action("e3e");
+        let games = [record(east, OPEN), record(action("a7n"), WON)];
+        let opinion = opinion(Action::End, &games);
+        // The end behind e3e is the likeliest. All first steps are as likely: the first of them is one of the rabbit's or the elephant's,
+        // and only one game has it.
+        assert_eq!(opinion.turns, 2);
+        assert_eq!(opinion.likeliest.whole, 3);
+        assert!(opinion.likeliest.part >= 1);
+        assert_eq!(opinion.values.report().values, 1, "one game is decided");
+        // The likeliest turn is a step of the elephant, and the end.
+        assert_eq!((opinion.goals.part, opinion.goals.whole), (0, 2));
+    }
+
+    #[test]
+    fn a_game_against_the_rules_is_refused_whole() {
+        let mut judge = Judge::new(Box::new(LocalLine::new(Box::new(Fond(Action::End)))));
+        assert!(judge.take(&record(action("a7s"), OPEN)).is_err());
+        let mut opinion = Opinion::default();
+        judge.form(&mut opinion).unwrap();
+        assert_eq!((opinion.turns, opinion.likeliest.whole), (0, 0));
+    }
+}

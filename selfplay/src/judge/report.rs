@@ -1,0 +1,117 @@
+//! What is printed. The fields are the keys of the JSON object; null stands where there is nothing to take a mean or a share of.
+
+use super::opinion::Opinion;
+use crate::statistics::text::{calibration, line, percent};
+use crate::statistics::{CalibrationReport, Share, mean};
+use engine::shard::Evaluator;
+use serde::Serialize;
+use std::fmt::{self, Display, Formatter};
+
+/// Everything. All of it is of the turns behind the setups.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    /// Who was judged.
+    evaluator: Evaluator,
+    /// Games that were read and replayed without a fault; only these count below.
+    games: u64,
+    /// What could not be read or breaks the rules.
+    faults: u64,
+    /// The turns of those games.
+    turns: u64,
+    /// Gold's win probabilities at the starts of turns, against the results of games that somebody won on the board or by resignation.
+    values: CalibrationReport,
+    policy: PolicyReport,
+    goals: GoalReport,
+}
+
+/// How well the policy foretells what was played.
+#[derive(Debug, Serialize)]
+struct PolicyReport {
+    /// Steps that were played; ends of turns before the fourth step are steps too.
+    steps: u64,
+    /// The share of them that the policy finds likeliest.
+    likeliest: Option<f64>,
+    /// The mean of -ln of the probabilities of them, in nats, ...
+    loss: Option<f64>,
+    /// ... and that of a policy for which all legal steps are the same.
+    even_loss: Option<f64>,
+}
+
+/// Whether the policy sees a goal that is there.
+#[derive(Debug, Serialize)]
+struct GoalReport {
+    /// Turns that began with a goal within reach of the side to move.
+    turns: u64,
+    /// Those in which the policy's first choice, the likeliest step each time, wins.
+    won: u64,
+    /// Their share.
+    share: Option<f64>,
+    /// Its 95% interval (Wilson).
+    interval: Option<[f64; 2]>,
+}
+
+impl Report {
+    pub(super) fn new(evaluator: Evaluator, opinion: &Opinion, faults: u64) -> Self {
+        let Share { part, whole } = opinion.goals;
+        let steps = opinion.likeliest.whole;
+        Self {
+            evaluator,
+            games: opinion.games,
+            faults,
+            turns: opinion.turns,
+            values: opinion.values.report(),
+            policy: PolicyReport {
+                steps,
+                likeliest: opinion.likeliest.value(),
+                loss: mean(opinion.losses, steps),
+                even_loss: mean(opinion.even_losses, steps),
+            },
+            goals: GoalReport {
+                turns: whole,
+                won: part,
+                share: opinion.goals.value(),
+                interval: opinion.goals.interval(),
+            },
+        }
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Evaluator { name, identity } = &self.evaluator;
+        line(f, "judged", format_args!("{name} ({identity})"))?;
+        let (games, turns) = (self.games, self.turns);
+        line(
+            f,
+            "games",
+            format_args!("{games}, {turns} turns behind the setups"),
+        )?;
+        calibration(f, "its", &self.values)?;
+        let policy = &self.policy;
+        if let (Some(likeliest), Some(loss), Some(even)) =
+            (policy.likeliest, policy.loss, policy.even_loss)
+        {
+            let (steps, likeliest) = (policy.steps, 100.0 * likeliest);
+            line(
+                f,
+                "policy",
+                format_args!(
+                    "of {steps} steps played {likeliest:.1}% were the likeliest; log loss {loss:.3} nats, {even:.3} for all steps alike"
+                ),
+            )?;
+        }
+        let goals = &self.goals;
+        if let (Some(share), Some(interval)) = (goals.share, goals.interval) {
+            let (won, turns) = (goals.won, goals.turns);
+            let share = percent(share, interval);
+            line(
+                f,
+                "goals",
+                format_args!(
+                    "the policy's first choice wins in {won} of {turns} turns with a goal within reach, {share}"
+                ),
+            )?;
+        }
+        Ok(())
+    }
+}
