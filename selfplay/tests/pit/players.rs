@@ -18,6 +18,29 @@ pub(super) fn network(folder: &Path, name: &str, seed: u64) -> PathBuf {
 }
 
 #[test]
+fn the_built_in_network_plays_where_no_first_player_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let play = |players: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selfplay"));
+        command.arg("pit").args(players);
+        command
+            .arg("--out")
+            .arg(folder.path().join(players.concat()));
+        command.args(["--games", "2", "--evaluations", "8", "--json"]);
+        let limits = ["--set", "pit.max_turns=10", "--b-evaluations", "4"];
+        let report = json(command.args(limits));
+        (report["a"]["name"].clone(), records(&report))
+    };
+    let (name, games) = play(&["--b", "material"]);
+    assert_eq!(name, "tusker");
+    let (_, named) = play(&["--a", "tusker", "--b", "material"]);
+    assert_eq!(games, named);
+    let (name, policy) = play(&["--a", "policy:tusker", "--b", "material"]);
+    assert_eq!(name, "policy:tusker");
+    assert_ne!(policy, games);
+}
+
+#[test]
 fn a_policy_plays_without_a_search_and_the_same_whatever_the_threads() {
     let folder = tempfile::tempdir().unwrap();
     let policy = format!(
