@@ -41,7 +41,8 @@ enum Command {
     /// Let players play matches: pairs of games from the same opening with colours swapped
     ///
     /// A player is `tusker` (a search with the network that is built in), a network's file (a search with that), `policy:` and one of
-    /// these (what the network's policy says, without a search), `uniform` (a search that knows nothing), `material` (a search that counts by hand), `random` (any legal step), or
+    /// these (what the network's policy says, without a search), `uniform` (a search that knows nothing), `material` (a search that
+    /// counts by hand), `random` (any legal step), or
     /// `aei:COMMAND` (another program, which speaks the Arimaa Engine Interface over its standard input and output; it needs a
     /// --clock). Ctrl-C stops the match and prints what is known until then; the same command with --resume goes on with it.
     Pit(Box<pit::PitArguments>),
