@@ -190,7 +190,8 @@ impl SearchOptions {
 
     /// Play that gets a game on between the turns that are learned from (playout cap randomisation: Wu 2019, "Accelerating Self-Play
     /// Learning in Go", section 3.1): so many evaluations, and the evaluator's priors as they are, without noise and temperature. What is
-    /// left to chance is the draw of the turn: in mode `puct` at `temperature`, in mode `gumbel` by the scale of the Gumbel noise.
+    /// left to chance is the draw of the turn: in mode `puct` at `temperature`, in mode `gumbel` by the scale of the Gumbel noise. Mode
+    /// `auto` is `puct` here, the better teacher by far (`configs/README.md`).
     /// For such a turn a search may [`go_on`](super::Search::go_on), whatever it searched with before.
     pub fn fast(
         config: &SearchConfig,
@@ -200,6 +201,10 @@ impl SearchOptions {
     ) -> Self {
         let strongest = Self::strongest(config, evaluations);
         Self {
+            mode: match config.mode {
+                SearchMode::Puct | SearchMode::Auto => Mode::Puct,
+                SearchMode::Gumbel => Mode::Gumbel,
+            },
             temperature,
             gumbel: Gumbel {
                 noise: gumbel_noise,
@@ -226,6 +231,25 @@ impl Mode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn auto_teaches_by_puct_and_plays_by_gumbel() {
+        let modes = |mode| {
+            let config = SearchConfig {
+                mode,
+                ..SearchConfig::default()
+            };
+            [
+                SearchOptions::strongest(&config, 64).mode,
+                SearchOptions::exploring(&config, 1.0).mode,
+                SearchOptions::fast(&config, 64, 1.0, 0.5).mode,
+            ]
+        };
+        let (puct, gumbel) = (Mode::Puct, Mode::Gumbel);
+        assert_eq!(modes(SearchMode::Auto), [gumbel, puct, puct]);
+        assert_eq!(modes(SearchMode::Puct), [puct; 3]);
+        assert_eq!(modes(SearchMode::Gumbel), [gumbel; 3]);
+    }
 
     #[test]
     fn fast_turns_keep_the_priors_and_draw_at_what_they_are_given() {
