@@ -7,7 +7,7 @@ use super::flow::draw;
 use super::tree::{NodeId, repetitions};
 use super::turn_search::check_goes_on;
 use super::{Evaluation, EvaluatorError, Query, SearchError};
-use crate::rules::{Action, History, Position, StepState, Turn};
+use crate::rules::{Action, History, Position, StepState, Turn, elimination_in, goal_in};
 use arrayvec::ArrayVec;
 use rand::Rng;
 
@@ -29,7 +29,8 @@ pub struct SampledTurn {
 /// behind each action, [`answer`](Self::answer) takes what the evaluator says of it, and [`decision`](Self::decision) has the turn.
 /// Make one a game and [`restart`](Self::restart) it turn after turn: it keeps its memory.
 ///
-/// The policy alone decides: wins within the turn are not looked for, nor is anything else. The turn is legal all the same:
+/// The policy alone decides: wins within the turn are not looked for, nor is anything else. Where its steps have won, by a goal or an
+/// elimination, the turn is over: no search looks behind them, so no policy knows what to do there. The turn is legal all the same:
 /// [`legal_actions`](StepState::legal_actions) are exactly those with which at least one legal turn goes on, so that a
 /// turn that has begun can always be finished, and a position without any legal action is refused at the start, as the game is over.
 ///
@@ -125,7 +126,7 @@ impl PolicySampler {
     pub fn leaves<R: Rng>(&mut self, history: &History, rng: &mut R) -> &[Query] {
         while self.decision.is_none() && !self.batch.is_waiting() {
             let is_ended = self.take_action(rng);
-            if is_ended || self.state.is_complete() {
+            if is_ended || self.state.is_complete() || has_won(&self.state) {
                 self.decision = Some(self.whole_turn());
             } else {
                 self.ask(history);
@@ -199,6 +200,11 @@ impl PolicySampler {
             evaluations: self.evaluations,
         }
     }
+}
+
+/// Whether the turn, ended here, wins.
+fn has_won(state: &StepState) -> bool {
+    goal_in(state, 0).is_some() || elimination_in(state, 0).is_some()
 }
 
 #[cfg(test)]

@@ -245,3 +245,28 @@ fn what_makes_no_sense_is_refused() {
     );
     assert_eq!(drawn(&mut sampler, history, &mut rng).evaluations, 8);
 }
+
+/// A rabbit before its goal, and a dog that may push the last rabbit into a trap.
+#[test]
+fn a_turn_that_has_won_is_over() {
+    for pieces in ["Ra7 Cb2 rh6 cg7", "Rh2 Cb2 Df4 rf5 cb7"] {
+        let position = position(Side::Gold, pieces);
+        let history = history_of(&position);
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut sampler = PolicySampler::new(&position, &history, 1.0).unwrap();
+        let mut won = 0;
+        for _ in 0..4000 {
+            sampler.restart(&position, &history, 1.0).unwrap();
+            let turn = drawn(&mut sampler, &history, &mut rng);
+            let mut state = StepState::new(&position);
+            for (place, &action) in turn.actions.iter().enumerate() {
+                state = state.after(action);
+                if has_won(&state) {
+                    assert_eq!(place + 1, turn.actions.len(), "{:?}", turn.actions);
+                    won += 1;
+                }
+            }
+        }
+        assert!(won > 20, "{pieces}: {won}");
+    }
+}
