@@ -19,7 +19,8 @@ pub struct SelfplayConfig {
     pub temperature_half_life: f32,
     /// The temperature never falls below this.
     pub final_temperature: f32,
-    /// A state's search gives a policy row only with at least this many visits.
+    /// A state's search gives a policy row only with at least this many visits, but for those of proven wins and for the state that a
+    /// game begins with.
     pub min_target_visits: u32,
     /// The share of a game's row weights that goes to the rows by their surprise; 0 weighs them all alike.
     pub surprise_share: f32,

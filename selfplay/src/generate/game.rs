@@ -303,8 +303,13 @@ impl SelfplayGame {
         let rows = match self.kind {
             SearchKind::Fast if !selfplay.playout_cap.record_fast => Vec::new(),
             SearchKind::Full | SearchKind::Fast => {
+                // What games begin with is searched less than all that follows, which keeps visits from the states before it: with
+                // few evaluations no game at all would teach its value.
+                let begins = self.turns.is_empty();
                 let is_enough = |target: &&StateTarget| {
-                    target.proven || target.visits >= selfplay.min_target_visits
+                    target.proven
+                        || target.visits >= selfplay.min_target_visits
+                        || begins && target.step == 0
                 };
                 let targets = decision.targets.iter().filter(is_enough);
                 let rows = targets.map(|target| row_record(target, self.weight));

@@ -214,6 +214,23 @@ fn a_share_of_turns_is_searched_in_full_and_the_others_fast() {
 }
 
 #[test]
+fn what_a_game_begins_with_gives_a_row_with_any_visits() {
+    let mut config = config();
+    config.search.goal_solver = false;
+    config.selfplay.min_target_visits = 10_000;
+    for record in play_by(&config, 0..4) {
+        let [first, others @ ..] = &record.turns[..] else {
+            panic!("a game without turns");
+        };
+        assert_eq!(
+            first.rows.iter().map(|row| row.step).collect::<Vec<_>>(),
+            [0]
+        );
+        assert!(others.iter().all(|turn| turn.rows.is_empty()));
+    }
+}
+
+#[test]
 fn a_full_turn_of_playout_caps_does_not_build_on_what_was_there() {
     // Whether trees are kept makes no difference where all turns are full and none may keep one.
     let mut config = config();
