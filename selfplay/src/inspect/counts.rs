@@ -74,6 +74,8 @@ pub(super) struct Searches {
     pub(super) evaluations: (u64, u64),
     /// Budgets, and the searches whose budget was kept.
     pub(super) budgets: (u64, u64),
+    /// Searches whose value is 0 or 1.
+    pub(super) proven: u64,
 }
 
 /// Sums over rows.
@@ -242,6 +244,7 @@ impl Searches {
             visits: search.visits.into(),
             evaluations: kept(search.evaluations),
             budgets: kept(search.budget),
+            proven: u64::from(search.value == 0.0 || search.value == 1.0),
         });
     }
 
@@ -252,6 +255,7 @@ impl Searches {
         self.evaluations.1 += other.evaluations.1;
         self.budgets.0 += other.budgets.0;
         self.budgets.1 += other.budgets.1;
+        self.proven += other.proven;
     }
 }
 

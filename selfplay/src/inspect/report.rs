@@ -103,6 +103,8 @@ pub(super) struct SearchMeans {
     pub(super) visits: Option<f64>,
     pub(super) evaluations: Option<f64>,
     pub(super) budget: Option<f64>,
+    /// The share of the searches whose value is 0 or 1 as it was kept: they proved who wins, or were as sure as 1 - 2^-17.
+    pub(super) proven: Option<f64>,
 }
 
 /// Means a row.
@@ -289,6 +291,7 @@ impl SearchMeans {
             visits: mean(searches.visits as f64, searches.turns),
             evaluations: mean_of_kept(searches.evaluations),
             budget: mean_of_kept(searches.budgets),
+            proven: mean(searches.proven as f64, searches.turns),
         }
     }
 }

@@ -162,10 +162,13 @@ fn searches(f: &mut Formatter<'_>, kind: &str, means: &SearchMeans) -> fmt::Resu
     };
     let evaluations = Optional(means.evaluations, |mean| format!(", {mean:.1} evaluations"));
     let budget = Optional(means.budget, |mean| format!(" of {mean:.1} allowed"));
+    let proven = Optional(means.proven, |share| {
+        format!(", {:.1}% proven", 100.0 * share)
+    });
     line(
         f,
         "",
-        format_args!("{kind:<8}mean {visits:.1} visits{evaluations}{budget}"),
+        format_args!("{kind:<8}mean {visits:.1} visits{evaluations}{budget}{proven}"),
     )
 }
 

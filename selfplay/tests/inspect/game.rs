@@ -85,7 +85,7 @@ Gold would have resigned after 0 turns, and was made to play on
 Gold wins by goal after 1 turns
 "
     );
-    assert!(shown("1").contains("\n   fast search by 00007: Gold wins 85.0% ± 12.5 "));
+    assert!(shown("1").contains("\n   fast search by 00007: Gold wins 100.0% ± 12.5 "));
     assert!(shown("1").ends_with("\nGold wins by resignation after 1 turns\n"));
     assert!(shown("2").contains("\nbegun with turns of game 0-0\n"));
     assert!(shown("2").ends_with("\nunfinished after 0 turns\n"));

@@ -97,7 +97,7 @@ pub(crate) fn games() -> Vec<GameRecord> {
         },
         made(
             1,
-            vec![turn(OUT, search(SearchKind::Fast, 0.85), Some(0.0))],
+            vec![turn(OUT, search(SearchKind::Fast, 1.0), Some(0.0))],
             Ending::Resigned { winner: Side::Gold },
         ),
         GameRecord {
@@ -146,14 +146,14 @@ endings     1 by goal, 0 by elimination, 0 by immobilization, 1 resigned, 1 forf
 won by Gold 2 of 3, 66.7% (20.8 to 93.9)
 resignation waived in 2 games, not lost in 2 (1 unfinished), 100.0% (34.2 to 100.0)
 turns       5: 1 searched in full, 1 searched fast, 1 drawn from the policy, 2 given
-            full    mean 20.0 visits, 30.0 evaluations of 40.0 allowed
-            fast    mean 6.0 visits, 8.0 evaluations of 10.0 allowed
+            full    mean 20.0 visits, 30.0 evaluations of 40.0 allowed, 0.0% proven
+            fast    mean 6.0 visits, 8.0 evaluations of 10.0 allowed, 100.0% proven
 rows        2, 1 of weight 0
             play    2: entropy 0.693 nats, surprise 0.500 nats, weight 1.000
-calibration of search values, 2 in decided games: Brier score 0.0425, log loss 0.2251 nats
+calibration of search values, 2 in decided games: Brier score 0.0312, log loss 0.1438 nats
               Gold wins     values   mean%    won%
              70 to  80%         1    75.0   100.0
-             80 to  90%         1    85.0   100.0
+             90 to 100%         1   100.0   100.0
 calibration of network values, 2 in decided games: Brier score 0.2500, log loss 0.6931 nats
               Gold wins     values   mean%    won%
              50 to  60%         2    50.0   100.0
@@ -200,7 +200,7 @@ fn the_object_has_the_same_under_its_keys() {
         ),
         (
             "full_searches",
-            json!({"turns": 1, "visits": 20.0, "evaluations": 30.0, "budget": 40.0}),
+            json!({"turns": 1, "visits": 20.0, "evaluations": 30.0, "budget": 40.0, "proven": 0.0}),
         ),
         (
             "setup_policy",
