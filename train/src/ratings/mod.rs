@@ -2,6 +2,7 @@
 //!
 //! [`engine::ratings`] has the computation; [`Standings`] reads a run's results, and is written to its `ratings.json`.
 
+mod counting;
 mod player;
 mod results;
 mod standings;

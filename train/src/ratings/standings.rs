@@ -1,6 +1,7 @@
 //! The ratings of a run, with the results that they come from.
 
 use super::Player;
+use super::counting::{counted, of_network};
 use super::results::{self, MatchResult};
 use crate::clock::{Effort, efforts};
 use crate::error::TrainError;
@@ -15,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Standings {
     /// By network and opponent.
     results: BTreeMap<(u32, Player), MatchResult>,
+    /// Those of them that ratings come from.
+    counted: BTreeSet<(u32, Player)>,
     /// Who has 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
     /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
     /// what is measured from it has an error of hundreds of points. None where nobody has played.
@@ -81,6 +84,9 @@ struct WrittenResult {
     /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, where that was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pairs: Option<PairCounts>,
+    /// Whether ratings come from it. Files of older versions don't say.
+    #[serde(default)]
+    counted: bool,
 }
 
 impl Standings {
@@ -96,8 +102,10 @@ impl Standings {
         results: BTreeMap<(u32, Player), MatchResult>,
         efforts: BTreeMap<u32, Effort>,
     ) -> Self {
-        let rated = rated(&results);
+        let counted = counted(&results);
+        let rated = rated(&results, &counted);
         Self {
+            counted,
             reference: rated.as_ref().map(|(reference, _)| *reference),
             ratings: rated.map_or_else(BTreeMap::new, |(_, ratings)| ratings),
             results,
@@ -150,8 +158,7 @@ impl Standings {
         &self,
         generation: u32,
     ) -> impl Iterator<Item = (Player, &MatchResult)> {
-        let of = (generation, Player::Random)..=(generation, Player::Network(u32::MAX));
-        let results = self.results.range(of);
+        let results = of_network(&self.results, generation);
         results.map(|(&(_, opponent), result)| (opponent, result))
     }
 
@@ -218,6 +225,7 @@ impl Standings {
                 unfinished: result.unfinished,
                 score: result.score,
                 pairs: result.pairs,
+                counted: self.counted.contains(&(generation, opponent)),
             };
         let written = RatingsFile {
             reference: self.reference.map_or_else(String::new, |it| it.to_string()),
@@ -232,40 +240,18 @@ impl Standings {
     }
 }
 
-/// Once a network scores more than this against an opponent, the matches of later ones against it don't count.
-///
-/// They would win nearly every game, so that these say little; and too much is made of the few that they lose. Bradley and Terry's model
-/// gives a player 1,300 points below hardly one game of 2,000, but of 1,600 that networks of a run played against a `material` so far
-/// behind, one of 80 was lost: counted, they drew all these networks together.
-const ONE_SIDED: f64 = 0.9;
-
-/// The results that ratings come from: all but those that were to be [`ONE_SIDED`] by what the last network before scored against the
-/// same opponent. The result itself has no say in that, so that nothing is picked; and of a network without any other all count.
-fn counted(results: &BTreeMap<(u32, Player), MatchResult>) -> BTreeMap<(u32, Player), MatchResult> {
-    let mut last_scores = BTreeMap::new();
-    let mut counted = BTreeMap::new();
-    // In the order of the networks.
-    for (&(generation, opponent), &result) in results {
-        let before = last_scores.insert(opponent, result.score);
-        if before.is_none_or(|score| score <= ONE_SIDED) {
-            counted.insert((generation, opponent), result);
-        }
-    }
-    let with_any: BTreeSet<u32> = counted.keys().map(|&(generation, _)| generation).collect();
-    let others = results
-        .iter()
-        .filter(|((generation, _), _)| !with_any.contains(generation));
-    counted.extend(others);
-    counted
-}
-
 /// The ratings of all players, and who has 0.
 fn rated(
     results: &BTreeMap<(u32, Player), MatchResult>,
+    counted: &BTreeSet<(u32, Player)>,
 ) -> Option<(Player, BTreeMap<Player, Rating>)> {
-    let results = &counted(results);
+    let results = || {
+        results
+            .iter()
+            .filter(|(players, _)| counted.contains(players))
+    };
     let both = |&(generation, opponent): &(u32, Player)| [Player::Network(generation), opponent];
-    let mut players: Vec<Player> = results.keys().flat_map(both).collect();
+    let mut players: Vec<Player> = counted.iter().flat_map(both).collect();
     let newest = players.iter().copied().max()?;
     players.sort_by_key(|&player| {
         let rank = match player {
@@ -278,12 +264,12 @@ fn rated(
         (rank, player)
     });
     players.dedup();
-    let pairs = results.iter().map(|(players, result)| {
+    let pairs = results().map(|(players, result)| {
         let ([a, b], counts) = (both(players), result.pairs?);
         Some(Pairs { a, b, counts })
     });
     let pairs: Option<Vec<Pairs<Player>>> = pairs.collect();
-    let games = results.iter().map(|(players, result)| {
+    let games = results().map(|(players, result)| {
         let ([a, b], games) = (both(players), result.games as f64);
         let points = games * result.score;
         Games {
@@ -344,36 +330,24 @@ mod tests {
     }
 
     #[test]
-    fn matches_that_were_to_be_one_sided_do_not_count() {
-        let all = |third: f64, last: f64| {
+    fn results_that_do_not_count_are_kept_and_rate_nobody() {
+        let all = |last: f64| {
             results(&[
                 (1, Player::FIRST, 0.75),
-                (1, Player::Random, 0.85),
+                (1, Player::Random, 0.95),
                 (2, Player::Network(1), 0.75),
                 (2, Player::Random, 0.95),
                 (3, Player::Network(2), 0.75),
-                (3, Player::Random, third),
-                (4, Player::Network(3), 0.75),
-                (4, Player::Random, last),
+                (3, Player::Random, last),
             ])
         };
-        let elo = |standings: &Standings, generation| {
-            standings.rating(Player::Network(generation)).unwrap().elo
-        };
-        // The third's was to be one-sided by the second's score, and its own has no say.
-        let lost = all(0.95, 0.95);
-        assert_eq!(lost.ratings, all(1.0, 0.5).ratings);
-        assert_eq!(lost.ratings, all(0.91, 1.0).ratings);
-        // Whoever falls back is measured again from the next network on.
-        assert_ne!(elo(&lost, 4), elo(&all(0.5, 0.5), 4));
-        assert_ne!(all(0.5, 0.5).ratings, all(0.5, 0.9).ratings);
-        // All results are kept.
-        assert_eq!(lost.results_of(3).count(), 2);
-        assert_eq!(lost.games_of(Player::Random), 80);
-        // With anchors alone nobody is left without a rating.
-        let alone = results(&[(1, Player::Random, 0.95), (2, Player::Random, 0.95)]);
-        assert_eq!(alone.reference(), Some(Player::Random));
-        assert_eq!(elo(&alone, 1), elo(&alone, 2));
+        assert_eq!(all(0.95).ratings, all(0.5).ratings);
+        assert_eq!(all(0.95).results_of(3).count(), 2);
+        assert_eq!(all(0.95).games_of(Player::Random), 60);
+        let json: serde_json::Value = serde_json::from_str(&all(0.5).to_json().unwrap()).unwrap();
+        let counted = |at: usize| &json["results"][at]["counted"];
+        assert_eq!(json["results"][4]["b"], "random");
+        assert_eq!([counted(2), counted(4), counted(5)], [true, false, true]);
     }
 
     #[test]
