@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 
 def play(binaries, a, b, folder, *options):
@@ -10,7 +11,7 @@ def play(binaries, a, b, folder, *options):
     command = [binaries / "selfplay", "pit", "--a", a, "--b", b, "--json", "--resume=or-begin", "--out", folder]
     played = subprocess.run([*map(str, [*command, *options])], stdout=subprocess.PIPE, text=True)
     if played.returncode != 0:
-        sys.exit(f"{a} against {b}: the match failed")
+        sys.exit(f"{Path(sys.argv[0]).name}: {a} against {b}: the match failed")
     return json.loads(played.stdout)
 
 
