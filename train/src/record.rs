@@ -13,9 +13,10 @@
 
 use crate::error::TrainError;
 use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
-use crate::ratings::RatingMeasurements;
+use crate::ratings::{RatingMeasurements, RatingsFile};
 use crate::show::curves::Curves;
 use crate::show::events::EventFile;
+use crate::show::strength::Strength;
 use engine::progress::say;
 use engine::run::RunDirectory;
 use serde::Serialize;
@@ -26,6 +27,7 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub(crate) struct Recorder {
     logs: PathBuf,
+    ratings: PathBuf,
     metrics: Metrics,
     log_complaints: Complaints,
     training: Events,
@@ -90,6 +92,7 @@ impl Recorder {
             validation: events("validation"),
             curve_complaints: Complaints::default(),
             logs,
+            ratings: run.ratings(),
         }
     }
 
@@ -139,18 +142,32 @@ impl Recorder {
     /// Records that the generation's network is there, and draws the curves anew.
     pub(crate) fn published(&mut self, generation: u32, step: u64) {
         self.log("published", generation, step, &Nothing {});
-        self.draw();
+        let strength = RatingsFile::load(&self.ratings)
+            .map(|file| file.map_or_else(Strength::default, |file| file.strength()));
+        match strength {
+            Ok(strength) => self.draw(&strength),
+            Err(error) => self.curve_complaints.hear(Err(error)),
+        }
     }
 
-    /// Records how strong the generation's network is, and draws the curves anew.
-    pub(crate) fn rated(&mut self, generation: u32, step: u64, measured: &RatingMeasurements) {
+    /// Records how strong the generation's network is by what the run's matches say now, and draws the curves anew.
+    pub(crate) fn rated(
+        &mut self,
+        generation: u32,
+        step: u64,
+        measured: &RatingMeasurements,
+        strength: &Strength,
+    ) {
         self.log("rating", generation, step, measured);
         self.validation.add(step, &[("rating", measured.rating)]);
-        self.draw();
+        self.draw(strength);
     }
 
-    fn draw(&mut self) {
-        let drawn = Curves::read(&self.logs).and_then(|curves| curves.write(&self.logs));
+    fn draw(&mut self, strength: &Strength) {
+        let drawn = Curves::read(&self.logs).and_then(|mut curves| {
+            curves.ratings.clone_from(&strength.networks);
+            curves.write(&self.logs)
+        });
         self.curve_complaints.hear(drawn.map(|_| ()));
     }
 

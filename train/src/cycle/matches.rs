@@ -105,6 +105,7 @@ impl Cycle {
         if standings.is_written(&self.run)? {
             return Ok(());
         }
+        let strength = standings.file().strength();
         let trained = self.run.newest_trained()?;
         let rated = trained.and_then(|(generation, path)| {
             let rating = standings.rating(Player::Network(generation))?;
@@ -119,9 +120,10 @@ impl Cycle {
                 reference.in_words(),
             ));
             let step = step_of(&path)?;
-            Recorder::new(&self.run, step).rated(generation, step, &measurements);
+            let mut recorder = Recorder::new(&self.run, step);
+            recorder.rated(generation, step, &measurements, &strength);
         }
-        if let Err(error) = standings.strength().write(&self.run.logs()) {
+        if let Err(error) = strength.write(&self.run.logs()) {
             say(&format!(
                 "{error}; the loop goes on, and the plot is drawn with the next ratings"
             ));

@@ -3,13 +3,15 @@
 //! [`engine::ratings`] has the computation; [`Standings`] reads a run's results, and is written to its `ratings.json`.
 
 mod counting;
+mod file;
 mod player;
 mod results;
 mod standings;
 
+pub(crate) use file::{RatedPlayer, RatingsFile};
 pub(crate) use player::Player;
 pub(crate) use results::{MatchResult, result_file};
-pub(crate) use standings::{RatedPlayer, RatingMeasurements, RatingsFile, Standings};
+pub(crate) use standings::{RatingMeasurements, Standings};
 
 /// Elo points with their sign, in whole ones: never a negative zero.
 pub(crate) fn signed(elo: f64) -> String {

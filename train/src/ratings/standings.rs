@@ -2,13 +2,13 @@
 
 use super::Player;
 use super::counting::{counted, of_network};
+use super::file::{RatedPlayer, RatingsFile, WrittenResult};
 use super::results::{self, MatchResult};
 use crate::clock::{Effort, efforts};
 use crate::error::TrainError;
-use crate::show::strength::{RatedNetwork, Strength};
-use engine::ratings::{Games, PairCounts, Pairs, Rating, fit, fit_pairs};
+use engine::ratings::{Games, Pairs, Rating, fit, fit_pairs};
 use engine::run::{RunDirectory, write_file};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All results of a run, and what they say.
@@ -23,6 +23,8 @@ pub(crate) struct Standings {
     /// what is measured from it has an error of hundreds of points. None where nobody has played.
     reference: Option<Player>,
     ratings: BTreeMap<Player, Rating>,
+    /// The same measured from the newest network: how well the distance to it is known.
+    behind: BTreeMap<Player, Rating>,
     /// What stands behind each network.
     efforts: BTreeMap<u32, Effort>,
 }
@@ -36,57 +38,6 @@ pub(crate) struct RatingMeasurements {
     pub(crate) rating_low: f64,
     /// Its upper end.
     pub(crate) rating_high: f64,
-}
-
-/// `ratings.json`.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RatingsFile {
-    /// Who has 0.
-    reference: String,
-    /// The players whose games link them with the reference: `random`, `material` and `uniform` (with their evaluations a turn, where
-    /// these are their own), networks by generation.
-    pub(crate) ratings: Vec<RatedPlayer>,
-    results: Vec<WrittenResult>,
-}
-
-/// A player's rating in `ratings.json`, in Elo points above the reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RatedPlayer {
-    /// Its name.
-    pub(crate) player: String,
-    /// Its generation, if it is a network of the run.
-    pub(crate) generation: Option<u32>,
-    /// The likeliest rating.
-    pub(crate) rating: f64,
-    /// The lower end of the 95% interval.
-    pub(crate) low: f64,
-    /// Its upper end.
-    pub(crate) high: f64,
-    /// The games that it has played in all matches.
-    pub(crate) games: u64,
-    /// Of a network: the games that were generated for it and for those before, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) generated_games: Option<u64>,
-    /// Of a network: the hours that went into generating these and into training, where they were taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) hours: Option<f64>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct WrittenResult {
-    a: String,
-    b: String,
-    games: u64,
-    /// Games that were stopped, half a point each.
-    unfinished: u64,
-    /// a's points a game.
-    score: f64,
-    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, where that was kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pairs: Option<PairCounts>,
-    /// Whether ratings come from it. Files of older versions don't say.
-    #[serde(default)]
-    counted: bool,
 }
 
 impl Standings {
@@ -106,8 +57,9 @@ impl Standings {
         let rated = rated(&results, &counted);
         Self {
             counted,
-            reference: rated.as_ref().map(|(reference, _)| *reference),
-            ratings: rated.map_or_else(BTreeMap::new, |(_, ratings)| ratings),
+            reference: rated.reference,
+            ratings: rated.ratings,
+            behind: rated.behind,
             results,
             efforts,
         }
@@ -120,26 +72,6 @@ impl Standings {
             .filter(|player| player.generation().is_none())
             .collect();
         anchors.into_iter().collect()
-    }
-
-    /// What is drawn of them.
-    pub(crate) fn strength(&self) -> Strength {
-        let network = |(player, rating): (&Player, &Rating)| {
-            let effort = self.effort(*player)?;
-            Some(RatedNetwork {
-                games: effort.games,
-                hours: effort.hours(),
-                rating: rating.elo,
-                low: rating.low,
-                high: rating.high,
-            })
-        };
-        let anchor = |player: Player| Some((player.to_string(), self.rating(player)?.elo));
-        Strength {
-            reference: self.reference.map_or_else(String::new, Player::in_words),
-            networks: self.ratings.iter().filter_map(network).collect(),
-            anchors: self.anchors().into_iter().filter_map(anchor).collect(),
-        }
     }
 
     /// What stands behind a network; none of a player that is none.
@@ -175,7 +107,7 @@ impl Standings {
     /// Whether `ratings.json` says the same.
     pub(crate) fn is_written(&self, run: &RunDirectory) -> Result<bool, TrainError> {
         match std::fs::read(run.ratings()) {
-            Ok(bytes) => Ok(bytes == self.to_json()?.as_bytes()),
+            Ok(bytes) => Ok(bytes == self.file().to_json()?.as_bytes()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(TrainError::Io {
                 what: "read",
@@ -187,7 +119,10 @@ impl Standings {
 
     /// Writes `ratings.json`.
     pub(crate) fn write(&self, run: &RunDirectory) -> Result<(), TrainError> {
-        Ok(write_file(&run.ratings(), self.to_json()?.as_bytes())?)
+        Ok(write_file(
+            &run.ratings(),
+            self.file().to_json()?.as_bytes(),
+        )?)
     }
 
     /// The games that a player has played in all matches.
@@ -199,16 +134,19 @@ impl Standings {
         own.map(|(_, result)| result.games).sum()
     }
 
-    fn to_json(&self) -> Result<String, TrainError> {
+    /// What is written of them.
+    pub(crate) fn file(&self) -> RatingsFile {
         let rating = |(&player, &rating): (&Player, &Rating)| {
             let rating = RatingMeasurements::from(rating);
             let effort = self.effort(player).unwrap_or_default();
+            let behind = self.behind.get(&player).copied();
             RatedPlayer {
                 player: player.to_string(),
                 generation: player.generation(),
                 rating: rating.rating,
                 low: rating.rating_low,
                 high: rating.rating_high,
+                behind_newest: behind.map(|it| [-it.high, -it.low].map(rounded)),
                 games: self.games_of(player),
                 generated_games: effort.games,
                 // In steps of four seconds.
@@ -227,24 +165,29 @@ impl Standings {
                 pairs: result.pairs,
                 counted: self.counted.contains(&(generation, opponent)),
             };
-        let written = RatingsFile {
+        RatingsFile {
             reference: self.reference.map_or_else(String::new, |it| it.to_string()),
             ratings: self.ratings.iter().map(rating).collect(),
             results: self.results.iter().map(result).collect(),
-        };
-        let text = serde_json::to_string_pretty(&written).map_err(|error| TrainError::Answer {
-            what: "the ratings".into(),
-            reason: error.to_string(),
-        })?;
-        Ok(text + "\n")
+        }
     }
 }
 
-/// The ratings of all players, and who has 0.
+/// What ratings there are.
+#[derive(Debug, Default)]
+struct Rated {
+    reference: Option<Player>,
+    /// From the reference on.
+    ratings: BTreeMap<Player, Rating>,
+    /// From the newest network on.
+    behind: BTreeMap<Player, Rating>,
+}
+
+/// The ratings of all players that are linked with the newest network.
 fn rated(
     results: &BTreeMap<(u32, Player), MatchResult>,
     counted: &BTreeSet<(u32, Player)>,
-) -> Option<(Player, BTreeMap<Player, Rating>)> {
+) -> Rated {
     let results = || {
         results
             .iter()
@@ -252,7 +195,9 @@ fn rated(
     };
     let both = |&(generation, opponent): &(u32, Player)| [Player::Network(generation), opponent];
     let mut players: Vec<Player> = counted.iter().flat_map(both).collect();
-    let newest = players.iter().copied().max()?;
+    let Some(newest) = players.iter().copied().max() else {
+        return Rated::default();
+    };
     players.sort_by_key(|&player| {
         let rank = match player {
             Player::FIRST => 0,
@@ -280,22 +225,28 @@ fn rated(
         }
     });
     let games: Vec<Games<Player>> = games.collect();
-    let mut rated = players.into_iter().map(|player| {
-        // Where a result has no pairs, games count as independent ones.
-        let ratings = match &pairs {
-            Some(pairs) => fit_pairs(pairs, player),
-            None => fit(&games, player),
-        };
-        (player, ratings)
-    });
+    // Where a result has no pairs, games count as independent ones.
+    let from = |reference: Player| match &pairs {
+        Some(pairs) => fit_pairs(pairs, reference),
+        None => fit(&games, reference),
+    };
+    let behind = from(newest);
     // The newest is linked with itself.
-    rated.find(|(_, ratings)| ratings.contains_key(&newest))
+    let reference = players.into_iter().find(|it| behind.contains_key(it));
+    Rated {
+        reference,
+        ratings: reference.map_or_else(BTreeMap::new, from),
+        behind,
+    }
+}
+
+/// A tenth of a point is less than any error; and no zero is negative.
+fn rounded(elo: f64) -> f64 {
+    (10.0 * elo).round() / 10.0 + 0.0
 }
 
 impl From<Rating> for RatingMeasurements {
     fn from(rating: Rating) -> Self {
-        // A tenth of a point is less than any error; and no zero is negative.
-        let rounded = |elo: f64| (10.0 * elo).round() / 10.0 + 0.0;
         Self {
             rating: rounded(rating.elo),
             rating_low: rounded(rating.low),
@@ -307,6 +258,8 @@ impl From<Rating> for RatingMeasurements {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show::strength::RatedNetwork;
+    use engine::ratings::PairCounts;
 
     fn results(all: &[(u32, Player, f64)]) -> Standings {
         let keyed = |&(generation, opponent, score): &(u32, Player, f64)| {
@@ -344,7 +297,7 @@ mod tests {
         assert_eq!(all(0.95).ratings, all(0.5).ratings);
         assert_eq!(all(0.95).results_of(3).count(), 2);
         assert_eq!(all(0.95).games_of(Player::Random), 60);
-        let json: serde_json::Value = serde_json::from_str(&all(0.5).to_json().unwrap()).unwrap();
+        let json = serde_json::to_value(all(0.5).file()).unwrap();
         let counted = |at: usize| &json["results"][at]["counted"];
         assert_eq!(json["results"][4]["b"], "random");
         assert_eq!([counted(2), counted(4), counted(5)], [true, false, true]);
@@ -445,12 +398,20 @@ mod tests {
             (1, Player::FIRST, 0.75),
             (3, Player::Network(1), 0.5),
         ]);
-        let shown = standings.strength();
+        let shown = standings.file().strength();
         assert_eq!(shown.reference, "the first network");
         let games: Vec<_> = shown.networks.iter().map(|it| it.games).collect();
         assert_eq!(games, [Some(0), Some(100), None]);
         assert_eq!(shown.networks[1].hours, Some(0.5));
-        assert!(shown.networks[1].low < shown.networks[1].rating);
+        // The bars say how well the distance to the newest is known: its own has no length.
+        let [first, second, newest] = &shown.networks[..] else {
+            panic!("{shown:?}");
+        };
+        assert_eq!(newest.bar, Some((newest.rating, newest.rating)));
+        let length = |network: &RatedNetwork| network.bar.map(|(low, high)| high - low).unwrap();
+        assert!(100.0 < length(second) && length(second) < length(first));
+        let (low, high) = second.bar.unwrap();
+        assert!(low < second.rating && second.rating < high);
         assert_eq!(shown.anchors.len(), 1);
         assert!(shown.anchors[0].1 < -50.0);
     }

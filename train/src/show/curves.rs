@@ -6,16 +6,17 @@
 //! | --- | --- |
 //! | `train`, `validation` | `step`; `policy_loss`, `value_loss` in nats; `policy_accuracy`, the share of rows whose likeliest step is the target's, 0 to 1 |
 //! | `validation` also | `calibration`: a list of [`CalibrationBin`]; the newest is drawn |
-//! | `rating` | `generation`, `rating`, `rating_low`, `rating_high` in Elo; a later line for a generation takes the earlier one's place |
+//!
+//! How strong the networks are isn't taken from there: results that come later change what earlier ones said.
 //!
 //! After a kill, steps are made and logged once more: a line takes the place of those of its kind at and behind its step. A kill
 //! leaves half a line at times: lines that can't be read are counted, and the page says how many.
 
 use super::page;
+use super::strength::RatedNetwork;
 use crate::error::TrainError;
 use engine::run::write_file;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -31,8 +32,8 @@ pub(crate) struct Curves {
     pub(crate) policy_accuracy: ByRows,
     /// How well the newest values fit the results.
     pub(crate) calibration: Vec<CalibrationBin>,
-    /// Strength by generation.
-    pub(crate) ratings: BTreeMap<u32, Rating>,
+    /// How strong the networks are; none unless the caller knows.
+    pub(crate) ratings: Vec<RatedNetwork>,
     /// Lines of the logs that can't be read.
     pub(crate) unreadable: u64,
 }
@@ -63,15 +64,6 @@ pub(crate) struct CalibrationBin {
     pub(crate) rows: u64,
 }
 
-/// A network's strength in Elo.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rating {
-    /// The estimate.
-    pub(crate) rating: f64,
-    /// The ends of its interval, if it has one.
-    pub(crate) interval: Option<(f64, f64)>,
-}
-
 #[derive(Deserialize)]
 struct Kind {
     kind: Option<String>,
@@ -84,14 +76,6 @@ struct MeasuredLine {
     value_loss: Option<f64>,
     policy_accuracy: Option<f64>,
     calibration: Option<Vec<CalibrationBin>>,
-}
-
-#[derive(Deserialize)]
-struct RatingLine {
-    generation: u32,
-    rating: Option<f64>,
-    rating_low: Option<f64>,
-    rating_high: Option<f64>,
 }
 
 impl Series {
@@ -154,14 +138,6 @@ impl Curves {
                 // An empty list is one that was not measured.
                 if let Some(bins) = line.calibration.take().filter(|bins| !bins.is_empty()) {
                     self.calibration = bins;
-                }
-            }
-            Some("rating") => {
-                let line: RatingLine = serde_json::from_slice(line)?;
-                if let Some(rating) = line.rating {
-                    let interval = line.rating_low.zip(line.rating_high);
-                    let rating = Rating { rating, interval };
-                    self.ratings.insert(line.generation, rating);
                 }
             }
             _ => {}
@@ -293,19 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn ratings_and_calibration_are_the_newest_of_all_files() {
+    fn calibration_is_the_newest_of_all_files() {
         let folder = tempfile::tempdir().unwrap();
-        let first = concat!(
-            "{\"kind\":\"rating\",\"generation\":2,\"rating\":7}\n",
-            "{\"kind\":\"rating\",\"generation\":1,\"rating\":5}\n",
-            "{\"kind\":\"rating\",\"generation\":3,\"rating\":null}\n",
-        );
+        let first = "{\"kind\":\"validation\",\"step\":9,\"calibration\":[{\"predicted\":0.5,\"actual\":0.5,\"rows\":1}]}\n";
         let second = concat!(
             "{\"kind\":\"validation\",\"step\":1,\"calibration\":[]}\n",
             "{\"kind\":\"validation\",\"step\":2,\"calibration\":[{\"predicted\":0.25,\"actual\":0.5,\"rows\":8}]}\n",
             "{\"kind\":\"validation\",\"step\":3}\n",
             "{\"kind\":\"validation\",\"step\":4,\"calibration\":[]}\n",
-            "{\"kind\":\"rating\",\"generation\":2,\"rating\":8,\"rating_low\":4,\"rating_high\":12}\n",
         );
         std::fs::write(folder.path().join("a.jsonl"), first).unwrap();
         std::fs::write(folder.path().join("b.jsonl"), second).unwrap();
@@ -317,12 +288,6 @@ mod tests {
             rows: 8,
         };
         assert_eq!(curves.calibration, [bin]);
-        let ratings: Vec<_> = curves.ratings.into_iter().collect();
-        let rating = |rating, interval| Rating { rating, interval };
-        assert_eq!(
-            ratings,
-            [(1, rating(5.0, None)), (2, rating(8.0, Some((4.0, 12.0))))]
-        );
         assert_eq!(curves.unreadable, 0);
     }
 

@@ -4,6 +4,7 @@
 
 use super::curves::{ByRows, Curves, Series};
 use super::panel::{Axis, Dot, Drawn, FONT, Line, Panel, count, number, percent, whole};
+use super::strength::RatedNetwork;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::io;
@@ -18,6 +19,9 @@ const ROW_HEIGHT: u32 = 320;
 /// Two colours that the colour-blind tell apart too (Okabe and Ito's blue and vermilion).
 pub(super) const TRAINING: RGBColor = RGBColor(0, 114, 178);
 pub(super) const VALIDATION: RGBColor = RGBColor(213, 94, 0);
+
+/// The title of its panel.
+const RATING: &str = "Rating; bars: 95% intervals of the distance to the newest network";
 
 /// More points than this are drawn as means of neighbours.
 const MOST_POINTS: usize = 1_000;
@@ -133,20 +137,18 @@ fn calibration(curves: &Curves) -> Panel {
 }
 
 fn rating(curves: &Curves) -> Panel {
-    let ratings = curves
+    let at = |network: &RatedNetwork| f64::from(network.generation);
+    let points: Vec<_> = curves
         .ratings
         .iter()
-        .map(|(&generation, rating)| (f64::from(generation), rating));
-    let points: Vec<_> = ratings
-        .clone()
-        .map(|(generation, rating)| (generation, rating.rating))
+        .map(|network| (at(network), network.rating))
         .collect();
-    let bars = ratings.filter_map(|(generation, rating)| {
-        let (low, high) = rating.interval?;
-        Some((generation, low, high))
+    let bars = curves.ratings.iter().filter_map(|network| {
+        let (low, high) = network.bar?;
+        Some((at(network), low, high))
     });
     Panel {
-        title: "Rating",
+        title: RATING,
         horizontal: Axis {
             name: "generation",
             format: whole,
@@ -190,7 +192,7 @@ fn thin(series: &Series) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::curves::{CalibrationBin, Rating};
+    use crate::show::curves::CalibrationBin;
     use crate::show::panel::LARGEST;
     use roxmltree::{Document, Node};
 
@@ -199,7 +201,7 @@ mod tests {
         "Value loss",
         "Policy accuracy",
         "Value calibration",
-        "Rating",
+        RATING,
     ];
 
     fn series(points: impl IntoIterator<Item = (u64, f64)>) -> Series {
@@ -208,6 +210,16 @@ mod tests {
             series.push(step, value);
         }
         series
+    }
+
+    fn rated(generation: u32, rating: f64, bar: Option<(f64, f64)>) -> RatedNetwork {
+        RatedNetwork {
+            generation,
+            games: None,
+            hours: None,
+            rating,
+            bar,
+        }
     }
 
     fn full() -> Curves {
@@ -226,8 +238,8 @@ mod tests {
         };
         let rating = |generation: u32| {
             let rating = 300.0 * f64::from(generation).sqrt();
-            let interval = (generation > 0).then_some((rating - 40.0, rating + 45.0));
-            (generation, Rating { rating, interval })
+            let bar = (generation < 11).then_some((rating - 40.0, rating + 45.0));
+            rated(generation, rating, bar)
         };
         let accuracy = |from| series((1..300u64).map(|i| (i * 50, from + i as f64 / 1e3)));
         Curves {
@@ -319,16 +331,11 @@ mod tests {
                 actual: 0.5,
                 rows: u64::MAX,
             });
-            let rating = Rating {
-                rating: 5.0,
-                interval: Some((value, 9.0)),
-            };
-            curves.ratings.insert(100 + place as u32, rating);
-            let rating = Rating {
-                rating: value,
-                interval: None,
-            };
-            curves.ratings.insert(200 + place as u32, rating);
+            let place = place as u32;
+            curves.ratings.extend([
+                rated(100 + place, 5.0, Some((value, 9.0))),
+                rated(200 + place, value, None),
+            ]);
         }
         curves.value_loss = ByRows {
             training: series([(1, f64::NAN), (2, f64::INFINITY)]),
@@ -352,12 +359,7 @@ mod tests {
                 let mut curves = Curves::default();
                 curves.policy_loss.training = series([(7, value), (8, second)]);
                 curves.value_loss.training = series([(999_999_999_999, value)]);
-                let interval = Some((value, second));
-                let rating = Rating {
-                    rating: value,
-                    interval,
-                };
-                curves.ratings = [(u32::MAX, rating)].into();
+                curves.ratings = vec![rated(u32::MAX, value, Some((value, second)))];
                 let texts = texts_of(&curves);
                 assert!(how_many(&texts, "no data yet") <= 4, "{value}");
             }

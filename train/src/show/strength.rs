@@ -36,16 +36,18 @@ pub(crate) struct Strength {
 /// How strong a network is, and what went into it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RatedNetwork {
+    /// Which of the run's.
+    pub(crate) generation: u32,
     /// Games that were generated for it and for those before, if that is known.
     pub(crate) games: Option<u64>,
     /// Hours of generating and training, if they are known.
     pub(crate) hours: Option<f64>,
     /// In Elo points above the reference.
     pub(crate) rating: f64,
-    /// The lower end of the 95% interval.
-    pub(crate) low: f64,
-    /// Its upper end.
-    pub(crate) high: f64,
+    /// The ends of the bar that says how well its distance to the newest network is known: where the ends of the distance's 95%
+    /// interval are, below the newest one's rating. The distance to the first network, which loses every game against those after
+    /// it, is known to hundreds of points at best, and says nothing of whether the run still learns.
+    pub(crate) bar: Option<(f64, f64)>,
 }
 
 /// Where the plot is, in the folder of the logs.
@@ -82,7 +84,7 @@ impl Strength {
         root.fill(&WHITE)?;
         let (header, panels) = root.split_vertically(TITLE_HEIGHT);
         let title = format!(
-            "Ratings in Elo points with their 95% intervals; {} has 0",
+            "Ratings in Elo points; {} has 0. Bars: 95% intervals of the distance to the newest network",
             self.reference
         );
         let style = TextStyle::from((FONT, 22)).color(&BLACK);
@@ -113,7 +115,10 @@ impl Strength {
             .filter_map(|network| Some((effort(network)?, network)))
             .collect();
         let points: Vec<_> = placed.iter().map(|(at, it)| (*at, it.rating)).collect();
-        let bars = placed.iter().map(|(at, it)| (*at, it.low, it.high));
+        let bars = placed.iter().filter_map(|(at, it)| {
+            let (low, high) = it.bar?;
+            Some((*at, low, high))
+        });
         let bars: Vec<_> = bars.collect();
         let networks = Line {
             name: "networks".to_owned(),
@@ -132,7 +137,7 @@ impl Strength {
                 format: number,
                 range: None,
             },
-            lines: [networks].into_iter().chain(self.levels(&bars)).collect(),
+            lines: [networks].into_iter().chain(self.levels(&points)).collect(),
             legend: SeriesLabelPosition::LowerRight,
             dots: points.iter().map(|&at| Dot { at, radius: 3 }).collect(),
             bars,
@@ -141,12 +146,12 @@ impl Strength {
     }
 
     /// The anchors that are as strong as networks are: others would leave the networks a small part of the panel.
-    fn levels(&self, bars: &[(f64, f64, f64)]) -> Vec<Line> {
+    fn levels(&self, points: &[(f64, f64)]) -> Vec<Line> {
         let least = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(f64::INFINITY, f64::min);
-        let first = least(&mut bars.iter().map(|bar| bar.0));
-        let last = -least(&mut bars.iter().map(|bar| -bar.0));
-        let lowest = least(&mut bars.iter().map(|bar| bar.1));
-        let highest = -least(&mut bars.iter().map(|bar| -bar.2));
+        let first = least(&mut points.iter().map(|point| point.0));
+        let last = -least(&mut points.iter().map(|point| -point.0));
+        let lowest = least(&mut points.iter().map(|point| point.1));
+        let highest = -least(&mut points.iter().map(|point| -point.1));
         let anchors = self.anchors.iter().zip(ANCHORS.into_iter().cycle());
         anchors
             .filter(|((_, rating), _)| (lowest..=highest).contains(rating))
@@ -169,11 +174,11 @@ mod tests {
             let rating = 180.0 * f64::from(generation).sqrt();
             let error = 8.0 * f64::from(generation);
             RatedNetwork {
+                generation,
                 games: known.then_some(u64::from(generation) * 2_500),
                 hours: known.then_some(f64::from(generation) * 1.75),
                 rating,
-                low: rating - error,
-                high: rating + error,
+                bar: (generation > 0).then_some((rating - error, rating + error)),
             }
         };
         Strength {
@@ -217,7 +222,7 @@ mod tests {
         ] {
             assert_eq!(how_many(text), times, "{text}: {texts:?}");
         }
-        assert!(texts[0].ends_with("the first network has 0"), "{texts:?}");
+        assert!(texts[0].contains("; the first network has 0"), "{texts:?}");
         let document = Document::parse(&plot).unwrap();
         let dots = document.descendants();
         let dots = dots.filter(|node| node.has_tag_name("circle")).count();

@@ -12,7 +12,6 @@ use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::ratings::{RatedPlayer, RatingsFile};
 use engine::config::Config;
-use engine::files::read_whole;
 use engine::network::Origin;
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
 use serde::Serialize;
@@ -23,9 +22,6 @@ use std::path::{Path, PathBuf};
 
 /// So many of the newest generations are listed.
 const LISTED: usize = 10;
-
-/// The bytes of the ratings' file, at most.
-const LARGEST_RATINGS: u64 = 64 << 20;
 
 /// Where a run stands. What can't be found out is missing, and `problems` says why.
 #[derive(Debug, Serialize)]
@@ -238,16 +234,7 @@ fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) ->
 
 /// What the matches have found so far: nothing without the file.
 fn ratings(path: &Path, problems: &mut Problems) -> Vec<RatedPlayer> {
-    let bytes = match read_whole(path, LARGEST_RATINGS) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            problems.add_unless_gone(path, &error);
-            return Vec::new();
-        }
-    };
-    let read = serde_json::from_slice::<RatingsFile>(&bytes)
-        .map(|file| file.ratings)
-        .map_err(|error| format!("{} holds no ratings: {error}", path.display()));
+    let read = RatingsFile::load(path).map(|file| file.map_or_else(Vec::new, |it| it.ratings));
     problems.or_default(read)
 }
 

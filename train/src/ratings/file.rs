@@ -1,0 +1,159 @@
+//! `ratings.json`: how strong a run's players are, and the results that say so.
+
+use super::Player;
+use crate::error::TrainError;
+use crate::show::strength::{RatedNetwork, Strength};
+use engine::files::read_whole;
+use engine::ratings::PairCounts;
+use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The bytes of the file, at most.
+const LARGEST: u64 = 64 << 20;
+
+/// `ratings.json`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RatingsFile {
+    /// Who has 0.
+    pub(super) reference: String,
+    /// The players whose games link them with the reference: `random`, `material` and `uniform` (with their evaluations a turn, where
+    /// these are their own), networks by generation.
+    pub(crate) ratings: Vec<RatedPlayer>,
+    pub(super) results: Vec<WrittenResult>,
+}
+
+/// A player's rating in `ratings.json`, in Elo points above the reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RatedPlayer {
+    /// Its name.
+    pub(crate) player: String,
+    /// Its generation, if it is a network of the run.
+    pub(crate) generation: Option<u32>,
+    /// The likeliest rating.
+    pub(crate) rating: f64,
+    /// The lower end of the 95% interval.
+    pub(crate) low: f64,
+    /// Its upper end.
+    pub(crate) high: f64,
+    /// The 95% interval of how many Elo points it is behind the newest network. Files of older versions don't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) behind_newest: Option<[f64; 2]>,
+    /// The games that it has played in all matches.
+    pub(crate) games: u64,
+    /// Of a network: the games that were generated for it and for those before, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) generated_games: Option<u64>,
+    /// Of a network: the hours that went into generating these and into training, where they were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hours: Option<f64>,
+}
+
+/// A match's result in `ratings.json`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct WrittenResult {
+    pub(super) a: String,
+    pub(super) b: String,
+    pub(super) games: u64,
+    /// Games that were stopped, half a point each.
+    pub(super) unfinished: u64,
+    /// a's points a game.
+    pub(super) score: f64,
+    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, where that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pairs: Option<PairCounts>,
+    /// Whether ratings come from it. Files of older versions don't say.
+    #[serde(default)]
+    pub(super) counted: bool,
+}
+
+impl RatingsFile {
+    /// Reads the file; none if there is none.
+    ///
+    /// # Errors
+    ///
+    /// What the disk says, and a file that holds something else.
+    pub(crate) fn load(path: &Path) -> Result<Option<Self>, TrainError> {
+        let bytes = match read_whole(path, LARGEST) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(TrainError::Io {
+                    what: "read",
+                    path: path.to_owned(),
+                    error,
+                });
+            }
+        };
+        let parsed = serde_json::from_slice(&bytes).map_err(|error| TrainError::Answer {
+            what: format!("{} holds no ratings", path.display()),
+            reason: error.to_string(),
+        });
+        parsed.map(Some)
+    }
+
+    pub(super) fn to_json(&self) -> Result<String, TrainError> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| TrainError::Answer {
+            what: "the ratings".into(),
+            reason: error.to_string(),
+        })?;
+        Ok(text + "\n")
+    }
+
+    /// What is drawn of it.
+    pub(crate) fn strength(&self) -> Strength {
+        let networks = self
+            .ratings
+            .iter()
+            .filter_map(|it| Some((it.generation?, it)));
+        let newest = networks.clone().max_by_key(|(generation, _)| *generation);
+        let bar = |[low, high]: [f64; 2]| {
+            let (_, newest) = newest?;
+            Some((newest.rating - high, newest.rating - low))
+        };
+        let network = |(generation, it): (u32, &RatedPlayer)| RatedNetwork {
+            generation,
+            games: it.generated_games,
+            hours: it.hours,
+            rating: it.rating,
+            bar: it.behind_newest.and_then(bar),
+        };
+        let anchors = self.ratings.iter().filter(|it| it.generation.is_none());
+        Strength {
+            reference: match self.reference.parse() {
+                Ok(player) => Player::in_words(player),
+                Err(_) => self.reference.clone(),
+            },
+            networks: networks.map(network).collect(),
+            anchors: anchors.map(|it| (it.player.clone(), it.rating)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_none_and_a_broken_one_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ratings.json");
+        assert!(RatingsFile::load(&path).unwrap().is_none());
+        std::fs::write(&path, "{}").unwrap();
+        let error = RatingsFile::load(&path).unwrap_err().to_string();
+        assert!(error.contains("ratings.json"), "{error}");
+        assert!(error.contains("missing field"), "{error}");
+    }
+
+    #[test]
+    fn files_of_older_versions_are_read() {
+        let text = r#"{"reference": "00000",
+            "ratings": [{"player": "00001", "generation": 1, "rating": 5.0, "low": 2.0, "high": 9.0, "games": 20}],
+            "results": [{"a": "00001", "b": "00000", "games": 20, "unfinished": 0, "score": 0.6}]}"#;
+        let file: RatingsFile = serde_json::from_str(text).unwrap();
+        let shown = file.strength();
+        assert_eq!(shown.reference, "the first network");
+        assert_eq!(shown.networks[0].rating, 5.0);
+        assert_eq!(shown.networks[0].bar, None);
+    }
+}
