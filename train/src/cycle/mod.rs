@@ -318,9 +318,12 @@ impl Cycle {
             ));
             return Ok(());
         }
-        let first = match cycle.first_games {
-            0 => String::new(),
-            games => format!(" (the first: {} without a network)", grouped(games.into())),
+        let first = match (trained, cycle.first_games) {
+            (0, 1..) => {
+                let games = grouped(cycle.first_games.into());
+                format!(" (the first: {games} without a network)")
+            }
+            _ => String::new(),
         };
         let order = match cycle.order {
             LoopOrder::InTurns => "then training",
