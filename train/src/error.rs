@@ -124,6 +124,18 @@ pub(crate) enum TrainError {
         /// Its size.
         found: u32,
     },
+    /// A run can't begin with a network of another size than is configured.
+    #[error("{key} = {configured}, but {} has {found}: with `--set {key}={found}` a run begins with it", file.display())]
+    OtherSize {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        configured: u32,
+        /// The network.
+        file: PathBuf,
+        /// Its size.
+        found: u32,
+    },
     /// The run's configuration asks for something else than the training that was begun.
     #[error("{}: {refusal}", config.display())]
     Refused {

@@ -25,6 +25,13 @@ fn train_run(run: &Path, more: &[&str]) -> assert_cmd::Command {
     command
 }
 
+/// What a network's file holds behind its header.
+fn weights_of(path: &Path) -> Vec<u8> {
+    let mut bytes = fs::read(path).unwrap();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+    bytes.split_off(8 + header as usize)
+}
+
 /// A command fails with exit code 1 and a message with these parts, and does not panic.
 fn fails(command: &mut assert_cmd::Command, parts: &[&str]) {
     let (code, _, message) = outcome(command);
@@ -77,6 +84,44 @@ fn init_makes_a_run_and_never_touches_one() {
         fs::read(other.join("networks/00000.safetensors")).unwrap(),
         bytes
     );
+}
+
+#[test]
+fn a_run_goes_on_from_a_network_that_was_trained_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = |name: &str, network: &Path, more: &[&str]| {
+        let run = folder.path().join(name);
+        let mut command = train();
+        command.arg("init").arg("--run").arg(&run);
+        command.arg("--network").arg(network).args(more);
+        (command, run)
+    };
+    // The built-in network keeps its number, and its file stays what it is.
+    let built_in = Network::built_in().unwrap();
+    let small = ["--set", "network.blocks=3", "--set", "network.channels=32"];
+    let (mut command, run) = begin("one", Path::new("tusker"), &small);
+    assert_eq!(outcome(&mut command).0, 0);
+    let file = format!("networks/{:0>5}.safetensors", built_in.origin["generation"]);
+    let path = run.join(&file);
+    assert_eq!(Network::load(&path).unwrap().identity, built_in.identity);
+    assert!(!run.join("networks/00000.safetensors").exists());
+    fails(&mut command, &["one is a run already"]);
+    // Another seed, and the same weights.
+    let (mut command, run) = begin("two", &path, &[&small[..], &["--seed", "77"]].concat());
+    assert_eq!(outcome(&mut command).0, 0);
+    let other = Network::load(&run.join(&file)).unwrap();
+    let of = |key: &str| &other.origin[key][..];
+    assert_eq!([of("seed"), of("parent")], ["77", &built_in.identity]);
+    assert_eq!(of("step"), built_in.origin["step"]);
+    assert_eq!(weights_of(&run.join(&file)), weights_of(&path));
+    // What can't be gone on from leaves nothing behind.
+    let (mut command, run) = begin("three", &path, &SMALL);
+    fails(&mut command, &["network.blocks = 1", "has 3", "--set"]);
+    assert!(!run.exists());
+    let (mut command, run) = begin("four", &folder.path().join("none.safetensors"), &small);
+    fails(&mut command, &["none.safetensors"]);
+    assert!(!run.exists());
+    assert_eq!(outcome(command.args(["--from", "x"])).0, 2);
 }
 
 #[test]

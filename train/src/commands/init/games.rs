@@ -1,0 +1,72 @@
+//! The games of another run, for one that begins with them.
+
+use crate::error::TrainError;
+use engine::files;
+use engine::run::{RunDirectory, make_folder};
+use engine::shard::{ShardName, list_shards};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Brings the shards of a run into another: the same files under a second name, or copies where the system has none. What is there
+/// already stays. Returns how many there are.
+pub(super) fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize, TrainError> {
+    let shards = shards_of(old)?;
+    make_folder(&run.shards())?;
+    for (name, path) in &shards {
+        let own = run.shards().join(name.to_string());
+        match fs::hard_link(path, &own) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_equal(path, &own)?,
+            Err(_) => copy(path, &own).map_err(|error| TrainError::Io {
+                what: "copy a shard to",
+                path: own.clone(),
+                error,
+            })?,
+            Ok(()) => {}
+        }
+    }
+    Ok(shards.len())
+}
+
+/// The shards of a run, of which there must be some.
+pub(super) fn shards_of(old: &RunDirectory) -> Result<BTreeMap<ShardName, PathBuf>, TrainError> {
+    let folder = old.shards();
+    let shards = match folder.exists() {
+        true => list_shards(&folder)?,
+        false => BTreeMap::new(),
+    };
+    match shards.is_empty() {
+        true => Err(TrainError::NoGames { folder }),
+        false => Ok(shards),
+    }
+}
+
+/// Refuses to take another shard of the same name for the one that is to be taken over.
+fn check_equal(path: &Path, own: &Path) -> Result<(), TrainError> {
+    let digest_of = |path: &Path| {
+        let mut hasher = blake3::Hasher::new();
+        let hashed = File::open(path).and_then(|file| Ok(hasher.update_reader(file)?.finalize()));
+        hashed.map_err(|error| TrainError::Io {
+            what: "read",
+            path: path.to_owned(),
+            error,
+        })
+    };
+    if digest_of(path)? == digest_of(own)? {
+        return Ok(());
+    }
+    Err(TrainError::OtherShard {
+        own: own.to_owned(),
+        path: path.to_owned(),
+    })
+}
+
+/// Copies a file, whole or not at all, with the time of its last change: shards are in the order of their ages.
+fn copy(path: &Path, own: &Path) -> io::Result<()> {
+    let mut from = File::open(path)?;
+    let mut to = files::temporary_in(files::folder_of(own))?;
+    io::copy(&mut from, &mut to)?;
+    to.as_file().set_modified(from.metadata()?.modified()?)?;
+    files::publish_new(to, own)
+}

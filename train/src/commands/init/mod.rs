@@ -1,0 +1,133 @@
+//! `train init`: makes a run.
+
+mod first;
+mod games;
+
+use super::Workplace;
+use crate::cycle::{check_same, configuration};
+use crate::error::TrainError;
+use crate::lock::RunLock;
+use crate::plan::Demand;
+use crate::stop::Stop;
+use crate::terminal::print;
+use crate::training::{Ending, train};
+use anyhow::{Context, Result};
+use clap::Args;
+use engine::config::{Config, ConfigArguments};
+use engine::progress::say;
+use engine::run::RunDirectory;
+use first::{begin_with, check_new, load};
+use games::{shards_of, take_over};
+use std::path::PathBuf;
+
+pub(crate) use first::{begin_run, run_seed};
+
+/// Make a run: its configuration, and a network that knows nothing
+///
+/// With --network the run goes on from a network that was trained elsewhere: its own games are all that is missing.
+///
+/// With --from the run takes over the configuration and the games of another one, and a first network is trained on them: a wider or
+/// deeper one, say, that goes on where the other has stopped learning.
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// The folder of the run, which must not hold one yet
+    #[arg(long, value_name = "DIR")]
+    run: PathBuf,
+    /// Take over the games and, without --config, the configuration of this run, and train the new run's network 1 on them
+    #[arg(long, value_name = "RUN")]
+    from: Option<PathBuf>,
+    /// Begin with this network, under its own number, instead of with a random one: a file, or `tusker` for the one that is built in
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    network: Option<PathBuf>,
+    /// With --from: steps of the optimizer for network 1 [default: as many as use the rows train.uses_per_row times each]
+    #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    steps: Option<u64>,
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// The run's seed: the network's first weights, the games and the order of training follow from it [default: 0; with --network its
+    /// own]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    workplace: Workplace,
+}
+
+/// Runs `train init`.
+pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
+    let run = RunDirectory::new(&arguments.run);
+    let old = arguments.from.as_ref().map(RunDirectory::new);
+    let config = match &old {
+        Some(old) => inherited(&run, old, &arguments.config)?,
+        None => configuration(&run, &arguments.config)?,
+    };
+    if arguments.config.print_config {
+        return Ok(print(config.to_toml().trim_end())?);
+    }
+    arguments.workplace.device.open()?;
+    if let Some(old) = &old {
+        // Before anything is made.
+        shards_of(old)?;
+    }
+    let brought = arguments.network.as_deref();
+    let brought = brought.map(|path| load(path, &config)).transpose()?;
+    let _lock = RunLock::take(&run)?;
+    if let Some(old) = &old {
+        check_new(&run)?;
+        let games = take_over(old, &run)?;
+        say(&format!(
+            "{games} shards of {} are taken over",
+            old.root().display()
+        ));
+    }
+    match brought {
+        Some(network) => begin_with(&run, &config, network, arguments.seed)?,
+        None => begin_run(&run, &config, arguments.seed.unwrap_or(0))?,
+    }
+    if old.is_some() {
+        train_first(arguments, &run, &config)?;
+    }
+    Ok(())
+}
+
+/// The configuration of a run that is begun with the games of another: without `--config` it is that run's.
+fn inherited(
+    run: &RunDirectory,
+    old: &RunDirectory,
+    arguments: &ConfigArguments,
+) -> Result<Config, TrainError> {
+    run.check_format()?;
+    old.check_format()?;
+    let path = old.config();
+    if !path.exists() {
+        return Err(TrainError::NoRun {
+            path: old.root().to_owned(),
+            missing: "config.toml",
+        });
+    }
+    let given = arguments.resolve(Some(&path))?;
+    if run.config().exists() {
+        check_same(run, &Config::load(&run.config())?, &given)?;
+    }
+    Ok(given)
+}
+
+/// Trains network 1 of a new run.
+fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -> Result<()> {
+    arguments.workplace.apply()?;
+    let stop = Stop::listen().context("can't listen for signals")?;
+    let demand = Demand {
+        steps: arguments.steps,
+        least_new_games: 0,
+        wait: false,
+    };
+    let device = arguments.workplace.device;
+    let goes_on = || format!("`train run --run {}` goes on", run.root().display());
+    match train(run, config, demand, device, &stop).with_context(goes_on)? {
+        Ending::Published { path, .. } => print(&path.display().to_string())?,
+        Ending::Stopped { step, steps, .. } => {
+            print(&format!("stopped at step {step} of {steps}: {}", goes_on()))?;
+        }
+        Ending::NotBegun => {}
+    }
+    Ok(())
+}
