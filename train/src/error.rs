@@ -2,7 +2,7 @@
 
 use crate::change::Refusal;
 use engine::config::ConfigError;
-use engine::network::NetworkError;
+use engine::network::{Architecture, NetworkError};
 use engine::run::RunError;
 use engine::shard::{ReplayError, ShardError, ShardFault};
 use std::io::ErrorKind;
@@ -125,16 +125,18 @@ pub(crate) enum TrainError {
         found: u32,
     },
     /// A run can't begin with a network of another size than is configured.
-    #[error("{key} = {configured}, but {} has {found}: with `--set {key}={found}` a run begins with it", file.display())]
+    #[error(
+        "{} has {} blocks and {} channels, and the configuration asks for {} and {}: with `--set network.blocks={} --set \
+         network.channels={}` a run begins with it",
+        file.display(), found.blocks, found.channels, configured.blocks, configured.channels, found.blocks, found.channels
+    )]
     OtherSize {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        configured: u32,
+        /// What the configuration asks for.
+        configured: Architecture,
+        /// What the network has.
+        found: Architecture,
         /// The network.
         file: PathBuf,
-        /// Its size.
-        found: u32,
     },
     /// The run's configuration asks for something else than the training that was begun.
     #[error("{}: {refusal}", config.display())]

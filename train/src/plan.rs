@@ -353,24 +353,19 @@ fn check_architecture(
     found: Architecture,
     file: &Path,
 ) -> Result<(), TrainError> {
-    match other_size(config, found) {
-        None => Ok(()),
-        Some((key, configured, found)) => Err(TrainError::OtherArchitecture {
-            key,
-            configured,
-            config: run.config(),
-            file: file.to_owned(),
-            found,
-        }),
-    }
-}
-
-/// The key of the configuration that asks for a network of another size, what it says, and what was found.
-pub(crate) fn other_size(config: &Config, found: Architecture) -> Option<(&'static str, u32, u32)> {
-    let sizes = [
+    for (key, configured, found) in [
         ("network.blocks", config.network.blocks, found.blocks),
         ("network.channels", config.network.channels, found.channels),
-    ];
-    let mut differ = sizes.into_iter().filter(|(_, asked, found)| asked != found);
-    differ.next()
+    ] {
+        if configured != found {
+            return Err(TrainError::OtherArchitecture {
+                key,
+                configured,
+                config: run.config(),
+                file: file.to_owned(),
+                found,
+            });
+        }
+    }
+    Ok(())
 }

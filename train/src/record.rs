@@ -142,12 +142,12 @@ impl Recorder {
     /// Records that the generation's network is there, and draws the curves anew.
     pub(crate) fn published(&mut self, generation: u32, step: u64) {
         self.log("published", generation, step, &Nothing {});
-        let strength = RatingsFile::load(&self.ratings)
-            .map(|file| file.map_or_else(Strength::default, |file| file.strength()));
-        match strength {
-            Ok(strength) => self.draw(&strength),
-            Err(error) => self.curve_complaints.hear(Err(error)),
-        }
+        // Without ratings there is enough to draw.
+        let file = RatingsFile::load(&self.ratings).unwrap_or_else(|error| {
+            say(&format!("{error}; the curves are drawn without ratings"));
+            None
+        });
+        self.draw(&file.map_or_else(Strength::default, |file| file.strength()));
     }
 
     /// Records how strong the generation's network is by what the run's matches say now, and draws the curves anew.
@@ -246,7 +246,24 @@ mod tests {
         recorder.steps(1, 20, &measured(3.0));
         recorder.validation(1, 20, &validation(3.5));
         assert!(!run.logs().join("curves.svg").exists());
+        let marks = || {
+            let page = fs::read_to_string(run.logs().join("curves.svg")).unwrap();
+            page.matches("<circle").count()
+        };
+        fs::write(run.ratings(), "half").unwrap();
         recorder.published(1, 20);
+        let without = marks();
+        let rated = |generation: u32, behind: f64| {
+            format!(
+                r#"{{"player": "{generation:05}", "generation": {generation}, "rating": 5.0, "low": 2.0, "high": 9.0, "games": 20,
+                "behind_newest": [{behind}, {behind}]}}"#
+            )
+        };
+        let ratings = [rated(0, 3.0), rated(1, 0.0)].join(",");
+        let file = format!(r#"{{"reference": "00000", "ratings": [{ratings}], "results": []}}"#);
+        fs::write(run.ratings(), file).unwrap();
+        recorder.published(1, 20);
+        assert_eq!(marks(), without + 2);
         let lines = fs::read_to_string(run.logs().join("train.jsonl")).unwrap();
         let kinds: Vec<String> = lines
             .lines()
@@ -258,6 +275,7 @@ mod tests {
             [
                 "\"train\" 1 20",
                 "\"validation\" 1 20",
+                "\"published\" 1 20",
                 "\"published\" 1 20"
             ]
         );

@@ -96,27 +96,33 @@ fn a_run_goes_on_from_a_network_that_was_trained_elsewhere() {
         command.arg("--network").arg(network).args(more);
         (command, run)
     };
-    // The built-in network keeps its number, and its file stays what it is.
     let built_in = Network::built_in().unwrap();
     let small = ["--set", "network.blocks=3", "--set", "network.channels=32"];
-    let (mut command, run) = begin("one", Path::new("tusker"), &small);
+    let (mut command, run) = begin(
+        "one",
+        Path::new("tusker"),
+        &[&small[..], &["--seed", "7"]].concat(),
+    );
     assert_eq!(outcome(&mut command).0, 0);
-    let file = format!("networks/{:0>5}.safetensors", built_in.origin["generation"]);
-    let path = run.join(&file);
-    assert_eq!(Network::load(&path).unwrap().identity, built_in.identity);
-    assert!(!run.join("networks/00000.safetensors").exists());
+    let path = run.join("networks/00000.safetensors");
+    let first = Network::load(&path).unwrap();
+    let of = |key: &str| &first.origin[key][..];
+    assert_eq!([of("parent"), of("seed")], [&built_in.identity[..], "7"]);
+    assert_eq!([of("generation"), of("step")], ["0", "0"]);
     fails(&mut command, &["one is a run already"]);
-    // Another seed, and the same weights.
-    let (mut command, run) = begin("two", &path, &[&small[..], &["--seed", "77"]].concat());
+    // The same weights, brought from a file.
+    let (mut command, run) = begin("two", &path, &small);
     assert_eq!(outcome(&mut command).0, 0);
-    let other = Network::load(&run.join(&file)).unwrap();
-    let of = |key: &str| &other.origin[key][..];
-    assert_eq!([of("seed"), of("parent")], ["77", &built_in.identity]);
-    assert_eq!(of("step"), built_in.origin["step"]);
-    assert_eq!(weights_of(&run.join(&file)), weights_of(&path));
+    assert_eq!(
+        weights_of(&run.join("networks/00000.safetensors")),
+        weights_of(&path)
+    );
     // What can't be gone on from leaves nothing behind.
     let (mut command, run) = begin("three", &path, &SMALL);
-    fails(&mut command, &["network.blocks = 1", "has 3", "--set"]);
+    fails(
+        &mut command,
+        &["3 blocks and 32 channels", "1 and 8", "--set"],
+    );
     assert!(!run.exists());
     let (mut command, run) = begin("four", &folder.path().join("none.safetensors"), &small);
     fails(&mut command, &["none.safetensors"]);

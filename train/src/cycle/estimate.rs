@@ -27,20 +27,19 @@ const MEASURED: Duration = Duration::from_millis(300);
 /// Positions in a batch of the measurement.
 const BATCH: usize = 64;
 
-/// The time for all generations after `trained`; `network` is one like those that will play.
+/// The time for all generations after `trained`; `network` is one like those that will play, `first_games` those that are to be played
+/// without one.
 pub(super) fn of_generations(
     network: &Path,
     config: &Config,
     trained: u32,
+    first_games: u32,
     workplace: Workplace,
 ) -> Result<Duration, TrainError> {
     let cycle = &config.cycle;
     let left = f64::from(cycle.generations.saturating_sub(trained));
     // Games without a network cost next to nothing, but their rows are trained on like others.
-    let without_network = match trained {
-        0 => f64::from(cycle.first_games),
-        _ => 0.0,
-    };
+    let without_network = f64::from(first_games);
     let playing = left - f64::from(u8::from(without_network > 0.0));
     let turns = playing * f64::from(cycle.games_per_generation) * TURNS;
     let rows = (turns + without_network * TURNS) * ROWS * f64::from(config.train.uses_per_row);

@@ -114,9 +114,9 @@ impl Cycle {
         }
     }
 
-    /// Whether the next games are `uniform`'s: the first network knows no more than it.
+    /// Whether the next games are `uniform`'s: the first network knows no more than it, unless it was trained elsewhere.
     pub(super) fn is_without_network(&self, trained: u32) -> bool {
-        trained == 0 && self.config.cycle.first_games > 0
+        trained == 0 && !self.began_trained && self.config.cycle.first_games > 0
     }
 
     /// Lets the newest network, or `uniform`, play the games that are missing.

@@ -30,7 +30,7 @@ pub(crate) use begin::{check_same, configuration};
 pub(crate) use table::Table;
 
 use crate::clock::Clock;
-use crate::commands::Workplace;
+use crate::commands::{Workplace, began_trained};
 use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::plan::Demand;
@@ -83,6 +83,8 @@ struct Cycle {
     run: RunDirectory,
     config: Config,
     seed: u64,
+    /// Whether the first network had learnt something elsewhere.
+    began_trained: bool,
     workplace: Workplace,
     crews: Crews,
     selfplay: Selfplay,
@@ -153,12 +155,14 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     }
     .apply()?;
     let seed = begin::begin_or_go_on(&run, &config, arguments.seed)?;
+    let began_trained = began_trained(&run)?;
     let trained = run.newest_trained()?;
     let clock = Clock::open(&run, trained.map_or(0, |(generation, _)| generation))?;
     let mut cycle = Cycle {
         run,
         config,
         seed,
+        began_trained,
         workplace,
         crews,
         selfplay,
@@ -318,19 +322,21 @@ impl Cycle {
             ));
             return Ok(());
         }
-        let first = match (trained, cycle.first_games) {
-            (0, 1..) => {
-                let games = grouped(cycle.first_games.into());
-                format!(" (the first: {games} without a network)")
-            }
-            _ => String::new(),
+        let first_games = match self.is_without_network(trained) {
+            true => cycle.first_games,
+            false => 0,
+        };
+        let first = match first_games {
+            0 => String::new(),
+            games => format!(" (the first: {} without a network)", grouped(games.into())),
         };
         let order = match cycle.order {
             LoopOrder::InTurns => "then training",
             LoopOrder::SideBySide => "training beside it",
         };
         let (_, network) = self.newest()?;
-        let time = estimate::of_generations(&network, &self.config, trained, self.workplace)?;
+        let time =
+            estimate::of_generations(&network, &self.config, trained, first_games, self.workplace)?;
         say(&format!(
             "run {}: {} of {} generations to go, {} games of self-play at {} evaluations a turn each{first}, {order}, then {} \
              games against each of up to {} others (the last network: {}).\n\

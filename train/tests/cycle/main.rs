@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{SMALL, outcome, train};
+use support::{SMALL, init, outcome, train};
 
 const GENERATIONS: u32 = 2;
 /// Those that `uniform` plays for the first network, and those of the second.
@@ -178,6 +178,33 @@ fn the_loop_goes_from_nothing_to_a_table_and_does_nothing_twice() {
         "the same table, and no more games"
     );
     assert_eq!(records(&run).len(), GAMES);
+}
+
+#[test]
+fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let (elsewhere, run) = (folder.path().join("elsewhere"), folder.path().join("run"));
+    init(&elsewhere);
+    let settings = [
+        "loop.generations=1",
+        "loop.pit_games=0",
+        "loop.final_pit_games=2",
+    ];
+    let of_loop = arguments(&run, &settings);
+    let mut begin = train();
+    begin.arg("init").args(&of_loop[3..]).arg("--network");
+    begin.arg(elsewhere.join("networks/00000.safetensors"));
+    assert_eq!(outcome(&mut begin).0, 0);
+    let (code, said, progress) = outcome(train().args(&of_loop));
+    assert_eq!(code, 0, "{progress}");
+    assert!(!progress.contains("without a network"), "{progress}");
+    assert!(said.contains("the first network has 0"), "{said}");
+    let records = records(&run);
+    assert_eq!(records.len(), 24, "as many as for any other");
+    let players = records.iter().flat_map(|record| &record.evaluators);
+    assert!(players.clone().count() > 0);
+    players.for_each(|player| assert_ne!(player.name, "uniform"));
 }
 
 /// Starts a loop that says nothing.

@@ -1,7 +1,6 @@
 //! The network that a run begins with: a random one, or one that was trained elsewhere.
 
 use crate::error::TrainError;
-use crate::plan::other_size;
 use crate::terminal::grouped;
 use engine::config::Config;
 use engine::network::{Network, NetworkFile, Origin};
@@ -26,15 +25,7 @@ pub(super) fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
 /// stopped between the two can begin again, and a network that is there is never replaced.
 pub(crate) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Result<(), TrainError> {
     let network = Network::new(config.network.into(), seed)?;
-    let origin: Origin = [
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("generation", "0".to_owned()),
-        ("seed", seed.to_string()),
-        ("step", "0".to_owned()),
-    ]
-    .map(|(key, value)| (key.to_owned(), value))
-    .into();
-    begin(run, config, 0, &network, &origin)?;
+    begin(run, config, &network, seed, None)?;
     say(&format!(
         "new run {}: a random network of {} blocks and {} channels, {} parameters: {}",
         run.root().display(),
@@ -52,59 +43,72 @@ pub(super) fn load(path: &Path, config: &Config) -> Result<NetworkFile, TrainErr
         Some(BUILT_IN) => Network::built_in()?,
         _ => Network::load(path)?,
     };
-    match other_size(config, file.network.architecture()) {
-        None => Ok(file),
-        Some((key, configured, found)) => Err(TrainError::OtherSize {
-            key,
+    let (configured, found) = (config.network.into(), file.network.architecture());
+    if configured != found {
+        return Err(TrainError::OtherSize {
             configured,
-            file: path.to_owned(),
             found,
-        }),
+            file: path.to_owned(),
+        });
     }
+    Ok(file)
 }
 
-/// Makes the configuration, and then the first network, which was trained elsewhere. It keeps its number, and its seed unless another
-/// is given.
+/// Makes the configuration, and then the first network, with the weights of one that was trained elsewhere.
 pub(super) fn begin_with(
     run: &RunDirectory,
     config: &Config,
-    file: NetworkFile,
-    seed: Option<u64>,
+    trained: &NetworkFile,
+    seed: u64,
 ) -> Result<(), TrainError> {
-    let mut origin = file.origin;
-    if let Some(seed) = seed.map(|seed| seed.to_string())
-        && origin.get("seed") != Some(&seed)
-    {
-        origin.insert("seed".into(), seed);
-        origin.insert("parent".into(), file.identity);
-    }
-    // One without a number has learnt something all the same, and network 0 is one that knows nothing.
-    let generation = origin.get("generation").and_then(|it| it.parse().ok());
-    let generation = generation.unwrap_or(1);
-    begin(run, config, generation, &file.network, &origin)?;
+    begin(run, config, &trained.network, seed, Some(&trained.identity))?;
     say(&format!(
-        "new run {}, which goes on from a trained network: {}",
+        "new run {}, which goes on from network {}: {}",
         run.root().display(),
-        run.network(generation).display()
+        &trained.identity[..12],
+        run.network(0).display()
     ));
     Ok(())
 }
 
+/// `parent` is the network that the weights come from.
 fn begin(
     run: &RunDirectory,
     config: &Config,
-    generation: u32,
     network: &Network,
-    origin: &Origin,
+    seed: u64,
+    parent: Option<&str>,
 ) -> Result<(), TrainError> {
     check_new(run)?;
     run.ensure_format()?;
+    let mut origin: Origin = [
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("generation", "0".to_owned()),
+        ("seed", seed.to_string()),
+        ("step", "0".to_owned()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into();
+    if let Some(parent) = parent {
+        origin.insert("parent".into(), parent.into());
+    }
     make_folder(&run.networks())?;
     if !run.config().exists() {
         write_file(&run.config(), config.to_toml().as_bytes())?;
     }
-    network.save(&run.network(generation), origin)?;
+    network.save(&run.network(0), &origin)?;
     Ok(())
+}
+
+/// Whether the run began with a network that had learnt something elsewhere.
+pub(crate) fn began_trained(run: &RunDirectory) -> Result<bool, TrainError> {
+    let path = run.network(0);
+    if !path.exists() {
+        return Ok(false);
+    }
+    let origin = Network::load(&path)?.origin;
+    // One that somebody has put there by hand says what steps were made.
+    Ok(origin.contains_key("parent") || origin.get("step").is_some_and(|steps| steps != "0"))
 }
 
 /// The seed that a run was begun with, as its newest network says.

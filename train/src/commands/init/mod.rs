@@ -20,11 +20,12 @@ use first::{begin_with, check_new, load};
 use games::{shards_of, take_over};
 use std::path::PathBuf;
 
-pub(crate) use first::{begin_run, run_seed};
+pub(crate) use first::{began_trained, begin_run, run_seed};
 
-/// Make a run: its configuration, and a network that knows nothing
+/// Make a run: its configuration, and its first network
 ///
-/// With --network the run goes on from a network that was trained elsewhere: its own games are all that is missing.
+/// By itself that is a random one. With --network it is one that was trained elsewhere: its games are the first, and the optimizer
+/// begins anew.
 ///
 /// With --from the run takes over the configuration and the games of another one, and a first network is trained on them: a wider or
 /// deeper one, say, that goes on where the other has stopped learning.
@@ -36,7 +37,7 @@ pub(crate) struct InitArguments {
     /// Take over the games and, without --config, the configuration of this run, and train the new run's network 1 on them
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
-    /// Begin with this network, under its own number, instead of with a random one: a file, or `tusker` for the one that is built in
+    /// Begin with this network's weights instead of random ones: a file, or `tusker` for the network that is built in
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     network: Option<PathBuf>,
     /// With --from: steps of the optimizer for network 1 [default: as many as use the rows train.uses_per_row times each]
@@ -44,10 +45,9 @@ pub(crate) struct InitArguments {
     steps: Option<u64>,
     #[command(flatten)]
     config: ConfigArguments,
-    /// The run's seed: the network's first weights, the games and the order of training follow from it [default: 0; with --network its
-    /// own]
-    #[arg(long, value_name = "S")]
-    seed: Option<u64>,
+    /// The run's seed: the network's first weights, the games and the order of training follow from it
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
     #[command(flatten)]
     workplace: Workplace,
 }
@@ -79,9 +79,10 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
             old.root().display()
         ));
     }
+    let seed = arguments.seed;
     match brought {
-        Some(network) => begin_with(&run, &config, network, arguments.seed)?,
-        None => begin_run(&run, &config, arguments.seed.unwrap_or(0))?,
+        Some(network) => begin_with(&run, &config, &network, seed)?,
+        None => begin_run(&run, &config, seed)?,
     }
     if old.is_some() {
         train_first(arguments, &run, &config)?;
