@@ -407,5 +407,4 @@ fn row_record(target: &StateTarget, weight: f32) -> Result<RowRecord> {
 }
 
 #[cfg(test)]
-#[path = "game_tests.rs"]
 mod tests;

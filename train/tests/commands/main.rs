@@ -1,9 +1,9 @@
 //! `train init`, `train run` and `train info` as a user runs them.
 
+mod init;
+#[path = "../support/mod.rs"]
 mod support;
 
-use engine::config::Config;
-use engine::network::Network;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,14 +25,6 @@ fn train_run(run: &Path, more: &[&str]) -> assert_cmd::Command {
     command
 }
 
-/// What a network's file holds behind its header.
-fn weights_of(path: &Path) -> Vec<u8> {
-    let mut bytes = fs::read(path).unwrap();
-    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap());
-    bytes.split_off(8 + header as usize)
-}
-
-/// A command fails with exit code 1 and a message with these parts, and does not panic.
 fn fails(command: &mut assert_cmd::Command, parts: &[&str]) {
     let (code, _, message) = outcome(command);
     assert_eq!(code, 1, "{message}");
@@ -43,168 +35,6 @@ fn fails(command: &mut assert_cmd::Command, parts: &[&str]) {
     for part in parts {
         assert!(message.contains(part), "no `{part}` in {message}");
     }
-}
-
-#[test]
-fn init_makes_a_run_and_never_touches_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = run_of(&folder);
-    init(&run);
-    let config = Config::load(&run.join("config.toml")).unwrap();
-    assert_eq!((config.network.blocks, config.train.batch_size), (1, 64));
-    let path = run.join("networks/00000.safetensors");
-    let network = Network::load(&path).unwrap();
-    assert_eq!(
-        (
-            network.network.architecture().channels,
-            &network.origin["seed"][..]
-        ),
-        (8, "0")
-    );
-    let bytes = fs::read(&path).unwrap();
-    fails(
-        train()
-            .arg("init")
-            .arg("--run")
-            .arg(&run)
-            .args(["--seed", "5"]),
-        &["run is a run already", "nothing was changed"],
-    );
-    assert_eq!(fs::read(&path).unwrap(), bytes);
-    let other = folder.path().join("other");
-    train()
-        .arg("init")
-        .arg("--run")
-        .arg(&other)
-        .args(SMALL)
-        .args(["--seed", "5"])
-        .assert()
-        .success();
-    assert_ne!(
-        fs::read(other.join("networks/00000.safetensors")).unwrap(),
-        bytes
-    );
-}
-
-#[test]
-fn a_run_goes_on_from_a_network_that_was_trained_elsewhere() {
-    let folder = tempfile::tempdir().unwrap();
-    let begin = |name: &str, network: &Path, more: &[&str]| {
-        let run = folder.path().join(name);
-        let mut command = train();
-        command.arg("init").arg("--run").arg(&run);
-        command.arg("--network").arg(network).args(more);
-        (command, run)
-    };
-    let built_in = Network::built_in().unwrap();
-    let small = ["--set", "network.blocks=3", "--set", "network.channels=32"];
-    let (mut command, run) = begin(
-        "one",
-        Path::new("tusker"),
-        &[&small[..], &["--seed", "7"]].concat(),
-    );
-    assert_eq!(outcome(&mut command).0, 0);
-    let path = run.join("networks/00000.safetensors");
-    let first = Network::load(&path).unwrap();
-    let of = |key: &str| &first.origin[key][..];
-    assert_eq!([of("parent"), of("seed")], [&built_in.identity[..], "7"]);
-    assert_eq!([of("generation"), of("step")], ["0", "0"]);
-    fails(&mut command, &["one is a run already"]);
-    // The same weights, brought from a file.
-    let (mut command, run) = begin("two", &path, &small);
-    assert_eq!(outcome(&mut command).0, 0);
-    assert_eq!(
-        weights_of(&run.join("networks/00000.safetensors")),
-        weights_of(&path)
-    );
-    // What can't be gone on from leaves nothing behind.
-    let (mut command, run) = begin("three", &path, &SMALL);
-    fails(
-        &mut command,
-        &["3 blocks and 32 channels", "1 and 8", "--set"],
-    );
-    assert!(!run.exists());
-    let (mut command, run) = begin("four", &folder.path().join("none.safetensors"), &small);
-    fails(&mut command, &["none.safetensors"]);
-    assert!(!run.exists());
-    assert_eq!(outcome(command.args(["--from", "x"])).0, 2);
-}
-
-#[test]
-fn the_configuration_is_printed_and_nothing_made() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = run_of(&folder);
-    let (code, text, _) = outcome(
-        train()
-            .arg("init")
-            .arg("--run")
-            .arg(&run)
-            .args(SMALL)
-            .arg("--print-config"),
-    );
-    assert_eq!(code, 0);
-    assert!(
-        text.contains("blocks = 1\n") && text.contains("[loop]"),
-        "{text}"
-    );
-    assert!(!run.exists());
-}
-
-#[test]
-fn a_bad_configuration_or_command_line_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = run_of(&folder);
-    let path = folder.path().join("bad.toml");
-    for (text, parts) in [
-        (
-            "[train]\nbatch = 3\n",
-            ["bad.toml", "unknown field `batch`"],
-        ),
-        (
-            "[loop]\npit_games = 3\n",
-            ["loop.pit_games = 3", "an even number"],
-        ),
-        ("[train]\npool_rows = 0\n", ["train.pool_rows = 0", "1 to"]),
-        ("[train\n", ["bad.toml", "line 1"]),
-    ] {
-        fs::write(&path, text).unwrap();
-        for command in ["init", "loop"] {
-            fails(
-                train()
-                    .arg(command)
-                    .arg("--run")
-                    .arg(&run)
-                    .arg("--config")
-                    .arg(&path),
-                &parts,
-            );
-        }
-    }
-    let missing = folder.path().join("missing.toml");
-    fails(
-        train()
-            .arg("init")
-            .arg("--run")
-            .arg(&run)
-            .arg("--config")
-            .arg(&missing),
-        &["missing.toml"],
-    );
-    assert!(!run.exists());
-    for arguments in [
-        &["run"][..],
-        &["init", "--run"],
-        &["what"],
-        &["run", "--run", "x", "--steps", "0"],
-        &["info"],
-    ] {
-        assert_eq!(outcome(train().args(arguments)).0, 2, "{arguments:?}");
-    }
-    let (code, _, message) = outcome(train_run(&run, &[]).args(["--device", "gpu"]));
-    assert!(
-        code == 2 && message.contains("expected cpu, cuda or cuda:N"),
-        "{message}"
-    );
 }
 
 #[test]
@@ -418,85 +248,6 @@ fn what_training_needs_and_lacks_is_named() {
         &mut train_run(&run, &["--no-wait", "--steps", "100000"]),
         &["rows so far have been used as often", "--no-wait"],
     );
-}
-
-#[test]
-fn a_larger_network_is_begun_with_the_games_of_another_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let (old, new) = (run_of(&folder), folder.path().join("new"));
-    let from = |more: &[&str]| {
-        let mut command = train();
-        command
-            .arg("init")
-            .arg("--run")
-            .arg(&new)
-            .arg("--from")
-            .arg(&old);
-        command
-            .args(["--threads", "2", "--set", "network.channels=16"])
-            .args(more);
-        command
-    };
-    fails(&mut from(&[]), &["run is no run", "config.toml"]);
-    init(&old);
-    fails(&mut from(&[]), &["shards holds no games"]);
-    write_shard(&old, 3, 12);
-    let before = fs::read(old.join("shards/000-000003.shard")).unwrap();
-    // Killed before the first network was there.
-    fs::create_dir_all(new.join("shards")).unwrap();
-    fs::hard_link(
-        old.join("shards/000-000003.shard"),
-        new.join("shards/000-000003.shard"),
-    )
-    .unwrap();
-    write_shard(&old, 4, 2);
-    let (code, said, message) = outcome(&mut from(&["--steps", "6", "--seed", "3"]));
-    assert_eq!(code, 0, "{message}");
-    assert!(
-        message.contains("2 shards of ") && said.contains("00001.safetensors"),
-        "{said}{message}"
-    );
-    assert!(
-        message.contains("training network 1 from step 0 to 6: 14 games"),
-        "{message}"
-    );
-    let network = Network::load(&new.join("networks/00001.safetensors")).unwrap();
-    assert_eq!(network.network.architecture().channels, 16);
-    assert_eq!(
-        (&network.origin["step"][..], &network.origin["seed"][..]),
-        ("6", "3")
-    );
-    // The rest of the configuration is the old run's.
-    let config = Config::load(&new.join("config.toml")).unwrap();
-    assert_eq!((config.train.batch_size, config.network.channels), (64, 16));
-    assert_eq!(
-        fs::read(new.join("shards/000-000003.shard")).unwrap(),
-        before
-    );
-    assert!(!old.join("networks/00001.safetensors").exists());
-    fails(&mut from(&[]), &["new is a run already"]);
-    // More steps than the rows may be used for.
-    let other = folder.path().join("other");
-    let mut command = train();
-    command
-        .arg("init")
-        .arg("--run")
-        .arg(&other)
-        .arg("--from")
-        .arg(&old);
-    command.args([
-        "--threads",
-        "2",
-        "--steps",
-        "1000",
-        "--set",
-        "train.uses_per_row=1",
-    ]);
-    fails(
-        &mut command,
-        &["used as often", "other` goes on", "newest checkpoint"],
-    );
-    assert!(other.join("networks/00000.safetensors").exists());
 }
 
 /// The newest checkpoint's step, once there is one of at least `step`.

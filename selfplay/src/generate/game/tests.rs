@@ -1,0 +1,208 @@
+mod going_on;
+mod rows;
+
+use super::*;
+use crate::batch::Batcher;
+use crate::cache::{CachedLine, EvaluationCache};
+use crate::generate::log::NoLog;
+use crate::line::tests::SlowLine;
+use crate::line::{Line, LocalLine};
+use engine::search::{Null, Uniform};
+use engine::shard::replay;
+
+fn config() -> Config {
+    let mut config = Config::default();
+    config.search.evaluations = 16;
+    config.selfplay.min_target_visits = 2;
+    config.selfplay.max_turns = 40;
+    config
+}
+
+fn named(name: &str) -> Evaluator {
+    Evaluator {
+        name: name.into(),
+        identity: format!("identity of {name}"),
+    }
+}
+
+fn setting(config: &Config, log: Arc<dyn GameLog>) -> Setting {
+    Setting {
+        config: Arc::new(config.clone()),
+        log,
+        evaluators: Arc::new(Evaluators::new(named("first"))),
+    }
+}
+
+fn play(counters: std::ops::Range<u64>) -> Vec<GameRecord> {
+    play_by(&config(), counters)
+}
+
+fn play_by(config: &Config, counters: std::ops::Range<u64>) -> Vec<GameRecord> {
+    let line = LocalLine::new(Box::new(Uniform));
+    play_on(config, Box::new(line), (6, 1), counters)
+}
+
+/// Plays games on one thread, `in_flight` at once in `groups` groups.
+fn play_on(
+    config: &Config,
+    line: Box<dyn Line>,
+    (in_flight, groups): (usize, usize),
+    counters: std::ops::Range<u64>,
+) -> Vec<GameRecord> {
+    let mut ids = counters.map(|counter| GameId {
+        generator: 1,
+        counter,
+    });
+    let setting = setting(config, Arc::new(NoLog));
+    let mut batcher = Batcher::new(vec![line], in_flight, Some(groups));
+    let mut records: Vec<GameRecord> = Vec::new();
+    let mut is_over = false;
+    while !is_over {
+        let mut begin = || {
+            let begun = Begun {
+                start: Start::Empty,
+                turns: Vec::new(),
+            };
+            ids.next()
+                .map(|id| SelfplayGame::begin(&setting, 5, id, begun))
+        };
+        let over = |game: SelfplayGame| {
+            records.push(game.into_record());
+            Ok(())
+        };
+        batcher.round(|| begin().transpose(), over).unwrap();
+        is_over = batcher.games().next().is_none();
+    }
+    let turns: usize = records.iter().map(|record| record.turns.len()).sum();
+    assert_eq!(batcher.tally().turns, turns as u64);
+    records.sort_by_key(|record| record.id);
+    records
+}
+
+/// Finds every state as good as won for Gold.
+struct SureOfGold(f32);
+
+impl engine::search::Evaluator for SureOfGold {
+    fn name(&self) -> &str {
+        "sure"
+    }
+
+    fn evaluate(
+        &mut self,
+        queries: &[Query],
+        out: &mut engine::search::Evaluations,
+    ) -> std::result::Result<(), engine::search::EvaluatorError> {
+        out.clear();
+        for query in queries {
+            let count = query.legal.count();
+            out.push(self.0, vec![1.0 / count as f32; count]);
+        }
+        Ok(())
+    }
+}
+
+fn play_sure_of_gold(config: &Config, value: f32, games: u64) -> Vec<GameRecord> {
+    let line = LocalLine::new(Box::new(SureOfGold(value)));
+    play_on(config, Box::new(line), (6, 1), 0..games)
+}
+
+#[test]
+fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
+    let config = config();
+    // Its answers differ from state to state: one that goes to another game changes that game.
+    let local = || Box::new(LocalLine::new(Box::new(Null::default()))) as Box<dyn Line>;
+    let expected = play_on(&config, local(), (6, 1), 0..9);
+    for (in_flight, groups) in [(1, 1), (9, 2), (5, 5), (7, 3)] {
+        let slow = Box::new(SlowLine::new(Null::default()));
+        for line in [local(), slow] {
+            let what = format!("{in_flight} in {groups}, remote: {}", line.is_remote());
+            let records = play_on(&config, line, (in_flight, groups), 0..9);
+            assert_eq!(records, expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_cache_changes_no_game() {
+    let mut config = config();
+    config.search.reuse_tree = false;
+    let line = || Box::new(LocalLine::new(Box::new(Null::default()))) as Box<dyn Line>;
+    let expected = play_on(&config, line(), (4, 1), 0..6);
+    let cache = Arc::new(EvaluationCache::new(4).unwrap());
+    let cached = |line| Box::new(CachedLine::new(line, Arc::clone(&cache), "null"));
+    let slow = Box::new(SlowLine::new(Null::default()));
+    assert_eq!(play_on(&config, cached(line()), (4, 1), 0..6), expected);
+    assert_eq!(play_on(&config, cached(slow), (4, 2), 0..6), expected);
+    let (asked, found) = cache.uses();
+    assert!(2 * found > asked, "the second time, all was known: {found}");
+}
+
+#[test]
+fn records_replay_under_the_rules() {
+    for record in play(0..6) {
+        let turns = engine::shard::replay(&record).unwrap();
+        assert_eq!(turns.len(), record.turns.len());
+        assert!(
+            record
+                .turns
+                .iter()
+                .all(|turn| turn.search().unwrap().visits <= 16)
+        );
+        assert!(
+            record
+                .turns
+                .iter()
+                .skip(2)
+                .any(|turn| !turn.rows.is_empty())
+        );
+    }
+}
+
+#[test]
+fn a_game_is_the_same_in_whatever_company_it_is_played() {
+    let together = play(0..6);
+    let alone: Vec<_> = (0..6)
+        .flat_map(|counter| play(counter..counter + 1))
+        .collect();
+    assert_eq!(together, alone);
+    assert_ne!(together[0].turns, together[1].turns);
+}
+
+#[test]
+fn trees_are_kept_where_the_configuration_says_so() {
+    let fresh = |mut config: Config| {
+        config.search.reuse_tree = false;
+        config
+    };
+    let [kept, fresh] = [config(), fresh(config())].map(|config| play_by(&config, 0..2));
+    for record in kept.iter().chain(&fresh) {
+        engine::shard::replay(record).unwrap();
+    }
+    for (kept, fresh) in kept.iter().zip(&fresh) {
+        assert_eq!(kept.turns[0], fresh.turns[0], "there was nothing to keep");
+    }
+    assert_ne!(kept, fresh);
+}
+
+#[test]
+fn whole_turns_are_sampled_in_mode_gumbel() {
+    let mut config = config();
+    config.search.mode = engine::config::SearchMode::Gumbel;
+    for record in play_by(&config, 0..3) {
+        engine::shard::replay(&record).unwrap();
+        assert!(record.turns.iter().any(|turn| !turn.rows.is_empty()));
+    }
+}
+
+#[test]
+fn the_temperature_halves_and_stops_falling() {
+    let config = SelfplayConfig {
+        temperature: 1.0,
+        temperature_half_life: 10.0,
+        final_temperature: 0.3,
+        ..SelfplayConfig::default()
+    };
+    for (turn, expected) in [(0, 1.0), (10, 0.5), (100, 0.3)] {
+        assert!((temperature(&config, turn) - expected).abs() < 1e-6);
+    }
+}
