@@ -298,6 +298,15 @@ pub(crate) enum TrainError {
 }
 
 impl TrainError {
+    /// What games are missing, in words, where more of them are all that is needed.
+    pub(crate) fn missing_games(&self) -> Option<&str> {
+        match self {
+            Self::NothingNew { missing, .. } => Some(missing),
+            Self::Interrupted { error, .. } => error.missing_games(),
+            _ => None,
+        }
+    }
+
     /// Whether it is that a shard is not there.
     pub(crate) fn is_gone(&self) -> bool {
         let Self::Shard(error) = self else {

@@ -86,11 +86,12 @@ struct Player {
 }
 
 impl Cycle {
-    /// Sees to it that the next network has enough new games to be trained on; one that is in training has.
-    /// `times` says how often as many as configured are wanted.
+    /// Sees to it that the next network has enough new games to be trained on. `times` says how often as many as configured are wanted;
+    /// a network that is in training began with the first.
     pub(super) fn provide_games(&mut self, trained: u32, times: u64) -> Result<Flow, TrainError> {
         let known = known_to_the_trainer(&self.run, trained)?;
-        if known.is_training {
+        let times = times - u64::from(known.is_training);
+        if times == 0 {
             return Ok(Flow::GoOn);
         }
         let is_first = self.is_without_network(trained);

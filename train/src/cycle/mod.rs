@@ -253,14 +253,18 @@ impl Cycle {
         Ok(())
     }
 
-    /// Trains the next network as soon as there are games for it: more than configured, where their rows don't suffice for a step.
+    /// Trains the next network as soon as there are games for it: more than configured, where their rows don't suffice for a step, or
+    /// for all steps of a training that went on with larger batches or with fewer shards than it began with.
     fn provide_and_train(&mut self, trained: u32) -> Result<Flow, TrainError> {
         for times in 1.. {
             if self.provide_games(trained, times)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
             match self.train() {
-                Err(TrainError::NothingNew { missing, .. }) => say(&missing),
+                Err(error) => match error.missing_games() {
+                    Some(missing) => say(missing),
+                    None => return Err(error),
+                },
                 trained => return trained,
             }
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{SMALL, init, outcome, train};
+use support::{SMALL, init, outcome, train, write_shard};
 
 const GENERATIONS: u32 = 2;
 /// Those that `uniform` plays for the first network, and those of the second.
@@ -205,6 +205,46 @@ fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
     let players = records.iter().flat_map(|record| &record.evaluators);
     assert!(players.clone().count() > 0);
     players.for_each(|player| assert_ne!(player.name, "uniform"));
+}
+
+#[test]
+fn games_are_played_for_a_training_that_was_begun_and_ran_out_of_them() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let settings = [
+        "train.uses_per_row=1",
+        "loop.generations=1",
+        "loop.pit_games=0",
+        "loop.final_pit_games=2",
+    ];
+    let of_loop = arguments(&run, &settings);
+    assert_eq!(outcome(train().arg("init").args(&of_loop[3..])).0, 0);
+    write_shard(&run, 0, 12);
+    let mut more_than_there_is = train();
+    more_than_there_is.args([
+        "run",
+        "--threads",
+        "2",
+        "--no-wait",
+        "--steps",
+        "12",
+        "--run",
+    ]);
+    let (code, _, message) = outcome(more_than_there_is.arg(&run));
+    assert!(
+        code == 1 && message.contains("as often as they may be"),
+        "{message}"
+    );
+    assert!(
+        run.join("checkpoints").read_dir().unwrap().count() > 0,
+        "{message}"
+    );
+    let (code, _, progress) = outcome(train().args(&of_loop));
+    assert_eq!(code, 0, "{progress}");
+    assert!(progress.contains("uniform plays 30 games"), "{progress}");
+    assert!(run.join("networks/00001.safetensors").exists());
+    assert_eq!(records(&run).len(), 12 + 30);
 }
 
 /// Starts a loop that says nothing.
