@@ -115,8 +115,27 @@ impl Counts {
             Ending::Unfinished { .. } | Ending::Forfeited { .. } => None,
         };
         for turn in turns {
-            self.count_turn(turn, judge);
+            self.count_turn(turn);
         }
+        if let Some(winner) = judge {
+            self.count_values(turns, winner);
+        }
+    }
+
+    fn count_values(&mut self, turns: &[ReplayedTurn], winner: Side) {
+        let (mut of_searches, mut of_networks) = (Vec::new(), Vec::new());
+        for turn in turns {
+            match &turn.origin {
+                TurnOrigin::Given => {}
+                TurnOrigin::Policy { network_value, .. } => of_networks.push(*network_value),
+                TurnOrigin::Search(search) => {
+                    of_searches.push(search.value);
+                    of_networks.push(search.network_value);
+                }
+            }
+        }
+        self.search_values.count(&of_searches, winner);
+        self.network_values.count(&of_networks, winner);
     }
 
     fn count_ending(&mut self, record: &GameRecord) {
@@ -164,31 +183,20 @@ impl Counts {
         self.evaluators.entry(evaluator.clone()).or_default()
     }
 
-    fn count_turn(&mut self, turn: &ReplayedTurn, winner: Option<Side>) {
+    fn count_turn(&mut self, turn: &ReplayedTurn) {
         match &turn.origin {
             TurnOrigin::Given => self.origins.given += 1,
-            TurnOrigin::Policy { network_value, .. } => {
-                self.origins.policy += 1;
-                if let Some(winner) = winner {
-                    self.network_values.count(*network_value, winner);
+            TurnOrigin::Policy { .. } => self.origins.policy += 1,
+            TurnOrigin::Search(search) => match search.kind {
+                SearchKind::Full => {
+                    self.origins.full += 1;
+                    self.full.count(search);
                 }
-            }
-            TurnOrigin::Search(search) => {
-                match search.kind {
-                    SearchKind::Full => {
-                        self.origins.full += 1;
-                        self.full.count(search);
-                    }
-                    SearchKind::Fast => {
-                        self.origins.fast += 1;
-                        self.fast.count(search);
-                    }
+                SearchKind::Fast => {
+                    self.origins.fast += 1;
+                    self.fast.count(search);
                 }
-                if let Some(winner) = winner {
-                    self.search_values.count(search.value, winner);
-                    self.network_values.count(search.network_value, winner);
-                }
-            }
+            },
         }
         let rows = match turn.position.phase() {
             Phase::Setup => &mut self.setup_rows,

@@ -50,8 +50,16 @@ struct Decision {
     query: Query,
     /// Where the step that was played stands among the legal ones.
     played: usize,
-    /// At the start of a turn: who won the game, where somebody did on the board or by resignation.
-    winner: Option<Side>,
+    /// At the start of a turn of a game that somebody won on the board or by resignation.
+    decided: Option<Decided>,
+}
+
+/// A game that somebody won.
+#[derive(Clone, Copy, PartialEq)]
+struct Decided {
+    /// Its number among those that are judged together.
+    game: usize,
+    winner: Side,
 }
 
 /// A turn that begins with a goal within reach, and the policy's turn there.
@@ -67,6 +75,8 @@ pub(super) struct Judge {
     decisions: Vec<Decision>,
     goals: Vec<GoalTest>,
     turns: u64,
+    /// Games that were taken.
+    games: usize,
 }
 
 impl Judge {
@@ -77,6 +87,7 @@ impl Judge {
             decisions: Vec::new(),
             goals: Vec::new(),
             turns: 0,
+            games: 0,
         }
     }
 
@@ -89,17 +100,28 @@ impl Judge {
             Ending::Won(_) | Ending::Resigned { .. } => record.ending.winner(),
             Ending::Unfinished { .. } | Ending::Forfeited { .. } => None,
         };
+        self.games += 1;
+        let decided = winner.map(|winner| Decided {
+            game: self.games,
+            winner,
+        });
         for (replayed, turn) in turns.into_iter().zip(&record.turns) {
             if replayed.position.phase() == Phase::Play {
                 self.turns += 1;
-                self.take_turn(&game, &turn.actions, replayed.repetitions, winner);
+                self.take_turn(&game, &turn.actions, replayed.repetitions, decided);
             }
             game.play_unchecked(replayed.turn);
         }
         Ok(())
     }
 
-    fn take_turn(&mut self, game: &Game, actions: &[u16], repetitions: u8, winner: Option<Side>) {
+    fn take_turn(
+        &mut self,
+        game: &Game,
+        actions: &[u16],
+        repetitions: u8,
+        decided: Option<Decided>,
+    ) {
         let mut state = StepState::new(game.position());
         let side = state.side();
         if goal_in(&state, TURN_STEPS).is_some()
@@ -129,7 +151,7 @@ impl Judge {
                     repetitions,
                 },
                 played,
-                winner: winner.filter(|_| step == 0),
+                decided: decided.filter(|_| step == 0),
             });
             if action == Action::End {
                 break;
@@ -142,6 +164,7 @@ impl Judge {
     pub(super) fn form(&mut self, opinion: &mut Opinion) -> Result<()> {
         opinion.turns += std::mem::take(&mut self.turns);
         let decisions = std::mem::take(&mut self.decisions);
+        let mut values = Vec::new();
         for batch in decisions.chunks(BATCH) {
             let queries: Vec<Query> = batch.iter().map(|decision| decision.query).collect();
             self.evaluate(&queries)?;
@@ -149,8 +172,14 @@ impl Judge {
                 let answer = self.answers.get(index);
                 let answer = answer.ok_or_else(|| anyhow::anyhow!("an answer is missing"))?;
                 answer.check(self.line.name(), &decision.query)?;
-                opinion.count(decision, answer.value, answer.priors);
+                opinion.count(decision, answer.priors);
+                values.extend(decision.decided.map(|decided| (decided, answer.value)));
             }
+        }
+        for game in values.chunk_by(|(game, _), (next, _)| game == next) {
+            let (decided, _) = game[0];
+            let values: Vec<f32> = game.iter().map(|&(_, value)| value).collect();
+            opinion.values.count(&values, decided.winner);
         }
         let mut goals = std::mem::take(&mut self.goals);
         for batch in goals.chunks_mut(BATCH) {
@@ -213,10 +242,7 @@ impl Judge {
 }
 
 impl Opinion {
-    fn count(&mut self, decision: &Decision, value: f32, priors: &[f32]) {
-        if let Some(winner) = decision.winner {
-            self.values.count(value, winner);
-        }
+    fn count(&mut self, decision: &Decision, priors: &[f32]) {
         let Some(&played) = priors.get(decision.played) else {
             return;
         };

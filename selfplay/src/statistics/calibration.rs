@@ -1,6 +1,6 @@
 //! Whether values are what they say: Gold's win probabilities against how the games ended.
 
-use super::share::mean;
+use super::share::{QUANTILE, mean};
 use engine::rules::Side;
 use serde::Serialize;
 
@@ -23,20 +23,62 @@ struct Bin {
     values: u64,
     sum: f64,
     won_by_gold: u64,
+    /// Games that have any.
+    games: u64,
+    /// Over these games: how many values a game has here, n, and by how much they say more than came of it, d: the sums of n², nd and d².
+    products: [f64; 3],
+}
+
+impl Bin {
+    /// Counts a game's values.
+    fn count(&mut self, values: u64, sum: f64, gold: bool) {
+        let won_by_gold = if gold { values } else { 0 };
+        self.values += values;
+        self.sum += sum;
+        self.won_by_gold += won_by_gold;
+        self.games += u64::from(values > 0);
+        let (count, apart) = (values as f64, sum - won_by_gold as f64);
+        for (sum, product) in
+            self.products
+                .iter_mut()
+                .zip([count * count, count * apart, apart * apart])
+        {
+            *sum += product;
+        }
+    }
+
+    /// Half the 95% interval of the mean value minus the share won. A game's values share one result, so that it is games and not
+    /// values that are independent: the error of a ratio of sums over clusters (Cochran, Sampling Techniques, 1977, section 2.11).
+    fn error(&self) -> Option<f64> {
+        let is_one_sided = self.won_by_gold == 0 || self.won_by_gold == self.values;
+        if self.games < 2 || is_one_sided {
+            return None;
+        }
+        let apart = mean(self.sum - self.won_by_gold as f64, self.values)?;
+        let [counts, crossed, squares] = self.products;
+        let squares = squares - 2.0 * apart * crossed + apart * apart * counts;
+        let variance = squares.max(0.0) * self.games as f64 / (self.games - 1) as f64;
+        Some(QUANTILE * variance.sqrt() / self.values as f64)
+    }
 }
 
 impl Calibration {
-    /// Counts Gold's win probability in a game that `winner` won.
-    pub(crate) fn count(&mut self, value: f32, winner: Side) {
-        let value = f64::from(value);
+    /// Counts a game that `winner` won: all its values, each Gold's win probability.
+    pub(crate) fn count(&mut self, values: &[f32], winner: Side) {
         let gold = winner == Side::Gold;
-        let right = if gold { value } else { 1.0 - value };
-        self.squares += (1.0 - right) * (1.0 - right);
-        self.losses -= right.clamp(LEAST, 1.0 - LEAST).ln();
-        let bin = &mut self.bins[((value * BINS as f64) as usize).min(BINS - 1)];
-        bin.values += 1;
-        bin.sum += value;
-        bin.won_by_gold += u64::from(gold);
+        let mut bins = [(0, 0.0); BINS];
+        for &value in values {
+            let value = f64::from(value);
+            let right = if gold { value } else { 1.0 - value };
+            self.squares += (1.0 - right) * (1.0 - right);
+            self.losses -= right.clamp(LEAST, 1.0 - LEAST).ln();
+            let (count, sum) = &mut bins[((value * BINS as f64) as usize).min(BINS - 1)];
+            *count += 1;
+            *sum += value;
+        }
+        for (bin, (count, sum)) in self.bins.iter_mut().zip(bins) {
+            bin.count(count, sum, gold);
+        }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -44,6 +86,10 @@ impl Calibration {
             bin.values += other.values;
             bin.sum += other.sum;
             bin.won_by_gold += other.won_by_gold;
+            bin.games += other.games;
+            for (sum, other) in bin.products.iter_mut().zip(other.products) {
+                *sum += other;
+            }
         }
         self.squares += other.squares;
         self.losses += other.losses;
@@ -57,6 +103,7 @@ impl Calibration {
             values: bin.values,
             mean: mean(bin.sum, bin.values),
             won_by_gold: mean(bin.won_by_gold as f64, bin.values),
+            error: bin.error(),
         });
         CalibrationReport {
             values,
@@ -91,6 +138,9 @@ pub(crate) struct BinReport {
     pub(crate) mean: Option<f64>,
     /// The share of them whose games Gold won: what happened.
     pub(crate) won_by_gold: Option<f64>,
+    /// Half the 95% interval of the difference between the two, from how far games are apart in it; null where they aren't: fewer
+    /// than two games, or all with the same result.
+    pub(crate) error: Option<f64>,
 }
 
 #[cfg(test)]
@@ -100,11 +150,9 @@ mod tests {
     #[test]
     fn values_are_held_against_results() {
         let mut calibration = Calibration::default();
-        calibration.count(0.75, Side::Gold);
+        calibration.count(&[0.75], Side::Gold);
         let mut others = Calibration::default();
-        others.count(0.75, Side::Silver);
-        others.count(0.0, Side::Silver);
-        others.count(1.0, Side::Silver);
+        others.count(&[0.75, 0.0, 1.0], Side::Silver);
         calibration.add(&others);
         let report = calibration.report();
         assert_eq!(report.values, 4);
@@ -117,7 +165,38 @@ mod tests {
         let bin = &report.bins[7];
         assert_eq!((bin.mean, bin.won_by_gold), (Some(0.75), Some(0.5)));
         assert_eq!((bin.from, bin.to), (0.7, 0.8));
-        assert_eq!(report.bins[1].mean, None);
+        assert_eq!((report.bins[1].mean, report.bins[9].error), (None, None));
+    }
+
+    #[test]
+    fn games_and_not_values_are_what_counts() {
+        // Of 400 games Gold wins three quarters, as was said: the error of a share, whatever a game's length.
+        let error = |turns: usize| {
+            let mut calibration = Calibration::default();
+            for game in 0..400 {
+                let winner = if game % 4 == 0 {
+                    Side::Silver
+                } else {
+                    Side::Gold
+                };
+                calibration.count(&vec![0.75; turns], winner);
+            }
+            calibration.report().bins[7].error.unwrap()
+        };
+        let share = 1.96 * (0.75f64 * 0.25 / 399.0).sqrt();
+        assert!((error(1) - share).abs() < 1e-5 && (error(90) - share).abs() < 1e-5);
+    }
+
+    #[test]
+    fn long_games_weigh_more() {
+        let mut calibration = Calibration::default();
+        calibration.count(&[0.5; 3], Side::Gold);
+        calibration.count(&[0.5], Side::Silver);
+        let bin = &calibration.report().bins[5];
+        assert_eq!((bin.mean, bin.won_by_gold), (Some(0.5), Some(0.75)));
+        // Apart by -1/4: what the games add to that is -3/2 + 3/4 and 1/2 + 1/4.
+        let error = 1.96 * (2.0f64 * (2.0 * 0.75 * 0.75)).sqrt() / 4.0;
+        assert!((bin.error.unwrap() - error).abs() < 1e-4);
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub(crate) struct Share {
 }
 
 /// The 97.5% quantile of the normal distribution.
-const QUANTILE: f64 = 1.959_964;
+pub(super) const QUANTILE: f64 = 1.959_964;
 
 impl Share {
     pub(crate) fn add(&mut self, other: Self) {

@@ -34,16 +34,19 @@ pub(crate) fn calibration(
     line(
         f,
         "",
-        format_args!("  Gold wins     values   mean%    won%"),
+        format_args!("  Gold wins     values   mean%    won%   error"),
     )?;
     for bin in &report.bins {
         let (from, to) = (100.0 * bin.from, 100.0 * bin.to);
         if let (Some(mean), Some(won)) = (bin.mean, bin.won_by_gold) {
             let (values, mean, won) = (bin.values, 100.0 * mean, 100.0 * won);
+            let error = bin.error.map_or_else(String::new, |error| {
+                format!(" {:>7}", format!("±{:.1}", 100.0 * error))
+            });
             line(
                 f,
                 "",
-                format_args!("{from:>3.0} to {to:>3.0}% {values:>9} {mean:>7.1} {won:>7.1}"),
+                format_args!("{from:>3.0} to {to:>3.0}% {values:>9} {mean:>7.1} {won:>7.1}{error}"),
             )?;
         }
     }

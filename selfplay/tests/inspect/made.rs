@@ -151,11 +151,11 @@ turns       5: 1 searched in full, 1 searched fast, 1 drawn from the policy, 2 g
 rows        2, 1 of weight 0
             play    2: entropy 0.693 nats, surprise 0.500 nats, weight 1.000
 calibration of search values, 2 in decided games: Brier score 0.0312, log loss 0.1438 nats
-              Gold wins     values   mean%    won%
+              Gold wins     values   mean%    won%   error
              70 to  80%         1    75.0   100.0
              90 to 100%         1   100.0   100.0
 calibration of network values, 2 in decided games: Brier score 0.2500, log loss 0.6931 nats
-              Gold wins     values   mean%    won%
+              Gold wins     values   mean%    won%   error
              50 to  60%         2    50.0   100.0
 evaluator   00007 (seven): 2 turns in 2 games
 evaluator   00008 (eight): 1 turns in 1 games
