@@ -1,9 +1,35 @@
-"""What the scripts that measure networks share: a match by `selfplay pit`, and its result in words."""
+"""What the scripts that measure networks share: how they end, the programs, a match by `selfplay pit`, and its result in words."""
 
+import argparse
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+
+def run(main):
+    """Ends with what `main` returns. However that is, what is being run ends, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def programs(parser, binaries, *names):
+    """Complains of programs that are not there."""
+    for name in names:
+        if not (binaries / name).is_file():
+            parser.error(f"{binaries / name} is not there: `cargo build --release` builds it in target/release")
+
+
+def pairs(text):
+    """The games of a match, for `argparse`."""
+    games = int(text)
+    if games < 2 or games % 2:
+        raise argparse.ArgumentTypeError("games come in pairs: an even number of 2 or more")
+    return games
 
 
 def play(binaries, a, b, folder, *options):
