@@ -4,6 +4,7 @@ mod init;
 #[path = "../support/mod.rs"]
 mod support;
 
+use engine::config::Config;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -115,6 +116,11 @@ fn a_network_is_trained_published_and_described() {
     );
     assert_eq!(described["last_steps"]["trained_rows"], 12 * 64);
     assert_eq!(described["training"], serde_json::Value::Null);
+    // One network and one look at the clock say nothing of the time that others take.
+    let wanted = Config::load(&run.join("config.toml")).unwrap().cycle;
+    let left = &described["time_left"];
+    assert_eq!(left["generations"], wanted.generations - 1);
+    assert_eq!(left["seconds"], serde_json::Value::Null);
 }
 
 fn info(path: &Path, more: &[&str]) -> String {
@@ -129,7 +135,11 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
     let run = run_of(&folder);
     init(&run);
     let text = info(&run, &[]);
-    for part in ["0 in 0 shards", "window         nothing yet"] {
+    for part in [
+        "0 in 0 shards",
+        "window         nothing yet",
+        "time left      not known yet: ",
+    ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
     write_shard(&run, 0, 12);

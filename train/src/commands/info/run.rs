@@ -85,6 +85,14 @@ struct WindowReport {
 struct TimeLeft {
     /// Until `loop.generations` are made.
     generations: u32,
+    /// Where it is known how long one takes.
+    #[serde(flatten)]
+    estimate: Option<TimeEstimate>,
+}
+
+#[derive(Debug, Serialize)]
+struct TimeEstimate {
+    /// For all that are left.
     seconds: f64,
     measured: GenerationTime,
 }
@@ -171,7 +179,7 @@ impl RunReport {
         let games = GamesReport::of(&run.shards(), &mut problems);
         let number = |key: &str| log.last_steps.as_ref()?[key].as_u64();
         let supply = state.as_ref().and_then(|state| state.state.supply.as_ref());
-        let config = Config::load(&run.config()).map(|config| config.cycle.generations);
+        let config = Config::load(&run.config()).map(|config| Some(config.cycle.generations));
         Ok(Self {
             path: path.to_owned(),
             window: WindowReport {
@@ -187,7 +195,9 @@ impl RunReport {
             },
             games,
             disk: folder_sizes(path, &mut problems),
-            time_left: time_left(problems.or_default(config), newest, log.generation_time),
+            time_left: problems
+                .or_default(config)
+                .map(|generations| time_left(generations, newest, log.generation_time)),
             last_steps: log.last_steps,
             last_validation: log.last_validation,
             ratings: ratings(&run.ratings(), &mut problems),
@@ -223,13 +233,16 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
     }
 }
 
-fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) -> Option<TimeLeft> {
-    let (generations, measured) = (generations.saturating_sub(newest), measured?);
-    Some(TimeLeft {
-        generations,
+fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) -> TimeLeft {
+    let generations = generations.saturating_sub(newest);
+    let estimate = measured.map(|measured| TimeEstimate {
         seconds: f64::from(generations) * measured.seconds,
         measured,
-    })
+    });
+    TimeLeft {
+        generations,
+        estimate,
+    }
 }
 
 /// What the matches have found so far: nothing without the file.

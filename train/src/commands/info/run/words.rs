@@ -2,7 +2,7 @@
 
 use super::super::games::GamesReport;
 use super::super::text::{Facts, about, percent, table};
-use super::{AtWork, InTraining, NewestNetwork, RunReport, TimeLeft, WindowReport};
+use super::{AtWork, InTraining, NewestNetwork, RunReport, TimeEstimate, TimeLeft, WindowReport};
 use crate::ratings::{RatedPlayer, signed};
 use crate::show::strength;
 use crate::terminal::grouped;
@@ -198,13 +198,15 @@ impl fmt::Display for WindowReport {
 
 impl fmt::Display for TimeLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (each, of) = (duration(self.measured.seconds), self.measured.generations);
-        match self.generations {
-            0 => write!(f, "none: all networks are made"),
-            left => write!(
+        match (self.generations, &self.estimate) {
+            (0, _) => write!(f, "none: all networks are made"),
+            (left, None) => write!(f, "not known yet: {left} networks are to be made"),
+            (left, Some(TimeEstimate { seconds, measured })) => write!(
                 f,
-                "{}: {left} networks, {each} each (the median of the last {of})",
-                duration(self.seconds)
+                "{}: {left} networks, {} each (the median of the last {})",
+                duration(*seconds),
+                duration(measured.seconds),
+                measured.generations
             ),
         }
     }
