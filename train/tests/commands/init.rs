@@ -1,7 +1,6 @@
 //! `train init` as a user runs it.
 
 use super::*;
-use engine::config::Config;
 use engine::network::Network;
 
 /// What a network's file holds behind its header.
@@ -95,6 +94,9 @@ fn a_run_goes_on_from_a_network_that_was_trained_elsewhere() {
     fails(&mut command, &["none.safetensors"]);
     assert!(!run.exists());
     assert_eq!(outcome(command.args(["--from", "x"])).0, 2);
+    // The run's first steps are those of --from alone.
+    let (mut command, _) = begin("five", &path, &small);
+    assert_eq!(outcome(command.args(["--steps", "3"])).0, 2);
 }
 
 #[test]
