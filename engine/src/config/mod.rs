@@ -134,7 +134,7 @@ pub struct SearchConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchMode {
-    /// In self-play the mode that teaches better, elsewhere the one that plays better at the budget.
+    /// In self-play the mode that teaches better, elsewhere the one that plays better with few evaluations.
     Auto,
     /// Simulations step by step.
     Puct,

@@ -217,8 +217,9 @@ impl SearchOptions {
 }
 
 impl Mode {
-    /// The mode that plays better within a budget, as far as that was measured: `gumbel` at 64 and at 1,024 evaluations, with no
-    /// difference to be seen at 256 (`engine/src/search/README.md`). Without an end there is nothing to halve by: `puct`.
+    /// The mode that plays better within a budget, as far as that was measured with `material`: `gumbel` at 64 and at 1,024 evaluations,
+    /// with no difference to be seen at 256 (`engine/src/search/README.md`, where a network plays better by `puct` from 200 on).
+    /// Without an end there is nothing to halve by: `puct`.
     pub fn best_within(budget: &Budget) -> Self {
         if budget.has_no_end() {
             Self::Puct
