@@ -2,7 +2,11 @@
 
 use super::{Device, Precision};
 use crate::notation::NotationError;
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
+use std::sync::Once;
 use tch::TchError;
 
 /// Why a network could not be made, read, written or computed with.
@@ -144,6 +148,98 @@ fn message(error: &TchError) -> String {
         TchError::Torch(text) => text.clone(),
         other => other.to_string(),
     };
+    without_stack(&text)
+}
+
+fn without_stack(text: &str) -> String {
     let end = text.find("\nException raised from").unwrap_or(text.len());
     text[..end].trim().to_owned()
+}
+
+/// What the panics of tch begin with: it unwraps errors of libtorch where it can't return them.
+const TCH_PANIC: &str = "called `Result::unwrap()` on an `Err` value: ";
+
+thread_local!(static CATCHING: Cell<bool> = const { Cell::new(false) });
+
+/// Runs `work`, and returns what tch panics with as the error that it should have been.
+///
+/// tch's fallible calls panic all the same where they take a scalar: the scalar's destructor finds libtorch's error before
+/// the call returns it. Calls without a fallible form panic, too. Everything that may fail on a device runs in here: what
+/// the thread was computing is lost, and nothing else. Other panics go their way.
+pub fn catch_torch_panics<T, E: From<NetworkError>>(
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    silence_caught_panics();
+    let outer = CATCHING.replace(true);
+    // What `work` has half changed is not looked at after an error: callers give up what they computed with.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    CATCHING.set(outer);
+    match result {
+        Ok(result) => result,
+        Err(panic) => match torch_error(panic.as_ref()) {
+            Some(error) => Err(error.into()),
+            None => resume_unwind(panic),
+        },
+    }
+}
+
+/// The error of libtorch in what a thread panicked with, if there is one.
+fn torch_error(panic: &(dyn Any + Send)) -> Option<NetworkError> {
+    let text = panic.downcast_ref::<String>()?.strip_prefix(TCH_PANIC)?;
+    let text = match text.strip_prefix("Torch(\"") {
+        Some(text) => text.strip_suffix("\")").unwrap_or(text),
+        None => text,
+    };
+    // The text was written by `Debug`.
+    let text = text.replace("\\n", "\n").replace("\\\"", "\"");
+    Some(NetworkError::Torch(without_stack(&text)))
+}
+
+/// Keeps panics that become errors from being printed.
+fn silence_caught_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let becomes_error = CATCHING.get() && torch_error(panic.payload()).is_some();
+            if !becomes_error {
+                print(panic);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::{Kind, Tensor};
+
+    fn masked_fill() -> Result<Tensor, NetworkError> {
+        let numbers = Tensor::f_zeros([2], (Kind::Float, tch::Device::Cpu))?;
+        let mask = Tensor::f_zeros([3], (Kind::Bool, tch::Device::Cpu))?;
+        Ok(numbers.f_masked_fill(&mask, 1.0)?)
+    }
+
+    #[test]
+    fn a_fallible_call_that_panics_returns_its_error() {
+        // tch itself: without the containment this is a panic.
+        assert!(std::panic::catch_unwind(masked_fill).is_err());
+        let error = catch_torch_panics(masked_fill).unwrap_err().to_string();
+        assert!(error.starts_with("libtorch: The size of tensor"), "{error}");
+        assert!(
+            !error.contains('\n') && !error.contains("Exception"),
+            "{error}"
+        );
+        // The next computation knows nothing of it.
+        assert!(Tensor::f_zeros([2], (Kind::Float, tch::Device::Cpu)).is_ok());
+    }
+
+    #[test]
+    fn other_panics_go_their_way() {
+        let result = std::panic::catch_unwind(|| {
+            catch_torch_panics(|| -> Result<(), NetworkError> { panic!("of another kind") })
+        });
+        assert_eq!(result.unwrap_err().downcast_ref(), Some(&"of another kind"));
+        assert!(catch_torch_panics(|| Ok::<_, NetworkError>(3)).is_ok());
+    }
 }

@@ -41,7 +41,7 @@ pub use batch::{unpack_masks, unpack_rows};
 pub use body::Outputs;
 pub use calibration::{Calibration, Rate, calibrate};
 pub use device::{Device, DeviceParseError, set_single_threaded};
-pub use error::NetworkError;
+pub use error::{NetworkError, catch_torch_panics};
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use heads::{Heads, TrainingOutputs};
