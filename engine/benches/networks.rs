@@ -9,7 +9,7 @@ mod positions;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use engine::network::{
-    Architecture, Device, Network, NetworkEvaluator, Precision, calibrate, set_single_threaded,
+    Architecture, Device, Network, NetworkEvaluator, Precision, set_single_threaded,
 };
 use engine::search::{Evaluations, Evaluator};
 use std::hint::black_box;
@@ -36,10 +36,9 @@ fn networks(criterion: &mut Criterion) {
                 .sample_size(10)
                 .measurement_time(Duration::from_secs(2));
             group.bench_function("load and check", |bencher| {
-                bencher.iter(|| NetworkEvaluator::new(&network, Device::Cpu, precision, "bench"));
+                bencher.iter(|| NetworkEvaluator::new(&network, precision, "bench"));
             });
-            let mut evaluator =
-                NetworkEvaluator::new(&network, Device::Cpu, precision, "bench").unwrap();
+            let mut evaluator = NetworkEvaluator::new(&network, precision, "bench").unwrap();
             let mut answers = Evaluations::default();
             for batch in [16, 64, 256] {
                 let queries = &queries[..batch];

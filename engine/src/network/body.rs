@@ -1,13 +1,14 @@
-//! How the layers are wired: one definition for the form that is trained and the form that plays.
+//! How the layers are wired: the tower, one definition for the form that is trained and the form that plays, and the heads as
+//! they are trained. The heads that play are in `playing`.
 
 use super::architecture::Role;
-use super::layers::{Builder, Convolution, Folded, Linear, Mode, Normed, cast, like, linear, pool};
+use super::layers::{Builder, Convolution, Linear, Mode, Normed, like, linear, pool};
 use super::{Architecture, NetworkError};
 use crate::encoding::CHANNELS;
 use tch::{Kind, TchError, Tensor};
 
 /// Numbers between the value head's two linear layers.
-const VALUE_HIDDEN: i64 = 64;
+pub(super) const VALUE_HIDDEN: i64 = 64;
 
 /// The heads' last weights start at 0: a new network knows nothing, and says so with equal win probabilities and steps. Random
 /// numbers instead would be opinions, which the search acts on and training has to undo.
@@ -25,29 +26,36 @@ pub struct Outputs {
     pub value_logit: Tensor,
 }
 
+/// A residual block; `C` is the form of its convolutions.
 #[derive(Debug)]
-struct Block<C> {
-    first: C,
-    second: C,
+pub(super) struct Block<C> {
+    pub(super) first: C,
+    pub(super) second: C,
     /// `[channels, 2 * channels]`.
-    pooling: Option<Tensor>,
+    pub(super) pooling: Option<Tensor>,
 }
 
-/// All layers of a network; `C` is the form of its convolutions.
+/// The residual tower; `C` is the form of its convolutions.
 #[derive(Debug)]
-pub(super) struct Body<C> {
-    input: C,
-    blocks: Vec<Block<C>>,
-    policy: C,
-    /// Steps in four directions, and placements: `[5, channels, 1, 1]`.
-    policy_squares: Linear,
-    policy_end: Linear,
-    value: C,
-    value_hidden: Linear,
-    value_output: Linear,
+pub(super) struct Tower<C> {
+    pub(super) input: C,
+    pub(super) blocks: Vec<Block<C>>,
 }
 
-impl Body<Normed> {
+/// All layers that playing needs, as they are trained.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) tower: Tower<Normed>,
+    pub(super) policy: Normed,
+    /// Steps in four directions, and placements: `[5, channels, 1, 1]`.
+    pub(super) policy_squares: Linear,
+    pub(super) policy_end: Linear,
+    pub(super) value: Normed,
+    pub(super) value_hidden: Linear,
+    pub(super) value_output: Linear,
+}
+
+impl Body {
     /// Builds the layers of an architecture; the order of the tensors is part of the seeded initialisation.
     pub(super) fn new(
         architecture: Architecture,
@@ -76,8 +84,7 @@ impl Body<Normed> {
             .collect::<Result<_, NetworkError>>()?;
         let pooled = 2 * channels;
         Ok(Self {
-            input,
-            blocks,
+            tower: Tower { input, blocks },
             policy: Normed::new(builder, "policy", tower, 1)?,
             policy_squares: Linear::new(
                 builder,
@@ -92,81 +99,6 @@ impl Body<Normed> {
         })
     }
 
-    /// The same network with its norms folded into the convolutions, computed in float and then cast to `kind`. What follows
-    /// the heads' pooling stays float. Shares no storage with this one.
-    pub(super) fn fold(&self, kind: Kind) -> Result<Body<Folded>, TchError> {
-        let blocks = self
-            .blocks
-            .iter()
-            .map(|block| {
-                let pooling = block.pooling.as_ref().map(|pooling| {
-                    // Pooling is added before the second norm.
-                    let factor = block.second.factor()?.f_view([-1, 1])?;
-                    cast(&pooling.f_mul(&factor)?, kind)
-                });
-                Ok(Block {
-                    first: block.first.fold(kind)?,
-                    second: block.second.fold(kind)?,
-                    pooling: pooling.transpose()?,
-                })
-            })
-            .collect::<Result<_, TchError>>()?;
-        Ok(Body {
-            input: self.input.fold(kind)?,
-            blocks,
-            policy: self.policy.fold(kind)?,
-            policy_squares: self.policy_squares.cast(kind)?,
-            policy_end: self.policy_end.cast(Kind::Float)?,
-            value: self.value.fold(kind)?,
-            value_hidden: self.value_hidden.cast(Kind::Float)?,
-            value_output: self.value_output.cast(Kind::Float)?,
-        })
-    }
-}
-
-impl Body<Folded> {
-    /// The same layers on the same storage: what only reads them may do so from several threads.
-    pub(super) fn share(&self) -> Self {
-        let blocks = self.blocks.iter().map(|block| Block {
-            first: block.first.share(),
-            second: block.second.share(),
-            pooling: block.pooling.as_ref().map(Tensor::shallow_clone),
-        });
-        Self {
-            input: self.input.share(),
-            blocks: blocks.collect(),
-            policy: self.policy.share(),
-            policy_squares: self.policy_squares.share(),
-            policy_end: self.policy_end.share(),
-            value: self.value.share(),
-            value_hidden: self.value_hidden.share(),
-            value_output: self.value_output.share(),
-        }
-    }
-
-    /// Makes a head, `value` or `policy`, say numbers that are none.
-    #[cfg(test)]
-    pub(super) fn spoil(&mut self, head: &str) {
-        let layer = match head {
-            "value" => &self.value_output,
-            _ => &self.policy_squares,
-        };
-        layer.spoil();
-    }
-
-    /// Says whether the convolutions take cuDNN's fused forms; for CUDA and 16-bit types only. The first one never does: its
-    /// inputs are no multiple of 8, which 16-bit types want.
-    pub(super) fn set_fused(&mut self, fused: bool) {
-        let tower = self.blocks.iter_mut();
-        let tower = tower.flat_map(|block| [&mut block.first, &mut block.second]);
-        let ends = [&mut self.policy, &mut self.value];
-        tower
-            .chain(ends)
-            .for_each(|convolution| convolution.set_fused(fused));
-    }
-}
-
-impl<C: Convolution> Body<C> {
     /// Evaluates `[batch, CHANNELS, 8, 8]`.
     pub(super) fn forward(&self, planes: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
         self.outputs(&self.tower(planes, mode)?, mode)
@@ -174,11 +106,7 @@ impl<C: Convolution> Body<C> {
 
     /// What the tower makes of `[batch, CHANNELS, 8, 8]`: `[batch, channels, 8, 8]`, which the heads read.
     pub(super) fn tower(&self, planes: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let mut tower = self.input.activate(planes, None, None, mode)?;
-        for block in &self.blocks {
-            tower = block.forward(&tower, mode)?;
-        }
-        Ok(tower)
+        self.tower.forward(planes, mode)
     }
 
     /// What the heads make of that.
@@ -191,6 +119,43 @@ impl<C: Convolution> Body<C> {
 
     /// The first layer or head that makes a number that is not finite of `[batch, CHANNELS, 8, 8]`: `layer blocks.3.first`.
     pub(super) fn not_finite(&self, planes: &Tensor) -> Result<Option<String>, TchError> {
+        let outputs = |tower: &Tensor| {
+            let outputs = self.outputs(tower, Mode::Evaluation)?;
+            Ok((outputs.policy, outputs.value_logit))
+        };
+        self.tower.not_finite(planes, outputs)
+    }
+
+    fn policy(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
+        let features = self.policy.activate(tower, None, None, mode)?;
+        policy_logits(&features, &self.policy_squares, &self.policy_end)
+    }
+
+    fn value(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
+        let features = self.value.activate(tower, None, None, mode)?;
+        let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
+        let hidden = self.value_hidden.apply(&pooled)?.f_relu_()?;
+        self.value_output.apply(&hidden)?.f_squeeze_dim(1)
+    }
+}
+
+impl<C: Convolution> Tower<C> {
+    /// `[batch, CHANNELS, 8, 8]` to `[batch, channels, 8, 8]`.
+    pub(super) fn forward(&self, planes: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
+        let mut tower = self.input.activate(planes, None, None, mode)?;
+        for block in &self.blocks {
+            tower = block.forward(&tower, mode)?;
+        }
+        Ok(tower)
+    }
+
+    /// The first layer or head that makes a number that is not finite of `[batch, CHANNELS, 8, 8]`; `heads` gives what the policy's
+    /// head and the value's make of the tower.
+    pub(super) fn not_finite(
+        &self,
+        planes: &Tensor,
+        heads: impl FnOnce(&Tensor) -> Result<(Tensor, Tensor), TchError>,
+    ) -> Result<Option<String>, TchError> {
         let mode = Mode::Evaluation;
         let mut tower = self.input.activate(planes, None, None, mode)?;
         if !is_finite(&tower)? {
@@ -205,25 +170,14 @@ impl<C: Convolution> Body<C> {
                 return Ok(Some(format!("layer blocks.{index}.second")));
             }
         }
-        if !is_finite(&self.policy(&tower, mode)?)? {
+        let (policy, value) = heads(&tower)?;
+        if !is_finite(&policy)? {
             return Ok(Some("the policy head".into()));
         }
-        Ok(match is_finite(&self.value(&tower, mode)?)? {
+        Ok(match is_finite(&value)? {
             true => None,
             false => Some("the value head".into()),
         })
-    }
-
-    fn policy(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.policy.activate(tower, None, None, mode)?;
-        policy_logits(&features, &self.policy_squares, &self.policy_end)
-    }
-
-    fn value(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.value.activate(tower, None, None, mode)?;
-        let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
-        let hidden = self.value_hidden.apply(&pooled)?.f_relu_()?;
-        self.value_output.apply(&hidden)?.f_squeeze_dim(1)
     }
 }
 

@@ -1,228 +1,182 @@
-//! How fast a network is on a device, by the size of the batches, and which size to use.
+//! How fast a network is on a device, by the size of the batches, and which sizes to use.
 
-use super::layers::Mode;
-use super::positions::real_positions;
-use super::prepare::Prepared;
-use super::service::is_out_of_memory;
-use super::{Accuracy, Device, Network, NetworkError, Precision, unpack_rows};
-use crate::encoding::encode;
+use super::error::is_out_of_memory;
+use super::packed::{Forward, PackedForward, pack};
+use super::playing::ANSWER_FLOATS;
+use super::prepare::Check;
+use super::{Device, NetworkError, Precision};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-use tch::{TchError, Tensor, no_grad_guard};
-
-/// The sizes that are tried on a processor.
-const CPU_SIZES: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /// The sizes that are tried on a GPU.
-const CUDA_SIZES: [usize; 8] = [32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
+const SIZES: [usize; 8] = [32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
+
+/// The largest of them.
+pub(super) const LARGEST: usize = SIZES[SIZES.len() - 1];
 
 /// How long all sizes together are measured.
-pub(super) const CALIBRATION_TIME: Duration = Duration::from_millis(2_000);
+const TIME: Duration = Duration::from_millis(2_000);
 
 /// Larger batches must bring this much more: a smaller batch fills sooner.
 const NEAR_BEST: f64 = 0.97;
 
-/// How fast a network is on a device with nothing around it: ready inputs, and only the end of the computations waited for.
-#[derive(Debug, Clone)]
+/// How fast a network is on a device, rows and answers in the host's memory: copied there, unpacked, computed, and copied back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The rates, by ascending size.
     pub rates: Vec<Rate>,
     /// The smallest size whose rate is at least 97% of the best, in rows.
     pub batch: usize,
-    /// What the network was computed in; never [`Precision::Auto`].
-    pub precision: Precision,
-    /// How far that is from the network itself.
-    pub accuracy: Accuracy,
     /// Whether cuDNN's fused convolutions are used.
     pub fused: bool,
-    /// What was decided on the way, for people to read.
-    pub notes: Vec<String>,
 }
 
 /// The speed of one size.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     /// Rows.
     pub batch: usize,
-    /// Raw evaluations a second.
+    /// Evaluations a second.
     pub evaluations_per_second: f64,
 }
 
 impl Calibration {
     /// The rate of the chosen size.
     pub fn evaluations_per_second(&self) -> f64 {
-        let chosen = self.rates.iter().find(|rate| rate.batch == self.batch);
-        chosen.map_or(0.0, |rate| rate.evaluations_per_second)
+        self.rate_of(self.batch)
+    }
+
+    fn rate_of(&self, batch: usize) -> f64 {
+        let found = self.rates.iter().find(|rate| rate.batch == batch);
+        found.map_or(0.0, |rate| rate.evaluations_per_second)
     }
 }
 
-/// Measures a network on a device in this thread, for some two seconds and the time that the device needs to get ready. `sizes`
-/// replaces the sizes that are tried otherwise (processors: 1 to 256; GPUs: 32 to 4,096).
+/// Measures a network in this thread, for some two seconds and the time that the device needs to get ready, and leaves the
+/// convolutions in the form that is faster. `notes` gets what people should read.
 ///
-/// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error. Other
-/// errors are those of [`NetworkEvaluator::new`](super::NetworkEvaluator::new).
-pub fn calibrate(
-    network: &Network,
-    device: Device,
-    precision: Precision,
-    name: impl Into<String>,
-    sizes: Option<&[usize]>,
-) -> Result<Calibration, NetworkError> {
-    super::device::apply_thread_count();
-    let mut prepared = Prepared::new(network, device, precision, name.into())?;
-    let mut calibration = calibrate_prepared(&mut prepared, sizes, CALIBRATION_TIME)?;
-    calibration.notes.splice(0..0, prepared.notes);
-    Ok(calibration)
-}
-
-/// [`calibrate`] for a network that is ready. Where cuDNN's fused convolutions win, the network has them afterwards.
-pub(super) fn calibrate_prepared(
-    prepared: &mut Prepared,
-    sizes: Option<&[usize]>,
-    time: Duration,
-) -> Result<Calibration, NetworkError> {
-    let _no_grad = no_grad_guard();
-    let is_cuda = prepared.device.is_cuda();
-    let mut sizes = sizes
-        .unwrap_or(if is_cuda { &CUDA_SIZES } else { &CPU_SIZES })
-        .to_vec();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes.retain(|&size| size > 0);
-    if is_cuda {
-        tch::Cuda::cudnn_set_benchmark(true);
-    }
-    let mut notes = Vec::new();
-    let planes = planes(prepared, sizes.last().copied().unwrap_or(0))?;
-    let each = time / sizes.len().max(1) as u32;
-    let mut rates = measure_sizes(prepared, &planes, &sizes, each, &mut notes)?;
-    let mut batch = choose(&rates).ok_or_else(|| NetworkError::Device {
-        device: prepared.on.to_string(),
-        reason: "there is no size of batches to measure".into(),
-    })?;
-    let mut fused = false;
-    if is_cuda && prepared.precision != Precision::Fp32 {
-        let plain = rate_of(&rates, batch);
-        match try_fused(prepared, &planes, batch, each, plain) {
-            Ok(Some(rate)) => {
-                notes.push(format!(
-                    "{}: cuDNN's fused convolutions are used: {rate:.0} evaluations a second instead of {plain:.0}",
-                    prepared.on
-                ));
-                rates = measure_sizes(prepared, &planes, &sizes, each, &mut notes)?;
-                batch = choose(&rates).unwrap_or(batch);
-                fused = true;
-            }
-            Ok(None) => {}
-            Err(error) => notes.push(format!(
-                "{}: cuDNN's fused convolutions are not used: {error}",
-                prepared.on
-            )),
-        }
-    }
-    Ok(Calibration {
-        rates,
-        batch,
-        precision: prepared.precision,
-        accuracy: prepared.accuracy,
-        fused,
-        notes,
-    })
-}
-
-/// Real positions for the largest batch, repeated where there are too few: `[count, CHANNELS, 8, 8]`.
-fn planes(prepared: &Prepared, count: usize) -> Result<Tensor, NetworkError> {
-    let queries = real_positions(count)?;
-    let rows = queries
-        .iter()
-        .map(|query| encode(&query.state, query.repetitions));
-    let rows: Vec<_> = rows.collect();
-    let rows: Vec<_> = rows.into_iter().cycle().take(count).collect();
-    Ok(unpack_rows(&rows, prepared.device)?.f_to_kind(prepared.precision.kind())?)
-}
-
-fn measure_sizes(
-    prepared: &Prepared,
-    planes: &Tensor,
-    sizes: &[usize],
-    time: Duration,
+/// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error.
+pub(super) fn calibrate(
+    forward: &mut PackedForward,
+    check: &Check,
+    (device, precision): (Device, Precision),
     notes: &mut Vec<String>,
-) -> Result<Vec<Rate>, NetworkError> {
-    let mut rates = Vec::new();
-    for &batch in sizes {
-        match measure(prepared, planes, batch, time) {
-            Ok(evaluations_per_second) => rates.push(Rate {
-                batch,
-                evaluations_per_second,
-            }),
-            Err(error) if is_out_of_memory(&error) && !rates.is_empty() => {
+) -> Result<Calibration, NetworkError> {
+    let rows = Rows::new(check);
+    let each = TIME / SIZES.len() as u32;
+    let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
+    let mut found = Calibration::of(rates, device)?;
+    if precision != Precision::Fp32 {
+        forward.set_fused(true);
+        let plain = found.evaluations_per_second();
+        let tried = forward
+            .check(check, &[found.batch])
+            .and_then(|_| rows.measure(forward, found.batch, each));
+        match tried {
+            Ok(rate) if rate > plain => {
                 notes.push(format!(
-                    "{}: out of memory with {batch} rows: larger batches are left out",
-                    prepared.on
+                    "{device}: cuDNN's fused convolutions are used: {rate:.0} evaluations a second instead of {plain:.0}"
                 ));
-                break;
+                let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
+                found = Calibration {
+                    fused: true,
+                    ..Calibration::of(rates, device)?
+                };
             }
-            Err(error) => return Err(error),
+            Ok(_) => forward.set_fused(false),
+            Err(error) => {
+                forward.set_fused(false);
+                notes.push(format!(
+                    "{device}: cuDNN's fused convolutions are not used: {error}"
+                ));
+            }
         }
     }
-    Ok(rates)
+    Ok(found)
 }
 
-/// Evaluations a second with batches of one size.
-fn measure(
-    prepared: &Prepared,
-    planes: &Tensor,
-    batch: usize,
-    time: Duration,
-) -> Result<f64, NetworkError> {
-    let planes = planes.f_narrow(0, 0, batch as i64)?;
-    let run = |rounds: u32| -> Result<Duration, TchError> {
-        let begun = Instant::now();
-        for round in 1..=rounds {
-            let outputs = prepared.body.forward(&planes, Mode::Evaluation)?;
-            if round == rounds {
-                // A GPU is done when its last number is here.
-                outputs.value_logit.f_double_value(&[0])?;
-            }
-        }
-        Ok(begun.elapsed())
-    };
-    // The first round plans, the second says how many fit into the time.
-    run(1)?;
-    let one = run(1)?.max(Duration::from_micros(1));
-    let rounds = (time.as_secs_f64() / one.as_secs_f64()).clamp(1.0, 10_000.0) as u32;
-    let seconds = run(rounds)?.as_secs_f64();
-    Ok(f64::from(rounds) * batch as f64 / seconds)
-}
-
-/// Turns the fused convolutions on if they are accurate and faster than the plain ones' rate; then their rate.
-fn try_fused(
-    prepared: &mut Prepared,
-    planes: &Tensor,
-    batch: usize,
-    time: Duration,
-    plain: f64,
-) -> Result<Option<f64>, NetworkError> {
-    let tried = |prepared: &mut Prepared| {
-        prepared.body.set_fused(true);
-        let accuracy = prepared.check()?;
-        let rate = measure(prepared, planes, batch, time)?;
-        Ok((accuracy, rate))
-    };
-    match tried(prepared) {
-        Ok((accuracy, rate)) if rate > plain => {
-            prepared.accuracy = accuracy;
-            Ok(Some(rate))
-        }
-        other => {
-            prepared.body.set_fused(false);
-            other.map(|_| None)
-        }
+impl Calibration {
+    fn of(rates: Vec<Rate>, device: Device) -> Result<Self, NetworkError> {
+        let batch = choose(&rates).ok_or_else(|| NetworkError::Device {
+            device: device.to_string(),
+            reason: "there is no size of batches to measure".into(),
+        })?;
+        Ok(Self {
+            rates,
+            batch,
+            fused: false,
+        })
     }
 }
 
-fn rate_of(rates: &[Rate], batch: usize) -> f64 {
-    let found = rates.iter().find(|rate| rate.batch == batch);
-    found.map_or(0.0, |rate| rate.evaluations_per_second)
+/// Packed rows of real positions, as many as the largest batch holds, and room for its answers.
+struct Rows {
+    packed: Vec<u8>,
+    row: usize,
+}
+
+impl Rows {
+    fn new(check: &Check) -> Self {
+        let mut packed = Vec::new();
+        let queries = check.queries().iter().cycle().take(LARGEST);
+        queries.for_each(|query| pack(query, &mut packed));
+        Self {
+            row: packed.len() / LARGEST,
+            packed,
+        }
+    }
+
+    fn measure_all(
+        &self,
+        forward: &mut PackedForward,
+        sizes: &[usize],
+        time: Duration,
+        device: Device,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Rate>, NetworkError> {
+        let mut rates = Vec::new();
+        for &batch in sizes {
+            match self.measure(forward, batch, time) {
+                Ok(evaluations_per_second) => rates.push(Rate {
+                    batch,
+                    evaluations_per_second,
+                }),
+                Err(error) if is_out_of_memory(&error) && !rates.is_empty() => {
+                    notes.push(format!(
+                        "{device}: out of memory with {batch} rows: larger batches are left out"
+                    ));
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(rates)
+    }
+
+    /// Evaluations a second with batches of one size.
+    fn measure(
+        &self,
+        forward: &mut PackedForward,
+        batch: usize,
+        time: Duration,
+    ) -> Result<f64, NetworkError> {
+        let mut answers = vec![0.0; batch * ANSWER_FLOATS];
+        let mut run = |rounds: u32| -> Result<Duration, NetworkError> {
+            let begun = Instant::now();
+            for _ in 0..rounds {
+                forward.load(0, &self.packed[..batch * self.row])?;
+                forward.run(batch)?;
+                forward.read(0, &mut answers)?;
+            }
+            Ok(begun.elapsed())
+        };
+        // The first round plans, the second says how many fit into the time.
+        run(1)?;
+        let one = run(1)?.max(Duration::from_micros(1));
+        let rounds = (time.as_secs_f64() / one.as_secs_f64()).clamp(1.0, 10_000.0) as u32;
+        let seconds = run(rounds)?.as_secs_f64();
+        Ok(f64::from(rounds) * batch as f64 / seconds)
+    }
 }
 
 /// The smallest size whose rate is near the best.
@@ -236,6 +190,7 @@ fn choose(rates: &[Rate]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::model::tests::decided_network;
+    use super::super::prepare::Prepared;
     use super::*;
 
     #[test]
@@ -258,16 +213,19 @@ mod tests {
     #[test]
     fn sizes_are_measured_in_order_and_one_is_chosen() {
         let network = decided_network(1, 8);
-        let mut prepared =
-            Prepared::new(&network, Device::Cpu, Precision::Fp32, "test".into()).unwrap();
-        let time = Duration::from_millis(30);
-        let found = calibrate_prepared(&mut prepared, Some(&[8, 1, 2, 0, 8]), time).unwrap();
+        let (device, precision) = (Device::Cpu, Precision::Fp32);
+        let prepared = Prepared::new(&network, device, precision, "test").unwrap();
+        let mut forward = PackedForward::new(prepared.body, device, precision, LARGEST).unwrap();
+        let rows = Rows::new(&prepared.check);
+        let (time, mut notes) = (Duration::from_millis(10), Vec::new());
+        let rates = rows.measure_all(&mut forward, &[1, 2, 8], time, device, &mut notes);
+        let found = Calibration::of(rates.unwrap(), device).unwrap();
         let sizes: Vec<usize> = found.rates.iter().map(|rate| rate.batch).collect();
         assert_eq!(sizes, [1, 2, 8]);
         assert!(sizes.contains(&found.batch));
         assert!(found.evaluations_per_second() > 0.0);
-        assert!(!found.fused && found.notes.is_empty());
-        let none = calibrate(&network, Device::Cpu, Precision::Fp32, "test", Some(&[]));
-        assert!(none.unwrap_err().to_string().contains("no size"));
+        assert!(!found.fused && notes.is_empty());
+        let none = Calibration::of(Vec::new(), device).unwrap_err();
+        assert!(none.to_string().contains("no size"));
     }
 }

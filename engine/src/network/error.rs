@@ -94,9 +94,9 @@ pub enum NetworkError {
     },
     /// The network's fast form says something else than the network itself.
     #[error(
-        "{network}: computed in {precision} on {device} it drifts too far from itself in fp32: the largest error of a value \
-         is {value_error:.2e} (at most {value_bound:.0e}), the mean divergence of a policy {divergence:.2e} (at most \
-         {divergence_bound:.0e})"
+        "{network}: computed in {precision} on {device} it drifts too far from itself in fp32: the root mean square error of \
+         the values is {value_error:.2e} (at most {value_bound:.0e}), the mean divergence of the policies {divergence:.2e} (at \
+         most {divergence_bound:.0e})"
     )]
     Drift {
         /// What the network is called.
@@ -105,7 +105,7 @@ pub enum NetworkError {
         precision: Precision,
         /// Where.
         device: Device,
-        /// The largest difference of two win probabilities.
+        /// The root of the mean square of the win probabilities' differences.
         value_error: f64,
         /// What it may be.
         value_bound: f64,
@@ -131,6 +131,9 @@ pub enum NetworkError {
     /// The positions that come with the program can't be read.
     #[error("the positions for the check of a network: {0}")]
     Positions(#[from] NotationError),
+    /// No device is left to evaluate on, or the one that was to load a network failed.
+    #[error("{0}")]
+    Service(String),
     /// libtorch failed.
     #[error("libtorch: {0}")]
     Torch(String),
@@ -154,6 +157,17 @@ fn message(error: &TchError) -> String {
 fn without_stack(text: &str) -> String {
     let end = text.find("\nException raised from").unwrap_or(text.len());
     text[..end].trim().to_owned()
+}
+
+/// Whether a device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in, says
+/// that there is no engine.
+pub(super) fn is_out_of_memory(error: &NetworkError) -> bool {
+    let NetworkError::Torch(text) = error else {
+        return false;
+    };
+    let text = text.to_lowercase();
+    let words = ["out of memory", "alloc_failed", "unable to find an engine"];
+    words.iter().any(|words| text.contains(words))
 }
 
 /// What the panics of tch begin with: it unwraps errors of libtorch where it can't return them.
@@ -232,6 +246,16 @@ mod tests {
         );
         // The next computation knows nothing of it.
         assert!(Tensor::f_zeros([2], (Kind::Float, tch::Device::Cpu)).is_ok());
+    }
+
+    #[test]
+    fn libtorch_says_in_words_that_memory_is_out() {
+        let says = |text: &str| is_out_of_memory(&NetworkError::Torch(text.into()));
+        assert!(says("CUDA out of memory. Tried to allocate 2.00 GiB."));
+        assert!(says("CUDA error: out of memory"));
+        assert!(!says(
+            "CUDA error: an illegal memory access was encountered"
+        ));
     }
 
     #[test]

@@ -1,31 +1,28 @@
-//! The network as an evaluator for the search.
+//! The network as an evaluator for the search, in the thread that asks: the way for processors.
 
-use super::body::{Body, Outputs};
 use super::device::apply_thread_count;
-use super::layers::{Folded, Mode};
+use super::error::catch_torch_panics;
+use super::packed::read_answer;
+use super::playing::{ANSWER_FLOATS, PlayingBody};
 use super::prepare::Prepared;
-use super::{Accuracy, Architecture, Device, Network, NetworkError, Precision, unpack_rows};
-use crate::encoding::{CHANNELS, LegalMask, POLICY_SIZE, encode};
-use crate::rules::Side;
+use super::{Accuracy, Architecture, Device, Network, NetworkError, Precision};
+use crate::encoding::{CHANNELS, encode};
 use crate::search::{Evaluations, Evaluator, EvaluatorError, Query};
-use tch::{Kind, TchError, Tensor, no_grad_guard};
-
-/// The most queries that are evaluated together; more are split.
-const MAX_BATCH: usize = 1_024;
+use tch::{Kind, Tensor, no_grad_guard};
 
 /// The most queries that a processor evaluates together; more are split. Larger batches are no faster there (10×128: 547 evaluations/s of a core in batches of 64, 490 in batches of
 /// 782), and libtorch plans and keeps a computation for every size that it meets.
 pub const MAX_CPU_BATCH: usize = 64;
 
-/// Evaluates step states with a network, one batch at a time, in the thread that asks. Every worker thread has its own.
+/// Evaluates step states with a network on the processor, one batch at a time, in the thread that asks. Every worker thread has
+/// its own.
 ///
-/// Equal queries get equal answers, and a query with exchanged colours the same one seen from the other side. On a CPU they
-/// are equal to the last bit, whatever else is in the batch.
+/// Equal queries get equal answers to the last bit, whatever else is in the batch, and a query with exchanged colours the same one
+/// seen from the other side.
 #[derive(Debug)]
 pub struct NetworkEvaluator {
     name: String,
-    body: Body<Folded>,
-    device: tch::Device,
+    body: PlayingBody,
     precision: Precision,
     accuracy: Accuracy,
     notes: Vec<String>,
@@ -38,36 +35,31 @@ pub struct NetworkEvaluator {
 struct Buffers {
     /// `[batch, 8, 8, CHANNELS]` as the bytes of the network's type.
     input: Vec<u8>,
-    /// `[batch, 321]`.
-    policy: Vec<f32>,
-    /// `[batch]`.
-    value_logits: Vec<f32>,
-    /// The legal actions' priors of one query.
-    priors: Vec<f32>,
+    /// `[batch, ANSWER_FLOATS]`.
+    answers: Vec<f32>,
 }
 
 impl NetworkEvaluator {
-    /// Prepares a network for playing on a device: its norms are folded into its convolutions, and it is cast to the device's
-    /// fast type. `name` is what messages and records call it. The evaluator shares nothing with `network`.
+    /// Prepares a network for playing on the processor: its norms are folded into its convolutions, and it is cast to the
+    /// processor's fast type. `name` is what messages and records call it. The evaluator shares nothing with `network`.
     ///
     /// The result is compared with the network in fp32 on real positions. A drift beyond [`Accuracy::bound`] is an error, and so
     /// are numbers that are not finite; under [`Precision::Auto`] they lead to fp32 and a [note](Self::notes) before.
     pub fn new(
         network: &Network,
-        device: Device,
         precision: Precision,
         name: impl Into<String>,
     ) -> Result<Self, NetworkError> {
         apply_thread_count();
-        let prepared = Prepared::new(network, device, precision, name.into())?;
+        let name = name.into();
+        let prepared = Prepared::new(network, Device::Cpu, precision, &name)?;
         Ok(Self {
-            name: prepared.name,
+            name,
             body: prepared.body,
-            device: prepared.device,
             precision: prepared.precision,
             accuracy: prepared.accuracy,
             notes: prepared.notes,
-            leaves_at_once: leaves_at_once(network.architecture(), device),
+            leaves_at_once: leaves_at_once(network.architecture(), Device::Cpu),
             buffers: Buffers::default(),
         })
     }
@@ -88,33 +80,25 @@ impl NetworkEvaluator {
     }
 
     fn forward(&mut self, queries: &[Query]) -> Result<(), NetworkError> {
-        let input = self.input(queries)?;
-        let Outputs {
-            policy,
-            value_logit,
-        } = self.body.forward(&input, Mode::Evaluation)?;
-        copy_to_host(
-            &policy,
-            &mut self.buffers.policy,
-            queries.len() * POLICY_SIZE,
-        )?;
-        copy_to_host(&value_logit, &mut self.buffers.value_logits, queries.len())?;
-        Ok(())
+        let answers = self
+            .body
+            .answers(&self.buffers.input(queries, self.precision)?)?;
+        let count = queries.len() * ANSWER_FLOATS;
+        self.buffers.answers.resize(count, 0.0);
+        Ok(answers.f_copy_data(&mut self.buffers.answers, count)?)
     }
+}
 
-    /// The queries' planes, `[batch, CHANNELS, 8, 8]` with the channels together in memory. To a GPU the bits travel packed.
-    /// For a CPU they are unpacked here, straight into its type: five times as fast as by libtorch's operations.
-    fn input(&mut self, queries: &[Query]) -> Result<Tensor, NetworkError> {
+impl Buffers {
+    /// The queries' planes, `[batch, CHANNELS, 8, 8]` with the channels together in memory. They are unpacked straight into the
+    /// network's type: five times as fast as by libtorch's operations.
+    fn input(&mut self, queries: &[Query], precision: Precision) -> Result<Tensor, NetworkError> {
         let rows = queries
             .iter()
             .map(|query| encode(&query.state, query.repetitions));
-        if self.device != tch::Device::Cpu {
-            let rows: Vec<_> = rows.collect();
-            return Ok(unpack_rows(&rows, self.device)?.f_to_kind(self.precision.kind())?);
-        }
-        let kind = self.precision.kind();
+        let kind = precision.kind();
         let row_bytes = CHANNELS * 64 * kind.elt_size_in_bytes();
-        let input = &mut self.buffers.input;
+        let input = &mut self.input;
         input.resize(queries.len() * row_bytes, 0);
         for (row, out) in rows.zip(input.chunks_exact_mut(row_bytes)) {
             if kind == Kind::Float {
@@ -126,35 +110,6 @@ impl NetworkEvaluator {
         let size = [queries.len() as i64, 8, 8, CHANNELS as i64];
         let squares = Tensor::f_from_data_size(input, &size, kind)?;
         Ok(squares.f_permute([0, 3, 1, 2])?)
-    }
-
-    /// Adds the answers of one batch, whose outputs are in the buffers.
-    fn answer(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError> {
-        let Buffers {
-            policy,
-            value_logits,
-            priors,
-            ..
-        } = &mut self.buffers;
-        let rows = policy.chunks_exact(POLICY_SIZE).zip(&*value_logits);
-        for (query, (logits, &value_logit)) in queries.iter().zip(rows) {
-            let fault = |what: String| EvaluatorError::BadOutput {
-                evaluator: self.name.clone(),
-                what,
-                state: Box::new(query.state),
-            };
-            if !value_logit.is_finite() {
-                return Err(fault(format!("the value head's output is {value_logit}")));
-            }
-            softmax(logits, query, priors).map_err(fault)?;
-            let value = 1.0 / (1.0 + (-value_logit).exp());
-            let value = match query.side() {
-                Side::Gold => value,
-                Side::Silver => 1.0 - value,
-            };
-            out.push(value, priors.iter().copied());
-        }
-        Ok(())
     }
 }
 
@@ -171,19 +126,17 @@ impl Evaluator for NetworkEvaluator {
         out.clear();
         apply_thread_count();
         let _no_grad = no_grad_guard();
-        let most = match self.device {
-            tch::Device::Cpu => MAX_CPU_BATCH,
-            _ => MAX_BATCH,
-        };
         // Parts of equal size: a part of a few queries would be slow.
-        let parts = queries.len().div_ceil(most).max(1);
+        let parts = queries.len().div_ceil(MAX_CPU_BATCH).max(1);
         for batch in queries.chunks(queries.len().div_ceil(parts).max(1)) {
-            self.forward(batch)
-                .map_err(|error| EvaluatorError::Device {
-                    evaluator: self.name.clone(),
-                    message: error.to_string(),
-                })?;
-            self.answer(batch, out)?;
+            catch_torch_panics(|| self.forward(batch)).map_err(|error| EvaluatorError::Device {
+                evaluator: self.name.clone(),
+                message: error.to_string(),
+            })?;
+            let answers = self.buffers.answers.chunks_exact(ANSWER_FLOATS);
+            for (query, answer) in batch.iter().zip(answers) {
+                read_answer(&self.name, query, answer, out)?;
+            }
         }
         Ok(())
     }
@@ -199,7 +152,7 @@ const LEAVES_ON_CORE: u64 = 8;
 const OPERATIONS_A_BATCH: u64 = 4_000_000_000;
 
 /// See [`Evaluator::leaves_at_once`]. It depends on no measurement, so that a search is the same whenever it is repeated.
-fn leaves_at_once(architecture: Architecture, device: Device) -> u32 {
+pub(super) fn leaves_at_once(architecture: Architecture, device: Device) -> u32 {
     if device != Device::Cpu {
         return LEAVES_ON_GPU;
     }
@@ -212,34 +165,9 @@ fn leaves_at_once(architecture: Architecture, device: Device) -> u32 {
     (OPERATIONS_A_BATCH / operations.max(1)).clamp(1, LEAVES_ON_CORE) as u32
 }
 
-/// The softmax of the legal actions' logits, in the order of their indices.
-fn softmax(logits: &[f32], query: &Query, priors: &mut Vec<f32>) -> Result<(), String> {
-    let mask = LegalMask::new(&query.legal, query.side());
-    priors.clear();
-    priors.extend(mask.indices().map(|index| logits[index]));
-    if let Some(bad) = priors.iter().find(|logit| !logit.is_finite()) {
-        return Err(format!("the policy head's output is {bad}"));
-    }
-    let Some(highest) = priors.iter().copied().reduce(f32::max) else {
-        return Err("there is no legal action to give a prior to".into());
-    };
-    let mut sum = 0.0;
-    for prior in priors.iter_mut() {
-        *prior = (*prior - highest).exp();
-        sum += *prior;
-    }
-    priors.iter_mut().for_each(|prior| *prior /= sum);
-    Ok(())
-}
-
 /// A number as bf16. What rows hold (0, 1/2 and 1) is exact; other numbers would be rounded towards zero.
 fn bf16_bytes(number: f32) -> [u8; 2] {
     ((number.to_bits() >> 16) as u16).to_ne_bytes()
-}
-
-fn copy_to_host(tensor: &Tensor, out: &mut Vec<f32>, count: usize) -> Result<(), TchError> {
-    out.resize(count, 0.0);
-    tensor.f_copy_data(out, count)
 }
 
 #[cfg(test)]
@@ -261,7 +189,7 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn evaluator(network: &Network, precision: Precision) -> NetworkEvaluator {
-        NetworkEvaluator::new(network, Device::Cpu, precision, "test").unwrap()
+        NetworkEvaluator::new(network, precision, "test").unwrap()
     }
 
     pub(in super::super) fn evaluate(
@@ -279,7 +207,7 @@ pub(super) mod tests {
         let network = decided_network(2, 16);
         for precision in [Precision::Fp32, Precision::Bf16] {
             let mut evaluator = evaluator(&network, precision);
-            let queries = queries(13, MAX_BATCH + 3);
+            let queries = queries(13, 1_027);
             let together = evaluate(&mut evaluator, &queries);
             for (first, size) in [(0, 1), (9, 2), (70, 3), (200, 7), (300, 18), (1_000, 27)] {
                 let part = evaluate(&mut evaluator, &queries[first..first + size]);

@@ -176,26 +176,31 @@ impl Folded {
         }
     }
 
+    /// One layer whose outputs are this one's and then another's.
+    pub(super) fn beside(&self, other: &Self) -> Result<Self, TchError> {
+        let weight = Tensor::f_cat(&[&self.weight, &other.weight], 0)?;
+        Ok(Self {
+            weight: channels_last(&weight)?,
+            bias: Tensor::f_cat(&[&self.bias, &other.bias], 0)?,
+            fused: false,
+        })
+    }
+
     pub(super) fn set_fused(&mut self, fused: bool) {
         self.fused = fused;
     }
 
     fn activate_fused(&self, input: &Tensor, added: Option<&Tensor>) -> Result<Tensor, TchError> {
         let padding = self.weight.size4()?.2 / 2;
-        let (padding, one, bias) = ([padding, padding], [1, 1], Some(&self.bias));
-        match added {
-            None => input.f_cudnn_convolution_relu(&self.weight, bias, one, padding, one, 1),
-            Some(added) => input.f_cudnn_convolution_add_relu(
-                &self.weight,
-                added,
-                1.0,
-                bias,
-                one,
-                padding,
-                one,
-                1,
-            ),
-        }
+        let (padding, one) = ([padding, padding], [1, 1]);
+        // Where nothing is added the input stands in, times 0. libtorch's `cudnn_convolution_relu` takes the output that nothing has
+        // been written to, and 0 times what stands in it may be NaN.
+        let (added, share) = match added {
+            Some(added) => (added, 1.0),
+            None => (input, 0.0),
+        };
+        let bias = Some(&self.bias);
+        input.f_cudnn_convolution_add_relu(&self.weight, added, share, bias, one, padding, one, 1)
     }
 }
 
@@ -220,6 +225,9 @@ impl Convolution for Folded {
             (true, Some(shift), Some(residual)) => {
                 let added = residual.f_add(&shift.f_view(spread(shift))?)?;
                 self.activate_fused(input, Some(&added))
+            }
+            (false, None, None) if is_pointwise(input, &self.weight)? => {
+                pointwise(input, &self.weight, &self.bias, true)
             }
             _ => add_and_relu(self.apply(input, shift, mode)?, residual),
         }
@@ -247,15 +255,39 @@ impl Linear {
         })
     }
 
+    /// A layer of these weights and this bias.
+    pub(super) fn of(weight: Tensor, bias: Tensor) -> Self {
+        Self { weight, bias }
+    }
+
+    /// Its weights and its bias.
+    pub(super) fn parts(&self) -> (&Tensor, &Tensor) {
+        (&self.weight, &self.bias)
+    }
+
     /// `[batch, inputs]` to `[batch, outputs]`.
     pub(super) fn apply(&self, input: &Tensor) -> Result<Tensor, TchError> {
         linear(input, &self.weight, Some(&self.bias))
     }
 
+    /// [`apply`](Self::apply), then ReLU; for layers that play.
+    pub(super) fn activate(&self, input: &Tensor) -> Result<Tensor, TchError> {
+        match input.device() {
+            Device::Cpu => self.apply(input)?.f_relu_(),
+            _ => {
+                let weight = self.weight.f_tr()?;
+                self.bias.f_internal_addmm_activation(input, &weight, false)
+            }
+        }
+    }
+
     /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`.
     pub(super) fn apply_to_squares(&self, input: &Tensor) -> Result<Tensor, TchError> {
         let (weight, bias) = (like(&self.weight, input)?, like(&self.bias, input)?);
-        convolve(input, &weight, Some(&bias))
+        match is_pointwise(input, &weight)? {
+            true => pointwise(input, &weight, &bias, false),
+            false => convolve(input, &weight, Some(&bias)),
+        }
     }
 
     /// The same layer on the same storage.
@@ -266,17 +298,13 @@ impl Linear {
         }
     }
 
+    /// Makes outputs say what is no number.
     #[cfg(test)]
-    pub(super) fn spoil(&self) {
-        let _ = self.bias.shallow_clone().fill_(f64::NAN);
-    }
-
-    /// A copy that computes with `kind`.
-    pub(super) fn cast(&self, kind: Kind) -> Result<Self, TchError> {
-        Ok(Self {
-            weight: cast(&self.weight, kind)?,
-            bias: cast(&self.bias, kind)?,
-        })
+    pub(super) fn spoil(&self, outputs: std::ops::Range<i64>) {
+        let _ = self
+            .bias
+            .slice(0, outputs.start, outputs.end, 1)
+            .fill_(f64::NAN);
     }
 }
 
@@ -341,6 +369,29 @@ fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Te
     } else {
         input.f_conv2d(weight, bias, one, padding, one, 1)
     }
+}
+
+/// Whether a convolution is a matrix product on a GPU: of 1×1, for a network that plays, the channels together in memory. cuDNN is
+/// planned for each size of batches, and its bias and ReLU are launches of their own.
+fn is_pointwise(input: &Tensor, weight: &Tensor) -> Result<bool, TchError> {
+    Ok(input.device().is_cuda() && weight.size4()?.2 == 1 && !weight.requires_grad())
+}
+
+/// Such a convolution, `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`, with a ReLU or without.
+fn pointwise(
+    input: &Tensor,
+    weight: &Tensor,
+    bias: &Tensor,
+    relu: bool,
+) -> Result<Tensor, TchError> {
+    let (outputs, inputs, ..) = weight.size4()?;
+    let squares = input.f_permute([0, 2, 3, 1])?.f_reshape([-1, inputs])?;
+    let weight = weight.f_reshape([outputs, inputs])?.f_tr()?;
+    let result = match relu {
+        true => bias.f_internal_addmm_activation(&squares, &weight, false)?,
+        false => bias.f_addmm(&squares, &weight)?,
+    };
+    result.f_view([-1, 8, 8, outputs])?.f_permute([0, 3, 1, 2])
 }
 
 /// Whether cuDNN has to be called by its name: left to itself it computes fp32 with TF32, whose 10 bits of mantissa are no

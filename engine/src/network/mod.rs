@@ -7,9 +7,9 @@
 //! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Four [helper heads](Heads) are there
 //! in training alone.
 //!
-//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the device's fast type, and plays in the
-//! thread that asks: the way for processors. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers'
-//! [`EvaluationClient`]s submit into large batches; [`calibrate`] measures how large.
+//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the processor's fast type, and plays in the
+//! thread that asks. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit
+//! into large batches; a [`Calibration`] says how large.
 //!
 //! Everything that touches a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
 //! evaluator sets it itself, a caller of [`Network::forward_eval`] may want to.
@@ -30,16 +30,18 @@ mod layers;
 mod model;
 mod opinions;
 mod packed;
+mod playing;
 mod positions;
 mod precision;
 mod prepare;
 mod service;
+mod stream;
 
 pub use crate::config::Precision;
 pub use architecture::Architecture;
 pub use batch::{unpack_masks, unpack_rows};
 pub use body::Outputs;
-pub use calibration::{Calibration, Rate, calibrate};
+pub use calibration::{Calibration, Rate};
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use error::{NetworkError, catch_torch_panics};
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
@@ -48,5 +50,6 @@ pub use heads::{Heads, TrainingOutputs};
 pub use model::{Network, Parameter};
 pub use prepare::Accuracy;
 pub use service::{
-    EvaluationClient, EvaluationService, ServiceDevice, ServiceOptions, ThreadCounters,
+    EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice, ServiceOptions,
+    ThreadCounters,
 };

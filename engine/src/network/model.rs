@@ -3,7 +3,7 @@
 use super::architecture::{Role, TensorSpec};
 use super::body::Body;
 use super::heads::{Heads, HelperHeads, TrainingOutputs, is_helper};
-use super::layers::{Builder, Mode, Normed, channels_last};
+use super::layers::{Builder, Mode, channels_last};
 use super::{Architecture, NetworkError, Outputs};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -17,7 +17,7 @@ use tch::{Device, Kind, Tensor};
 pub struct Network {
     architecture: Architecture,
     device: Device,
-    pub(super) body: Body<Normed>,
+    pub(super) body: Body,
     helpers: HelperHeads,
     tensors: Vec<(TensorSpec, Tensor)>,
 }

@@ -96,9 +96,7 @@ mod tests {
         for (blocks, channels) in [(1, 8), (6, 32)] {
             let architecture = Architecture { blocks, channels };
             let network = Network::with_opinions(architecture, 3).unwrap();
-            let device = super::super::Device::Cpu;
-            let mut evaluator =
-                NetworkEvaluator::new(&network, device, Precision::Fp32, "test").unwrap();
+            let mut evaluator = NetworkEvaluator::new(&network, Precision::Fp32, "test").unwrap();
             assert!(evaluator.accuracy().value_error > 0.0);
             let queries = real_positions(100).unwrap();
             let mut answers = Evaluations::default();

@@ -1,31 +1,34 @@
-//! From a network to the form of it that plays on a device: folded, cast, and held against the network itself.
+//! From a network to the form of it that plays on a device: folded, cast, and compared with the network itself.
 
-use super::body::{Body, Outputs};
-use super::layers::{Folded, Mode};
+use super::error::catch_torch_panics;
+use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
 use super::positions::real_positions;
 use super::{Device, Network, NetworkError, Precision, unpack_rows};
 use crate::encoding::{LegalMask, POLICY_SIZE, encode};
 use crate::search::Query;
-use std::rc::Rc;
+use std::sync::Arc;
 use tch::{TchError, Tensor, no_grad_guard};
 
 /// On how many positions the forms are compared on a processor: enough to meet every kind of state, and soon done ...
 const POSITIONS_ON_CPU: usize = 64;
 
 /// ... and on a GPU, which is fast.
-const POSITIONS_ON_CUDA: usize = 1_000;
+const POSITIONS_ON_CUDA: usize = 1_024;
+
+/// Positions that are evaluated together: a size of batches that a GPU is planned for in any case.
+const ROWS: usize = 256;
 
 /// How far a network's fast form is from the network itself, in fp32 with its norms unfolded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Accuracy {
-    /// The largest difference of two win probabilities.
+    /// The root of the mean square of the win probabilities' differences.
     pub value_error: f64,
     /// The mean Kullback-Leibler divergence of the policies over the legal actions, from the reference, in nats.
     pub divergence: f64,
 }
 
 impl Accuracy {
-    /// The largest drift that a precision may bring.
+    /// The largest drift that a precision may bring. What such drifts cost in play was measured: `engine/networks/README.md`.
     pub fn bound(precision: Precision) -> Self {
         match precision {
             Precision::Auto | Precision::Fp32 => Self {
@@ -33,7 +36,7 @@ impl Accuracy {
                 divergence: 1e-5,
             },
             Precision::Bf16 | Precision::Fp16 => Self {
-                value_error: 0.02,
+                value_error: 0.01,
                 divergence: 0.01,
             },
         }
@@ -43,34 +46,33 @@ impl Accuracy {
 /// A network that is ready to play on a device.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    pub(super) name: String,
-    pub(super) body: Body<Folded>,
-    pub(super) on: Device,
-    pub(super) device: tch::Device,
+    pub(super) body: PlayingBody,
     /// Never [`Precision::Auto`].
     pub(super) precision: Precision,
     pub(super) accuracy: Accuracy,
     /// What was decided on the way, for people to read.
     pub(super) notes: Vec<String>,
-    check: Rc<Check>,
+    pub(super) check: Arc<Check>,
 }
 
-/// What the network itself says of the checked positions.
+/// What the network itself says of some positions, and what its forms are compared with.
 #[derive(Debug)]
-struct Check {
-    /// `[positions, CHANNELS, 8, 8]`, float.
-    planes: Tensor,
+pub(super) struct Check {
+    network: String,
+    on: Device,
+    /// What the compared form computes in.
+    precision: Precision,
+    positions: Arc<Positions>,
+}
+
+#[derive(Debug)]
+struct Positions {
     queries: Vec<Query>,
     masks: Vec<LegalMask>,
-    reference: Answers,
-}
-
-#[derive(Debug)]
-struct Answers {
-    /// `[positions, 321]`.
-    policy: Vec<f32>,
-    /// `[positions]`.
-    value_logits: Vec<f32>,
+    /// The logarithms of the legal actions' probabilities.
+    policies: Vec<Vec<f64>>,
+    /// The mover's win probabilities.
+    values: Vec<f64>,
 }
 
 impl Prepared {
@@ -80,7 +82,7 @@ impl Prepared {
         network: &Network,
         device: Device,
         precision: Precision,
-        name: String,
+        name: &str,
     ) -> Result<Self, NetworkError> {
         Self::try_choices(network, device, precision.choices(device)?, name)
     }
@@ -89,85 +91,87 @@ impl Prepared {
         network: &Network,
         on: Device,
         choices: &[Precision],
-        name: String,
+        name: &str,
     ) -> Result<Self, NetworkError> {
-        let device = on.open()?;
-        let _no_grad = no_grad_guard();
-        let network = network.to_device(device)?;
-        let check = Rc::new(Check::new(&network, on, device, &name)?);
-        let mut notes = Vec::new();
-        for (index, &precision) in choices.iter().enumerate() {
-            let mut prepared = Self {
-                body: network.body.fold(precision.kind())?,
-                accuracy: Accuracy::default(),
-                check: check.clone(),
-                name: name.clone(),
-                notes: Vec::new(),
-                on,
-                device,
-                precision,
-            };
-            match (prepared.check(), choices.get(index + 1)) {
-                (Ok(accuracy), _) => {
-                    prepared.accuracy = accuracy;
-                    prepared.notes = notes;
-                    return Ok(prepared);
+        catch_torch_panics(|| {
+            let device = on.open()?;
+            let _no_grad = no_grad_guard();
+            let network = network.to_device(device)?;
+            let (positions, planes) = Positions::new(&network, on, device, name)?;
+            let positions = Arc::new(positions);
+            let mut notes = Vec::new();
+            for (index, &precision) in choices.iter().enumerate() {
+                let check = Check {
+                    network: name.to_owned(),
+                    on,
+                    precision,
+                    positions: positions.clone(),
+                };
+                let tried = network
+                    .body
+                    .fold(precision.kind())
+                    .map_err(NetworkError::from)
+                    .and_then(|body| Ok((check.body(&body, &planes)?, body)));
+                match (tried, choices.get(index + 1)) {
+                    (Ok((accuracy, body)), _) => {
+                        return Ok(Self {
+                            body,
+                            precision,
+                            accuracy,
+                            notes,
+                            check: Arc::new(check),
+                        });
+                    }
+                    // A device may also be unable to compute it at all.
+                    (Err(error), Some(next)) => {
+                        notes.push(format!("{error}; it is computed in {next} instead"));
+                    }
+                    (Err(error), None) => return Err(error),
                 }
-                // A device may also be unable to compute it at all.
-                (Err(error), Some(next)) => {
-                    notes.push(format!("{error}; it is computed in {next} instead"));
-                }
-                (Err(error), None) => return Err(error),
             }
-        }
-        Err(NetworkError::Torch(format!(
-            "there is no precision to compute in on {on}"
-        )))
-    }
-
-    /// Compares the body as it stands with the reference.
-    pub(super) fn check(&self) -> Result<Accuracy, NetworkError> {
-        let _no_grad = no_grad_guard();
-        let planes = self.check.planes.f_to_kind(self.precision.kind())?;
-        let answers = Answers::new(self.body.forward(&planes, Mode::Evaluation)?)?;
-        if !answers.are_finite() {
-            return Err(NetworkError::NotFinite {
-                network: self.name.clone(),
-                precision: self.precision,
-                device: self.on,
-                place: place(self.body.not_finite(&planes)?),
-            });
-        }
-        self.judge(&answers)
-    }
-
-    /// The positions on which it is compared.
-    pub(super) fn checked_queries(&self) -> &[Query] {
-        &self.check.queries
-    }
-
-    /// Compares what came of the first checked positions on another way: each one's `policy`, as logits or logarithms of
-    /// probabilities (`[positions, 321]`), and the logits of the values (`[positions]`).
-    pub(super) fn check_answers(
-        &self,
-        policy: Vec<f32>,
-        value_logits: Vec<f32>,
-    ) -> Result<Accuracy, NetworkError> {
-        self.judge(&Answers {
-            policy,
-            value_logits,
+            Err(NetworkError::Torch(format!(
+                "there is no precision to compute in on {on}"
+            )))
         })
     }
+}
 
-    fn judge(&self, answers: &Answers) -> Result<Accuracy, NetworkError> {
-        let accuracy = self.check.compare(answers);
+impl Check {
+    /// The positions, in the order of the answers.
+    pub(super) fn queries(&self) -> &[Query] {
+        &self.positions.queries
+    }
+
+    /// Compares a form of the network, given the positions' planes by parts.
+    fn body(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Accuracy, NetworkError> {
+        let mut answers = Vec::new();
+        for planes in planes {
+            let planes = planes.f_to_kind(self.precision.kind())?;
+            let part = numbers(&body.answers(&planes)?)?;
+            if !part.iter().all(|number| number.is_finite()) {
+                return Err(NetworkError::NotFinite {
+                    network: self.network.clone(),
+                    precision: self.precision,
+                    device: self.on,
+                    place: place(body.not_finite(&planes)?),
+                });
+            }
+            answers.extend(part);
+        }
+        self.compare(&answers)
+    }
+
+    /// Compares the answers to the first positions, [`ANSWER_FLOATS`] numbers each, with what the network itself says. Too large a
+    /// drift is an error.
+    pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
+        let accuracy = self.positions.compare(answers);
         let bound = Accuracy::bound(self.precision);
         // A number that is none is within no bound.
         let is_close =
             accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
         if !is_close {
             return Err(NetworkError::Drift {
-                network: self.name.clone(),
+                network: self.network.clone(),
                 precision: self.precision,
                 device: self.on,
                 value_error: accuracy.value_error,
@@ -180,90 +184,75 @@ impl Prepared {
     }
 }
 
-/// What to call the layer or head at fault; where numbers were infinite but once, nobody knows.
+/// What to call the layer or head at fault; where numbers were infinite but once, it is not known.
 fn place(found: Option<String>) -> String {
-    found.unwrap_or_else(|| "something".into())
+    found.unwrap_or_else(|| "a layer".into())
 }
 
-impl Check {
+impl Positions {
+    /// What the network says of the positions, and their planes by parts of up to [`ROWS`], float, on the device.
     fn new(
         network: &Network,
         on: Device,
         device: tch::Device,
         name: &str,
-    ) -> Result<Self, NetworkError> {
+    ) -> Result<(Self, Vec<Tensor>), NetworkError> {
         let queries = real_positions(match on {
             Device::Cpu => POSITIONS_ON_CPU,
             Device::Cuda(_) => POSITIONS_ON_CUDA,
         })?;
-        let rows: Vec<_> = queries
-            .iter()
-            .map(|query| encode(&query.state, query.repetitions))
-            .collect();
-        let planes = unpack_rows(&rows, device)?;
-        let reference = Answers::new(network.forward_eval(&planes)?)?;
-        if !reference.are_finite() {
-            return Err(NetworkError::NotFinite {
-                network: name.to_owned(),
-                precision: Precision::Fp32,
-                device: on,
-                place: place(network.body.not_finite(&planes)?),
-            });
+        let (mut parts, mut logits, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for queries in queries.chunks(ROWS) {
+            let rows: Vec<_> = queries
+                .iter()
+                .map(|query| encode(&query.state, query.repetitions))
+                .collect();
+            let planes = unpack_rows(&rows, device)?;
+            let outputs = network.forward_eval(&planes)?;
+            let policy = numbers(&outputs.policy)?;
+            let value = numbers(&outputs.value_logit)?;
+            if !policy.iter().chain(&value).all(|number| number.is_finite()) {
+                return Err(NetworkError::NotFinite {
+                    network: name.to_owned(),
+                    precision: Precision::Fp32,
+                    device: on,
+                    place: place(network.body.not_finite(&planes)?),
+                });
+            }
+            logits.extend(policy);
+            values.extend(value.into_iter().map(probability));
+            parts.push(planes);
         }
-        let masks = queries
+        let masks: Vec<_> = queries
             .iter()
-            .map(|query| LegalMask::new(&query.legal, query.side()));
-        Ok(Self {
-            planes,
-            masks: masks.collect(),
+            .map(|query| LegalMask::new(&query.legal, query.side()))
+            .collect();
+        let logits = logits.chunks_exact(POLICY_SIZE).zip(&masks);
+        let policies = logits.map(|(logits, mask)| log_softmax(mask, |entry| logits[entry]));
+        let positions = Self {
+            policies: policies.collect(),
+            values,
             queries,
-            reference,
-        })
+            masks,
+        };
+        Ok((positions, parts))
     }
 
     /// Compares as many positions as were answered.
-    fn compare(&self, answers: &Answers) -> Accuracy {
-        let count = answers.value_logits.len();
-        let values = self
-            .reference
-            .value_logits
-            .iter()
-            .zip(&answers.value_logits);
-        let errors = values.map(|(&one, &other)| (probability(one) - probability(other)).abs());
-        let policies = |answers: &Answers, row: usize| {
-            let logits = &answers.policy[row * POLICY_SIZE..][..POLICY_SIZE];
-            log_softmax(logits, &self.masks[row])
-        };
-        let divergences = (0..count).map(|row| {
-            let expected = policies(&self.reference, row);
-            let terms = expected.iter().zip(policies(answers, row));
-            terms.map(|(p, q)| p.exp() * (p - q)).sum::<f64>()
-        });
-        Accuracy {
-            // Unlike the floats' own maximum this one is not a number where one error is none.
-            value_error: errors.fold(0.0, |most: f64, error| {
-                if most.is_nan() || error <= most {
-                    most
-                } else {
-                    error
-                }
-            }),
-            divergence: divergences.sum::<f64>() / count as f64,
+    fn compare(&self, answers: &[f32]) -> Accuracy {
+        let (mut squares, mut divergence) = (0.0, 0.0);
+        let answers = answers.chunks_exact(ANSWER_FLOATS);
+        let count = answers.len().max(1) as f64;
+        for (row, answer) in answers.enumerate() {
+            squares += (self.values[row] - probability(answer[POLICY_SIZE])).powi(2);
+            let found = log_softmax(&self.masks[row], |entry| answer[answer_index(entry)]);
+            let terms = self.policies[row].iter().zip(found);
+            divergence += terms.map(|(p, q)| p.exp() * (p - q)).sum::<f64>();
         }
-    }
-}
-
-impl Answers {
-    fn new(outputs: Outputs) -> Result<Self, TchError> {
-        Ok(Self {
-            policy: numbers(&outputs.policy)?,
-            value_logits: numbers(&outputs.value_logit)?,
-        })
-    }
-
-    fn are_finite(&self) -> bool {
-        let mut all = self.policy.iter().chain(&self.value_logits);
-        all.all(|number| number.is_finite())
+        Accuracy {
+            value_error: (squares / count).sqrt(),
+            divergence: divergence / count,
+        }
     }
 }
 
@@ -278,9 +267,9 @@ fn probability(logit: f32) -> f64 {
     1.0 / (1.0 + (-f64::from(logit)).exp())
 }
 
-/// The logarithms of the legal actions' probabilities.
-fn log_softmax(logits: &[f32], mask: &LegalMask) -> Vec<f64> {
-    let legal: Vec<f64> = mask.indices().map(|index| logits[index].into()).collect();
+/// The logarithms of the legal actions' probabilities, given the logit of each entry.
+fn log_softmax(mask: &LegalMask, logit: impl Fn(usize) -> f32) -> Vec<f64> {
+    let legal: Vec<f64> = mask.indices().map(|entry| logit(entry).into()).collect();
     let highest = legal.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = legal.iter().map(|logit| (logit - highest).exp()).sum();
     let shift = highest + sum.ln();

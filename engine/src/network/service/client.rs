@@ -1,19 +1,20 @@
-//! What a worker asks the service with.
+//! A worker's access to a network in the service.
 
-use super::super::packed::{ANSWER_FLOATS, pack, read_answer};
-use super::queue::{Part, Queue, Reply};
+use super::super::packed::{pack, read_answer};
+use super::super::playing::ANSWER_FLOATS;
+use super::ServedNetwork;
+use super::queue::{Part, Reply};
 use crate::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A worker's door to an [`EvaluationService`](super::EvaluationService).
+/// A worker's access to a network in an [`EvaluationService`](super::EvaluationService), which it keeps there.
 ///
 /// It has any number of lanes, from 0, each with at most one batch in flight: a worker submits the batch of one group of games
 /// and searches another group while it is evaluated. As an [`Evaluator`] it submits and waits, on a lane of its own.
 #[derive(Debug)]
 pub struct EvaluationClient {
-    name: String,
-    queue: Arc<Queue>,
+    network: Arc<ServedNetwork>,
     lanes: Vec<Lane>,
     own: Lane,
 }
@@ -24,7 +25,7 @@ struct Lane {
     queries: Vec<Query>,
     is_in_flight: bool,
     /// The queries as packed rows; whole again when every answer has come.
-    packed: Arc<Vec<i64>>,
+    packed: Arc<Vec<u8>>,
     /// The parts of the answers that have come: their first rows, and their numbers.
     answers: Vec<(usize, Vec<f32>)>,
     /// Room for the next answers.
@@ -46,10 +47,9 @@ impl Default for Lane {
 }
 
 impl EvaluationClient {
-    pub(super) fn new(name: String, queue: Arc<Queue>) -> Self {
+    pub(super) fn new(network: Arc<ServedNetwork>) -> Self {
         Self {
-            name,
-            queue,
+            network,
             lanes: Vec::new(),
             own: Lane::default(),
         }
@@ -61,10 +61,10 @@ impl EvaluationClient {
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, Lane::default);
         }
-        let fault = |what: &str| device_error(&self.name, format!("lane {lane} {what}"));
+        let fault = |what: &str| device_error(&self.network.name, format!("lane {lane} {what}"));
         match self.lanes.get_mut(lane) {
             Some(lane) if !lane.is_in_flight => {
-                lane.submit(&self.queue, queries);
+                lane.submit(&self.network, queries);
                 Ok(())
             }
             _ => Err(fault("already has a batch in flight")),
@@ -75,14 +75,14 @@ impl EvaluationClient {
     /// Nothing in flight is an error, and so is a service that has ended.
     pub fn receive(&mut self, lane: usize, out: &mut Evaluations) -> Result<(), EvaluatorError> {
         match self.lanes.get_mut(lane) {
-            Some(lane) => lane.receive(&self.name, out),
-            None => Lane::default().receive(&self.name, out),
+            Some(lane) => lane.receive(&self.network.name, out),
+            None => Lane::default().receive(&self.network.name, out),
         }
     }
 }
 
 impl Lane {
-    fn submit(&mut self, queue: &Queue, queries: &[Query]) {
+    fn submit(&mut self, network: &ServedNetwork, queries: &[Query]) {
         self.queries.clear();
         self.queries.extend_from_slice(queries);
         self.is_in_flight = true;
@@ -96,7 +96,8 @@ impl Lane {
         if !queries.is_empty() {
             let space = std::mem::take(&mut self.space);
             let (packed, reply) = (self.packed.clone(), self.replies.0.clone());
-            queue.push(Part::new(packed, queries.len(), space, reply));
+            let part = Part::new(packed, queries.len(), space, reply);
+            network.service.queue.push(network.id, part);
         }
     }
 
@@ -138,12 +139,16 @@ impl Lane {
 
 impl Evaluator for EvaluationClient {
     fn name(&self) -> &str {
-        &self.name
+        &self.network.name
+    }
+
+    fn leaves_at_once(&self) -> u32 {
+        self.network.leaves_at_once
     }
 
     fn evaluate(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError> {
-        self.own.submit(&self.queue, queries);
-        self.own.receive(&self.name, out)
+        self.own.submit(&self.network, queries);
+        self.own.receive(&self.network.name, out)
     }
 }
 

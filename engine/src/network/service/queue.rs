@@ -1,13 +1,13 @@
-//! What waits to be evaluated, and who takes it.
+//! What waits to be evaluated, and which thread takes it.
 
-use std::collections::VecDeque;
+use super::super::packed::ROW_BYTES;
+use super::thread::Networks;
+use super::{BatchSize, Device};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use super::super::packed::ROW_WORDS;
-use super::BatchSize;
 
 /// While another batch of the device computes, an incomplete one is sent no earlier than after this share of that one's time:
 /// early enough to be there when the device is free, and late enough for more rows to join.
@@ -19,20 +19,22 @@ pub(super) type Reply = Result<(usize, Vec<f32>), String>;
 /// Some rows of a request. However it ends, its client gets a reply.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// The whole request: `[rows, ROW_WORDS]`.
-    packed: Arc<Vec<i64>>,
+    /// The whole request: `[rows, ROW_BYTES]`.
+    packed: Arc<Vec<u8>>,
     /// Which rows of the request these are.
     rows: Range<usize>,
     /// For the answers; what it holds does not matter.
     space: Vec<f32>,
     /// None when it has been answered.
     reply: Option<Sender<Reply>>,
+    /// Requests are numbered as they come.
+    number: u64,
 }
 
 impl Part {
     /// A whole request of `rows` rows.
     pub(super) fn new(
-        packed: Arc<Vec<i64>>,
+        packed: Arc<Vec<u8>>,
         rows: usize,
         space: Vec<f32>,
         reply: Sender<Reply>,
@@ -42,6 +44,7 @@ impl Part {
             rows: 0..rows,
             space,
             reply: Some(reply),
+            number: 0,
         }
     }
 
@@ -50,8 +53,8 @@ impl Part {
     }
 
     /// Its packed rows.
-    pub(super) fn words(&self) -> &[i64] {
-        &self.packed[self.rows.start * ROW_WORDS..self.rows.end * ROW_WORDS]
+    pub(super) fn packed(&self) -> &[u8] {
+        &self.packed[self.rows.start * ROW_BYTES..self.rows.end * ROW_BYTES]
     }
 
     /// Room for `floats` numbers.
@@ -68,6 +71,7 @@ impl Part {
             rows: self.rows.start..middle,
             space: Vec::new(),
             reply: self.reply.clone(),
+            number: self.number,
         };
         self.rows.start = middle;
         first
@@ -101,9 +105,13 @@ impl Drop for Part {
     }
 }
 
-/// The rows of one batch.
+/// Names a network in a service.
+pub(super) type NetworkId = u64;
+
+/// The rows of one batch, all of one network.
 #[derive(Debug)]
 pub(super) struct Batch {
+    pub(super) network: NetworkId,
     /// In the order in which they stand in the batch.
     pub(super) parts: Vec<Part>,
     /// Together.
@@ -112,35 +120,69 @@ pub(super) struct Batch {
     pub(super) size: usize,
 }
 
-/// What a device's threads know of each other.
-#[derive(Debug, Clone, Copy, Default)]
-struct Flights {
-    count: usize,
-    /// Until when an incomplete batch waits while another computes.
-    patience: Option<Instant>,
+/// Something that a thread does with its networks; an error is a failure of its device.
+pub(super) type Job = Box<dyn FnOnce(&mut Networks) -> Result<(), String> + Send>;
+
+/// What a thread is to do next.
+pub(super) enum Task {
+    Job(Job),
+    Evaluate(Batch),
 }
 
-#[derive(Debug, Default)]
-struct State {
+/// What a device's threads know of each other.
+#[derive(Debug)]
+struct DeviceState {
+    device: Device,
+    /// Batches that its threads have in hand.
+    batches: usize,
+    /// Until when an incomplete batch waits while another computes.
+    patience: Option<Instant>,
+    /// Why it is not used any more.
+    lost: Option<String>,
+}
+
+/// A network, and what waits for it.
+#[derive(Debug)]
+struct NetworkState {
+    name: String,
     parts: VecDeque<Part>,
     /// Of all parts.
     rows: usize,
-    flights: Vec<Flights>,
+    /// By device: the sizes that its memory has allowed so far, ascending; none on a device that is lost.
+    sizes: Vec<Vec<BatchSize>>,
+}
+
+#[derive(Default)]
+struct State {
+    networks: BTreeMap<NetworkId, NetworkState>,
+    devices: Vec<DeviceState>,
+    /// By thread.
+    jobs: Vec<VecDeque<Job>>,
+    /// Of requests so far.
+    requests: u64,
     /// Why nothing more is evaluated.
     ended: Option<String>,
 }
 
 /// What waits, first come, first served; shared by the clients and all threads of all devices.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl Queue {
-    pub(super) fn new(devices: usize) -> Self {
+    pub(super) fn new(devices: &[Device], threads_per_device: usize) -> Self {
+        let state = |&device: &Device| DeviceState {
+            device,
+            batches: 0,
+            patience: None,
+            lost: None,
+        };
+        let threads = devices.len() * threads_per_device;
         let state = State {
-            flights: vec![Flights::default(); devices],
+            devices: devices.iter().map(state).collect(),
+            jobs: (0..threads).map(|_| VecDeque::new()).collect(),
             ..State::default()
         };
         Self {
@@ -154,33 +196,82 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has a thread do something before it takes another batch. Where its device is lost the job is dropped.
+    pub(super) fn push_job(
+        &self,
+        thread: usize,
+        job: impl FnOnce(&mut Networks) -> Result<(), String> + Send + 'static,
+    ) {
+        let mut state = self.lock();
+        let threads = state.jobs.len() / state.devices.len().max(1);
+        let is_lost = state.ended.is_some() || state.devices[thread / threads].lost.is_some();
+        if !is_lost {
+            state.jobs[thread].push_back(Box::new(job));
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Adds a network that the threads have loaded, with the sizes of batches by device.
+    pub(super) fn add_network(&self, id: NetworkId, name: &str, sizes: Vec<Vec<BatchSize>>) {
+        let network = NetworkState {
+            name: name.to_owned(),
+            parts: VecDeque::new(),
+            rows: 0,
+            sizes,
+        };
+        self.lock().networks.insert(id, network);
+    }
+
+    /// Has all threads drop a network.
+    pub(super) fn unload(&self, id: NetworkId) {
+        let mut state = self.lock();
+        // Nobody waits for what is left of it: a client keeps its network.
+        let network = state.networks.remove(&id);
+        for jobs in &mut state.jobs {
+            jobs.push_back(Box::new(move |networks: &mut Networks| {
+                drop(networks.remove(&id));
+                Ok(())
+            }));
+        }
+        drop(state);
+        drop(network);
+        self.changed.notify_all();
+    }
+
     /// Adds a request at the end.
-    pub(super) fn push(&self, part: Part) {
+    pub(super) fn push(&self, network: NetworkId, mut part: Part) {
         let mut state = self.lock();
         if let Some(reason) = &state.ended {
             let reason = reason.clone();
             drop(state);
             return part.fail(&reason);
         }
-        state.rows += part.len();
-        state.parts.push_back(part);
+        state.requests += 1;
+        part.number = state.requests;
+        if let Some(network) = state.networks.get_mut(&network) {
+            network.rows += part.len();
+            network.parts.push_back(part);
+        }
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Puts back a batch that could not be evaluated, before all others.
+    /// Puts back a batch that a device could not evaluate, before all others.
     pub(super) fn put_back(&self, batch: Batch, device: usize) {
         let mut state = self.lock();
-        state.flights[device].count -= 1;
+        state.devices[device].batches -= 1;
         if let Some(reason) = &state.ended {
             let reason = reason.clone();
             drop(state);
             batch.parts.into_iter().for_each(|part| part.fail(&reason));
             return;
         }
-        state.rows += batch.rows;
-        for part in batch.parts.into_iter().rev() {
-            state.parts.push_front(part);
+        if let Some(network) = state.networks.get_mut(&batch.network) {
+            network.rows += batch.rows;
+            for part in batch.parts.into_iter().rev() {
+                network.parts.push_front(part);
+            }
         }
         drop(state);
         self.changed.notify_all();
@@ -190,96 +281,212 @@ impl Queue {
     pub(super) fn end(&self, reason: &str) {
         let mut state = self.lock();
         let reason = state.ended.get_or_insert_with(|| reason.to_owned()).clone();
-        let waiting = std::mem::take(&mut state.parts);
-        state.rows = 0;
+        let mut waiting = Vec::new();
+        for network in state.networks.values_mut() {
+            network.rows = 0;
+            waiting.extend(std::mem::take(&mut network.parts));
+        }
+        let jobs: Vec<_> = state.jobs.iter_mut().map(std::mem::take).collect();
         drop(state);
+        drop(jobs);
         self.changed.notify_all();
         waiting.into_iter().for_each(|part| part.fail(&reason));
     }
 
-    /// Waits for work for a device, whose sizes these are, ascending. None when everything has ended.
+    /// Uses a device no more, and ends everything where it was the last. What is left, for people to read; nothing where it was
+    /// lost before.
+    pub(super) fn lose(&self, device: usize, reason: &str) -> Option<String> {
+        let mut state = self.lock();
+        if state.ended.is_some() || state.devices[device].lost.is_some() {
+            return None;
+        }
+        state.devices[device].lost = Some(reason.to_owned());
+        let threads = state.jobs.len() / state.devices.len();
+        let jobs: Vec<_> = state.jobs[device * threads..][..threads]
+            .iter_mut()
+            .map(std::mem::take)
+            .collect();
+        for network in state.networks.values_mut() {
+            network.sizes[device].clear();
+        }
+        let left = state.devices.iter().filter(|device| device.lost.is_none());
+        let left: Vec<String> = left.map(|device| device.device.to_string()).collect();
+        drop(state);
+        drop(jobs);
+        self.changed.notify_all();
+        if left.is_empty() {
+            self.end(reason);
+            return None;
+        }
+        Some(format!("{reason}; {} continues without it", left.join(",")))
+    }
+
+    /// Whether a device is not used any more.
+    pub(super) fn is_lost(&self, device: usize) -> bool {
+        self.lock().devices[device].lost.is_some()
+    }
+
+    /// Why a device, or the whole service, is not used any more.
+    pub(super) fn reason(&self, device: usize) -> String {
+        let state = self.lock();
+        let lost = state
+            .devices
+            .get(device)
+            .and_then(|device| device.lost.clone());
+        lost.or_else(|| state.ended.clone())
+            .unwrap_or_else(|| "the evaluation service has ended".into())
+    }
+
+    /// Whether networks are evaluated.
+    pub(super) fn has_networks(&self) -> bool {
+        !self.lock().networks.is_empty()
+    }
+
+    /// Waits for something that a thread of a device is to do. None when everything has ended, or the device is lost.
     ///
     /// A device that computes nothing gets what there is. While one of its batches computes, the next is filled, or at least
     /// not sent before half of that one's time is over.
-    pub(super) fn take(&self, device: usize, sizes: &[BatchSize]) -> Option<Batch> {
-        let largest = sizes.last()?.rows;
+    pub(super) fn take(&self, thread: usize, device: usize) -> Option<Task> {
         let mut state = self.lock();
         loop {
-            if state.ended.is_some() {
+            if state.ended.is_some() || state.devices[device].lost.is_some() {
                 return None;
             }
-            let flights = state.flights[device];
+            if let Some(job) = state.jobs[thread].pop_front() {
+                return Some(Task::Job(job));
+            }
+            let Some((id, network)) = state.longest_waiting(device) else {
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let sizes = &network.sizes[device];
+            let is_full = sizes.last().is_some_and(|size| network.rows >= size.rows);
+            let flights = &state.devices[device];
             let patience = flights
                 .patience
-                .filter(|_| flights.count > 0 && state.rows < largest)
+                .filter(|_| flights.batches > 0 && !is_full)
                 .map_or(Duration::ZERO, |until| {
                     until.saturating_duration_since(Instant::now())
                 });
-            if state.rows == 0 {
-                state = self
-                    .changed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
-            } else if patience > Duration::ZERO {
+            if patience > Duration::ZERO {
                 let woken = self.changed.wait_timeout(state, patience);
                 state = woken.unwrap_or_else(PoisonError::into_inner).0;
-            } else {
-                let size = choose(sizes, state.rows)?;
-                state.flights[device] = Flights {
-                    count: flights.count + 1,
-                    patience: Some(
-                        Instant::now() + Duration::from_secs_f64(size.seconds * PATIENCE),
-                    ),
-                };
-                return Some(state.cut(size.rows));
+                continue;
             }
+            let size = choose(sizes, network.rows)?;
+            let device = &mut state.devices[device];
+            device.batches += 1;
+            device.patience =
+                Some(Instant::now() + Duration::from_secs_f64(size.seconds * PATIENCE));
+            return state.cut(id, size.rows).map(Task::Evaluate);
         }
     }
 
-    #[cfg(test)]
+    /// The rows that wait for a device.
     pub(super) fn rows_waiting(&self) -> usize {
-        self.lock().rows
+        let state = self.lock();
+        state.networks.values().map(|network| network.rows).sum()
+    }
+
+    /// The largest batch of a network on each device, in rows.
+    pub(super) fn largest_batches(&self, network: NetworkId) -> Vec<usize> {
+        let state = self.lock();
+        let sizes = state.networks.get(&network).map(|network| &network.sizes);
+        let largest = |sizes: &Vec<BatchSize>| sizes.last().map_or(0, |size| size.rows);
+        sizes.map_or_else(Vec::new, |sizes| sizes.iter().map(largest).collect())
     }
 
     /// Notes that a batch of a device is done.
     pub(super) fn done(&self, device: usize) {
-        self.lock().flights[device].count -= 1;
+        self.lock().devices[device].batches -= 1;
         self.changed.notify_all();
+    }
+
+    /// Allows a network no batch of `size` rows on a device any more, whose memory has not held it: sizes up to the half of it are
+    /// left. The network's name, the new largest size, and whether it is new: another thread may have met the limit before. None
+    /// where the smallest was too large.
+    pub(super) fn halve(
+        &self,
+        network: NetworkId,
+        device: usize,
+        size: usize,
+    ) -> Option<(String, usize, bool)> {
+        let mut state = self.lock();
+        let network = state.networks.get_mut(&network)?;
+        let (largest, is_new) = halve(&mut network.sizes[device], size)?;
+        Some((network.name.clone(), largest, is_new))
+    }
+
+    /// What people call a network.
+    pub(super) fn name(&self, network: NetworkId) -> String {
+        let state = self.lock();
+        let network = state.networks.get(&network);
+        network.map_or_else(String::new, |network| network.name.clone())
     }
 }
 
+fn halve(allowed: &mut Vec<BatchSize>, size: usize) -> Option<(usize, bool)> {
+    let (smallest, largest) = (*allowed.first()?, allowed.last()?.rows);
+    if largest < size {
+        return Some((largest, false));
+    }
+    if size <= smallest.rows {
+        return None;
+    }
+    allowed.retain(|other| other.rows <= size / 2);
+    if allowed.is_empty() {
+        allowed.push(smallest);
+    }
+    allowed.last().map(|largest| (largest.rows, true))
+}
+
 impl State {
-    /// The first rows, as many as there are and fit.
-    fn cut(&mut self, size: usize) -> Batch {
+    /// The network whose first rows have waited longest, among those that a device evaluates.
+    fn longest_waiting(&self, device: usize) -> Option<(NetworkId, &NetworkState)> {
+        let usable = |network: &&NetworkState| !network.sizes[device].is_empty();
+        let waiting = self.networks.iter().filter_map(|(&id, network)| {
+            let network = Some(network).filter(usable)?;
+            Some((network.parts.front()?.number, id, network))
+        });
+        let (_, id, network) = waiting.min_by_key(|(number, ..)| *number)?;
+        Some((id, network))
+    }
+
+    /// A network's first rows, as many as there are and fit.
+    fn cut(&mut self, id: NetworkId, size: usize) -> Option<Batch> {
+        let network = self.networks.get_mut(&id)?;
         let mut batch = Batch {
+            network: id,
             parts: Vec::new(),
             rows: 0,
             size,
         };
-        while let Some(mut part) = self.parts.pop_front() {
+        while let Some(mut part) = network.parts.pop_front() {
             let room = size - batch.rows;
             if part.len() > room {
                 let first = (room > 0).then(|| part.split(room));
                 batch.rows += first.as_ref().map_or(0, Part::len);
                 batch.parts.extend(first);
-                self.parts.push_front(part);
+                network.parts.push_front(part);
                 break;
             }
             batch.rows += part.len();
             batch.parts.push(part);
         }
-        self.rows -= batch.rows;
-        batch
+        network.rows -= batch.rows;
+        Some(batch)
     }
 }
 
-/// The size that evaluates most rows a second when so many wait; of equals the largest.
+/// The size for so many rows: the smallest that holds all of them, or the largest that they fill, whichever evaluates more rows a
+/// second. Padding beyond that is never worth its time.
 fn choose(sizes: &[BatchSize], waiting: usize) -> Option<BatchSize> {
     let rate = |size: &BatchSize| size.rows.min(waiting) as f64 / size.seconds.max(1e-9);
-    sizes
-        .iter()
-        .copied()
-        .max_by(|a, b| rate(a).total_cmp(&rate(b)))
+    let full = sizes.iter().rfind(|size| size.rows <= waiting);
+    let holding = sizes.iter().find(|size| size.rows >= waiting);
+    let candidates = full.into_iter().chain(holding).copied();
+    candidates.max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 
 #[cfg(test)]
@@ -316,16 +523,30 @@ mod tests {
         assert!(choose(&[], 3).is_none());
     }
 
+    /// A queue of so many devices with one thread each, and a network of these sizes everywhere.
+    fn queue(devices: u16, sizes: &[BatchSize]) -> Queue {
+        let devices: Vec<Device> = (0..devices).map(Device::Cuda).collect();
+        let queue = Queue::new(&devices, 1);
+        queue.add_network(7, "test", vec![sizes.to_vec(); devices.len()]);
+        queue
+    }
+
+    fn batch(queue: &Queue, device: usize) -> Batch {
+        match queue.take(device, device) {
+            Some(Task::Evaluate(batch)) => batch,
+            _ => panic!("no batch"),
+        }
+    }
+
     #[test]
     fn an_incomplete_batch_waits_while_another_computes() {
-        let queue = Queue::new(2);
+        let queue = queue(2, &sizes(&[(4, 1e5)]));
         let (sender, _replies) = channel();
         let push = |rows| {
-            let packed = Arc::new(vec![0; rows * ROW_WORDS]);
-            queue.push(Part::new(packed, rows, Vec::new(), sender.clone()));
+            let packed = Arc::new(vec![0; rows * ROW_BYTES]);
+            queue.push(7, Part::new(packed, rows, Vec::new(), sender.clone()));
         };
-        let sizes = sizes(&[(4, 1e5)]);
-        let rows = |device| queue.take(device, &sizes).unwrap().rows;
+        let rows = |device| batch(&queue, device).rows;
         push(1);
         assert_eq!(rows(0), 1, "an idle device takes what there is");
         std::thread::scope(|scope| {
@@ -347,37 +568,106 @@ mod tests {
         });
     }
 
+    fn request(rows: usize, mark: u8, sender: &Sender<Reply>) -> Part {
+        let bytes = (0..rows).flat_map(|row| [mark + row as u8; ROW_BYTES]);
+        Part::new(Arc::new(bytes.collect()), rows, Vec::new(), sender.clone())
+    }
+
+    fn marks(batch: &Batch) -> Vec<u8> {
+        let bytes = batch.parts.iter().flat_map(Part::packed);
+        bytes.copied().step_by(ROW_BYTES).collect()
+    }
+
     #[test]
     fn requests_are_served_in_order_and_cut_to_size() {
-        let queue = Queue::new(1);
+        let queue = queue(1, &sizes(&[(4, 1e-3)]));
         let (sender, replies) = channel();
         for (rows, mark) in [(3, 10), (6, 20), (1, 30)] {
-            let words = (0..rows).flat_map(|row| [mark + row as i64; ROW_WORDS]);
-            let packed = Arc::new(words.collect());
-            queue.push(Part::new(packed, rows, Vec::new(), sender.clone()));
+            queue.push(7, request(rows, mark, &sender));
         }
-        let four = sizes(&[(4, 1e-3)]);
-        let marks = |batch: &Batch| -> Vec<i64> {
-            let words = batch.parts.iter().flat_map(Part::words);
-            words.copied().step_by(ROW_WORDS).collect()
+        let next = || {
+            let batch = batch(&queue, 0);
+            // The device is idle again.
+            queue.done(0);
+            batch
         };
-        let first = queue.take(0, &four).unwrap();
+        let first = batch(&queue, 0);
         assert_eq!((first.rows, first.size), (4, 4));
         assert_eq!(marks(&first), [10, 11, 12, 20]);
         queue.put_back(first, 0);
-        let first = queue.take(0, &four).unwrap();
-        assert_eq!(marks(&first), [10, 11, 12, 20]);
-        let second = queue.take(0, &four).unwrap();
+        assert_eq!(marks(&next()), [10, 11, 12, 20]);
+        let second = next();
         assert_eq!(marks(&second), [21, 22, 23, 24]);
-        let third = queue.take(0, &four).unwrap();
+        let third = next();
         assert_eq!(marks(&third), [25, 30]);
         assert_eq!(third.size, 4);
 
+        // The first batch was dropped.
+        assert!(replies.recv().unwrap().is_err() && replies.recv().unwrap().is_err());
         second.parts.into_iter().for_each(Part::answer);
         assert_eq!(replies.recv().unwrap(), Ok((1, vec![])));
         drop(third);
         assert!(replies.recv().unwrap().is_err() && replies.recv().unwrap().is_err());
         queue.end("it is over");
-        assert!(queue.take(0, &four).is_none());
+        assert!(queue.take(0, 0).is_none());
+    }
+
+    #[test]
+    fn batches_hold_rows_of_one_network_and_the_first_to_come_are_the_first() {
+        let queue = queue(1, &sizes(&[(4, 1e-3)]));
+        queue.add_network(8, "other", vec![sizes(&[(2, 1e-3)])]);
+        let (sender, _replies) = channel();
+        for (network, mark) in [(7, 10), (8, 20), (7, 30), (8, 40)] {
+            queue.push(network, request(1, mark, &sender));
+        }
+        let next = || {
+            let batch = batch(&queue, 0);
+            queue.done(0);
+            (batch.network, batch.size, marks(&batch))
+        };
+        assert_eq!(next(), (7, 4, vec![10, 30]));
+        assert_eq!(next(), (8, 2, vec![20, 40]));
+        assert_eq!(queue.rows_waiting(), 0);
+    }
+
+    #[test]
+    fn a_lost_device_leaves_its_rows_to_the_others() {
+        let queue = queue(2, &sizes(&[(4, 1e-3)]));
+        let (sender, replies) = channel();
+        queue.push(7, request(3, 10, &sender));
+        let failed = batch(&queue, 0);
+        let note = queue.lose(0, "device cuda:0 failed: it broke").unwrap();
+        assert_eq!(
+            note,
+            "device cuda:0 failed: it broke; cuda:1 continues without it"
+        );
+        assert_eq!(queue.lose(0, "again"), None);
+        queue.put_back(failed, 0);
+        assert!(queue.take(0, 0).is_none());
+        let saved = batch(&queue, 1);
+        assert_eq!(marks(&saved), [10, 11, 12]);
+        // The last one takes everything with it.
+        assert_eq!(queue.lose(1, "device cuda:1 failed: it broke, too"), None);
+        queue.put_back(saved, 1);
+        let reason = "device cuda:1 failed: it broke, too".to_owned();
+        assert_eq!(replies.recv().unwrap(), Err(reason.clone()));
+        queue.push(7, request(1, 20, &sender));
+        assert_eq!(replies.recv().unwrap(), Err(reason));
+    }
+
+    #[test]
+    fn the_largest_size_is_halved_down_to_the_smallest() {
+        let mut allowed = sizes(&[(32, 1.0), (64, 1.0), (128, 1.0)]);
+        assert_eq!(halve(&mut allowed, 128), Some((64, true)));
+        // The device's other thread had such a batch in hand as well.
+        assert_eq!(halve(&mut allowed, 128), Some((64, false)));
+        assert_eq!(halve(&mut allowed, 64), Some((32, true)));
+        assert_eq!(halve(&mut allowed, 32), None);
+        // Where the half is no size, the smallest is left.
+        assert_eq!(
+            halve(&mut sizes(&[(48, 1.0), (64, 1.0)]), 64),
+            Some((48, true))
+        );
+        assert_eq!(halve(&mut Vec::new(), 1), None);
     }
 }
