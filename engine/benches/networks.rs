@@ -1,16 +1,13 @@
 //! How many evaluations a second one thread makes, by the network, its precision and the size of the batches:
 //! `cargo bench -p engine --bench networks`.
 //!
-//! For each network and precision: the calibration's raw rates (the bare network, inputs ready), and then criterion's times of
-//! the evaluator (encoding, network, priors) and of making an evaluator with its check. The networks are new ones: their speed
+//! For each network and precision: the times of the evaluator (encoding, network, priors) and of making an evaluator with its check. The networks are new ones: their speed
 //! is that of trained ones. `cargo bench … -- 10x128` picks some.
 
 mod positions;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use engine::network::{
-    Architecture, Device, Network, NetworkEvaluator, Precision, set_single_threaded,
-};
+use engine::network::{Architecture, Network, NetworkEvaluator, Precision, set_single_threaded};
 use engine::search::{Evaluations, Evaluator};
 use std::hint::black_box;
 use std::time::Duration;
@@ -30,7 +27,6 @@ fn networks(criterion: &mut Criterion) {
         let network = Network::new(Architecture { blocks, channels }, 1).unwrap();
         for precision in [Precision::Fp32, Precision::Bf16] {
             let what = format!("{size} {precision}");
-            print_rates(&network, precision, &what);
             let mut group = criterion.benchmark_group(&what);
             group
                 .sample_size(10)
@@ -59,19 +55,6 @@ fn networks(criterion: &mut Criterion) {
             group.finish();
         }
     }
-}
-
-fn print_rates(network: &Network, precision: Precision, what: &str) {
-    let calibration = calibrate(network, Device::Cpu, precision, "bench", None).unwrap();
-    let rates = calibration.rates.iter();
-    let rates: Vec<String> = rates
-        .map(|rate| format!("{}: {:.0}", rate.batch, rate.evaluations_per_second))
-        .collect();
-    println!(
-        "{what}, raw evaluations a second by batch: {}; chosen: {}",
-        rates.join(", "),
-        calibration.batch
-    );
 }
 
 criterion_group!(benches, networks);

@@ -1,15 +1,18 @@
 //! Where networks are evaluated, and in what.
 
+use crate::output::complain;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
-use engine::network::{Device, Precision};
+use engine::network::{Device, EvaluationService, Precision, ServiceOptions};
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The devices as options.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeviceArguments {
-    /// Where networks are evaluated: cpu, cuda, cuda:N, or several GPUs side by side, as in cuda:0,cuda:1
+    /// Where networks are evaluated: cpu, cuda, cuda:N, or several GPUs side by side, as in cuda:0,cuda:1. cpu:service treats the
+    /// processor as a GPU, for tests
     #[arg(
         long = "device",
         value_name = "DEVICE",
@@ -26,12 +29,16 @@ impl DeviceArguments {
     }
 }
 
-/// Where networks are evaluated, and in what.
-#[derive(Debug, Clone, PartialEq)]
+/// Where networks are evaluated, and in what. Its copies share the service that evaluates there.
+#[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// One at least: the processor, or GPUs.
     pub(crate) devices: Vec<Device>,
     pub(crate) precision: Precision,
+    /// Whether GPUs are calibrated whatever is remembered of them.
+    pub(crate) calibrates_anew: bool,
+    /// None until the first network is loaded.
+    service: Arc<Mutex<Option<Arc<EvaluationService>>>>,
 }
 
 impl Place {
@@ -44,13 +51,43 @@ impl Place {
             );
         }
         ensure!(
-            devices.len() == 1 || !devices.contains(&Device::Cpu),
-            "{option}: several devices are GPUs; cpu stands alone, as its workers evaluate by themselves"
+            devices.len() == 1 || devices.iter().all(|device| device.is_cuda()),
+            "{option}: several devices are GPUs; the processor stands alone"
         );
-        Ok(Self {
-            devices: devices.to_vec(),
-            precision: config.network.precision,
-        })
+        Ok(Self::of(devices.to_vec(), config.network.precision))
+    }
+
+    /// Devices that have been checked.
+    pub(crate) fn of(devices: Vec<Device>, precision: Precision) -> Self {
+        Self {
+            devices,
+            precision,
+            calibrates_anew: false,
+            service: Arc::default(),
+        }
+    }
+
+    /// The service that evaluates on the devices, which starts when it is first asked for.
+    pub(crate) fn service(&self) -> Result<Arc<EvaluationService>> {
+        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(service) = &*service {
+            return Ok(Arc::clone(service));
+        }
+        let mut options = ServiceOptions::new(self.devices.clone());
+        if self.calibrates_anew {
+            options.calibrations = None;
+        }
+        let started = EvaluationService::start(options, note)?;
+        *service = Some(Arc::clone(&started));
+        Ok(started)
+    }
+
+    /// The service, if a network has been loaded into it.
+    pub(crate) fn running_service(&self) -> Option<Arc<EvaluationService>> {
+        self.service
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// As [`new`](Self::new), of a list like `cuda:0,cuda:1`.
@@ -64,6 +101,11 @@ impl Place {
     pub(crate) fn is_local(&self) -> bool {
         self.devices == [Device::Cpu]
     }
+}
+
+/// Tells the person at the terminal what was found out about a network or a device.
+pub(crate) fn note(note: &str) {
+    complain(format_args!("note: {note}"));
 }
 
 impl fmt::Display for Place {
@@ -100,7 +142,8 @@ mod tests {
         assert!(!two.is_local());
         for (list, said) in [
             ("cuda,cuda:0", "cuda:0 is named twice"),
-            ("cpu,cuda", "cpu stands alone"),
+            ("cpu,cuda", "the processor stands alone"),
+            ("cuda,cpu:service", "the processor stands alone"),
             ("cuda:0,gpu", "`gpu` is no device"),
             ("", "`` is no device"),
         ] {

@@ -2,14 +2,12 @@
 
 use crate::cache::{CachedLine, EvaluationCache};
 use crate::line::{Line, LocalLine, ServiceLine};
-use crate::output;
 use crate::parallel::ParallelEvaluator;
-use crate::place::Place;
+use crate::place::{Place, note};
 use crate::source::{NetworkSource, file_name};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use engine::network::{
-    Accuracy, Architecture, Calibration, Device, EvaluationService, Network, NetworkEvaluator,
-    Precision, ServiceOptions,
+    Architecture, Device, Network, NetworkEvaluator, ServedNetwork, ServiceDevice,
 };
 use engine::search::{Evaluator, Material, Null, Uniform};
 use engine::shard;
@@ -117,26 +115,14 @@ pub(crate) struct Player {
     place: Place,
     identity: String,
     /// How its network is computed, by device.
-    forms: Vec<NetworkForm>,
-    /// Evaluates for all workers, where they don't do it themselves.
-    service: Option<Arc<EvaluationService>>,
-}
-
-/// How a network is computed on a device.
-#[derive(Debug, Clone)]
-pub(crate) struct NetworkForm {
-    pub(crate) device: Device,
-    /// Never [`Precision::Auto`].
-    pub(crate) precision: Precision,
-    /// How far that is from the network itself.
-    pub(crate) accuracy: Accuracy,
-    /// The speed of the bare network, where it was measured.
-    pub(crate) calibration: Option<Calibration>,
+    forms: Vec<ServiceDevice>,
+    /// The network in the service that evaluates for all workers, where they don't do it themselves.
+    served: Option<Arc<ServedNetwork>>,
 }
 
 impl Player {
     /// Checks that the player can play, for many workers: a network is loaded whole, and compared with itself in the form in which
-    /// it is computed. On GPUs the service that evaluates for all workers is started.
+    /// it is computed. On GPUs it is loaded into the service that evaluates for all workers.
     pub(crate) fn open(name: &PlayerName, place: &Place) -> Result<Self> {
         if let (PlayerName::Engine(_), Some(reason)) = (name, name.without_search()) {
             bail!("{name}: {reason}");
@@ -149,20 +135,17 @@ impl Player {
         if place.is_local() {
             // Every worker will make its own. Whether it can be made, and what there is to say of it, shows now.
             let evaluator = player.network(&network)?;
-            evaluator.notes().iter().for_each(|note| complain(note));
-            player.forms = vec![NetworkForm {
+            evaluator.notes().iter().for_each(|found| note(found));
+            player.forms = vec![ServiceDevice {
                 device: Device::Cpu,
                 precision: evaluator.precision(),
                 accuracy: evaluator.accuracy(),
                 calibration: None,
             }];
         } else {
-            let options = ServiceOptions {
-                devices: place.devices.clone(),
-                precision: place.precision,
-                ..ServiceOptions::default()
-            };
-            player.start_service(&network, &options)?;
+            let served = player.load_into_service(&network)?;
+            player.forms = served.devices().to_vec();
+            player.served = Some(served);
         }
         Ok(player)
     }
@@ -174,21 +157,13 @@ impl Player {
             place: place.clone(),
             identity: format!("{name} ({identity})"),
             forms: Vec::new(),
-            service: None,
+            served: None,
         }
     }
 
-    fn start_service(&mut self, network: &Network, options: &ServiceOptions) -> Result<()> {
-        let service = EvaluationService::start(network, options, self.short_name(), complain)?;
-        let forms = service.devices().iter().map(|used| NetworkForm {
-            device: used.device,
-            precision: used.precision,
-            accuracy: used.accuracy,
-            calibration: used.calibration.clone(),
-        });
-        self.forms = forms.collect();
-        self.service = Some(Arc::new(service));
-        Ok(())
+    fn load_into_service(&self, network: &Network) -> Result<Arc<ServedNetwork>> {
+        let service = self.place.service()?;
+        Ok(service.load(network, self.place.precision, self.short_name())?)
     }
 
     /// An evaluator for a single search; none for a player that doesn't search. On a processor a network is evaluated on so many
@@ -200,10 +175,6 @@ impl Player {
         place: &Place,
         threads: usize,
     ) -> Result<Option<Box<dyn Evaluator>>> {
-        ensure!(
-            place.devices.len() == 1,
-            "--device {place}: a single search is evaluated on one device"
-        );
         if let (PlayerName::Policy(_) | PlayerName::Engine(_), Some(reason)) =
             (name, name.without_search())
         {
@@ -213,16 +184,16 @@ impl Player {
         let Some((network, _)) = load(name)? else {
             return player.evaluator();
         };
+        if !place.is_local() {
+            return Ok(Some(Box::new(player.load_into_service(&network)?.client())));
+        }
         let first = player.network(&network)?;
-        first.notes().iter().for_each(|note| complain(note));
-        if !place.is_local() || threads <= 1 {
+        first.notes().iter().for_each(|found| note(found));
+        if threads <= 1 {
             return Ok(Some(Box::new(first)));
         }
         // What the threads would find out about the network is known, and none need find out anew.
-        let place = Place {
-            precision: first.precision(),
-            ..place.clone()
-        };
+        let place = Place::of(place.devices.clone(), first.precision());
         let player = Self::named(name, &place)?;
         let mut evaluators: Vec<Box<dyn Evaluator>> = vec![Box::new(first)];
         for evaluator in player.networks(threads - 1)? {
@@ -260,12 +231,12 @@ impl Player {
             place: place.clone(),
             identity: name.to_string(),
             forms: Vec::new(),
-            service: None,
+            served: None,
         })
     }
 
     /// How its network is computed, by device; nothing for a player without one.
-    pub(crate) fn forms(&self) -> &[NetworkForm] {
+    pub(crate) fn forms(&self) -> &[ServiceDevice] {
         &self.forms
     }
 
@@ -277,11 +248,6 @@ impl Player {
     /// Where its network is evaluated, and in what.
     pub(crate) fn place(&self) -> &Place {
         &self.place
-    }
-
-    /// The service that evaluates for all workers, if there is one.
-    pub(crate) fn service(&self) -> Option<&EvaluationService> {
-        self.service.as_deref()
     }
 
     /// Its name and identity, as shards hold them.
@@ -310,8 +276,8 @@ impl Player {
         &self,
         cache: Option<&Arc<EvaluationCache>>,
     ) -> Result<Option<Box<dyn Line>>> {
-        let line: Box<dyn Line> = match &self.service {
-            Some(service) => Box::new(ServiceLine::new(service.client())),
+        let line: Box<dyn Line> = match &self.served {
+            Some(network) => Box::new(ServiceLine::new(network.client())),
             None => match self.evaluator()? {
                 Some(evaluator) => Box::new(LocalLine::new(evaluator)),
                 None => return Ok(None),
@@ -323,7 +289,7 @@ impl Player {
         }))
     }
 
-    /// An evaluator for one thread, on the first device; none for a player that needs none.
+    /// An evaluator in the thread that asks; none for a player that needs none.
     fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
         Ok(match &self.name {
             PlayerName::Random | PlayerName::Engine(_) => None,
@@ -340,13 +306,11 @@ impl Player {
     }
 
     fn network(&self, network: &Network) -> Result<NetworkEvaluator> {
-        let device = self.place.devices.first().copied().unwrap_or_default();
-        let name = self.short_name();
+        let precision = self.place.precision;
         Ok(NetworkEvaluator::new(
             network,
-            device,
-            self.place.precision,
-            name,
+            precision,
+            self.short_name(),
         )?)
     }
 }
@@ -366,11 +330,6 @@ fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
     })
 }
 
-/// Tells the person at the terminal what was found out about a network.
-fn complain(note: &str) {
-    output::complain(format_args!("note: {note}"));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,14 +337,12 @@ mod tests {
     use crate::generate::starts::Starts;
     use crate::generate::worker::Work;
     use engine::config::Config;
+    use engine::network::Precision;
     use engine::shard::GameRecord;
     use std::sync::mpsc::channel;
 
-    fn place() -> Place {
-        Place {
-            devices: vec![Device::Cpu],
-            precision: Precision::Fp32,
-        }
+    fn place(device: Device) -> Place {
+        Place::of(vec![device], Precision::Fp32)
     }
 
     /// Plays a few games on two workers.
@@ -422,34 +379,27 @@ mod tests {
         let network = Network::new(architecture, 0).unwrap();
         network.save(&path, &Default::default()).unwrap();
         let name = PlayerName::of_file(path);
-        let local = Player::open(&name, &place()).unwrap();
-        assert!(local.service().is_none());
-        let mut served = Player::named(&name, &place()).unwrap();
-        served.identity = local.identity.clone();
-        let options = ServiceOptions {
-            batch_sizes: Some(vec![4, 16]),
-            ..ServiceOptions::default()
-        };
-        served.start_service(&network, &options).unwrap();
-        let counters = |player: &Player| player.service().unwrap().counters();
-        assert_eq!(counters(&served).len(), 2, "two threads");
-        let kept = served.clone();
+        let here = place(Device::Cpu);
+        let local = Player::open(&name, &here).unwrap();
+        let there = place(Device::CpuService);
+        assert!(there.running_service().is_none());
+        let served = Player::open(&name, &there).unwrap();
+        let service = there.running_service().unwrap();
+        assert_eq!(service.counters().len(), 2, "two threads");
         let (local, served) = (play(local), play(served));
+        assert!(here.running_service().is_none());
         assert_eq!((local.len(), served.len()), (6, 6));
         for record in &served {
             engine::shard::replay(record).unwrap();
         }
         assert_eq!(local, served);
-        let rows: u64 = counters(&kept).iter().map(|thread| thread.rows).sum();
+        let rows: u64 = service.counters().iter().map(|thread| thread.rows).sum();
         assert!(rows > 1_000, "{rows}");
     }
 
     #[test]
     fn a_missing_device_is_an_error_whoever_plays() {
-        let missing = Place {
-            devices: vec![Device::Cuda(900)],
-            precision: Precision::Auto,
-        };
+        let missing = place(Device::Cuda(900));
         let architecture = Architecture {
             blocks: 1,
             channels: 8,

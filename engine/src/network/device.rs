@@ -7,19 +7,22 @@ use std::str::FromStr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A device as it is named on the command line: `cpu`, `cuda` (the first one) or `cuda:N`.
+/// A device as it is named on the command line: `cpu`, `cpu:service`, `cuda` (the first one) or `cuda:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Device {
     /// The processor.
     #[default]
     Cpu,
+    /// The processor in the way that GPUs are used, through the [evaluation service](super::EvaluationService): it stands in for one
+    /// in tests.
+    CpuService,
     /// The NVIDIA GPU with this number, from 0.
     Cuda(u16),
 }
 
 /// Text that names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no device: expected cpu, cuda or cuda:N")]
+#[error("`{0}` is no device: expected cpu, cpu:service, cuda or cuda:N")]
 pub struct DeviceParseError(pub String);
 
 impl FromStr for Device {
@@ -29,6 +32,7 @@ impl FromStr for Device {
         let fault = || DeviceParseError(text.to_owned());
         match text {
             "cpu" => Ok(Self::Cpu),
+            "cpu:service" => Ok(Self::CpuService),
             "cuda" => Ok(Self::Cuda(0)),
             _ => {
                 let number = text.strip_prefix("cuda:").ok_or_else(fault)?;
@@ -45,12 +49,18 @@ impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu => write!(f, "cpu"),
+            Self::CpuService => write!(f, "cpu:service"),
             Self::Cuda(number) => write!(f, "cuda:{number}"),
         }
     }
 }
 
 impl Device {
+    /// Whether it is a GPU.
+    pub fn is_cuda(self) -> bool {
+        matches!(self, Self::Cuda(_))
+    }
+
     /// Makes the device ready for use. libtorch's CUDA half is loaded when a CUDA device is opened for the first time, so that
     /// one program serves machines with and without a GPU; no other CUDA function of libtorch may be called before.
     ///
@@ -149,6 +159,7 @@ mod tests {
     fn devices_have_names() {
         for (text, device) in [
             ("cpu", Device::Cpu),
+            ("cpu:service", Device::CpuService),
             ("cuda", Device::Cuda(0)),
             ("cuda:0", Device::Cuda(0)),
             ("cuda:3", Device::Cuda(3)),

@@ -226,9 +226,6 @@ impl Convolution for Folded {
                 let added = residual.f_add(&shift.f_view(spread(shift))?)?;
                 self.activate_fused(input, Some(&added))
             }
-            (false, None, None) if is_pointwise(input, &self.weight)? => {
-                pointwise(input, &self.weight, &self.bias, true)
-            }
             _ => add_and_relu(self.apply(input, shift, mode)?, residual),
         }
     }
@@ -270,24 +267,10 @@ impl Linear {
         linear(input, &self.weight, Some(&self.bias))
     }
 
-    /// [`apply`](Self::apply), then ReLU; for layers that play.
-    pub(super) fn activate(&self, input: &Tensor) -> Result<Tensor, TchError> {
-        match input.device() {
-            Device::Cpu => self.apply(input)?.f_relu_(),
-            _ => {
-                let weight = self.weight.f_tr()?;
-                self.bias.f_internal_addmm_activation(input, &weight, false)
-            }
-        }
-    }
-
     /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`.
     pub(super) fn apply_to_squares(&self, input: &Tensor) -> Result<Tensor, TchError> {
         let (weight, bias) = (like(&self.weight, input)?, like(&self.bias, input)?);
-        match is_pointwise(input, &weight)? {
-            true => pointwise(input, &weight, &bias, false),
-            false => convolve(input, &weight, Some(&bias)),
-        }
+        convolve(input, &weight, Some(&bias))
     }
 
     /// The same layer on the same storage.
@@ -355,9 +338,12 @@ pub(super) fn linear(
 /// whatever else is in the batch, and games do not depend on how their evaluations were grouped. Left to choose, libtorch
 /// takes other ways for batches below 16 rows, and MKL's matrix products treat the last one to three rows differently.
 fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor, TchError> {
-    let padding = weight.size4()?.2 / 2;
-    let (padding, one) = ([padding, padding], [1, 1]);
-    if computes_with_onednn(input) {
+    let size = weight.size4()?.2;
+    let (padding, one) = ([size / 2; 2], [1, 1]);
+    if let (Some(bias), 1, true) = (bias, size, input.device().is_cuda()) {
+        // cuDNN would be planned for each size of batches, and add the bias in a launch of its own.
+        multiply(input, weight, bias)
+    } else if computes_with_onednn(input) {
         input.f_mkldnn_convolution(weight, bias, padding, one, one, 1)
     } else if needs_cudnn_without_tf32(input, weight)? {
         let result =
@@ -371,26 +357,12 @@ fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Te
     }
 }
 
-/// Whether a convolution is a matrix product on a GPU: of 1×1, for a network that plays, the channels together in memory. cuDNN is
-/// planned for each size of batches, and its bias and ReLU are launches of their own.
-fn is_pointwise(input: &Tensor, weight: &Tensor) -> Result<bool, TchError> {
-    Ok(input.device().is_cuda() && weight.size4()?.2 == 1 && !weight.requires_grad())
-}
-
-/// Such a convolution, `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`, with a ReLU or without.
-fn pointwise(
-    input: &Tensor,
-    weight: &Tensor,
-    bias: &Tensor,
-    relu: bool,
-) -> Result<Tensor, TchError> {
+/// A convolution of 1×1 as a matrix product, `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`, the channels together in memory.
+fn multiply(input: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor, TchError> {
     let (outputs, inputs, ..) = weight.size4()?;
     let squares = input.f_permute([0, 2, 3, 1])?.f_reshape([-1, inputs])?;
-    let weight = weight.f_reshape([outputs, inputs])?.f_tr()?;
-    let result = match relu {
-        true => bias.f_internal_addmm_activation(&squares, &weight, false)?,
-        false => bias.f_addmm(&squares, &weight)?,
-    };
+    let weight = weight.f_reshape([outputs, inputs])?;
+    let result = squares.f_linear(&weight, Some(bias))?;
     result.f_view([-1, 8, 8, outputs])?.f_permute([0, 3, 1, 2])
 }
 

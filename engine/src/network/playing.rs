@@ -149,7 +149,7 @@ impl PlayingBody {
             .features
             .activate(tower, None, None, Mode::Evaluation)?;
         let features = features.f_to_kind(Kind::Float)?;
-        let hidden = self.hidden.activate(&pool(&features)?)?;
+        let hidden = self.hidden.apply(&pool(&features)?)?.f_relu_()?;
         let outputs = self.output.apply(&hidden)?;
         let squares = self.squares.apply_to_squares(&features)?;
         let squares = squares.f_permute([0, 2, 3, 1])?;

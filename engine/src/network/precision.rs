@@ -11,11 +11,11 @@ impl Precision {
         match (self, device) {
             // bf16 knows no overflow; fp16 is as fast and says more digits.
             (Self::Auto, Device::Cuda(_)) => Ok(&[Self::Bf16, Self::Fp16, Self::Fp32]),
-            (Self::Auto, Device::Cpu) if processor_has_fast_bf16() => Ok(&[Self::Bf16, Self::Fp32]),
+            (Self::Auto, _) if processor_has_fast_bf16() => Ok(&[Self::Bf16, Self::Fp32]),
             (Self::Auto | Self::Fp32, _) => Ok(&[Self::Fp32]),
             (Self::Bf16, _) => Ok(&[Self::Bf16]),
             (Self::Fp16, Device::Cuda(_)) => Ok(&[Self::Fp16]),
-            (Self::Fp16, Device::Cpu) => Err(NetworkError::Device {
+            (Self::Fp16, _) => Err(NetworkError::Device {
                 device: device.to_string(),
                 reason: "processors compute fp16 10 to 50 times slower than fp32: \
                          it is for CUDA only; ask for auto, fp32 or bf16"

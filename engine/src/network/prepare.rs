@@ -197,9 +197,9 @@ impl Positions {
         device: tch::Device,
         name: &str,
     ) -> Result<(Self, Vec<Tensor>), NetworkError> {
-        let queries = real_positions(match on {
-            Device::Cpu => POSITIONS_ON_CPU,
-            Device::Cuda(_) => POSITIONS_ON_CUDA,
+        let queries = real_positions(match on.is_cuda() {
+            true => POSITIONS_ON_CUDA,
+            false => POSITIONS_ON_CPU,
         })?;
         let (mut parts, mut logits, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for queries in queries.chunks(ROWS) {

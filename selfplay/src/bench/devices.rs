@@ -1,7 +1,7 @@
 //! What the threads that own devices did while self-play was measured.
 
 use super::report::DeviceShares;
-use crate::player::Player;
+use crate::place::Place;
 use engine::network::ThreadCounters;
 
 /// What the threads that own the devices did, all threads of a device together.
@@ -12,9 +12,9 @@ pub(super) struct DeviceThreads {
 
 impl DeviceThreads {
     /// What they have done so far; nothing where workers evaluate by themselves.
-    pub(super) fn of(player: &Player) -> Self {
+    pub(super) fn of(place: &Place) -> Self {
         let mut devices: Vec<ThreadCounters> = Vec::new();
-        let threads = player.service().map(|service| service.counters());
+        let threads = place.running_service().map(|service| service.counters());
         for thread in threads.unwrap_or_default() {
             match devices
                 .iter_mut()

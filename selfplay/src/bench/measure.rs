@@ -118,9 +118,9 @@ impl Bench<'_> {
             self.raw(batch, time / (2 * ROUNDS), &mut beside)?;
             let (games, turns) = self.written.games();
             let before = self.written.computed();
-            let devices_before = DeviceThreads::of(&self.plan.player);
+            let devices_before = DeviceThreads::of(&self.plan.place);
             let done = self.perform("self-play", Task::Play(time / ROUNDS))?;
-            in_devices.add_since(DeviceThreads::of(&self.plan.player), &devices_before);
+            in_devices.add_since(DeviceThreads::of(&self.plan.place), &devices_before);
             writer_time += self.written.computed() - before;
             let (games_now, turns_now) = self.written.games();
             turns_of_finished.push((games_now - games, turns_now - turns));

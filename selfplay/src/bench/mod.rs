@@ -96,7 +96,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
     let named = arguments.network.as_ref().or(arguments.evaluator.as_ref());
     let configured = PlayerName::RandomNetwork(config.network.into());
     let name = named.cloned().unwrap_or(configured);
-    let place = arguments.crew.device.place(&config)?;
+    let mut place = arguments.crew.device.place(&config)?;
+    // What it compares is measured in one run.
+    place.calibrates_anew = true;
     let plan = Plan {
         player: Player::open(&name, &place)?,
         evaluator: name.to_string(),

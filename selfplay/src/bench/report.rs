@@ -3,9 +3,8 @@
 use super::keeping::KeepingCost;
 use super::measure::Plan;
 use super::worker::Done;
-use crate::player::NetworkForm;
 use engine::config::SearchMode;
-use engine::network::{Accuracy, MAX_CPU_BATCH};
+use engine::network::{Accuracy, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
 
@@ -241,7 +240,7 @@ impl Report {
             cpu_ratio: None,
             mean_batch: None,
             // Evaluators in the workers' own threads compute what they are asked and nothing else.
-            batch_fill: plan.player.service().is_none().then_some(1.0),
+            batch_fill: plan.place.is_local().then_some(1.0),
             cache_hit_rate: None,
             turns_per_s: None,
             turns_per_game: None,
@@ -287,7 +286,7 @@ impl Report {
 }
 
 /// The calibration of every device that was calibrated.
-fn bare_speeds(forms: &[NetworkForm]) -> Vec<BareSpeed> {
+fn bare_speeds(forms: &[ServiceDevice]) -> Vec<BareSpeed> {
     let calibrated = forms
         .iter()
         .filter_map(|form| Some((form, form.calibration.as_ref()?)));
@@ -319,7 +318,7 @@ impl fmt::Display for Report {
         {
             writeln!(
                 f,
-                "computed in {precision}: win probabilities off by {value_error:.1e} at most, policies by {divergence:.1e} nats"
+                "computed in {precision}: win probabilities off by {value_error:.1e} (RMS), policies by {divergence:.1e} nats"
             )?;
         }
         writeln!(

@@ -97,7 +97,10 @@ impl Contender {
             "{}: this is for players with a network",
             key("device")
         );
-        let place = own_place.transpose()?;
+        // Players of the same devices share the service there.
+        let place = own_place
+            .transpose()?
+            .filter(|own| own.devices != defaults.place.devices);
         let place = place.as_ref().unwrap_or(defaults.place);
         let player = match &way {
             Way::Engine(engine) => {

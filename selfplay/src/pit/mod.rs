@@ -171,7 +171,7 @@ impl Prepared {
         };
         let mut limit = config.selfplay.games_in_flight;
         let mut players = self.contenders.iter().map(|contender| &contender.player);
-        if order.sprt.is_some() && players.all(|player| player.service().is_none()) {
+        if order.sprt.is_some() && players.all(|player| player.place().is_local()) {
             limit = limit.min(IN_FLIGHT_FOR_A_TEST);
         }
         if self.contenders.iter().any(Contender::is_timed) {

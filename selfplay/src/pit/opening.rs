@@ -322,10 +322,7 @@ mod tests {
 
     #[test]
     fn drawn_openings_are_the_same_on_any_number_of_threads() {
-        let place = Place {
-            devices: vec![Device::Cpu],
-            precision: Precision::Fp32,
-        };
+        let place = Place::of(vec![Device::Cpu], Precision::Fp32);
         let player = Player::open(&PlayerName::Material, &place).unwrap();
         let one = draw(&player, 5, 3, 0..7, 1).unwrap();
         assert_eq!(one, draw(&player, 5, 3, 0..7, 2).unwrap());

@@ -3,7 +3,11 @@
 use crate::commands::Workplace;
 use crate::error::TrainError;
 use engine::config::{Anchor, Config};
-use engine::network::{Device, Network, NetworkError, NetworkEvaluator, Precision};
+use engine::network::{
+    Calibration, Device, EvaluationService, Network, NetworkError, NetworkEvaluator, Precision,
+    ServiceOptions,
+};
+use engine::progress::say;
 use engine::rules::{Game, StepState};
 use engine::search::{Evaluations, Evaluator, Query};
 use std::path::Path;
@@ -69,7 +73,17 @@ fn evaluations_per_second(
     precision: Precision,
     workplace: Workplace,
 ) -> Result<f64, TrainError> {
-    let mut evaluator = NetworkEvaluator::new(network, workplace.device, precision, "estimate")?;
+    if workplace.device != Device::Cpu {
+        // The generator there will need the calibration as well.
+        let service = EvaluationService::start(ServiceOptions::new(vec![workplace.device]), say)?;
+        let network = service.load(network, precision, "estimate")?;
+        let calibrations = network
+            .devices()
+            .iter()
+            .filter_map(|used| used.calibration.as_ref());
+        return Ok(calibrations.map(Calibration::evaluations_per_second).sum());
+    }
+    let mut evaluator = NetworkEvaluator::new(network, precision, "estimate")?;
     let game = Game::new();
     let state = StepState::new(game.position());
     let query = Query {
@@ -92,8 +106,5 @@ fn evaluations_per_second(
         batches += 1;
     }
     let of_one_thread = f64::from(batches) * BATCH as f64 / begun.elapsed().as_secs_f64();
-    Ok(match workplace.device {
-        Device::Cpu => of_one_thread * workplace.thread_count() as f64,
-        Device::Cuda(_) => of_one_thread,
-    })
+    Ok(of_one_thread * workplace.thread_count() as f64)
 }

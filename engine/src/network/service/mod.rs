@@ -413,7 +413,7 @@ impl ServiceOptions {
 
     /// The sizes that are not to be found by a calibration, ascending.
     fn sizes_for(&self, device: Device) -> Option<Vec<usize>> {
-        let fixed = (device == Device::Cpu).then(|| CPU_SIZES.to_vec());
+        let fixed = (!device.is_cuda()).then(|| CPU_SIZES.to_vec());
         let mut sizes = self.batch_sizes.clone().or(fixed)?;
         sizes.sort_unstable();
         sizes.dedup();

@@ -481,7 +481,7 @@ fn options(batch_sizes: &[usize]) -> ServiceOptions {
     ServiceOptions {
         batch_sizes: Some(batch_sizes.to_vec()),
         calibrations: None,
-        ..ServiceOptions::new(vec![Device::Cpu])
+        ..ServiceOptions::new(vec![Device::CpuService])
     }
 }
 
@@ -501,7 +501,7 @@ fn a_real_device_says_what_the_evaluator_says() {
     for network in &networks {
         let served = service.load(network, Precision::Auto, "test").unwrap();
         let used = &served.devices()[0];
-        assert_eq!(used.device, Device::Cpu);
+        assert_eq!(used.device, Device::CpuService);
         assert_eq!(served.largest_batches(), [64]);
         let mut evaluator = NetworkEvaluator::new(network, used.precision, "test").unwrap();
         let (mut expected, mut found) = (Evaluations::default(), Evaluations::default());
