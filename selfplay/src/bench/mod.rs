@@ -97,6 +97,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
     let configured = PlayerName::RandomNetwork(config.network.into());
     let name = named.cloned().unwrap_or(configured);
     let place = arguments.crew.device.place(&config)?;
+    place.open("--device")?;
     let plan = Plan {
         player: Player::open(&name, &place)?,
         evaluator: name.to_string(),
