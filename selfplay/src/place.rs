@@ -97,6 +97,14 @@ impl Place {
         Self::new(&devices, config, option)
     }
 
+    /// Makes the devices ready, so that one that can't be used is an error before any work. `option` names them in errors.
+    pub(crate) fn open(&self, option: &str) -> Result<()> {
+        for device in &self.devices {
+            device.open().with_context(|| option.to_owned())?;
+        }
+        Ok(())
+    }
+
     /// Whether the workers evaluate by themselves, each for its own games.
     pub(crate) fn is_local(&self) -> bool {
         self.devices == [Device::Cpu]

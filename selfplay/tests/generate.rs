@@ -214,6 +214,29 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// Whatever this machine lacks: no GPU has this number.
+#[test]
+fn a_device_that_can_t_be_used_is_one_line_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let (code, said) = message(&mut generate(&out, "2", &["--device", "cuda:0,cuda:999"]));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.starts_with("error: --device: device cuda:"), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(!out.exists());
+    let mut pit = selfplay();
+    pit.args(["pit", "--a", "tusker", "--b", "tusker", "--games", "2"])
+        .args(["--evaluations", "2", "--b-device", "cuda:999", "--out"])
+        .arg(&out);
+    let (code, said) = message(&mut pit);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.starts_with("error: --b-device: device cuda:999: "),
+        "{said}"
+    );
+    assert!(!out.exists());
+}
+
 #[test]
 fn faulty_orders_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();

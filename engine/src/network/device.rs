@@ -1,6 +1,7 @@
 //! Where a network computes.
 
 use super::NetworkError;
+use super::cuda::{Cuda, load_libtorch};
 use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
@@ -55,6 +56,30 @@ impl fmt::Display for Device {
     }
 }
 
+/// What a device is, for reports, and to tell it from others: figures that were measured on one hold for its like.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DeviceDescription {
+    /// As the driver calls a GPU, and the system a processor.
+    pub name: String,
+    /// A GPU's compute capability, major and minor.
+    pub capability: Option<(u32, u32)>,
+    /// A GPU's driver: its release, where the system says it, and the newest CUDA version that it is for.
+    pub driver: Option<String>,
+}
+
+impl fmt::Display for DeviceDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if let Some((major, minor)) = self.capability {
+            write!(f, ", compute capability {major}.{minor}")?;
+        }
+        match &self.driver {
+            Some(driver) => write!(f, ", driver {driver}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Device {
     /// Whether it is a GPU.
     pub fn is_cuda(self) -> bool {
@@ -64,68 +89,58 @@ impl Device {
     /// Makes the device ready for use. libtorch's CUDA half is loaded when a CUDA device is opened for the first time, so that
     /// one program serves machines with and without a GPU; no other CUDA function of libtorch may be called before.
     ///
-    /// A CUDA device that is not there is an error: nothing falls back to the processor.
+    /// # Errors
+    ///
+    /// A CUDA device that can't be used: the first thing that is missing, and what to do about it, in one line. Nothing falls
+    /// back to the processor.
     pub fn open(self) -> Result<tch::Device, NetworkError> {
         let Self::Cuda(number) = self else {
             return Ok(tch::Device::Cpu);
         };
-        let fault = |reason: String| NetworkError::Device {
-            device: self.to_string(),
-            reason,
-        };
-        cuda::load().map_err(fault)?;
+        let opened = Cuda::of_this_machine().open(number, load_libtorch);
+        opened.map_err(|reason| self.fault(reason))?;
         match tch::Cuda::device_count() {
             count if i64::from(number) < count => Ok(tch::Device::Cuda(number.into())),
-            ..=0 => Err(fault("libtorch finds no CUDA device".into())),
-            count => Err(fault(format!(
-                "there are only {count} CUDA devices, from cuda:0"
-            ))),
+            ..=0 => Err(self.fault("libtorch finds no GPU".into())),
+            count => Err(self.fault(format!("libtorch finds only {count} GPUs, from cuda:0"))),
+        }
+    }
+
+    /// What the device is; nothing is loaded for it.
+    ///
+    /// # Errors
+    ///
+    /// A CUDA device that can't be used.
+    pub fn description(self) -> Result<DeviceDescription, NetworkError> {
+        match self {
+            Self::Cpu | Self::CpuService => Ok(DeviceDescription {
+                name: processor(),
+                capability: None,
+                driver: None,
+            }),
+            Self::Cuda(number) => {
+                let description = Cuda::of_this_machine().description(number);
+                description.map_err(|reason| self.fault(reason))
+            }
+        }
+    }
+
+    fn fault(self, reason: String) -> NetworkError {
+        NetworkError::Device {
+            device: self.to_string(),
+            reason,
         }
     }
 }
 
-#[cfg(target_os = "linux")]
-mod cuda {
-    use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
-    use std::path::PathBuf;
-    use std::sync::OnceLock;
-
-    const CPU_LIBRARY: &str = "libtorch_cpu.so";
-    const CUDA_LIBRARY: &str = "libtorch_cuda.so";
-
-    /// Loads libtorch's CUDA half once, for good; the error is kept as well.
-    pub(super) fn load() -> Result<(), String> {
-        static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-        let library = LIBRARY.get_or_init(|| {
-            let path = beside_cpu_library().unwrap_or_else(|| PathBuf::from(CUDA_LIBRARY));
-            // SAFETY: the library is libtorch's own other half, made to be loaded into this process: its initialisers only
-            // register kernels. It is never unloaded.
-            unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) }
-                .map_err(|error| format!("can't load libtorch's CUDA library: {}", reason(&error)))
-        });
-        library.as_ref().map(|_| ()).map_err(String::clone)
-    }
-
-    /// The dynamic loader's own words.
-    fn reason(error: &libloading::Error) -> String {
-        let source = std::error::Error::source(error);
-        source.map_or_else(|| error.to_string(), |source| source.to_string())
-    }
-
-    /// The CUDA library in the folder of the CPU library that this process runs with.
-    fn beside_cpu_library() -> Option<PathBuf> {
-        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-        let line = maps.lines().find(|line| line.ends_with(CPU_LIBRARY))?;
-        let path = &line[line.find('/')?..];
-        Some(PathBuf::from(path).with_file_name(CUDA_LIBRARY))
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod cuda {
-    pub(super) fn load() -> Result<(), String> {
-        Err("CUDA is used on Linux only".into())
-    }
+/// The processor's model, or its architecture where the system doesn't say it.
+fn processor() -> String {
+    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut lines = information.lines().filter_map(|line| line.split_once(':'));
+    let model = lines.find(|(key, _)| key.trim() == "model name");
+    model
+        .map_or(std::env::consts::ARCH, |(_, name)| name.trim())
+        .to_owned()
 }
 
 static SINGLE_THREADED: AtomicBool = AtomicBool::new(false);
@@ -190,5 +205,12 @@ mod tests {
             let message = Device::Cuda(999).open().unwrap_err().to_string();
             assert!(message.starts_with("device cuda:999: "), "{message}");
         }
+    }
+
+    #[test]
+    fn a_processor_has_a_name() {
+        let description = Device::Cpu.description().unwrap();
+        assert_ne!(description.name, "");
+        assert_eq!(description.to_string(), description.name);
     }
 }

@@ -117,6 +117,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
         .with_context(|| name)?;
     let threads = arguments.threads.map_or_else(crew::cores, usize::from);
     let place = arguments.device.place(&config)?;
+    place.open("--device")?;
     let mut evaluator = Player::open_alone(&arguments.network, &place, threads)?
         .context("--network random: this player doesn't search")?;
     if config.search.parallel_leaves.number().is_none() {

@@ -99,6 +99,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
     let mut place = arguments.crew.device.place(&config)?;
     // What it compares is measured in one run.
     place.calibrates_anew = true;
+    place.open("--device")?;
     let plan = Plan {
         player: Player::open(&name, &place)?,
         evaluator: name.to_string(),

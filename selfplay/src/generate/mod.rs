@@ -75,6 +75,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     if let Some(run) = &plan.run {
         run.check_format()?;
     }
+    plan.place.open("--device")?;
     // From here on, for loading a network may take a while, and so may waiting for the disk when all is played.
     let asked_to_stop = crew::listen_for_signals()?;
     let threads = arguments.crew.threads();

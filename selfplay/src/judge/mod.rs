@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
         shards.extend(shards_at(path)?);
     }
     let place = arguments.crew.device.place(&Config::default())?;
+    place.open("--device")?;
     let player = Player::open(name, &place)?;
     let games = Mutex::new(Games {
         shards: shards.into_iter(),

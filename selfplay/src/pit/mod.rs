@@ -29,6 +29,7 @@ pub(crate) use arguments::PitArguments;
 
 use crate::crew;
 use crate::output;
+use crate::place::Place;
 use anyhow::{Result, bail, ensure};
 use arguments::Resume;
 use beginning::Beginning;
@@ -117,6 +118,8 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
     let (order, source) = arguments.order()?;
     order.check(&source)?;
     let place = arguments.crew.device.place(config)?;
+    place.open("--device")?;
+    open_own_devices(&order, &source, config)?;
     let defaults = Defaults {
         config,
         evaluations: order.evaluations,
@@ -211,6 +214,17 @@ fn keep(
         count += 1;
     }
     Ok(count)
+}
+
+/// Makes the devices of single players ready: where one can't be used, no player is opened for minutes before that shows.
+fn open_own_devices(order: &MatchOrder, source: &Source, config: &Config) -> Result<()> {
+    for (index, player) in order.players.iter().enumerate() {
+        if let Some(list) = &player.device {
+            let key = source.of_player(index, player, "device");
+            Place::parse(list, config, &key)?.open(&key)?;
+        }
+    }
+    Ok(())
 }
 
 /// Opens all players: whoever can't play is an error before the first game.

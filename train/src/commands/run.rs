@@ -49,6 +49,12 @@ impl Workplace {
         }
     }
 
+    /// Makes the device ready, so that one that can't be used is an error before any work.
+    pub(crate) fn open(self) -> Result<()> {
+        self.device.open().context("--device")?;
+        Ok(())
+    }
+
     /// Makes the threads that read games and those that compute as many as asked for.
     pub(crate) fn apply(self) -> Result<()> {
         set_single_threaded();
@@ -67,7 +73,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
         return Err(TrainError::NoRun { path, missing }.into());
     }
     let config = Config::load(&run.config())?;
-    arguments.workplace.device.open()?;
+    arguments.workplace.open()?;
     let _lock = RunLock::take(&run)?;
     arguments.workplace.apply()?;
     let stop = Stop::listen().context("can't listen for signals")?;

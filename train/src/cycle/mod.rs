@@ -142,7 +142,11 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
-    arguments.workplace.device.open()?;
+    arguments.workplace.open()?;
+    // The generator is another program, and may begin much later: what it can't use shows now.
+    for device in &arguments.generator_device {
+        device.open().context("--generator-device")?;
+    }
     let stop = Stop::listen().context("can't listen for signals")?;
     let selfplay = Selfplay::find(stop.clone())?;
     let _lock = RunLock::take(&run)?;

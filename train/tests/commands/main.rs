@@ -241,7 +241,7 @@ fn what_training_needs_and_lacks_is_named() {
 
     fails(
         &mut train_run(&run, &["--device", "cuda:99"]),
-        &["device cuda:99"],
+        &["--device: device cuda:99: "],
     );
     let config = run.join("config.toml");
     let text = fs::read_to_string(&config).unwrap();

@@ -162,6 +162,24 @@ fn check_ratings(run: &Path) {
     assert_eq!(logged, [0, 1, 2].into());
 }
 
+/// Whatever this machine lacks: no GPU has this number.
+#[test]
+fn a_generator_s_device_that_can_t_be_used_shows_before_anything_is_played() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let (code, _, said) = outcome(
+        train()
+            .args(arguments(&run, &[]))
+            .args(["--generator-device", "cuda:999"]),
+    );
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.starts_with("error: --generator-device: device cuda:999: "),
+        "{said}"
+    );
+    assert!(!run.exists());
+}
+
 #[test]
 fn the_loop_goes_from_nothing_to_a_table_and_does_nothing_twice() {
     build_selfplay();

@@ -503,7 +503,7 @@ impl LoadRequest {
         let Architecture { blocks, channels } = self.network.architecture();
         let key = format!(
             "{}, {blocks}x{channels}, {precision}, {}",
-            self.device,
+            self.device.description()?.name,
             env!("CARGO_PKG_VERSION")
         );
         let known = locked(&self.remembered).get(&key);

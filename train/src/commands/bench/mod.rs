@@ -60,6 +60,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
         device: arguments.device.unwrap_or(Device::Cpu),
         threads: arguments.threads,
     };
+    workplace.open()?;
     workplace.apply()?;
     if arguments.steps {
         let time = Duration::from_secs_f64(arguments.seconds.unwrap_or(10.0));

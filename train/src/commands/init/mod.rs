@@ -63,7 +63,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
-    arguments.workplace.device.open()?;
+    arguments.workplace.open()?;
     if let Some(old) = &old {
         // Before anything is made.
         shards_of(old)?;

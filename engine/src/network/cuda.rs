@@ -1,0 +1,398 @@
+//! What stands between this program and a CUDA device, asked of the NVIDIA driver itself, so that a person reads what to mend.
+//!
+//! libtorch says little of a driver that is too old, and nothing of a GPU that it has no kernels for until the first kernel is
+//! launched. The driver's own interface is stable and small. It is asked once, before libtorch's CUDA half is loaded.
+
+use super::device::DeviceDescription;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The CUDA version of libtorch 2.11.0 from PyPI, as CUDA writes versions: 1000 × major + 10 × minor.
+const USUAL_RUNTIME: u32 = 13_000;
+
+/// CUDA 13 compiles for GPUs of this compute capability and later. (libtorch 2.11.0+cu130 holds kernels for 7.5, 8.0, 8.6, 9.0,
+/// 10.0 and 12.0: `strings libtorch_cuda.so | grep gencode`.)
+const LEAST_CAPABILITY_OF_CUDA_13: Capability = (7, 5);
+
+/// Major and minor.
+type Capability = (u32, u32);
+
+/// What was found of CUDA on this machine, without libtorch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cuda {
+    /// Or why its library can't be loaded.
+    driver: Result<Driver, String>,
+    /// The CUDA version that libtorch was built with.
+    runtime: u32,
+    /// The environment variable `CUDA_VISIBLE_DEVICES`.
+    visible: Option<String>,
+}
+
+/// The NVIDIA driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Driver {
+    /// The newest CUDA version that it is for, if it says so.
+    version: Option<u32>,
+    /// Its release, as `580.65.06`, where the system says it.
+    release: Option<String>,
+    /// Or the first call that failed.
+    gpus: Result<Vec<Gpu>, Failure>,
+}
+
+/// A GPU that this process sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Gpu {
+    name: String,
+    capability: Capability,
+}
+
+/// A call of the driver that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Failure {
+    call: &'static str,
+    code: i32,
+    /// `CUDA_ERROR_…`
+    name: String,
+}
+
+impl Failure {
+    const NO_DEVICE: i32 = 100;
+    /// The driver's library doesn't have the function.
+    const NOT_FOUND: i32 = 500;
+
+    /// What to do about it.
+    fn advice(&self) -> &'static str {
+        match self.code {
+            34 => "libcuda.so.1 is the stub of a CUDA toolkit: put the driver's own before it",
+            802 => "start the service nvidia-fabricmanager, in the driver's version",
+            803 => {
+                "the driver was updated: restart the machine, or the container from an image of the driver's version"
+            }
+            804 => "take cuda-compat's libcuda.so.1 off LD_LIBRARY_PATH, or install a newer driver",
+            _ => "see what `nvidia-smi` and `dmesg` say, and restart the machine",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, code, name } = self;
+        write!(f, "{call} returns {code} ({name})")
+    }
+}
+
+impl Cuda {
+    /// What there is on this machine; asked once.
+    pub(super) fn of_this_machine() -> &'static Self {
+        static FOUND: OnceLock<Cuda> = OnceLock::new();
+        FOUND.get_or_init(|| Self {
+            driver: system::driver(),
+            runtime: system::runtime().unwrap_or(USUAL_RUNTIME),
+            visible: std::env::var_os("CUDA_VISIBLE_DEVICES")
+                .map(|text| text.to_string_lossy().into_owned()),
+        })
+    }
+
+    /// Makes GPU `number` ready for libtorch, whose CUDA half `load` loads; the error is the first thing to mend.
+    pub(super) fn open(
+        &self,
+        number: u16,
+        load: impl Fn() -> Result<(), String>,
+    ) -> Result<(), String> {
+        let driver = self.driver.as_ref().map_err(|reason| {
+            // Who has neither installs both.
+            let and_libtorch = match load() {
+                Ok(()) => "",
+                Err(_) => ", and libtorch's CUDA half by `scripts/setup --cuda`",
+            };
+            format!(
+                "no NVIDIA driver ({reason}): install {}{and_libtorch}; a container has to be started with its GPUs",
+                self.needed_driver()
+            )
+        })?;
+        self.check(driver, number)?;
+        load().map_err(|reason| {
+            format!("libtorch's CUDA half can't be loaded ({reason}): install it by `scripts/setup --cuda`")
+        })
+    }
+
+    /// GPU `number`, which is there.
+    pub(super) fn description(&self, number: u16) -> Result<DeviceDescription, String> {
+        let driver = self.driver.as_ref().map_err(String::clone)?;
+        let gpu = self.check(driver, number)?;
+        let release = driver.release.as_deref().unwrap_or("of unknown release");
+        let for_cuda = driver
+            .version
+            .map(|version| format!("{release} (CUDA {})", in_words(version)));
+        Ok(DeviceDescription {
+            name: gpu.map_or("unknown GPU", |gpu| &gpu.name).to_owned(),
+            capability: gpu.map(|gpu| gpu.capability),
+            driver: for_cuda,
+        })
+    }
+
+    /// Checks that libtorch can use GPU `number`; what the driver can't be asked about is left to libtorch.
+    fn check<'d>(&self, driver: &'d Driver, number: u16) -> Result<Option<&'d Gpu>, String> {
+        let is_too_old = |version: &u32| version / 1000 < self.runtime / 1000;
+        if let Some(version) = driver.version.filter(is_too_old) {
+            return Err(format!(
+                "the NVIDIA driver is too old: it is for CUDA {}, and this libtorch for CUDA {}: install {}",
+                in_words(version),
+                in_words(self.runtime),
+                self.needed_driver()
+            ));
+        }
+        let gpus = match &driver.gpus {
+            Ok(gpus) => gpus.as_slice(),
+            Err(failure) => match failure.code {
+                Failure::NOT_FOUND => return Ok(None),
+                Failure::NO_DEVICE => &[],
+                _ => {
+                    return Err(format!(
+                        "the NVIDIA driver fails: {failure}: {}",
+                        failure.advice()
+                    ));
+                }
+            },
+        };
+        let gpu = gpus.get(usize::from(number)).ok_or_else(|| {
+            let hint = self.visible.as_ref().map(|visible| {
+                format!("; CUDA_VISIBLE_DEVICES=`{visible}` may hide some: unset it, or name others in it")
+            });
+            match gpus {
+                [] => {
+                    let hint = hint.unwrap_or_else(|| ": see whether `nvidia-smi -L` lists one".into());
+                    format!("the NVIDIA driver finds no GPU{hint}")
+                }
+                gpus => format!("there is no such GPU, only {}{}", list(gpus), hint.unwrap_or_default()),
+            }
+        })?;
+        let is_cuda_13 = self.runtime / 1000 == 13;
+        if is_cuda_13 && gpu.capability < LEAST_CAPABILITY_OF_CUDA_13 {
+            let (major, minor) = gpu.capability;
+            return Err(format!(
+                "the GPU is too old: {} has compute capability {major}.{minor}, and this libtorch has kernels for 7.5 and later: \
+                 use another",
+                gpu.name
+            ));
+        }
+        Ok(Some(gpu))
+    }
+
+    fn needed_driver(&self) -> String {
+        match self.runtime / 1000 {
+            13 => "the driver R580 or later".into(),
+            major => format!("a driver for CUDA {major}.0 or later"),
+        }
+    }
+}
+
+/// `cuda:0 NVIDIA H100, cuda:1 NVIDIA H100`
+fn list(gpus: &[Gpu]) -> String {
+    let each = gpus.iter().enumerate();
+    let each = each.map(|(number, gpu)| format!("cuda:{number} {}", gpu.name));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// A version as people write it: 12040 is 12.4.
+fn in_words(version: u32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+pub(super) use system::load_libtorch;
+
+#[cfg(target_os = "linux")]
+mod system;
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::Driver;
+
+    pub(super) fn driver() -> Result<Driver, String> {
+        Err("CUDA is used on Linux only".into())
+    }
+
+    pub(super) fn runtime() -> Option<u32> {
+        None
+    }
+
+    pub(in super::super) fn load_libtorch() -> Result<(), String> {
+        Err("CUDA is used on Linux only".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu(name: &str, capability: Capability) -> Gpu {
+        let name = name.to_owned();
+        Gpu { name, capability }
+    }
+
+    fn machine(version: u32, gpus: Result<Vec<Gpu>, Failure>) -> Cuda {
+        let version = Some(version);
+        let release = Some("580.65.06".to_owned());
+        Cuda {
+            driver: Ok(Driver {
+                version,
+                release,
+                gpus,
+            }),
+            runtime: USUAL_RUNTIME,
+            visible: None,
+        }
+    }
+
+    fn two() -> Cuda {
+        let gpus = [gpu("NVIDIA H100", (9, 0)), gpu("Tesla V100", (7, 0))];
+        machine(13_000, Ok(gpus.to_vec()))
+    }
+
+    fn fails(code: i32, name: &str) -> Cuda {
+        let (call, name) = ("cuInit", name.to_owned());
+        machine(13_000, Err(Failure { call, code, name }))
+    }
+
+    fn seeing(visible: &str, cuda: Cuda) -> Cuda {
+        let visible = Some(visible.to_owned());
+        Cuda { visible, ..cuda }
+    }
+
+    /// The error of `cuda:number` with the whole libtorch.
+    fn error(cuda: &Cuda, number: u16) -> String {
+        let message = cuda.open(number, || Ok(())).unwrap_err();
+        assert!(!message.contains('\n'), "{message}");
+        message
+    }
+
+    fn without_libtorch() -> Result<(), String> {
+        Err("libcudnn.so.9: cannot open shared object file".into())
+    }
+
+    #[test]
+    fn a_gpu_that_libtorch_can_use_is_opened_and_described() {
+        assert_eq!(two().open(0, || Ok(())), Ok(()));
+        let newer = machine(13_020, Ok(vec![gpu("NVIDIA T4", (7, 5))]));
+        assert_eq!(newer.open(0, || Ok(())), Ok(()));
+        let description = two().description(0).unwrap();
+        assert_eq!(
+            description.to_string(),
+            "NVIDIA H100, compute capability 9.0, driver 580.65.06 (CUDA 13.0)"
+        );
+    }
+
+    #[test]
+    fn without_a_driver_what_else_is_missing_is_named_too() {
+        let cuda = Cuda {
+            driver: Err("libcuda.so.1: cannot open shared object file".into()),
+            ..two()
+        };
+        assert_eq!(
+            error(&cuda, 0),
+            "no NVIDIA driver (libcuda.so.1: cannot open shared object file): install the driver R580 or later; a container has to \
+             be started with its GPUs"
+        );
+        let message = cuda.open(0, without_libtorch).unwrap_err();
+        assert!(
+            message.contains("R580 or later, and libtorch's CUDA half by `scripts/setup --cuda`;"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn libtorch_without_its_cuda_half_names_the_setup() {
+        assert_eq!(
+            two().open(0, without_libtorch).unwrap_err(),
+            "libtorch's CUDA half can't be loaded (libcudnn.so.9: cannot open shared object file): install it by `scripts/setup --cuda`"
+        );
+    }
+
+    #[test]
+    fn an_old_driver_is_too_old_for_the_libtorch_that_is_there() {
+        let old = machine(12_040, Ok(vec![gpu("NVIDIA H100", (9, 0))]));
+        assert_eq!(
+            error(&old, 0),
+            "the NVIDIA driver is too old: it is for CUDA 12.4, and this libtorch for CUDA 13.0: install the driver R580 or later"
+        );
+        // Minor versions are compatible, and so is a libtorch for an older CUDA, which has kernels for older GPUs.
+        let older_libtorch = Cuda {
+            runtime: 12_060,
+            ..machine(12_040, Ok(vec![gpu("Tesla V100", (7, 0))]))
+        };
+        assert_eq!(older_libtorch.open(0, || Ok(())), Ok(()));
+    }
+
+    #[test]
+    fn what_a_driver_does_not_say_is_left_to_libtorch() {
+        let silent = fails(Failure::NOT_FOUND, "");
+        assert_eq!(silent.open(7, || Ok(())), Ok(()));
+        assert_eq!(
+            silent.description(7).unwrap().to_string(),
+            "unknown GPU, driver 580.65.06 (CUDA 13.0)"
+        );
+    }
+
+    #[test]
+    fn an_old_gpu_is_named_with_its_capability() {
+        assert_eq!(
+            error(&two(), 1),
+            "the GPU is too old: Tesla V100 has compute capability 7.0, and this libtorch has kernels for 7.5 and later: use another"
+        );
+        assert!(two().description(1).is_err());
+    }
+
+    #[test]
+    fn a_number_beyond_the_gpus_lists_those_that_are_there() {
+        let only = "there is no such GPU, only cuda:0 NVIDIA H100, cuda:1 Tesla V100";
+        assert_eq!(error(&two(), 2), only);
+        assert_eq!(
+            error(&seeing("0,1", two()), 2),
+            format!(
+                "{only}; CUDA_VISIBLE_DEVICES=`0,1` may hide some: unset it, or name others in it"
+            )
+        );
+    }
+
+    #[test]
+    fn no_gpu_at_all_says_where_to_look() {
+        let none = [
+            machine(13_000, Ok(Vec::new())),
+            fails(100, "CUDA_ERROR_NO_DEVICE"),
+        ];
+        for cuda in none {
+            assert_eq!(
+                error(&cuda, 0),
+                "the NVIDIA driver finds no GPU: see whether `nvidia-smi -L` lists one"
+            );
+            assert_eq!(
+                error(&seeing("", cuda), 0),
+                "the NVIDIA driver finds no GPU; CUDA_VISIBLE_DEVICES=`` may hide some: unset it, or name others in it"
+            );
+        }
+    }
+
+    #[test]
+    fn a_driver_that_fails_is_quoted_with_what_to_do() {
+        for (code, name, advice) in [
+            (34, "CUDA_ERROR_STUB_LIBRARY", "stub"),
+            (802, "CUDA_ERROR_SYSTEM_NOT_READY", "nvidia-fabricmanager"),
+            (
+                803,
+                "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+                "restart the machine, or",
+            ),
+            (
+                804,
+                "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+                "cuda-compat",
+            ),
+            (999, "CUDA_ERROR_UNKNOWN", "`nvidia-smi` and `dmesg`"),
+        ] {
+            let message = error(&fails(code, name), 0);
+            let quoted = format!("the NVIDIA driver fails: cuInit returns {code} ({name}): ");
+            assert!(message.starts_with(&quoted), "{message}");
+            assert!(message[quoted.len()..].contains(advice), "{message}");
+        }
+    }
+}
