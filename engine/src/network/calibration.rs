@@ -43,12 +43,13 @@ pub struct Rate {
 impl Calibration {
     /// The rate of the chosen size.
     pub fn evaluations_per_second(&self) -> f64 {
-        self.rate_of(self.batch)
+        let chosen = self.rates.iter().find(|rate| rate.batch == self.batch);
+        chosen.map_or(0.0, |rate| rate.evaluations_per_second)
     }
 
-    fn rate_of(&self, batch: usize) -> f64 {
-        let found = self.rates.iter().find(|rate| rate.batch == batch);
-        found.map_or(0.0, |rate| rate.evaluations_per_second)
+    /// Whether the memory held all sizes.
+    pub(super) fn is_complete(&self) -> bool {
+        self.rates.len() == SIZES.len()
     }
 }
 

@@ -154,9 +154,9 @@ fn message(error: &TchError) -> String {
     without_stack(&text)
 }
 
+/// The first line: the others are a stack of C++ functions and advice for those who build libtorch.
 fn without_stack(text: &str) -> String {
-    let end = text.find("\nException raised from").unwrap_or(text.len());
-    text[..end].trim().to_owned()
+    text.trim().lines().next().unwrap_or_default().to_owned()
 }
 
 /// Whether a device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in, says

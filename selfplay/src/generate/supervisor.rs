@@ -400,8 +400,15 @@ impl<'a> Supervisor<'a> {
         if let Some(telemetry) = self.telemetry.take() {
             telemetry.finish(&counters, reason.in_words());
         }
+        let in_journal = |error: anyhow::Error| match unfinished {
+            0 => error,
+            games => anyhow::anyhow!(
+                "{error:#}; {games} games in flight are in the journal, and the same command resumes them"
+            ),
+        };
         let mut tally = Tally::default();
-        played?.iter().for_each(|worker| tally.add(worker));
+        let played = played.map_err(in_journal)?;
+        played.iter().for_each(|worker| tally.add(worker));
         if !tally.times.total().is_zero() {
             complain(format_args!("{}", tally.times));
         }

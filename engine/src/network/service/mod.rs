@@ -512,7 +512,10 @@ impl LoadRequest {
             return Ok(calibration);
         }
         let found = calibrate(forward, check, (self.device, precision), notes)?;
-        notes.extend(locked(&self.remembered).put(key, &found));
+        // What other programs left of the memory today says nothing of tomorrow.
+        if found.is_complete() {
+            notes.extend(locked(&self.remembered).put(key, &found));
+        }
         Ok(found)
     }
 }
