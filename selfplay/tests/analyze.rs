@@ -537,3 +537,25 @@ fn faulty_orders_are_refused_by_name() {
         }
     }
 }
+
+/// As on a GPU: the service says what the evaluator in the searching thread says.
+#[test]
+fn the_evaluation_service_analyzes_alike() {
+    let analyzed = |device: &str| {
+        let arguments = [
+            "--network",
+            "tusker",
+            "--evaluations",
+            "40",
+            "--position",
+            QUIET,
+        ];
+        // Leaves that are evaluated together change what is searched.
+        let fixed = ["--set", "search.parallel_leaves=4", "--device", device];
+        json(analyze(&arguments).args(fixed))
+    };
+    let (one, other) = (analyzed("cpu"), analyzed("cpu:service"));
+    assert_eq!(one["turns"][0]["turn"], other["turns"][0]["turn"]);
+    let value = |report: &Value| report["value"].as_f64().unwrap();
+    assert!((value(&one) - value(&other)).abs() < 1e-3);
+}

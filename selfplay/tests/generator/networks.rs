@@ -143,6 +143,43 @@ fn a_new_network_takes_over_between_games() {
     assert!(by[0] > 0 && by[1] > 0, "{by:?}");
 }
 
+/// As on a GPU: the service keeps every network that has rows in flight, however soon the next one comes.
+#[test]
+fn networks_follow_one_another_in_the_evaluation_service() {
+    for change in ["turn", "game"] {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path();
+        publish(run, 0);
+        let service = ["--device", "cpu:service"];
+        let orders = orders(run, change)
+            .set(&["selfplay.groups=2"])
+            .with(&service);
+        let mut running = orders.start();
+        for generation in 0..4 {
+            wait_for_shard_by(&mut running, &orders, &format!("{generation:05}"));
+            publish(run, generation + 1);
+        }
+        running.stop();
+        let audit = Audit::of(orders.places());
+        audit.assert_sound();
+        let mut played = [false; 4];
+        for record in audit.games.values() {
+            let judges = judges(record);
+            assert!(judges.is_sorted(), "{judges:?}");
+            if change == "game" {
+                assert_eq!(record.evaluators.len(), 1);
+            }
+            for judge in judges {
+                let generation: usize = judge.parse().unwrap();
+                if let Some(played) = played.get_mut(generation) {
+                    *played = true;
+                }
+            }
+        }
+        assert_eq!(played, [true; 4], "{change}");
+    }
+}
+
 #[test]
 fn a_start_with_a_broken_network_plays_with_the_one_before_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -321,3 +321,22 @@ fn faulty_orders_are_refused_by_name() {
     }
     assert!(!out.exists(), "nothing was begun");
 }
+
+/// As on a GPU: both players' networks are in one service.
+#[test]
+fn networks_meet_in_the_evaluation_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--games", "4", "--evaluations", "8", "--a-evaluations", "4"];
+    let more = [
+        "--device",
+        "cpu:service",
+        "--set",
+        "pit.max_turns=20",
+        "--json",
+    ];
+    let options = [&options[..], &more].concat();
+    let report = json(&mut pit(folder.path(), "tusker", "policy:tusker", &options));
+    assert_eq!(report["games"], 4);
+    let count = |key: &str| report[key].as_u64().unwrap();
+    assert_eq!(count("wins_a") + count("losses_a") + count("unfinished"), 4);
+}

@@ -198,6 +198,22 @@ fn the_loop_goes_from_nothing_to_a_table_and_does_nothing_twice() {
     assert_eq!(records(&run).len(), GAMES);
 }
 
+/// As with a GPU for the generator and the matches, in both orders.
+#[test]
+fn the_loop_plays_through_the_evaluation_service() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    for order in ["in_turns", "side_by_side"] {
+        let run = folder.path().join(order);
+        let order = format!("loop.order={order}");
+        let few = [order.as_str(), "selfplay.games_in_flight=8"];
+        let service = ["--generator-device", "cpu:service"];
+        let (code, said, progress) = outcome(train().args(arguments(&run, &few)).args(service));
+        assert_eq!(code, 0, "{progress}");
+        check_whole(&run, &said);
+    }
+}
+
 #[test]
 fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
     build_selfplay();
