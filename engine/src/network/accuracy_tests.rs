@@ -46,8 +46,13 @@ fn reference(network: &Network, queries: &[Query]) -> Vec<(f64, Vec<f64>)> {
 
 /// The root mean square error of the values, and the mean divergence of the policies, on 1,000 positions.
 fn compare(network: &Network, precision: Precision) -> (f64, f64) {
+    compare_with(network, &mut evaluator(network, precision))
+}
+
+/// The same of another network's evaluator.
+fn compare_with(network: &Network, other: &mut NetworkEvaluator) -> (f64, f64) {
     let queries = real_positions(1_000).unwrap();
-    let answers = evaluate(&mut evaluator(network, precision), &queries);
+    let answers = evaluate(other, &queries);
     let (mut value_error, mut divergence) = (0f64, 0.0);
     let (mut lowest, mut highest, mut peaked) = (1f64, 0f64, 0);
     for (index, (value, policy)) in reference(network, &queries).into_iter().enumerate() {
@@ -91,6 +96,43 @@ fn folded_and_cast_the_network_says_the_same() {
     let checked = evaluator(&network, Precision::Bf16).accuracy();
     assert!(checked.value_error > 1e-4 && checked.value_error <= 0.01);
     assert!(checked.divergence > 1e-7);
+}
+
+/// What a drift costs in play: rounds the built-in network's numbers to fewer and fewer bits, says how far each is from itself, and
+/// writes them for matches (`selfplay pit --a FILE --b tusker`). The bounds of [`Accuracy`] come from there.
+#[test]
+#[ignore = "writes networks into target/rounded"]
+fn rounded_networks_for_matches() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/rounded");
+    std::fs::create_dir_all(&folder).unwrap();
+    let network = Network::built_in().unwrap().network;
+    println!("| | RMS of the values | divergence of the policies |");
+    let (value_error, divergence) = compare(&network, Precision::Bf16);
+    println!("| computed in bf16 | {value_error:.4} | {divergence:.5} |");
+    for bits in [7, 5, 4, 3, 2] {
+        let rounded = network.copy().unwrap();
+        for parameter in rounded.parameters() {
+            let _no_grad = tch::no_grad_guard();
+            let mut tensor = parameter.tensor.shallow_clone();
+            let numbers = Vec::<f32>::try_from(tensor.contiguous().view([-1])).unwrap();
+            let numbers: Vec<f32> = numbers
+                .into_iter()
+                .map(|number| round(number, bits))
+                .collect();
+            tensor.copy_(&tch::Tensor::from_slice(&numbers).view_as(&tensor));
+        }
+        let mut evaluator = evaluator(&rounded, Precision::Fp32);
+        let (value_error, divergence) = compare_with(&network, &mut evaluator);
+        println!("| {bits} bits | {value_error:.4} | {divergence:.5} |");
+        let path = folder.join(format!("bits-{bits}.safetensors"));
+        rounded.save(&path, &Origin::default()).unwrap();
+    }
+}
+
+/// A number with so many bits behind the first one.
+fn round(number: f32, bits: u32) -> f32 {
+    let dropped = 23 - bits;
+    f32::from_bits((number.to_bits() + (1 << (dropped - 1))) >> dropped << dropped)
 }
 
 /// A query of a state that `turned` makes of another.
