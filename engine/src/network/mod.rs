@@ -37,7 +37,7 @@ mod service;
 
 pub use crate::config::Precision;
 pub use architecture::Architecture;
-pub use batch::{unpack_masks, unpack_rows};
+pub use batch::{unpack_masks, unpack_planes, unpack_rows, unpack_sets};
 pub use body::Outputs;
 pub use calibration::{Calibration, Rate, calibrate};
 pub use device::{Device, DeviceParseError, set_single_threaded};
