@@ -4,14 +4,14 @@ use crate::average::Average;
 use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
-use crate::gradients::{GradientCrew, Gradients, Objective};
+use crate::gradients::{GradientCrew, Objective};
 use crate::loss::Losses;
 use crate::measurement::Measurement;
 use crate::optimizer::{Optimizer, StepSize};
 use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
 use engine::network::Network;
-use tch::{Device, Kind, Tensor, no_grad_guard};
+use tch::{Device, Kind};
 
 /// A network with its optimizer.
 #[derive(Debug)]
@@ -104,30 +104,7 @@ impl Trainer {
 
     /// Makes one step with a batch. Where a loss or a gradient is no finite number that is the error, and everything stays as it was.
     pub(crate) fn step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
-        let statistics = self.statistics()?;
-        let report = self.try_step(batch);
-        if report.is_err() {
-            self.restore_statistics(&statistics)?;
-        }
-        report
-    }
-
-    /// Copies of the norms' running statistics, which a batch goes into before its losses are known.
-    fn statistics(&self) -> Result<Vec<Tensor>, TrainError> {
-        let _no_grad = no_grad_guard();
-        let copies = self
-            .network
-            .buffers()
-            .map(|(_, tensor)| tensor.f_detach_copy());
-        Ok(copies.collect::<Result<_, _>>()?)
-    }
-
-    fn restore_statistics(&self, statistics: &[Tensor]) -> Result<(), TrainError> {
-        let _no_grad = no_grad_guard();
-        for ((_, own), before) in self.network.buffers().zip(statistics) {
-            own.shallow_clone().f_copy_(before)?;
-        }
-        Ok(())
+        self.try_step(batch)
     }
 
     fn try_step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
@@ -135,37 +112,25 @@ impl Trainer {
             weights: Losses::weights_of(&self.config),
             kind: self.kind,
         };
-        let Gradients {
-            losses,
-            policy_accuracy,
-            gradients,
-        } = self.crew.compute(&mut self.network, batch, objective)?;
-        for (what, loss) in losses.named() {
-            self.check(what, loss)?;
+        // A batch goes into the norms' statistics before its losses are known.
+        let statistics = self.network.statistics()?.f_detach_copy()?;
+        let found = self.crew.compute(&mut self.network, batch, objective)?;
+        if let Some((what, value)) = found.not_finite() {
+            self.network.statistics()?.f_copy_(&statistics)?;
+            let step = self.step + 1;
+            return Err(TrainError::NotFinite { step, what, value });
         }
         let size = self.step_size();
-        let gradient_norm = self.optimizer.step(&self.network, gradients, size)?;
-        self.check("gradient's norm", gradient_norm)?;
+        self.optimizer
+            .step(&self.network, found.gradient, found.norm, size)?;
         self.step += 1;
         self.average.take(&self.network, self.step)?;
         Ok(StepReport {
-            losses,
+            losses: found.losses,
             weights: batch.weights().only(objective.weights.heads()),
-            policy_accuracy,
-            gradient_norm,
+            policy_accuracy: found.policy_accuracy,
+            gradient_norm: found.norm,
             learning_rate: size.learning_rate,
-        })
-    }
-
-    /// Checks a number of the step that is being made.
-    fn check(&self, what: &'static str, value: f64) -> Result<(), TrainError> {
-        if value.is_finite() {
-            return Ok(());
-        }
-        Err(TrainError::NotFinite {
-            step: self.step + 1,
-            what,
-            value,
         })
     }
 
@@ -355,21 +320,26 @@ pub(crate) mod tests {
             Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>())
         };
         trainer.step(&batch(&rows)).unwrap();
-        let before: Vec<f64> = sums(&trainer);
+        let before = numbers(&trainer);
         rows[3].value = f32::NAN;
         let error = trainer.step(&batch(&rows)).unwrap_err().to_string();
         assert_eq!(
             error,
             "step 2: the value loss is NaN; the step was not made"
         );
-        assert_eq!(sums(&trainer), before);
+        assert_eq!(numbers(&trainer), before);
         assert_eq!((trainer.step, trainer.optimizer.steps()), (1, 1));
     }
 
-    fn sums(trainer: &Trainer) -> Vec<f64> {
-        let parameters = trainer.network().parameters();
-        parameters
-            .map(|parameter| parameter.tensor.sum(None).double_value(&[]))
+    /// All numbers of the network, the running statistics among them, its average and its optimizer.
+    fn numbers(trainer: &Trainer) -> Vec<f32> {
+        let networks = [trainer.network(), trainer.average()];
+        let networks = networks.map(|network| network.numbers().shallow_clone());
+        let memory = trainer.optimizer().tensors(trainer.network()).unwrap();
+        let memory = memory.into_iter().map(|(_, tensor)| tensor.reshape([-1]));
+        let tensors = networks.into_iter().chain(memory);
+        tensors
+            .flat_map(|tensor| Vec::<f32>::try_from(tensor).unwrap())
             .collect()
     }
 }
