@@ -3,6 +3,7 @@
 use crate::average::Average;
 use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, TrainingRow};
+use crate::device::Work;
 use crate::error::TrainError;
 use crate::gradients::{GradientCrew, Objective};
 use crate::loss::Losses;
@@ -49,16 +50,18 @@ impl Trainer {
         config: TrainConfig,
         device: Device,
     ) -> Result<Self, TrainError> {
-        let network = network.to_device(device)?;
-        network.set_requires_grad(true)?;
-        Ok(Self {
-            optimizer: Optimizer::new(config.optimizer, &network)?,
-            crew: GradientCrew::new(device)?,
-            average: Average::new(&network, config.average_decay)?,
-            network,
-            step: 0,
-            config,
-            kind: config.precision.kind(device),
+        Work::new(network, device, &config).run(|| {
+            let network = network.to_device(device)?;
+            network.set_requires_grad(true)?;
+            Ok(Self {
+                optimizer: Optimizer::new(config.optimizer, &network)?,
+                crew: GradientCrew::new(device)?,
+                average: Average::new(&network, config.average_decay)?,
+                network,
+                step: 0,
+                config,
+                kind: config.precision.kind(device),
+            })
         })
     }
 
@@ -80,12 +83,14 @@ impl Trainer {
     /// Replaces network, average and optimizer by those of a checkpoint.
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
         self.step = checkpoint.header.state.step;
-        checkpoint.restore(&self.network, self.average.network(), &mut self.optimizer)
+        let work = self.work();
+        work.run(|| checkpoint.restore(&self.network, self.average.network(), &mut self.optimizer))
     }
 
     /// Replaces the optimizer by that of a checkpoint.
     pub(crate) fn restore_optimizer(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
-        checkpoint.restore_optimizer(&self.network, &mut self.optimizer)
+        let work = self.work();
+        work.run(|| checkpoint.restore_optimizer(&self.network, &mut self.optimizer))
     }
 
     /// Goes on with another configuration from the next step on. The optimizer stays the one that it is.
@@ -102,9 +107,14 @@ impl Trainer {
         self.step = step;
     }
 
+    /// What is computed, for the errors that it may end with.
+    pub(crate) fn work(&self) -> Work {
+        Work::new(&self.network, self.network.device(), &self.config)
+    }
+
     /// Makes one step with a batch. Where a loss or a gradient is no finite number that is the error, and everything stays as it was.
     pub(crate) fn step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
-        self.try_step(batch)
+        self.work().run(|| self.try_step(batch))
     }
 
     fn try_step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
@@ -147,7 +157,8 @@ impl Trainer {
     /// What the average is worth on rows that are only measured with.
     pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<Measurement, TrainError> {
         let heads = Losses::weights_of(&self.config).heads();
-        self.crew.measure(self.average(), rows, heads)
+        let work = self.work();
+        work.run(|| self.crew.measure(self.average(), rows, heads))
     }
 }
 

@@ -136,6 +136,13 @@ pub enum NetworkError {
     Torch(String),
 }
 
+impl NetworkError {
+    /// Whether it is that a device had no memory left.
+    pub fn is_out_of_memory(&self) -> bool {
+        super::service::is_out_of_memory(self)
+    }
+}
+
 impl From<TchError> for NetworkError {
     fn from(error: TchError) -> Self {
         Self::Torch(message(&error))

@@ -245,7 +245,13 @@ pub(in super::super) fn is_out_of_memory(error: &NetworkError) -> bool {
         return false;
     };
     let text = text.to_lowercase();
-    let words = ["out of memory", "alloc_failed", "unable to find an engine"];
+    let words = [
+        "out of memory",
+        "alloc_failed",
+        "can't allocate memory",
+        "not enough memory",
+        "unable to find an engine",
+    ];
     words.iter().any(|words| text.contains(words))
 }
 
