@@ -4,9 +4,7 @@
 //! the start of a turn was off by 0.06 either way, which a search takes for the worth of ending the turn. The average of the
 //! steps keeps still (Polyak and Juditsky 1992; as an exponential moving average in Kingma and Ba 2015, section 7.2).
 
-use crate::error::TrainError;
 use engine::network::{Network, NetworkError};
-use tch::{Tensor, no_grad_guard};
 
 /// The exponential moving average of a network's tensors, the norms' running statistics among them.
 #[derive(Debug)]
@@ -36,31 +34,20 @@ impl Average {
 
     /// Takes in the network after the run's step number `step`, from 1: with a share of 1 - decay, and more in the first steps,
     /// so that little is left of a network that knew nothing.
-    pub(crate) fn take(&mut self, network: &Network, step: u64) -> Result<(), TrainError> {
-        let _no_grad = no_grad_guard();
+    pub(crate) fn take(&mut self, network: &Network, step: u64) -> Result<(), NetworkError> {
         let begun = step as f64 / (step as f64 + 9.0);
         let share = 1.0 - self.decay.min(begun);
-        let parameters = self.network.parameters().zip(network.parameters());
-        let parameters = parameters.map(|(own, newest)| (own.tensor, newest.tensor));
-        let buffers = self.network.buffers().zip(network.buffers());
-        let buffers = buffers.map(|((_, own), (_, newest))| (own, newest));
-        for (own, newest) in parameters.chain(buffers) {
-            take_in(own, newest, share)?;
-        }
+        let mut own = self.network.numbers().shallow_clone();
+        let _ = own.f_lerp_(network.numbers(), share)?;
         Ok(())
     }
-}
-
-fn take_in(own: &Tensor, newest: &Tensor, share: f64) -> Result<(), TrainError> {
-    let mut own = own.f_detach()?;
-    let _ = own.f_lerp_(&newest.f_detach()?, share)?;
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use engine::network::Architecture;
+    use tch::{Tensor, no_grad_guard};
 
     fn network(number: f64) -> Network {
         let architecture = Architecture {

@@ -174,7 +174,7 @@ pub(crate) fn save(
         digest: String::new(),
     };
     let mut contents = BTreeMap::new();
-    for (name, tensor) in tensors(network, average, optimizer) {
+    for (name, tensor) in tensors(network, average, optimizer)? {
         let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
         contents.insert(name, (shape, bytes_of(&tensor)?));
     }
@@ -303,7 +303,7 @@ impl Checkpoint {
         average: &Network,
         optimizer: &mut Optimizer,
     ) -> Result<(), TrainError> {
-        self.copy_into(tensors(network, average, optimizer))?;
+        self.copy_into(tensors(network, average, optimizer)?)?;
         optimizer.set_steps(self.header.state.optimizer_steps);
         Ok(())
     }
@@ -314,15 +314,12 @@ impl Checkpoint {
         network: &Network,
         optimizer: &mut Optimizer,
     ) -> Result<(), TrainError> {
-        self.copy_into(optimizer.tensors(network).into_iter())?;
+        self.copy_into(optimizer.tensors(network)?)?;
         optimizer.set_steps(self.header.state.optimizer_steps);
         Ok(())
     }
 
-    fn copy_into<'a>(
-        &self,
-        tensors: impl Iterator<Item = (String, Tensor)> + 'a,
-    ) -> Result<(), TrainError> {
+    fn copy_into(&self, tensors: Vec<(String, Tensor)>) -> Result<(), TrainError> {
         let _no_grad = no_grad_guard();
         let fault = |reason: String| TrainError::Checkpoint {
             path: self.path.clone(),
@@ -376,21 +373,22 @@ fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError>
 }
 
 /// All tensors of a training with their names in the file; they share their storage with the training's.
-fn tensors<'a>(
-    network: &'a Network,
-    average: &'a Network,
-    optimizer: &'a Optimizer,
-) -> impl Iterator<Item = (String, Tensor)> {
-    let networks = [("network", network), ("average", average)].into_iter();
-    let of_networks = networks.flat_map(|(kind, network)| {
-        let parameters = network
-            .parameters()
-            .map(|parameter| (parameter.name, parameter.tensor));
-        parameters
-            .chain(network.buffers())
-            .map(move |(name, tensor)| (format!("{kind}.{name}"), tensor.shallow_clone()))
-    });
-    of_networks.chain(optimizer.tensors(network))
+fn tensors(
+    network: &Network,
+    average: &Network,
+    optimizer: &Optimizer,
+) -> Result<Vec<(String, Tensor)>, TrainError> {
+    let mut named = Vec::new();
+    for (kind, network) in [("network", network), ("average", average)] {
+        let parameters = network.parameters();
+        let parameters = parameters.map(|parameter| (parameter.name, parameter.tensor));
+        let tensors = parameters.chain(network.buffers());
+        named.extend(
+            tensors.map(|(name, tensor)| (format!("{kind}.{name}"), tensor.shallow_clone())),
+        );
+    }
+    named.extend(optimizer.tensors(network)?);
+    Ok(named)
 }
 
 fn bytes_of(tensor: &Tensor) -> Result<Vec<u8>, TrainError> {

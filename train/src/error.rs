@@ -2,7 +2,7 @@
 
 use crate::change::Refusal;
 use engine::config::ConfigError;
-use engine::network::{Architecture, NetworkError};
+use engine::network::{Architecture, Device, NetworkError};
 use engine::run::RunError;
 use engine::shard::{ReplayError, ShardError, ShardFault};
 use std::io::ErrorKind;
@@ -228,6 +228,33 @@ pub(crate) enum TrainError {
         what: &'static str,
         /// What it is.
         value: f64,
+    },
+    /// A device's memory doesn't hold what it is asked to compute.
+    #[error(
+        "device {device}: out of memory with batches of {rows} rows of a {}x{} network: lower train.batch_size, take a smaller \
+         network (network.blocks, network.channels), or end other programs that use the device ({reason})",
+        network.blocks, network.channels
+    )]
+    OutOfMemory {
+        /// The device.
+        device: Device,
+        /// The network's sizes.
+        network: Architecture,
+        /// The rows of a batch.
+        rows: u32,
+        /// What libtorch says.
+        reason: String,
+    },
+    /// A GPU failed: after that a process can't use it any more.
+    #[error(
+        "device {device} failed ({reason}): nothing more can be computed on it by this process; the same command goes on from what \
+         is saved"
+    )]
+    DeviceFailed {
+        /// The device.
+        device: Device,
+        /// What libtorch says.
+        reason: String,
     },
     /// Batches in a row that could not be trained on.
     #[error(

@@ -12,7 +12,8 @@ use crate::data::{Batch, TrainingRow};
 use crate::error::TrainError;
 use crate::loss::{Losses, losses};
 use crate::measurement::Measurement;
-use engine::network::{Heads, Network, NetworkError};
+use crate::optimizer::norm;
+use engine::network::{Heads, Network, NetworkError, catch_torch_panics};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tch::{Device, Kind, TchError, Tensor, no_grad_guard};
@@ -51,15 +52,32 @@ pub(crate) struct Gradients {
     pub(crate) losses: Losses,
     /// The policy's accuracy on the batch, 0 to 1.
     pub(crate) policy_accuracy: f64,
-    /// The gradients of the sum of the weighted losses, in the order of the network's parameters; 0 for heads that were not
-    /// computed.
-    pub(crate) gradients: Vec<Tensor>,
+    /// The gradient of the sum of the weighted losses, laid out like [`Network::trained`]; 0 for heads that were not computed.
+    pub(crate) gradient: Tensor,
+    /// Its norm.
+    pub(crate) norm: f64,
+}
+
+impl Gradients {
+    /// The first loss, or else the gradient's norm, that is no finite number, with what a person calls it.
+    pub(crate) fn not_finite(&self) -> Option<(&'static str, f64)> {
+        let norm = [("gradient's norm", self.norm)];
+        let mut numbers = self.losses.named().into_iter().chain(norm);
+        numbers.find(|(_, number)| !number.is_finite())
+    }
 }
 
 /// A part of a batch with its share of the batch's weights.
 struct Slice {
     batch: Batch,
     shares: Losses,
+}
+
+/// What a slice says of the network, still on its device.
+struct Part {
+    /// See [`LossTensors::stack`](crate::loss::LossTensors::stack).
+    numbers: Tensor,
+    gradient: Tensor,
 }
 
 impl GradientCrew {
@@ -92,11 +110,9 @@ impl GradientCrew {
         objective: Objective,
     ) -> Result<Gradients, TrainError> {
         let Some(pool) = &self.pool else {
-            let whole = Slice {
-                batch: batch.clone(),
-                shares: objective.weights.zip(objective.weights, |_, _| 1.0),
-            };
-            return Ok(whole.gradients(network, objective)?);
+            let whole = objective.weights.zip(objective.weights, |_, _| 1.0);
+            let part = compute_part(network, batch, whole, objective)?;
+            return Ok(add_up(&[whole], vec![part], norm)?);
         };
         let slices = split(batch);
         while self.replicas.len() < slices.len() {
@@ -106,16 +122,27 @@ impl GradientCrew {
         }
         let replicas = &mut self.replicas[..slices.len()];
         for replica in &mut *replicas {
-            take_over(replica, network)?;
+            replica
+                .numbers()
+                .shallow_clone()
+                .f_copy_(network.numbers())?;
         }
+        let shares: Vec<Losses> = slices.iter().map(|slice| slice.shares).collect();
         let parts = pool.install(|| {
             let pairs = replicas.par_iter_mut().zip(&slices);
-            pairs
-                .map(|(replica, slice)| slice.gradients(replica, objective))
-                .collect::<Result<Vec<_>, _>>()
+            let parts = pairs.map(|(replica, slice)| {
+                // tch's panics are caught in the threads that they happen in.
+                catch_torch_panics(|| compute_part(replica, &slice.batch, slice.shares, objective))
+            });
+            parts.collect::<Result<_, NetworkError>>()
         })?;
         take_mean_statistics(network, replicas)?;
-        Ok(sum(parts)?)
+        // By one thread: libtorch's threads would each add up a part, and the last digits depend on how many they are.
+        let norm = |gradient: &Tensor| {
+            let gradient = gradient.shallow_clone();
+            pool.install(move || norm(&gradient))
+        };
+        Ok(add_up(&shares, parts, norm)?)
     }
 
     /// What the network, with these helper heads, is worth on rows that are only measured with. The network stays as it is.
@@ -141,8 +168,10 @@ impl GradientCrew {
                     shares
                         .map(|(first, network)| {
                             let own = chunks.iter().skip(first).step_by(threads);
-                            own.map(|rows| measure_chunk(&network, rows, heads))
-                                .collect::<Result<Vec<_>, _>>()
+                            catch_torch_panics(|| {
+                                own.map(|rows| measure_chunk(&network, rows, heads))
+                                    .collect::<Result<Vec<_>, NetworkError>>()
+                            })
                         })
                         .collect::<Result<Vec<_>, _>>()
                 })?;
@@ -188,89 +217,81 @@ fn split(batch: &Batch) -> Vec<Slice> {
         .collect()
 }
 
-impl Slice {
-    /// The slice's part in the batch's losses and gradients.
-    fn gradients(
-        &self,
-        network: &mut Network,
-        objective: Objective,
-    ) -> Result<Gradients, NetworkError> {
-        let batch = self.batch.to_device(network.device())?;
-        let Objective { weights, kind } = objective;
-        let planes = batch.planes.f_to_kind(kind)?;
-        let outputs = network.forward_train(&planes, weights.heads())?;
-        let tensors = losses(&outputs, &batch)?;
-        let numbers = tensors.to_numbers()?;
-        let total = tensors.total(weights.zip(self.shares, |weight, share| weight * share))?;
-        let parameters: Vec<&Tensor> = network
-            .parameters()
-            .map(|parameter| parameter.tensor)
-            .collect();
-        let gradients = Tensor::f_run_backward(&[total], &parameters, false, false)?;
-        let gradients = gradients.into_iter().zip(parameters);
-        Ok(Gradients {
-            gradients: gradients
-                .map(|(gradient, parameter)| match gradient.defined() {
-                    true => Ok(gradient),
-                    // Of a head that was not computed.
-                    false => parameter.f_detach()?.f_zeros_like(),
-                })
-                .collect::<Result<_, TchError>>()?,
-            losses: numbers.zip(self.shares, |loss, share| loss * share),
-            policy_accuracy: tensors.policy_accuracy()? * self.shares.policy,
-        })
-    }
-}
-
-/// Gives a replica the tensors of the network.
-fn take_over(replica: &mut Network, network: &Network) -> Result<(), TchError> {
-    let _no_grad = no_grad_guard();
-    for (own, given) in replica.parameters().zip(network.parameters()) {
-        own.tensor.shallow_clone().f_copy_(given.tensor)?;
-    }
-    for ((_, own), (_, given)) in replica.buffers().zip(network.buffers()) {
-        own.shallow_clone().f_copy_(given)?;
-    }
-    Ok(())
+/// A slice's part in the batch's losses and gradients.
+fn compute_part(
+    network: &mut Network,
+    batch: &Batch,
+    shares: Losses,
+    objective: Objective,
+) -> Result<Part, NetworkError> {
+    let batch = batch.to_device(network.device())?;
+    let Objective { weights, kind } = objective;
+    let planes = batch.planes.f_to_kind(kind)?;
+    let outputs = network.forward_train(&planes, weights.heads())?;
+    let tensors = losses(&outputs, &batch)?;
+    let total = tensors.total(weights.zip(shares, |weight, share| weight * share))?;
+    let parameters = network.parameters().map(|parameter| parameter.tensor);
+    let parameters: Vec<&Tensor> = parameters.collect();
+    let gradients = Tensor::f_run_backward(&[total], &parameters, false, false)?;
+    Ok(Part {
+        numbers: tensors.stack()?,
+        gradient: network.flatten(&gradients)?,
+    })
 }
 
 /// Gives the network the mean of the replicas' running statistics.
-fn take_mean_statistics(network: &mut Network, replicas: &[Network]) -> Result<(), TchError> {
-    let _no_grad = no_grad_guard();
+fn take_mean_statistics(network: &Network, replicas: &[Network]) -> Result<(), NetworkError> {
     let share = 1.0 / replicas.len() as f64;
-    for (place, (_, own)) in network.buffers().enumerate() {
-        let mut mean = own.f_zeros_like()?;
-        for replica in replicas {
-            if let Some((_, statistics)) = replica.buffers().nth(place) {
-                let _ = mean.f_add_(&statistics.f_mul_scalar(share)?)?;
-            }
-        }
-        own.shallow_clone().f_copy_(&mean)?;
+    let mut mean = network.statistics()?;
+    let _ = mean.f_zero_()?;
+    for replica in replicas {
+        let _ = mean.f_add_(&replica.statistics()?.f_mul_scalar(share)?)?;
     }
     Ok(())
 }
 
-fn sum(parts: Vec<Gradients>) -> Result<Gradients, TchError> {
+/// What the parts say together, by their shares in the batch's weights; waits for the device, once.
+fn add_up(
+    shares: &[Losses],
+    parts: Vec<Part>,
+    norm: impl Fn(&Tensor) -> Result<Tensor, TchError>,
+) -> Result<Gradients, NetworkError> {
     let _no_grad = no_grad_guard();
-    let mut parts = parts.into_iter();
-    let mut total = parts.next().unwrap_or(Gradients {
-        losses: Losses::default(),
-        policy_accuracy: 0.0,
-        gradients: Vec::new(),
-    });
+    let mut numbers: Vec<Tensor> = Vec::new();
+    let mut gradient: Option<Tensor> = None;
     for part in parts {
-        total.losses = total.losses.zip(part.losses, |sum, part| sum + part);
-        total.policy_accuracy += part.policy_accuracy;
-        for (sum, gradient) in total.gradients.iter_mut().zip(&part.gradients) {
-            let _ = sum.f_add_(gradient)?;
+        numbers.push(part.numbers);
+        match &mut gradient {
+            Some(sum) => drop(sum.f_add_(&part.gradient)?),
+            None => gradient = Some(part.gradient),
         }
     }
-    Ok(total)
+    let gradient = gradient.unwrap_or_default();
+    numbers.push(norm(&gradient)?.f_view([1])?);
+    let all = Tensor::f_cat(&numbers, 0)?;
+    let mut numbers = vec![0f32; all.numel()];
+    all.f_copy_data(&mut numbers, all.numel())?;
+    let (stacks, norm) = numbers.as_chunks();
+    let mut losses = Losses::default();
+    let mut policy_accuracy = 0.0;
+    for (&stack, shares) in stacks.iter().zip(shares) {
+        let (part, accuracy) = Losses::from_stack(stack);
+        let part = part.zip(*shares, |loss, share| loss * share);
+        losses = losses.zip(part, |sum, part| sum + part);
+        policy_accuracy += accuracy * shares.policy;
+    }
+    Ok(Gradients {
+        losses,
+        policy_accuracy,
+        gradient,
+        norm: norm.iter().copied().map(f64::from).sum(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loss::tests::numbers as loss_numbers;
     use crate::trainer::tests::rows;
     use engine::network::Architecture;
 
@@ -334,14 +355,14 @@ mod tests {
             let found = crew.compute(&mut network, &batch(&rows), IN_FLOAT).unwrap();
             (
                 (found.losses, found.policy_accuracy),
-                numbers(found.gradients),
+                (numbers([found.gradient]), found.norm),
                 statistics(&network),
                 crew.measure(&network, &rows, Heads::ALL).unwrap(),
             )
         };
         let one = result(1);
         assert_eq!(one, result(3));
-        assert!(one.1.iter().any(|&number| number != 0.0));
+        assert!(one.1.0.iter().any(|&number| number != 0.0));
     }
 
     #[test]
@@ -360,7 +381,8 @@ mod tests {
             .compute(&mut network, &batch(&rows), objective)
             .unwrap();
         assert_eq!(found.losses.ending, 0.0);
-        for (parameter, gradient) in network.parameters().zip(&found.gradients) {
+        let gradients = network.unflatten(&found.gradient).unwrap();
+        for (parameter, gradient) in network.parameters().zip(gradients) {
             assert_eq!(gradient.size(), parameter.tensor.size());
             let is_zero = gradient.abs().max().double_value(&[]) == 0.0;
             if parameter.name.starts_with("helpers.ending.") {
@@ -403,10 +425,8 @@ mod tests {
             );
             assert_ne!(exact, rounded, "{name}");
         }
-        for gradient in &rounded.gradients {
-            assert_eq!(gradient.kind(), Kind::Float);
-        }
-        let (exact, rounded) = (numbers(exact.gradients), numbers(rounded.gradients));
+        assert_eq!(rounded.gradient.kind(), Kind::Float);
+        let (exact, rounded) = (numbers([exact.gradient]), numbers([rounded.gradient]));
         let product = |a: &[f32], b: &[f32]| -> f64 {
             let products = a.iter().zip(b).map(|(a, b)| f64::from(a * b));
             products.sum()
@@ -429,11 +449,8 @@ mod tests {
         let found = crew.compute(&mut given, &batch(&rows), IN_FLOAT).unwrap();
         // By hand: three slices with the network's statistics as they were, each with its share of the weights.
         let whole = batch(&rows).weights();
-        let mut expected = Gradients {
-            losses: Losses::default(),
-            policy_accuracy: 0.0,
-            gradients: Vec::new(),
-        };
+        let (mut expected_losses, mut expected_accuracy) = (Losses::default(), 0.0);
+        let mut expected: Vec<Tensor> = Vec::new();
         let mut means = vec![0.0; statistics(&given).len()];
         for bounds in [0..53, 53..106, 106..160] {
             let part = batch(&rows[bounds]);
@@ -445,11 +462,11 @@ mod tests {
             let shares = weights.zip(whole, |part, whole| part / whole);
             let counted = shares.zip(WEIGHTS, |share, weight| share * weight);
             losses.total(counted).unwrap().backward();
-            let part = losses.to_numbers().unwrap();
+            let (part, accuracy) = loss_numbers(&losses);
             let part = part.zip(shares, |loss, share| loss * share);
-            expected.losses = expected.losses.zip(part, |sum, part| sum + part);
-            expected.policy_accuracy += losses.policy_accuracy().unwrap() * shares.policy;
-            expected.gradients.extend(
+            expected_losses = expected_losses.zip(part, |sum, part| sum + part);
+            expected_accuracy += accuracy * shares.policy;
+            expected.extend(
                 network
                     .parameters()
                     .map(|parameter| parameter.tensor.grad()),
@@ -459,15 +476,16 @@ mod tests {
                 .zip(statistics(&network))
                 .for_each(|(mean, number)| *mean += number / 3.0);
         }
-        let differences = found.losses.zip(expected.losses, |a, b| (a - b).abs());
+        let differences = found.losses.zip(expected_losses, |a, b| (a - b).abs());
         for ((name, difference), (_, loss)) in differences.named().iter().zip(found.losses.named())
         {
             assert!(*difference < 1e-6 && loss > 0.1, "{name}: {loss}");
         }
-        assert!((found.policy_accuracy - expected.policy_accuracy).abs() < 1e-6);
-        let count = found.gradients.len();
-        for (place, gradient) in found.gradients.iter().enumerate() {
-            let [a, b, c] = [0, 1, 2].map(|slice| &expected.gradients[slice * count + place]);
+        assert!((found.policy_accuracy - expected_accuracy).abs() < 1e-6);
+        let gradients = given.unflatten(&found.gradient).unwrap();
+        let count = gradients.len();
+        for (place, gradient) in gradients.iter().enumerate() {
+            let [a, b, c] = [0, 1, 2].map(|slice| &expected[slice * count + place]);
             let difference = (a + b + c - gradient).abs().max().double_value(&[]);
             assert!(difference < 1e-6, "parameter {place}: {difference}");
         }

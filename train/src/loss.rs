@@ -4,7 +4,7 @@ use crate::data::BatchTensors;
 use engine::config::TrainConfig;
 use engine::network::{Heads, TrainingOutputs};
 use serde::{Deserialize, Serialize};
-use tch::{Kind, Reduction, TchError, Tensor};
+use tch::{Kind, Reduction, TchError, Tensor, no_grad_guard};
 
 /// The logit that illegal entries get: far enough from any other that nothing is left of it, and finite, so that nothing times
 /// it stays nothing.
@@ -19,6 +19,9 @@ const TURNS_SCALE: f64 = 20.0;
 /// ... and those from which on an error is taken as it is, and not squared. Both are Leela Chess Zero's for its moves left
 /// (lczero-training, `moves_left_loss`).
 const TURNS_DELTA: f64 = 10.0;
+
+/// The numbers of [`LossTensors::stack`].
+pub(crate) const STACKED: usize = 7;
 
 /// The losses of a batch as tensors without dimensions; those of helper heads that were not computed are left out.
 #[derive(Debug)]
@@ -99,6 +102,20 @@ impl Losses {
             reply: of(heads.reply, self.reply),
             ..self
         }
+    }
+
+    /// The losses, and the policy's accuracy, 0 to 1, that [`LossTensors::stack`] has put side by side.
+    pub(crate) fn from_stack(numbers: [f32; STACKED]) -> (Self, f64) {
+        let [policy, value, turns_left, ending, taken, reply, accuracy] = numbers.map(f64::from);
+        let losses = Self {
+            policy,
+            value,
+            turns_left,
+            ending,
+            taken,
+            reply,
+        };
+        (losses, accuracy)
     }
 
     /// A number for each loss from those of both.
@@ -193,8 +210,8 @@ pub(crate) fn losses(
     let value = binary_cross_entropy(&outputs.value_logit, &batch.value)?;
     let helper = |output: &Option<Tensor>,
                   loss: &dyn Fn(&Tensor) -> Result<Tensor, TchError>,
-                  weights: &Tensor| match output {
-        Some(output) => weighted_mean(&loss(output)?, weights).map(Some),
+                  weights: &Weights| match output {
+        Some(output) => weights.mean(&loss(output)?).map(Some),
         None => Ok(None),
     };
     let turns_left = |turns: &Tensor| huber(turns, &batch.turns_left);
@@ -207,21 +224,38 @@ pub(crate) fn losses(
     };
     let taken = |logits: &Tensor| mean_over_pieces(logits, batch);
     let reply = |logits: &Tensor| cross_entropy(logits, &batch.reply);
-    let outcome = &batch.outcome_weight;
+    let (weight, outcome) = (
+        &Weights::new(&batch.weight)?,
+        &Weights::new(&batch.outcome_weight)?,
+    );
     Ok(LossTensors {
-        policy: weighted_mean(&policy, &batch.weight)?,
-        value: weighted_mean(&value, &batch.value_weight)?,
+        policy: weight.mean(&policy)?,
+        value: Weights::new(&batch.value_weight)?.mean(&value)?,
         turns_left: helper(&outputs.turns_left, &turns_left, outcome)?,
         ending: helper(&outputs.ending, &ending, outcome)?,
         taken: helper(&outputs.taken, &taken, outcome)?,
-        reply: helper(&outputs.reply, &reply, &batch.reply_weight)?,
-        policy_accuracy: weighted_mean(&is_right(&logits, &batch.policy)?, &batch.weight)?,
+        reply: helper(&outputs.reply, &reply, &Weights::new(&batch.reply_weight)?)?,
+        policy_accuracy: weight.mean(&is_right(&logits, &batch.policy)?)?,
     })
 }
 
-fn weighted_mean(losses: &Tensor, weights: &Tensor) -> Result<Tensor, TchError> {
-    let sum = losses.f_mul(weights)?.f_sum(None)?;
-    sum.f_div(&weights.f_sum(None)?.f_clamp_min(LEAST_WEIGHT)?)
+/// What the rows of a batch weigh.
+struct Weights<'a> {
+    of_rows: &'a Tensor,
+    sum: Tensor,
+}
+
+impl<'a> Weights<'a> {
+    /// Weights `[batch]`.
+    fn new(of_rows: &'a Tensor) -> Result<Self, TchError> {
+        let sum = of_rows.f_sum(None)?.f_clamp_min(LEAST_WEIGHT)?;
+        Ok(Self { of_rows, sum })
+    }
+
+    /// The mean of `[batch]` by these weights.
+    fn mean(&self, losses: &Tensor) -> Result<Tensor, TchError> {
+        losses.f_mul(self.of_rows)?.f_sum(None)?.f_div(&self.sum)
+    }
 }
 
 /// Of logits and probabilities `[batch, entries]`: `[batch]`.
@@ -285,25 +319,22 @@ impl LossTensors {
         Ok(total)
     }
 
-    /// The numbers, 0 for what was not computed; waits for the device.
-    pub(crate) fn to_numbers(&self) -> Result<Losses, TchError> {
-        let number = |loss: &Option<Tensor>| match loss {
-            Some(loss) => loss.f_double_value(&[]),
-            None => Ok(0.0),
-        };
-        Ok(Losses {
-            policy: self.policy.f_double_value(&[])?,
-            value: self.value.f_double_value(&[])?,
-            turns_left: number(&self.turns_left)?,
-            ending: number(&self.ending)?,
-            taken: number(&self.taken)?,
-            reply: number(&self.reply)?,
-        })
-    }
-
-    /// The policy's accuracy, 0 to 1; waits for the device.
-    pub(crate) fn policy_accuracy(&self) -> Result<f64, TchError> {
-        self.policy_accuracy.f_double_value(&[])
+    /// All numbers side by side, those of the losses 0 where they were not computed, so that they are read at once:
+    /// `[STACKED]`, for [`Losses::from_stack`].
+    pub(crate) fn stack(&self) -> Result<Tensor, TchError> {
+        let _no_grad = no_grad_guard();
+        let zero = self.policy.f_zeros_like()?;
+        let or_zero = |loss: &'_ Option<Tensor>| loss.as_ref().unwrap_or(&zero).shallow_clone();
+        let numbers = [
+            self.policy.shallow_clone(),
+            self.value.shallow_clone(),
+            or_zero(&self.turns_left),
+            or_zero(&self.ending),
+            or_zero(&self.taken),
+            or_zero(&self.reply),
+            self.policy_accuracy.shallow_clone(),
+        ];
+        Tensor::f_stack(&numbers, 0)
     }
 }
 
@@ -390,6 +421,12 @@ pub(crate) mod tests {
         (outputs, batch)
     }
 
+    /// The losses and the policy's accuracy as numbers.
+    pub(crate) fn numbers(tensors: &LossTensors) -> (Losses, f64) {
+        let numbers: Vec<f32> = tensors.stack().unwrap().try_into().unwrap();
+        Losses::from_stack(numbers.try_into().unwrap())
+    }
+
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 1e-5, "{found} is not {expected}");
     }
@@ -398,7 +435,7 @@ pub(crate) mod tests {
     fn the_losses_are_those_of_the_formulas() {
         let (outputs, batch) = example([1.0, 3.0], [1.0, 0.5]);
         let tensors = losses(&outputs, &batch).unwrap();
-        let numbers = tensors.to_numbers().unwrap();
+        let (numbers, accuracy) = numbers(&tensors);
         // -(ln(1/8) + ln(2/8)) / 2 = (5 ln 2) / 2; the row with one entry costs nothing.
         let first = 2.5 * 2f64.ln();
         close(numbers.policy, first / 4.0);
@@ -415,7 +452,7 @@ pub(crate) mod tests {
         let first = 0.25 * 640f64.ln() + 0.75 * 2f64.ln();
         close(numbers.reply, (first + 3.0 * 321f64.ln()) / 4.0);
         // The first row's likeliest entry is not among its target's largest; the second row has but one.
-        close(tensors.policy_accuracy().unwrap(), 0.75);
+        close(accuracy, 0.75);
     }
 
     #[test]
@@ -431,7 +468,7 @@ pub(crate) mod tests {
         };
         let check = |outputs: &TrainingOutputs| {
             let tensors = losses(outputs, &batch).unwrap();
-            let numbers = tensors.to_numbers().unwrap();
+            let (numbers, _) = numbers(&tensors);
             let products = numbers.zip(weights, |loss, weight| loss * weight);
             let expected = products.named().map(|(_, product)| product).iter().sum();
             close(tensors.total(weights).unwrap().double_value(&[]), expected);
@@ -527,7 +564,7 @@ pub(crate) mod tests {
     #[test]
     fn rows_without_weight_cost_nothing() {
         let (outputs, batch) = example([0.0, 0.0], [0.0, 0.0]);
-        let numbers = losses(&outputs, &batch).unwrap().to_numbers().unwrap();
+        let (numbers, _) = numbers(&losses(&outputs, &batch).unwrap());
         assert_eq!(numbers, Losses::default());
     }
 }

@@ -8,6 +8,7 @@ mod clock;
 mod commands;
 mod cycle;
 mod data;
+mod device;
 mod error;
 mod gradients;
 mod lock;

@@ -2,7 +2,7 @@
 //! worth.
 
 use crate::data::BatchTensors;
-use crate::loss::{LossSums, LossTensors, Losses};
+use crate::loss::{LossSums, LossTensors, Losses, STACKED};
 use crate::show::curves::CalibrationBin;
 use engine::network::TrainingOutputs;
 use tch::{Kind, TchError, Tensor};
@@ -40,7 +40,10 @@ impl Measurement {
         weights: Losses,
     ) -> Result<Self, TchError> {
         let mut sums = LossSums::default();
-        sums.add(losses.to_numbers()?, weights);
+        let mut stack = [0.0; STACKED];
+        losses.stack()?.f_copy_data(&mut stack, STACKED)?;
+        let (means, accuracy) = Losses::from_stack(stack);
+        sums.add(means, weights);
         let mut bins = [Bin::default(); BINS];
         let predicted = numbers(&outputs.value_logit.f_sigmoid()?)?;
         // Those who win are the first half of the endings.
@@ -59,7 +62,7 @@ impl Measurement {
         }
         Ok(Self {
             losses: sums,
-            right: losses.policy_accuracy()? * weights.policy,
+            right: accuracy * weights.policy,
             weight: weights.policy,
             bins,
         })

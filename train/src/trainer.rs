@@ -3,15 +3,16 @@
 use crate::average::Average;
 use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, TrainingRow};
+use crate::device::Work;
 use crate::error::TrainError;
-use crate::gradients::{GradientCrew, Gradients, Objective};
+use crate::gradients::{GradientCrew, Objective};
 use crate::loss::Losses;
 use crate::measurement::Measurement;
 use crate::optimizer::{Optimizer, StepSize};
 use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
 use engine::network::Network;
-use tch::{Device, Kind, Tensor, no_grad_guard};
+use tch::{Device, Kind};
 
 /// A network with its optimizer.
 #[derive(Debug)]
@@ -49,16 +50,18 @@ impl Trainer {
         config: TrainConfig,
         device: Device,
     ) -> Result<Self, TrainError> {
-        let network = network.to_device(device)?;
-        network.set_requires_grad(true)?;
-        Ok(Self {
-            optimizer: Optimizer::new(config.optimizer, &network)?,
-            crew: GradientCrew::new(device)?,
-            average: Average::new(&network, config.average_decay)?,
-            network,
-            step: 0,
-            config,
-            kind: config.precision.kind(device),
+        Work::new(network, device, &config).run(|| {
+            let network = network.to_device(device)?;
+            network.set_requires_grad(true)?;
+            Ok(Self {
+                optimizer: Optimizer::new(config.optimizer, &network)?,
+                crew: GradientCrew::new(device)?,
+                average: Average::new(&network, config.average_decay)?,
+                network,
+                step: 0,
+                config,
+                kind: config.precision.kind(device),
+            })
         })
     }
 
@@ -80,12 +83,14 @@ impl Trainer {
     /// Replaces network, average and optimizer by those of a checkpoint.
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
         self.step = checkpoint.header.state.step;
-        checkpoint.restore(&self.network, self.average.network(), &mut self.optimizer)
+        let work = self.work();
+        work.run(|| checkpoint.restore(&self.network, self.average.network(), &mut self.optimizer))
     }
 
     /// Replaces the optimizer by that of a checkpoint.
     pub(crate) fn restore_optimizer(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
-        checkpoint.restore_optimizer(&self.network, &mut self.optimizer)
+        let work = self.work();
+        work.run(|| checkpoint.restore_optimizer(&self.network, &mut self.optimizer))
     }
 
     /// Goes on with another configuration from the next step on. The optimizer stays the one that it is.
@@ -102,32 +107,14 @@ impl Trainer {
         self.step = step;
     }
 
+    /// What is computed, for the errors that it may end with.
+    pub(crate) fn work(&self) -> Work {
+        Work::new(&self.network, self.network.device(), &self.config)
+    }
+
     /// Makes one step with a batch. Where a loss or a gradient is no finite number that is the error, and everything stays as it was.
     pub(crate) fn step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
-        let statistics = self.statistics()?;
-        let report = self.try_step(batch);
-        if report.is_err() {
-            self.restore_statistics(&statistics)?;
-        }
-        report
-    }
-
-    /// Copies of the norms' running statistics, which a batch goes into before its losses are known.
-    fn statistics(&self) -> Result<Vec<Tensor>, TrainError> {
-        let _no_grad = no_grad_guard();
-        let copies = self
-            .network
-            .buffers()
-            .map(|(_, tensor)| tensor.f_detach_copy());
-        Ok(copies.collect::<Result<_, _>>()?)
-    }
-
-    fn restore_statistics(&self, statistics: &[Tensor]) -> Result<(), TrainError> {
-        let _no_grad = no_grad_guard();
-        for ((_, own), before) in self.network.buffers().zip(statistics) {
-            own.shallow_clone().f_copy_(before)?;
-        }
-        Ok(())
+        self.work().run(|| self.try_step(batch))
     }
 
     fn try_step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
@@ -135,37 +122,25 @@ impl Trainer {
             weights: Losses::weights_of(&self.config),
             kind: self.kind,
         };
-        let Gradients {
-            losses,
-            policy_accuracy,
-            gradients,
-        } = self.crew.compute(&mut self.network, batch, objective)?;
-        for (what, loss) in losses.named() {
-            self.check(what, loss)?;
+        // A batch goes into the norms' statistics before its losses are known.
+        let statistics = self.network.statistics()?.f_detach_copy()?;
+        let found = self.crew.compute(&mut self.network, batch, objective)?;
+        if let Some((what, value)) = found.not_finite() {
+            self.network.statistics()?.f_copy_(&statistics)?;
+            let step = self.step + 1;
+            return Err(TrainError::NotFinite { step, what, value });
         }
         let size = self.step_size();
-        let gradient_norm = self.optimizer.step(&self.network, gradients, size)?;
-        self.check("gradient's norm", gradient_norm)?;
+        self.optimizer
+            .step(&self.network, found.gradient, found.norm, size)?;
         self.step += 1;
         self.average.take(&self.network, self.step)?;
         Ok(StepReport {
-            losses,
+            losses: found.losses,
             weights: batch.weights().only(objective.weights.heads()),
-            policy_accuracy,
-            gradient_norm,
+            policy_accuracy: found.policy_accuracy,
+            gradient_norm: found.norm,
             learning_rate: size.learning_rate,
-        })
-    }
-
-    /// Checks a number of the step that is being made.
-    fn check(&self, what: &'static str, value: f64) -> Result<(), TrainError> {
-        if value.is_finite() {
-            return Ok(());
-        }
-        Err(TrainError::NotFinite {
-            step: self.step + 1,
-            what,
-            value,
         })
     }
 
@@ -182,7 +157,8 @@ impl Trainer {
     /// What the average is worth on rows that are only measured with.
     pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<Measurement, TrainError> {
         let heads = Losses::weights_of(&self.config).heads();
-        self.crew.measure(self.average(), rows, heads)
+        let work = self.work();
+        work.run(|| self.crew.measure(self.average(), rows, heads))
     }
 }
 
@@ -355,21 +331,26 @@ pub(crate) mod tests {
             Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>())
         };
         trainer.step(&batch(&rows)).unwrap();
-        let before: Vec<f64> = sums(&trainer);
+        let before = numbers(&trainer);
         rows[3].value = f32::NAN;
         let error = trainer.step(&batch(&rows)).unwrap_err().to_string();
         assert_eq!(
             error,
             "step 2: the value loss is NaN; the step was not made"
         );
-        assert_eq!(sums(&trainer), before);
+        assert_eq!(numbers(&trainer), before);
         assert_eq!((trainer.step, trainer.optimizer.steps()), (1, 1));
     }
 
-    fn sums(trainer: &Trainer) -> Vec<f64> {
-        let parameters = trainer.network().parameters();
-        parameters
-            .map(|parameter| parameter.tensor.sum(None).double_value(&[]))
+    /// All numbers of the network, the running statistics among them, its average and its optimizer.
+    fn numbers(trainer: &Trainer) -> Vec<f32> {
+        let networks = [trainer.network(), trainer.average()];
+        let networks = networks.map(|network| network.numbers().shallow_clone());
+        let memory = trainer.optimizer().tensors(trainer.network()).unwrap();
+        let memory = memory.into_iter().map(|(_, tensor)| tensor.reshape([-1]));
+        let tensors = networks.into_iter().chain(memory);
+        tensors
+            .flat_map(|tensor| Vec::<f32>::try_from(tensor).unwrap())
             .collect()
     }
 }

@@ -102,7 +102,8 @@ pub(crate) fn train(
     let mut training = Training::new(run, config, plan, demand.wait)?;
     training.announce(begins);
     if begins {
-        training.state.validation_before = training.measure()?;
+        let measured = training.measure();
+        training.state.validation_before = measured.map_err(|error| training.interrupted(error))?;
     }
     if begins || is_remade {
         training.save()?;
@@ -381,14 +382,17 @@ impl<'a> Training<'a> {
         let trainer = &self.trainer;
         let folder = self.run.checkpoints();
         self.state.supply = self.supply.state().clone();
-        self.checkpoint = Some(checkpoint::save(
-            &folder,
-            trainer.network(),
-            trainer.average(),
-            trainer.optimizer(),
-            &self.config,
-            &self.state,
-        )?);
+        let written = trainer.work().run(|| {
+            checkpoint::save(
+                &folder,
+                trainer.network(),
+                trainer.average(),
+                trainer.optimizer(),
+                &self.config,
+                &self.state,
+            )
+        });
+        self.checkpoint = Some(written?);
         Ok(())
     }
 
@@ -418,7 +422,8 @@ impl<'a> Training<'a> {
 
     /// Measures and saves the complete network, and makes it the run's newest.
     fn publish(mut self) -> Result<Ending, TrainError> {
-        let after = self.measure()?;
+        let measured = self.measure();
+        let after = measured.map_err(|error| self.interrupted(error))?;
         let before = self.state.validation_before;
         if after.policy().is_some() {
             say(&format!(
@@ -433,7 +438,9 @@ impl<'a> Training<'a> {
         let origin = self.origin(after);
         let (folder, path) = self.place();
         make_folder(&folder)?;
-        self.trainer.average().save(&path, &origin)?;
+        let trainer = &self.trainer;
+        let save = || Ok(trainer.average().save(&path, &origin)?);
+        trainer.work().run(save)?;
         say(&format!(
             "network {}: {}",
             self.state.generation,

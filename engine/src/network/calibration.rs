@@ -1,6 +1,5 @@
 //! How fast a network is on a device, by the size of the batches, and which sizes to use.
 
-use super::error::is_out_of_memory;
 use super::packed::{Forward, PackedForward, pack};
 use super::playing::ANSWER_FLOATS;
 use super::prepare::Check;
@@ -142,7 +141,7 @@ impl Rows {
                     batch,
                     evaluations_per_second,
                 }),
-                Err(error) if is_out_of_memory(&error) && !rates.is_empty() => {
+                Err(error) if error.is_out_of_memory() && !rates.is_empty() => {
                     notes.push(format!(
                         "{device}: out of memory with {batch} rows: larger batches are left out"
                     ));

@@ -139,6 +139,25 @@ pub enum NetworkError {
     Torch(String),
 }
 
+impl NetworkError {
+    /// Whether a device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in,
+    /// says that there is no engine.
+    pub fn is_out_of_memory(&self) -> bool {
+        let Self::Torch(text) = self else {
+            return false;
+        };
+        let text = text.to_lowercase();
+        let words = [
+            "out of memory",
+            "alloc_failed",
+            "can't allocate memory",
+            "not enough memory",
+            "unable to find an engine",
+        ];
+        words.iter().any(|words| text.contains(words))
+    }
+}
+
 impl From<TchError> for NetworkError {
     fn from(error: TchError) -> Self {
         Self::Torch(message(&error))
@@ -157,17 +176,6 @@ fn message(error: &TchError) -> String {
 /// The first line: the others are a stack of C++ functions and advice for those who build libtorch.
 fn without_stack(text: &str) -> String {
     text.trim().lines().next().unwrap_or_default().to_owned()
-}
-
-/// Whether a device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in, says
-/// that there is no engine.
-pub(super) fn is_out_of_memory(error: &NetworkError) -> bool {
-    let NetworkError::Torch(text) = error else {
-        return false;
-    };
-    let text = text.to_lowercase();
-    let words = ["out of memory", "alloc_failed", "unable to find an engine"];
-    words.iter().any(|words| text.contains(words))
 }
 
 /// What the panics of tch begin with: it unwraps errors of libtorch where it can't return them.
@@ -250,7 +258,7 @@ mod tests {
 
     #[test]
     fn libtorch_says_in_words_that_memory_is_out() {
-        let says = |text: &str| is_out_of_memory(&NetworkError::Torch(text.into()));
+        let says = |text: &str| NetworkError::Torch(text.into()).is_out_of_memory();
         assert!(says("CUDA out of memory. Tried to allocate 2.00 GiB."));
         assert!(says("CUDA error: out of memory"));
         assert!(!says(

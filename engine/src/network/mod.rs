@@ -40,7 +40,7 @@ mod stream;
 
 pub use crate::config::Precision;
 pub use architecture::Architecture;
-pub use batch::{unpack_masks, unpack_rows};
+pub use batch::{unpack_masks, unpack_planes, unpack_rows, unpack_sets};
 pub use body::Outputs;
 pub use calibration::{Calibration, Rate};
 pub use device::{Device, DeviceDescription, DeviceParseError, set_single_threaded};

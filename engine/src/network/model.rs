@@ -8,11 +8,13 @@ use super::{Architecture, NetworkError, Outputs};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
-use tch::{Device, Kind, Tensor};
+use std::ops::Range;
+use tch::{Device, Kind, TchError, Tensor};
 
 /// A policy/value network with float tensors.
 ///
-/// Its tensors are changed in place (`f_copy_`, `f_add_`, …, under `no_grad`), never replaced.
+/// Its tensors are changed in place (`f_copy_`, `f_add_`, …, under `no_grad`), never replaced. They are views of one flat tensor,
+/// [`numbers`](Self::numbers): what is done to every number alike is one operation on it, or on a part of it.
 #[derive(Debug)]
 pub struct Network {
     architecture: Architecture,
@@ -20,7 +22,12 @@ pub struct Network {
     pub(super) body: Body,
     helpers: HelperHeads,
     tensors: Vec<(TensorSpec, Tensor)>,
+    numbers: Tensor,
+    layout: Layout,
 }
+
+/// A network's layers, and its tensors with what they are.
+type Layers = (Body<Normed>, HelperHeads, Vec<(TensorSpec, Tensor)>);
 
 /// A trained tensor of a [`Network`].
 #[derive(Debug, Clone, Copy)]
@@ -52,30 +59,46 @@ impl Network {
         mut make: impl FnMut(&TensorSpec) -> Result<Tensor, NetworkError>,
     ) -> Result<Self, NetworkError> {
         architecture.check()?;
-        let mut builder = Builder::new(&mut make);
-        let body = Body::new(architecture, &mut builder)?;
-        let helpers = HelperHeads::new(&mut builder, architecture.channels.into())?;
+        // Before there is room for them: a broken file may name sizes that no memory holds.
+        let (_, _, made) = layers(architecture, &mut make)?;
+        let layout = Layout::new(made.iter().map(|(spec, _)| spec));
+        let numbers = Tensor::f_zeros([layout.length], (Kind::Float, device))?;
+        let network = Self::over(architecture, layout, numbers)?;
+        for ((_, own), (_, made)) in network.tensors.iter().zip(made) {
+            own.shallow_clone().f_copy_(&made)?;
+        }
+        Ok(network)
+    }
+
+    /// The network that these numbers are.
+    fn over(
+        architecture: Architecture,
+        layout: Layout,
+        numbers: Tensor,
+    ) -> Result<Self, NetworkError> {
+        let mut places = layout.places.iter();
+        let mut view = |spec: &TensorSpec| {
+            let place = places.next().copied().unwrap_or(layout.length);
+            Ok(view(&numbers, place, &spec.shape)?)
+        };
+        let (body, helpers, tensors) = layers(architecture, &mut view)?;
         Ok(Self {
             architecture,
-            device,
-            tensors: builder.tensors,
+            device: numbers.device(),
             body,
             helpers,
+            tensors,
+            numbers,
+            layout,
         })
     }
 
     /// A copy on a device, which may be this one's own. The copy's tensors need no gradient.
     pub fn to_device(&self, device: Device) -> Result<Self, NetworkError> {
-        let mut tensors = self.tensors.iter();
-        Self::build(self.architecture, device, |spec| {
-            let (_, tensor) = tensors
-                .next()
-                .ok_or_else(|| NetworkError::Torch(format!("there is no {}", spec.name)))?;
-            let moved = tensor
-                .f_detach()?
-                .f_to_device_(device, Kind::Float, false, true)?;
-            Ok(moved)
-        })
+        let numbers = self
+            .numbers
+            .f_to_device_(device, Kind::Float, false, true)?;
+        Self::over(self.architecture, self.layout.clone(), numbers)
     }
 
     /// A copy on the same device.
@@ -112,6 +135,53 @@ impl Network {
             .iter()
             .filter(|(spec, _)| !spec.role.trained())
             .map(|(spec, tensor)| (spec.name.as_str(), tensor))
+    }
+
+    /// All numbers, each tensor's one after the other: `[numbers]`. It needs no gradient.
+    pub fn numbers(&self) -> &Tensor {
+        &self.numbers
+    }
+
+    /// The trained ones of them: `[trained]`.
+    pub fn trained(&self) -> Result<Tensor, NetworkError> {
+        let trained = &self.layout.trained;
+        Ok(part(&self.numbers, trained)?)
+    }
+
+    /// Those of the trained ones that weight decay applies to: `[decayed]`.
+    pub fn decayed(&self) -> Result<Tensor, NetworkError> {
+        Ok(part(&self.numbers, &self.layout.decayed)?)
+    }
+
+    /// The norms' running means and variances: `[statistics]`.
+    pub fn statistics(&self) -> Result<Tensor, NetworkError> {
+        Ok(part(&self.numbers, &(0..self.layout.trained.start))?)
+    }
+
+    /// One tensor laid out like [`trained`](Self::trained) from a tensor for each parameter, in their order; 0 where one is not
+    /// defined.
+    pub fn flatten(&self, tensors: &[Tensor]) -> Result<Tensor, NetworkError> {
+        let parameters: Vec<_> = self.parameters().zip(tensors).collect();
+        let places = self.layout.order.iter().map(|&number| &parameters[number]);
+        let pieces = places.map(|(parameter, tensor)| match tensor.defined() {
+            true if tensor.dim() == 4 => tensor.f_permute([0, 2, 3, 1])?.f_reshape([-1]),
+            true => tensor.f_reshape([-1]),
+            false => {
+                let count = parameter.tensor.numel() as i64;
+                Tensor::f_zeros([count], (Kind::Float, self.device))
+            }
+        });
+        let pieces = pieces.collect::<Result<Vec<_>, TchError>>()?;
+        Ok(Tensor::f_cat(&pieces, 0)?)
+    }
+
+    /// The parameters' places in a tensor laid out like [`trained`](Self::trained), in their order: they share its storage.
+    pub fn unflatten(&self, flat: &Tensor) -> Result<Vec<Tensor>, NetworkError> {
+        let places = self.tensors.iter().zip(&self.layout.places);
+        let trained = places.filter(|((spec, _), _)| spec.role.trained());
+        let start = self.layout.trained.start;
+        let views = trained.map(|((spec, _), place)| view(flat, place - start, &spec.shape));
+        Ok(views.collect::<Result<_, _>>()?)
     }
 
     /// All tensors with what they are, in the order of the layers.
@@ -194,6 +264,88 @@ impl Network {
         })
         .unwrap()
     }
+}
+
+/// Where a network's tensors lie among its numbers: the running statistics, then what is trained, in it what is decayed in one
+/// piece. The few tensors whose lengths are odd come last of their kind, so that all others begin where wide loads may.
+#[derive(Debug, Clone)]
+struct Layout {
+    /// Each tensor's first number, in the order of the layers.
+    places: Vec<i64>,
+    /// The numbers of the parameters, from 0, in the order of their places.
+    order: Vec<usize>,
+    trained: Range<i64>,
+    decayed: Range<i64>,
+    length: i64,
+}
+
+impl Layout {
+    fn new<'a>(specs: impl Iterator<Item = &'a TensorSpec>) -> Self {
+        let specs: Vec<_> = specs.collect();
+        let mut order: Vec<usize> = (0..specs.len()).collect();
+        order.sort_by_key(|&number| Self::rank(specs[number]));
+        let (mut places, mut length) = (vec![0; specs.len()], 0);
+        // Where the tensors of each rank begin, and the last of them end.
+        let mut starts = [0; 6];
+        for &number in &order {
+            places[number] = length;
+            length += specs[number].len() as i64;
+            starts[Self::rank(specs[number]) + 1..].fill(length);
+        }
+        let parameters: Vec<_> = (0..specs.len())
+            .filter(|&number| specs[number].role.trained())
+            .collect();
+        Self {
+            places,
+            order: order
+                .iter()
+                .filter_map(|number| parameters.binary_search(number).ok())
+                .collect(),
+            trained: starts[1]..length,
+            decayed: starts[2]..starts[4],
+            length,
+        }
+    }
+
+    fn rank(spec: &TensorSpec) -> usize {
+        /// 16 bytes.
+        const WIDE: usize = 4;
+        match (spec.role, spec.len().is_multiple_of(WIDE)) {
+            (Role::Mean | Role::Variance, _) => 0,
+            (Role::Bias | Role::Scale, true) => 1,
+            (Role::Weight { .. }, true) => 2,
+            (Role::Weight { .. }, false) => 3,
+            (Role::Bias | Role::Scale, false) => 4,
+        }
+    }
+}
+
+/// The layers of an architecture, with the list of the tensors that `make` makes for them.
+fn layers(
+    architecture: Architecture,
+    make: &mut dyn FnMut(&TensorSpec) -> Result<Tensor, NetworkError>,
+) -> Result<Layers, NetworkError> {
+    let mut builder = Builder::new(make);
+    let body = Body::new(architecture, &mut builder)?;
+    let helpers = HelperHeads::new(&mut builder, architecture.channels.into())?;
+    Ok((body, helpers, builder.tensors))
+}
+
+fn part(numbers: &Tensor, range: &Range<i64>) -> Result<Tensor, TchError> {
+    numbers.f_narrow(0, range.start, range.end - range.start)
+}
+
+/// A part of a flat tensor as a tensor of its own (a leaf, where it needs a gradient) on the same storage. A convolution's weights
+/// `[outputs, inputs, height, width]` have their inputs together in memory, as the convolutions want them.
+fn view(flat: &Tensor, place: i64, shape: &[i64]) -> Result<Tensor, TchError> {
+    let numbers = flat.f_narrow(0, place, shape.iter().product())?;
+    let view = match *shape {
+        [outputs, inputs, height, width] => numbers
+            .f_view([outputs, height, width, inputs])?
+            .f_permute([0, 3, 1, 2])?,
+        _ => numbers.f_view(shape)?,
+    };
+    view.f_data()
 }
 
 /// What a tensor starts as.
@@ -312,6 +464,64 @@ pub(super) mod tests {
             .sum();
         assert_eq!(network.parameter_count(), count);
         assert!(network.buffers().all(|(name, _)| name.contains("norm")));
+    }
+
+    #[test]
+    fn all_tensors_are_parts_of_one() {
+        // With 9 channels no length is a multiple of 4.
+        for channels in [8, 9] {
+            let network = Network::new(architecture(2, channels), 1).unwrap();
+            network.set_requires_grad(true).unwrap();
+            let count = network.numbers().numel() as i64;
+            let places = Tensor::arange(count, (Kind::Float, Device::Cpu));
+            network.numbers().shallow_clone().copy_(&places);
+            let sorted = |tensors: &mut dyn Iterator<Item = &Tensor>| {
+                let mut numbers: Vec<i64> = tensors
+                    .flat_map(numbers)
+                    .map(|number| number as i64)
+                    .collect();
+                numbers.sort();
+                numbers
+            };
+            let mut all = network.tensors().iter().map(|(_, tensor)| tensor);
+            assert_eq!(sorted(&mut all), Vec::from_iter(0..count));
+            let mut trained = network.parameters().map(|parameter| parameter.tensor);
+            assert_eq!(
+                sorted(&mut trained),
+                sorted(&mut [&network.trained().unwrap()].into_iter())
+            );
+            let decayed = network.parameters().filter(|parameter| parameter.decay);
+            assert_eq!(
+                sorted(&mut decayed.map(|parameter| parameter.tensor)),
+                sorted(&mut [&network.decayed().unwrap()].into_iter())
+            );
+            let mut buffers = network.buffers().map(|(_, tensor)| tensor);
+            assert_eq!(
+                sorted(&mut buffers),
+                sorted(&mut [&network.statistics().unwrap()].into_iter())
+            );
+            assert!(network.parameters().all(|one| one.tensor.requires_grad()));
+            assert!(!network.numbers().requires_grad());
+        }
+    }
+
+    #[test]
+    fn tensors_for_the_parameters_lie_like_the_parameters() {
+        let network = Network::new(architecture(2, 9), 1).unwrap();
+        // Whatever their layout in memory is; the last is left out.
+        let tensors = network.parameters().map(|parameter| match parameter.name {
+            "helpers.reply.end.bias" => Tensor::new(),
+            _ => parameter.tensor.contiguous() + 1.0,
+        });
+        let tensors: Vec<Tensor> = tensors.collect();
+        let flat = network.flatten(&tensors).unwrap();
+        let expected = network.trained().unwrap() + 1.0;
+        let mut left_out = network.unflatten(&expected).unwrap().pop().unwrap();
+        let _ = left_out.zero_();
+        assert_eq!(numbers(&flat), numbers(&expected));
+        for (one, other) in network.unflatten(&flat).unwrap().iter().zip(&tensors) {
+            assert!(!other.defined() || one.equal(other));
+        }
     }
 
     #[test]

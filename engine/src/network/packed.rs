@@ -1,6 +1,6 @@
 //! Rows as they travel to a device, and answers as they travel back: one transfer each way a batch.
 
-use super::error::{catch_torch_panics, is_out_of_memory};
+use super::error::catch_torch_panics;
 use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
 use super::prepare::Check;
 use super::{Device, NetworkError, Precision};
@@ -184,7 +184,7 @@ impl PackedForward {
             queries.iter().for_each(|query| pack(query, &mut packed));
             self.load(0, &packed)?;
             match self.run(size) {
-                Err(error) if is_out_of_memory(&error) && !fitting.is_empty() => break,
+                Err(error) if error.is_out_of_memory() && !fitting.is_empty() => break,
                 result => result?,
             }
             let mut answers = vec![0.0; queries.len() * ANSWER_FLOATS];
@@ -202,7 +202,7 @@ impl PackedForward {
     ) -> Result<T, NetworkError> {
         let result = catch_torch_panics(|| work(self));
         if let Err(error) = &result {
-            self.failed |= self.device.is_cuda() && !is_out_of_memory(error);
+            self.failed |= self.device.is_cuda() && !error.is_out_of_memory();
         }
         result
     }

@@ -3,15 +3,15 @@
 use super::TrainingRow;
 use super::game_rows::RowView;
 use crate::loss::Losses;
-use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, mirror_index};
-use engine::network::{NetworkError, unpack_masks, unpack_rows};
+use engine::encoding::{InputRow, LegalMask, PLANES, POLICY_SIZE, SCALARS, mirror_index};
+use engine::network::{NetworkError, unpack_planes, unpack_sets};
 use engine::rules::Bitboard;
 use engine::shard::POLICY_TOTAL;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, Axis, s};
 use rayon::prelude::{ParallelSlice, ParallelSliceMut};
 use std::ops::Range;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// Rows that one thread writes before the next ones are shared out.
 const ROWS_AT_ONCE: usize = 32;
@@ -22,6 +22,18 @@ pub(super) const BYTES_PER_ROW: usize = size_of::<InputRow>()
     + 2 * POLICY_SIZE * size_of::<f32>()
     + 6 * size_of::<f32>()
     + 3 * size_of::<u64>();
+
+/// The bitboards of a mask: its five, and one whose lowest bit is the end of the turn.
+const MASK_SETS: i64 = 6;
+
+/// The bitboards that a row travels as: those of its input and its mask, the pieces, and those that will be taken.
+const SETS: i64 = PLANES as i64 + MASK_SETS + 2;
+
+/// The numbers beside them, without the ending: scalars, two policies and six columns.
+const NUMBERS: usize = SCALARS + 2 * POLICY_SIZE + 6;
+
+// By pairs they fill words.
+const _: () = assert!(NUMBERS.is_multiple_of(2));
 
 /// The rows of one step of the optimizer.
 #[derive(Debug, Clone, PartialEq)]
@@ -212,24 +224,82 @@ impl Batch {
         }
     }
 
-    /// The batch as tensors on a device. To a GPU the bits travel packed.
+    /// The batch as tensors on a device. To a GPU it travels in one piece, the bits packed, from memory that the device reads while
+    /// the host goes on.
     pub(crate) fn to_device(&self, device: Device) -> Result<BatchTensors, NetworkError> {
-        let column = |numbers: &Array1<f32>| Tensor::try_from(numbers)?.f_to_device(device);
+        let rows = self.len() as i64;
+        let mut packed = Tensor::f_from_slice(&self.pack())?;
+        if device.is_cuda() {
+            packed = packed.f_pin_memory(device)?;
+        }
+        let packed = packed.f_to_device_(device, Kind::Int64, true, false)?;
+        let sets = packed.f_narrow(0, 0, rows * SETS)?.f_view([rows, SETS])?;
+        let ending = packed.f_narrow(0, rows * SETS, rows)?;
+        let numbers = rows * (SETS + 1);
+        let numbers = packed
+            .f_narrow(0, numbers, packed.size1()? - numbers)?
+            .f_view_dtype(Kind::Float)?;
+        let mut begin = 0;
+        let mut column = |width: i64| {
+            let column = numbers.f_narrow(0, begin, rows * width);
+            begin += rows * width;
+            column
+        };
+        let mut table = |width: usize| column(width as i64)?.f_view([rows, width as i64]);
+        let (scalars, policy, reply) = (table(SCALARS)?, table(POLICY_SIZE)?, table(POLICY_SIZE)?);
+
+        let others = unpack_sets(&sets.f_narrow(1, PLANES as i64, MASK_SETS + 2)?)?;
+        let legal = others.f_narrow(1, 0, MASK_SETS)?.f_to_kind(Kind::Bool)?;
+        let pieces = others.f_narrow(1, MASK_SETS, 2)?.f_to_kind(Kind::Float)?;
         Ok(BatchTensors {
-            planes: unpack_rows(&self.inputs, device)?,
-            legal: unpack_masks(&self.legal, device)?,
-            policy: Tensor::try_from(&self.policy)?.f_to_device(device)?,
-            weight: column(&self.weight)?,
-            value: column(&self.value)?,
-            value_weight: column(&self.value_weight)?,
-            turns_left: column(&self.turns_left)?,
-            ending: Tensor::try_from(&self.ending)?.f_to_device(device)?,
-            pieces: squares(&self.pieces, device)?,
-            taken: squares(&self.taken, device)?,
-            outcome_weight: column(&self.outcome_weight)?,
-            reply: Tensor::try_from(&self.reply)?.f_to_device(device)?,
-            reply_weight: column(&self.reply_weight)?,
+            planes: unpack_planes(&sets.f_narrow(1, 0, PLANES as i64)?, &scalars)?,
+            legal: legal
+                .f_reshape([rows, MASK_SETS * 64])?
+                .f_narrow(1, 0, POLICY_SIZE as i64)?,
+            policy,
+            reply,
+            weight: column(1)?,
+            value: column(1)?,
+            value_weight: column(1)?,
+            turns_left: column(1)?,
+            outcome_weight: column(1)?,
+            reply_weight: column(1)?,
+            ending,
+            taken: pieces.f_select(1, 1)?,
+            pieces: pieces.f_select(1, 0)?,
         })
+    }
+
+    /// All of it as 64-bit words: each row's bitboards, the endings, then the numbers by pairs, each kind of them in one piece.
+    fn pack(&self) -> Vec<i64> {
+        let squares = self.pieces.iter().zip(&self.taken);
+        let rows = self.inputs.iter().zip(&self.legal).zip(squares);
+        let sets = rows.flat_map(|((input, legal), (&pieces, &taken))| {
+            let sets = input.planes.into_iter().chain(legal.squares);
+            sets.chain([u64::from(legal.end), pieces, taken])
+        });
+        let mut words: Vec<i64> = sets.map(|set| set as i64).collect();
+        words.extend(&self.ending);
+        let mut numbers: Vec<f32> = Vec::with_capacity(self.len() * NUMBERS);
+        numbers.extend(self.inputs.iter().flat_map(|input| input.scalars));
+        numbers.extend(self.policy.iter().chain(&self.reply));
+        for column in [
+            &self.weight,
+            &self.value,
+            &self.value_weight,
+            &self.turns_left,
+            &self.outcome_weight,
+            &self.reply_weight,
+        ] {
+            numbers.extend(column);
+        }
+        let pairs = numbers.as_chunks().0.iter();
+        words.extend(pairs.map(|[one, other]: &[f32; 2]| {
+            let [a, b, c, d] = one.to_ne_bytes();
+            let [e, f, g, h] = other.to_ne_bytes();
+            i64::from_ne_bytes([a, b, c, d, e, f, g, h])
+        }));
+        words
     }
 
     /// The mean entropy of the policy's targets, in nats: what its loss can't go below.
@@ -241,17 +311,6 @@ impl Batch {
         };
         self.policy.iter().map(information).sum::<f64>() / self.len() as f64
     }
-}
-
-/// Bitboards as `[batch, 64]`, 0 and 1, on a device.
-fn squares(sets: &Array1<u64>, device: Device) -> Result<Tensor, NetworkError> {
-    let bits = |set: &u64| {
-        let set = *set;
-        (0..64).map(move |square| (set >> square & 1) as f32)
-    };
-    let bits: Vec<f32> = sets.iter().flat_map(bits).collect();
-    let bits = Tensor::f_from_slice(&bits)?.f_view([-1, 64])?;
-    Ok(bits.f_to_device(device)?)
 }
 
 #[cfg(test)]
@@ -288,7 +347,7 @@ mod tests {
         let numbers =
             |tensor: &Tensor| Vec::<f32>::try_from(tensor.contiguous().view([-1])).unwrap();
         let (policy, planes) = (numbers(&tensors.policy), numbers(&tensors.planes));
-        let legal = Vec::<bool>::try_from(tensors.legal.view([-1])).unwrap();
+        let legal = Vec::<bool>::try_from(tensors.legal.reshape([-1])).unwrap();
         let mut expected = vec![0.0; CHANNELS * 64];
         for (number, row) in rows.iter().enumerate() {
             let at = number * POLICY_SIZE..(number + 1) * POLICY_SIZE;
@@ -308,10 +367,33 @@ mod tests {
                 expected
             );
         }
+        for (tensor, column) in [
+            (&tensors.weight, &batch.weight),
+            (&tensors.value, &batch.value),
+            (&tensors.value_weight, &batch.value_weight),
+            (&tensors.turns_left, &batch.turns_left),
+            (&tensors.outcome_weight, &batch.outcome_weight),
+            (&tensors.reply_weight, &batch.reply_weight),
+        ] {
+            assert_eq!(numbers(tensor), column.to_vec());
+        }
         assert_eq!(
             numbers(&tensors.value),
             rows.iter().map(|row| row.value).collect::<Vec<_>>()
         );
+        assert_eq!(numbers(&tensors.reply), batch.reply.flatten().to_vec());
+        let ending = Vec::<i64>::try_from(&tensors.ending).unwrap();
+        assert_eq!(ending, batch.ending.to_vec());
+        for (tensor, sets) in [
+            (&tensors.pieces, &batch.pieces),
+            (&tensors.taken, &batch.taken),
+        ] {
+            let squares = numbers(tensor);
+            for (squares, set) in squares.chunks(64).zip(sets) {
+                let has = |square: usize| f32::from(set >> square & 1 != 0);
+                assert!((0..64).all(|square| squares[square] == has(square)));
+            }
+        }
     }
 
     #[test]

@@ -4,8 +4,7 @@
 //! With weights w, gradient g, learning rate η, weight decay λ and the number t of the step, from 1:
 //! w ← (1 − ηλ)·w; m ← β₁·m + (1 − β₁)·g; v ← β₂·v + (1 − β₂)·g²; w ← w − η·(m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε).
 
-use super::{StepSize, decay};
-use engine::network::Parameter;
+use super::StepSize;
 use tch::{TchError, Tensor};
 
 /// How fast the mean of the gradients forgets, β₁.
@@ -17,7 +16,7 @@ pub(super) const SECOND_DECAY: f64 = 0.999;
 /// Added to the root of that mean, ε.
 pub(super) const EPSILON: f64 = 1e-8;
 
-/// The running means of one parameter's gradients.
+/// The running means of the gradients: `[trained]`.
 #[derive(Debug)]
 pub(super) struct Moments {
     /// Of the gradients.
@@ -28,23 +27,21 @@ pub(super) struct Moments {
 
 impl Moments {
     /// Those before the first step.
-    pub(super) fn new(parameter: Parameter) -> Result<Self, TchError> {
-        let weights = parameter.tensor.f_detach()?;
+    pub(super) fn new(weights: &Tensor) -> Result<Self, TchError> {
         Ok(Self {
             first: weights.f_zeros_like()?,
             second: weights.f_zeros_like()?,
         })
     }
 
-    /// One parameter's step number `steps`, from 1.
+    /// Step number `steps`, from 1, of weights that have been decayed.
     pub(super) fn update(
         &mut self,
-        parameter: Parameter,
+        weights: &mut Tensor,
         gradient: &Tensor,
         steps: u64,
         size: StepSize,
     ) -> Result<(), TchError> {
-        decay(parameter, size)?;
         let _ = self.first.f_lerp_(gradient, 1.0 - FIRST_DECAY)?;
         let _ = self
             .second
@@ -57,7 +54,7 @@ impl Moments {
         let _ = root.f_add_scalar_(EPSILON)?;
         let mut change = self.first.f_div(&root)?;
         let _ = change.f_mul_scalar_(size.learning_rate / first_share)?;
-        let _ = parameter.tensor.shallow_clone().f_sub_(&change)?;
+        let _ = weights.f_sub_(&change)?;
         Ok(())
     }
 }

@@ -6,25 +6,24 @@
 mod adamw;
 mod sgd;
 
-use crate::error::TrainError;
 use adamw::Moments;
 use engine::config::OptimizerKind;
-use engine::network::{Network, Parameter};
+use engine::network::{Network, NetworkError};
 use sgd::Velocity;
 use tch::{TchError, Tensor, no_grad_guard};
 
-/// Changes a network's parameters by their gradients, which it clips by their common norm.
+/// Changes a network's trained numbers by their gradients, which it clips by their common norm.
 #[derive(Debug)]
 pub(crate) struct Optimizer {
     memory: Memory,
     steps: u64,
 }
 
-/// What an optimizer keeps of earlier gradients, in the order of the network's parameters.
+/// What an optimizer keeps of earlier gradients, laid out like [`Network::trained`].
 #[derive(Debug)]
 enum Memory {
-    AdamW(Vec<Moments>),
-    Sgd(Vec<Velocity>),
+    AdamW(Moments),
+    Sgd(Velocity),
 }
 
 /// The size of one step.
@@ -42,15 +41,11 @@ pub(crate) struct StepSize {
 
 impl Optimizer {
     /// An optimizer that has made no step yet.
-    pub(crate) fn new(kind: OptimizerKind, network: &Network) -> Result<Self, TchError> {
-        let parameters = network.parameters();
+    pub(crate) fn new(kind: OptimizerKind, network: &Network) -> Result<Self, NetworkError> {
+        let weights = network.trained()?;
         let memory = match kind {
-            OptimizerKind::AdamW => {
-                Memory::AdamW(parameters.map(Moments::new).collect::<Result<_, _>>()?)
-            }
-            OptimizerKind::Sgd => {
-                Memory::Sgd(parameters.map(Velocity::new).collect::<Result<_, _>>()?)
-            }
+            OptimizerKind::AdamW => Memory::AdamW(Moments::new(&weights)?),
+            OptimizerKind::Sgd => Memory::Sgd(Velocity::new(&weights)?),
         };
         Ok(Self { memory, steps: 0 })
     }
@@ -67,85 +62,55 @@ impl Optimizer {
 
     /// All tensors beside the network's that the next step depends on, named `first.PARAMETER` and `second.PARAMETER` (AdamW) or
     /// `velocity.PARAMETER` (SGD). They share their storage with the optimizer's.
-    pub(crate) fn tensors(&self, network: &Network) -> Vec<(String, Tensor)> {
-        let named = |kind: &str, parameter: Parameter, tensor: &Tensor| {
-            let name = format!("{kind}.{}", parameter.name);
-            (name, tensor.shallow_clone())
+    pub(crate) fn tensors(&self, network: &Network) -> Result<Vec<(String, Tensor)>, NetworkError> {
+        let memory = match &self.memory {
+            Memory::AdamW(Moments { first, second }) => {
+                vec![("first", first), ("second", second)]
+            }
+            Memory::Sgd(Velocity(velocity)) => vec![("velocity", velocity)],
         };
-        let parameters = network.parameters();
-        match &self.memory {
-            Memory::AdamW(moments) => parameters
-                .zip(moments)
-                .flat_map(|(parameter, moments)| {
-                    [
-                        named("first", parameter, &moments.first),
-                        named("second", parameter, &moments.second),
-                    ]
-                })
-                .collect(),
-            Memory::Sgd(velocities) => parameters
-                .zip(velocities)
-                .map(|(parameter, Velocity(tensor))| named("velocity", parameter, tensor))
-                .collect(),
+        let mut named = Vec::new();
+        for (kind, numbers) in memory {
+            let names = network.parameters().map(|parameter| parameter.name);
+            let tensors = names.zip(network.unflatten(numbers)?);
+            named.extend(tensors.map(|(name, tensor)| (format!("{kind}.{name}"), tensor)));
         }
+        Ok(named)
     }
 
-    /// Changes the network's parameters by gradients in their order, and returns the gradients' common norm before it was
-    /// clipped. If that is no finite number, nothing is changed.
+    /// Changes the network's trained numbers by a gradient laid out like them, whose [`norm`] is this. If that is no finite number,
+    /// nothing is changed.
     pub(crate) fn step(
         &mut self,
         network: &Network,
-        mut gradients: Vec<Tensor>,
+        mut gradient: Tensor,
+        norm: f64,
         size: StepSize,
-    ) -> Result<f64, TrainError> {
+    ) -> Result<(), NetworkError> {
         let _no_grad = no_grad_guard();
-        let norm = common_norm(&gradients)?;
         if !norm.is_finite() {
-            return Ok(norm);
+            return Ok(());
         }
         self.steps += 1;
         let clip = (size.gradient_clip / norm).min(1.0);
         if clip < 1.0 {
-            for gradient in &mut gradients {
-                let _ = gradient.f_mul_scalar_(clip)?;
-            }
+            let _ = gradient.f_mul_scalar_(clip)?;
         }
-        let parts = network.parameters().zip(&gradients);
-        match &mut self.memory {
-            Memory::AdamW(moments) => {
-                for ((parameter, gradient), moments) in parts.zip(moments) {
-                    moments.update(parameter, gradient, self.steps, size)?;
-                }
-            }
-            Memory::Sgd(velocities) => {
-                for ((parameter, gradient), velocity) in parts.zip(velocities) {
-                    velocity.update(parameter, gradient, size)?;
-                }
-            }
-        }
-        Ok(norm)
-    }
-}
-
-/// The Euclidean norm of all gradients together; waits for the device.
-fn common_norm(gradients: &[Tensor]) -> Result<f64, TchError> {
-    let norms = gradients
-        .iter()
-        .map(Tensor::f_norm)
-        .collect::<Result<Vec<_>, _>>()?;
-    Tensor::f_stack(&norms, 0)?.f_norm()?.f_double_value(&[])
-}
-
-/// Takes the weight decay's share from the weights, biases and norms excepted.
-fn decay(parameter: Parameter, size: StepSize) -> Result<(), TchError> {
-    if parameter.decay {
         let share = size.learning_rate * size.weight_decay;
-        let _ = parameter
-            .tensor
-            .shallow_clone()
-            .f_mul_scalar_(1.0 - share)?;
+        let _ = network.decayed()?.f_mul_scalar_(1.0 - share)?;
+        let weights = &mut network.trained()?;
+        match &mut self.memory {
+            Memory::AdamW(moments) => moments.update(weights, &gradient, self.steps, size)?,
+            Memory::Sgd(velocity) => velocity.update(weights, &gradient, size)?,
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// The Euclidean norm of all gradients together, as a tensor without dimensions.
+pub(crate) fn norm(gradient: &Tensor) -> Result<Tensor, TchError> {
+    // Sums are added up by pairs; the norms that libtorch knows add one number after the other, which is less exact.
+    gradient.f_square()?.f_sum(None)?.f_sqrt()
 }
 
 #[cfg(test)]

@@ -4,35 +4,33 @@
 //!
 //! With weights w, gradient g, learning rate η, weight decay λ and momentum μ: w ← (1 − ηλ)·w; v ← μ·v + g; w ← w − η·(g + μ·v).
 
-use super::{StepSize, decay};
-use engine::network::Parameter;
+use super::StepSize;
 use tch::{TchError, Tensor};
 
-/// The running sum of one parameter's gradients, v.
+/// The running sum of the gradients, v: `[trained]`.
 #[derive(Debug)]
 pub(super) struct Velocity(pub(super) Tensor);
 
 impl Velocity {
     /// That before the first step.
-    pub(super) fn new(parameter: Parameter) -> Result<Self, TchError> {
-        Ok(Self(parameter.tensor.f_detach()?.f_zeros_like()?))
+    pub(super) fn new(weights: &Tensor) -> Result<Self, TchError> {
+        Ok(Self(weights.f_zeros_like()?))
     }
 
-    /// One parameter's step.
+    /// One step of weights that have been decayed.
     pub(super) fn update(
         &mut self,
-        parameter: Parameter,
+        weights: &mut Tensor,
         gradient: &Tensor,
         size: StepSize,
     ) -> Result<(), TchError> {
-        decay(parameter, size)?;
         let Self(velocity) = self;
         let _ = velocity.f_mul_scalar_(size.momentum)?;
         let _ = velocity.f_add_(gradient)?;
         let mut change = velocity.f_mul_scalar(size.momentum)?;
         let _ = change.f_add_(gradient)?;
         let _ = change.f_mul_scalar_(size.learning_rate)?;
-        let _ = parameter.tensor.shallow_clone().f_sub_(&change)?;
+        let _ = weights.f_sub_(&change)?;
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub use client::EvaluationClient;
 pub use thread::ThreadCounters;
 
 use super::calibration::{Calibration, LARGEST, calibrate};
-use super::error::{catch_torch_panics, is_out_of_memory};
+use super::error::catch_torch_panics;
 use super::evaluator::leaves_at_once;
 use super::packed::{Forward, PackedForward};
 use super::prepare::{Check, Prepared};
@@ -311,7 +311,7 @@ impl EvaluationService {
         self.queue.push_job(thread, move |networks| {
             let done = catch_torch_panics(|| work(networks));
             let failure = match &done {
-                Err(error @ NetworkError::Torch(_)) if !is_out_of_memory(error) => {
+                Err(error @ NetworkError::Torch(_)) if !error.is_out_of_memory() => {
                     Err(error.to_string())
                 }
                 _ => Ok(()),

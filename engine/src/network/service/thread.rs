@@ -3,7 +3,7 @@
 use super::super::NetworkError;
 use super::super::playing::ANSWER_FLOATS;
 use super::queue::{Batch, NetworkId, Queue, Task};
-use super::{Device, Forward, Notes, is_out_of_memory};
+use super::{Device, Forward, Notes};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -142,7 +142,7 @@ impl Thread {
             }
             Err(error) => {
                 let (network, size) = (batch.network, batch.size);
-                let result = match is_out_of_memory(&error) {
+                let result = match error.is_out_of_memory() {
                     true => self.halve(network, size, &error),
                     false => Err(error.to_string()),
                 };
