@@ -142,17 +142,26 @@ impl From<TchError> for NetworkError {
     }
 }
 
-/// What libtorch says, without the stack of C++ functions that follows.
+/// What libtorch says, in a line.
 fn message(error: &TchError) -> String {
     let text = match error {
         TchError::Torch(text) => text.clone(),
         other => other.to_string(),
     };
-    without_stack(&text)
+    without_appendix(&text)
 }
 
-fn without_stack(text: &str) -> String {
-    let end = text.find("\nException raised from").unwrap_or(text.len());
+/// What follows a message of libtorch: the stack of C++ functions, and advice for those who write CUDA programs.
+const APPENDICES: [&str; 4] = [
+    "\nException raised from",
+    "\nSearch for `cuda",
+    "\nCUDA kernel errors might be",
+    " If reserved but unallocated memory is large",
+];
+
+fn without_appendix(text: &str) -> String {
+    let ends = APPENDICES.iter().filter_map(|appendix| text.find(appendix));
+    let end = ends.min().unwrap_or(text.len());
     text[..end].trim().to_owned()
 }
 
@@ -192,7 +201,7 @@ fn torch_error(panic: &(dyn Any + Send)) -> Option<NetworkError> {
     };
     // The text was written by `Debug`.
     let text = text.replace("\\n", "\n").replace("\\\"", "\"");
-    Some(NetworkError::Torch(without_stack(&text)))
+    Some(NetworkError::Torch(without_appendix(&text)))
 }
 
 /// Keeps panics that become errors from being printed.
@@ -232,6 +241,22 @@ mod tests {
         );
         // The next computation knows nothing of it.
         assert!(Tensor::f_zeros([2], (Kind::Float, tch::Device::Cpu)).is_ok());
+    }
+
+    #[test]
+    fn an_error_of_cuda_is_one_line() {
+        let text = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress' in https://docs.nvidia.com \
+                    for more information.\nCUDA kernel errors might be asynchronously reported at some other API call.\nCompile with \
+                    `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n\nException raised from c10_cuda_check";
+        assert_eq!(
+            without_appendix(text),
+            "CUDA error: an illegal memory access was encountered"
+        );
+        let text = "CUDA out of memory. Tried to allocate 32.00 MiB. If reserved but unallocated memory is large try setting";
+        assert_eq!(
+            without_appendix(text),
+            "CUDA out of memory. Tried to allocate 32.00 MiB."
+        );
     }
 
     #[test]
