@@ -5,7 +5,8 @@
     scripts/null_gpu/passes.py FOLDER
 
 A pass is what a thread does from behind one copy of answers to the next; answers are rows of 1288 bytes. Its tower goes from the
-first 3x3 convolution to the last. Prints each kind of pass with how often it was seen, the commonest last.
+first 3x3 convolution to the last. Prints each kind of pass with how often it was seen, the one with the fewest launches last: which
+of a network's forms is used for long is decided by times, which mean nothing here.
 """
 
 import collections
@@ -28,7 +29,7 @@ def main():
             kinds.update(passes(line.partition(" ")[2] for line in file))
     if not kinds:
         sys.exit(f"passes.py: {sys.argv[1]}: no copy of answers is in its traces")
-    for (launches, tower, copies, syncs), count in reversed(kinds.most_common()):
+    for (launches, tower, copies, syncs), count in sorted(kinds.items(), reverse=True):
         print(f"{count} passes: launches {launches} tower {tower} outside {launches - tower} copies {copies} syncs {syncs}")
 
 

@@ -164,18 +164,20 @@ impl From<TchError> for NetworkError {
     }
 }
 
-/// What libtorch says, without the stack of C++ functions that follows.
+/// What libtorch says, in a line.
 fn message(error: &TchError) -> String {
     let text = match error {
         TchError::Torch(text) => text.clone(),
         other => other.to_string(),
     };
-    without_stack(&text)
+    without_appendix(&text)
 }
 
-/// The first line: the others are a stack of C++ functions and advice for those who build libtorch.
-fn without_stack(text: &str) -> String {
-    text.trim().lines().next().unwrap_or_default().to_owned()
+/// The first line: what follows is the stack of C++ functions, and advice for those who write CUDA programs.
+fn without_appendix(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let end = line.find(" If reserved but unallocated memory is large");
+    line[..end.unwrap_or(line.len())].to_owned()
 }
 
 /// What the panics of tch begin with: it unwraps errors of libtorch where it can't return them.
@@ -214,7 +216,7 @@ fn torch_error(panic: &(dyn Any + Send)) -> Option<NetworkError> {
     };
     // The text was written by `Debug`.
     let text = text.replace("\\n", "\n").replace("\\\"", "\"");
-    Some(NetworkError::Torch(without_stack(&text)))
+    Some(NetworkError::Torch(without_appendix(&text)))
 }
 
 /// Keeps panics that become errors from being printed.
@@ -264,6 +266,22 @@ mod tests {
         assert!(!says(
             "CUDA error: an illegal memory access was encountered"
         ));
+    }
+
+    #[test]
+    fn an_error_of_cuda_is_one_line() {
+        let text = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress' in https://docs.nvidia.com \
+                    for more information.\nCUDA kernel errors might be asynchronously reported at some other API call.\nCompile with \
+                    `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n\nException raised from c10_cuda_check";
+        assert_eq!(
+            without_appendix(text),
+            "CUDA error: an illegal memory access was encountered"
+        );
+        let text = "CUDA out of memory. Tried to allocate 32.00 MiB. If reserved but unallocated memory is large try setting";
+        assert_eq!(
+            without_appendix(text),
+            "CUDA out of memory. Tried to allocate 32.00 MiB."
+        );
     }
 
     #[test]
