@@ -27,7 +27,7 @@ pub struct Network {
 }
 
 /// A network's layers, and its tensors with what they are.
-type Layers = (Body<Normed>, HelperHeads, Vec<(TensorSpec, Tensor)>);
+type Layers = (Body, HelperHeads, Vec<(TensorSpec, Tensor)>);
 
 /// A trained tensor of a [`Network`].
 #[derive(Debug, Clone, Copy)]

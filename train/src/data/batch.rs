@@ -230,7 +230,7 @@ impl Batch {
         let rows = self.len() as i64;
         let mut packed = Tensor::f_from_slice(&self.pack())?;
         if device.is_cuda() {
-            packed = packed.f_pin_memory(device)?;
+            packed = packed.f_internal_pin_memory(device)?;
         }
         let packed = packed.f_to_device_(device, Kind::Int64, true, false)?;
         let sets = packed.f_narrow(0, 0, rows * SETS)?.f_view([rows, SETS])?;
