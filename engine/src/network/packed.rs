@@ -1,12 +1,13 @@
 //! Rows as they travel to a device, and answers as they travel back: one transfer each way a batch.
 
-use super::error::catch_torch_panics;
 use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
 use super::prepare::Check;
 use super::{Device, NetworkError, Precision};
 use crate::encoding::{CHANNELS, LegalMask, PLANES, encode};
 use crate::rules::Side;
 use crate::search::{Evaluations, EvaluatorError, Query};
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use tch::{Kind, TchError, Tensor, no_grad_guard};
 
 /// The bytes of a packed row, `[8, CHANNELS]`: for each rank the bits of each plane, by file, and twice each scalar, which all are
@@ -117,31 +118,45 @@ pub(super) trait Forward: Send {
     fn read(&mut self, first: usize, out: &mut [f32]) -> Result<(), NetworkError>;
 }
 
-/// A network on a device with what is kept from batch to batch.
-///
-/// Behind an error of a CUDA device its memory is never freed: libtorch ends the process where it can't free pinned memory.
+/// A network on a device, and where its thread keeps rows and answers.
 #[derive(Debug)]
 pub(super) struct PackedForward {
     body: PlayingBody,
     device: tch::Device,
     unpacking: Unpacking,
-    /// `[capacity, ROW_BYTES]`, bytes, on the host; pinned for CUDA, so that the device fetches it while the host goes on.
-    rows: Tensor,
-    /// `[capacity, ANSWER_FLOATS]`, on the host; pinned for CUDA.
-    answers: Tensor,
-    failed: bool,
+    host: HostMemory,
 }
 
-impl PackedForward {
-    /// A network for batches of up to `capacity` rows.
-    pub(super) fn new(
-        body: PlayingBody,
-        device: Device,
-        precision: Precision,
-        capacity: usize,
-    ) -> Result<Self, NetworkError> {
-        let device = device.open()?;
-        let host = |width: usize, kind| {
+/// Room on the host for rows and answers. For CUDA it is pinned, so that the device fetches rows while the host continues.
+#[derive(Debug)]
+struct HostMemory {
+    device: tch::Device,
+    /// `[capacity, ROW_BYTES]`, bytes.
+    rows: Tensor,
+    /// `[capacity, ANSWER_FLOATS]`.
+    answers: Tensor,
+}
+
+impl HostMemory {
+    /// The memory of this thread, for all its networks: a thread evaluates one batch at a time. Pinned memory is never freed: behind
+    /// an error of the device libtorch ends the process when it tries.
+    fn of_thread(device: tch::Device, capacity: usize) -> Result<Self, TchError> {
+        thread_local!(static OWN: RefCell<Option<ManuallyDrop<HostMemory>>> = const { RefCell::new(None) });
+        OWN.with_borrow_mut(|own| {
+            if let Some(own) = own
+                && own.device == device
+                && own.rows.size()[0] >= capacity as i64
+            {
+                return Ok(own.share());
+            }
+            let made = Self::new(device, capacity)?;
+            *own = Some(ManuallyDrop::new(made.share()));
+            Ok(made)
+        })
+    }
+
+    fn new(device: tch::Device, capacity: usize) -> Result<Self, TchError> {
+        let room = |width: usize, kind| {
             let size = [capacity as i64, width as i64];
             let zeros = Tensor::f_zeros(size, (kind, tch::Device::Cpu))?;
             match device {
@@ -151,12 +166,35 @@ impl PackedForward {
             }
         };
         Ok(Self {
+            device,
+            rows: room(ROW_BYTES, Kind::Uint8)?,
+            answers: room(ANSWER_FLOATS, Kind::Float)?,
+        })
+    }
+
+    fn share(&self) -> Self {
+        Self {
+            device: self.device,
+            rows: self.rows.shallow_clone(),
+            answers: self.answers.shallow_clone(),
+        }
+    }
+}
+
+impl PackedForward {
+    /// A network for batches of up to `capacity` rows, in this thread.
+    pub(super) fn new(
+        body: PlayingBody,
+        device: Device,
+        precision: Precision,
+        capacity: usize,
+    ) -> Result<Self, NetworkError> {
+        let device = device.open()?;
+        Ok(Self {
             body,
             unpacking: Unpacking::new(device, precision.kind())?,
-            rows: host(ROW_BYTES, Kind::Uint8)?,
-            answers: host(ANSWER_FLOATS, Kind::Float)?,
+            host: HostMemory::of_thread(device, capacity)?,
             device,
-            failed: false,
         })
     }
 
@@ -194,57 +232,30 @@ impl PackedForward {
         }
         Ok(fitting)
     }
-
-    /// Does something on the device, and keeps in mind that it failed.
-    fn attempt<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, NetworkError>,
-    ) -> Result<T, NetworkError> {
-        let result = catch_torch_panics(|| work(self));
-        if let Err(error) = &result {
-            self.failed |= self.device.is_cuda() && !error.is_out_of_memory();
-        }
-        result
-    }
-}
-
-impl Drop for PackedForward {
-    fn drop(&mut self) {
-        if self.failed {
-            let tensors = (self.rows.shallow_clone(), self.answers.shallow_clone());
-            std::mem::forget((self.body.share(), tensors));
-        }
-    }
 }
 
 impl Forward for PackedForward {
     fn load(&mut self, first: usize, packed: &[u8]) -> Result<(), NetworkError> {
         let count = (packed.len() / ROW_BYTES) as i64;
-        self.attempt(|this| {
-            let size = [count, ROW_BYTES as i64];
-            let packed = Tensor::f_from_data_size(packed, &size, Kind::Uint8)?;
-            let mut rows = this.rows.f_narrow(0, first as i64, count)?;
-            Ok(rows.f_copy_(&packed)?)
-        })
+        let size = [count, ROW_BYTES as i64];
+        let packed = Tensor::f_from_data_size(packed, &size, Kind::Uint8)?;
+        let mut rows = self.host.rows.f_narrow(0, first as i64, count)?;
+        Ok(rows.f_copy_(&packed)?)
     }
 
     fn run(&mut self, size: usize) -> Result<(), NetworkError> {
         let (_no_grad, size) = (no_grad_guard(), size as i64);
-        self.attempt(|this| {
-            // The last batch's answers have been waited for: the device has read its rows.
-            let rows = this.rows.f_narrow(0, 0, size)?;
-            let rows = rows.f_to_device_(this.device, Kind::Uint8, true, false)?;
-            let answers = this.body.answers(&this.unpacking.planes(&rows)?)?;
-            Ok(this.answers.f_narrow(0, 0, size)?.f_copy_(&answers)?)
-        })
+        // The last batch's answers have been waited for: the device has read its rows.
+        let rows = self.host.rows.f_narrow(0, 0, size)?;
+        let rows = rows.f_to_device_(self.device, Kind::Uint8, true, false)?;
+        let answers = self.body.answers(&self.unpacking.planes(&rows)?)?;
+        Ok(self.host.answers.f_narrow(0, 0, size)?.f_copy_(&answers)?)
     }
 
     fn read(&mut self, first: usize, out: &mut [f32]) -> Result<(), NetworkError> {
         let count = out.len() / ANSWER_FLOATS;
-        self.attempt(|this| {
-            let answers = this.answers.f_narrow(0, first as i64, count as i64)?;
-            Ok(answers.f_copy_data(out, count * ANSWER_FLOATS)?)
-        })
+        let answers = self.host.answers.f_narrow(0, first as i64, count as i64)?;
+        Ok(answers.f_copy_data(out, count * ANSWER_FLOATS)?)
     }
 }
 

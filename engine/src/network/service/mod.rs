@@ -37,6 +37,7 @@ use super::stream;
 use super::{Accuracy, Architecture, Device, Network, NetworkError, Precision};
 use queue::{NetworkId, Queue};
 use remembered::Remembered;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -97,6 +98,23 @@ pub struct ServiceDevice {
     pub calibration: Option<Calibration>,
 }
 
+impl ServiceDevice {
+    /// What a network is computed in, and how far that is from the network itself.
+    fn choice(&self, network: &str) -> String {
+        let bound = Accuracy::bound(self.precision);
+        format!(
+            "{}: {network} is computed in {}: its values are off by {:.4} (root mean square; {} is allowed), its policies by {:.1e} nats \
+             ({} is allowed)",
+            self.device,
+            self.precision,
+            self.accuracy.value_error,
+            bound.value_error,
+            self.accuracy.divergence,
+            bound.divergence
+        )
+    }
+}
+
 /// Evaluates the batches of many workers on one or several devices. On a GPU the last digits of an answer depend on the size of the
 /// batch that its query came into.
 pub struct EvaluationService {
@@ -105,8 +123,8 @@ pub struct EvaluationService {
     notes: Notes,
     remembered: Arc<Mutex<Remembered>>,
     next_network: AtomicU64,
-    /// Held while a network is loaded: networks come one at a time.
-    loading: Mutex<()>,
+    /// Held while a network is loaded: networks come one at a time. What the last one is computed in, by device.
+    loading: Mutex<BTreeMap<usize, Precision>>,
     /// By thread; a device's threads stand together.
     counters: Vec<(Device, Arc<Counters>)>,
     threads: Vec<JoinHandle<()>>,
@@ -168,7 +186,7 @@ impl EvaluationService {
             notes: notes.clone(),
             remembered: Arc::new(Mutex::new(remembered)),
             next_network: AtomicU64::new(0),
-            loading: Mutex::new(()),
+            loading: Mutex::default(),
             counters: Vec::new(),
             threads: Vec::new(),
             options,
@@ -234,7 +252,7 @@ impl EvaluationService {
         name: String,
         leaves_at_once: u32,
     ) -> Result<Arc<ServedNetwork>, NetworkError> {
-        let _alone = locked(&self.loading);
+        let mut precisions = locked(&self.loading);
         let id = self.next_network.fetch_add(1, Ordering::Relaxed);
         let threads = self.options.threads_per_device;
         // All devices at once.
@@ -277,6 +295,10 @@ impl EvaluationService {
             match ready {
                 Ok((own, used)) => {
                     sizes[place] = own;
+                    let before = precisions.insert(place, used.precision);
+                    if used.device.is_cuda() && before != Some(used.precision) {
+                        (self.notes)(&used.choice(&name));
+                    }
                     devices.push(used);
                 }
                 // A device that failed while others evaluate was told of by its thread.
@@ -307,6 +329,7 @@ impl EvaluationService {
         thread: usize,
         work: impl FnOnce(&mut Networks) -> Result<T, NetworkError> + Send + 'static,
     ) -> Receiver<Result<T, NetworkError>> {
+        let device = self.options.devices[thread / self.options.threads_per_device];
         let (reply, result) = channel();
         self.queue.push_job(thread, move |networks| {
             let done = catch_torch_panics(|| work(networks));
@@ -316,8 +339,12 @@ impl EvaluationService {
                 }
                 _ => Ok(()),
             };
+            let named = done.map_err(|error| match error {
+                NetworkError::Torch(reason) => device_error(device, reason),
+                error => error,
+            });
             // It is waited for no more where something else failed before.
-            let _ = reply.send(done);
+            let _ = reply.send(named);
             failure
         });
         result

@@ -68,7 +68,7 @@ impl Forward for Fake {
             }
             Behaviour::Panics => panic!("as it was told"),
             Behaviour::PanicsAsTch(batches, memory) if self.batches > *batches => {
-                return catch_torch_panics(|| panic_as_tch(*memory));
+                return panic_as_tch(*memory);
             }
             Behaviour::Waits(signal) => signal.lock().unwrap().recv().unwrap(),
             _ => {}
@@ -160,7 +160,11 @@ fn launch(setups: Vec<Setup>) -> (Arc<ServedNetwork>, Written) {
     };
     let service = EvaluationService::launch(options, Remembered::default(), notes).unwrap();
     let loads = setups.iter().map(Setup::load).collect();
-    (service.load_by(loads, "test".into(), 4).unwrap(), written)
+    let network = service.load_by(loads, "test".into(), 4).unwrap();
+    let chosen = std::mem::take(&mut *written.lock().unwrap());
+    assert_eq!(chosen.len(), setups.len(), "{chosen:?}");
+    assert!(chosen[0].contains("test is computed in fp32: its values are off by 0.0000"));
+    (network, written)
 }
 
 const ENOUGH: Behaviour = Behaviour::Memory(usize::MAX);
@@ -423,7 +427,10 @@ fn a_network_that_cannot_be_loaded_leaves_the_others_as_they_are() {
             allowed: "1".into(),
         },
     ] {
-        let said = error.to_string();
+        let said = match &error {
+            NetworkError::Torch(reason) => format!("device cuda:0: {reason}"),
+            error => error.to_string(),
+        };
         let load: Load = Box::new(move || Err(error));
         let found = service.load_by(vec![load], "b".into(), 4).unwrap_err();
         assert_eq!(found.to_string(), said);

@@ -1,6 +1,6 @@
 //! A thread that evaluates batches on a device.
 
-use super::super::NetworkError;
+use super::super::error::{NetworkError, catch_torch_panics};
 use super::super::playing::ANSWER_FLOATS;
 use super::queue::{Batch, NetworkId, Queue, Task};
 use super::{Device, Forward, Notes};
@@ -104,6 +104,10 @@ impl Thread {
         if let Err(reason) = self.serve() {
             device.lose(&reason);
         }
+        if self.queue.is_lost(self.place) {
+            // libtorch can't be trusted to free memory of a device that failed.
+            std::mem::forget(self.networks);
+        }
     }
 
     fn serve(&mut self) -> Result<(), String> {
@@ -128,7 +132,7 @@ impl Thread {
             self.queue.done(self.place);
             return Err("a batch came for a network that is not loaded".into());
         };
-        match run(forward.as_mut(), &mut batch) {
+        match catch_torch_panics(|| run(forward.as_mut(), &mut batch)) {
             Ok(()) => {
                 self.queue.done(self.place);
                 let count = |counter: &AtomicU64, number: usize| {
