@@ -92,8 +92,8 @@ fn panic_as_tch(memory: bool) -> Result<(), NetworkError> {
         true => "CUDA out of memory. Tried to allocate 2.00 GiB.",
         false => "CUDA error: an illegal memory access was encountered",
     };
-    Err::<(), _>(tch::TchError::Torch(text.into())).unwrap();
-    Ok(())
+    let error = tch::TchError::Torch(text.into());
+    panic!("called `Result::unwrap()` on an `Err` value: {error:?}");
 }
 
 /// A device of a fake service.
