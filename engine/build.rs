@@ -1,17 +1,16 @@
 //! Compiles what the bindings to libtorch lack: `src/network/stream.cpp`.
 
-use std::path::PathBuf;
-
 fn main() {
+    #[cfg(feature = "torch")]
+    compile();
+}
+
+#[cfg(feature = "torch")]
+fn compile() {
     println!("cargo::rerun-if-changed=src/network/stream.cpp");
     println!("cargo::rerun-if-env-changed=LIBTORCH");
-    if std::env::var_os("CARGO_FEATURE_TORCH").is_none() {
-        return;
-    }
-    let Some(libtorch) = std::env::var_os("LIBTORCH").map(PathBuf::from) else {
-        println!(
-            "cargo::error=LIBTORCH is not set: run scripts/setup in the checkout, and build there"
-        );
+    let Some(libtorch) = std::env::var_os("LIBTORCH").map(std::path::PathBuf::from) else {
+        println!("cargo::error=LIBTORCH is not set: run scripts/setup, and build in the checkout");
         return;
     };
     cc::Build::new()
