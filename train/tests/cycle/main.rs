@@ -214,6 +214,26 @@ fn the_loop_plays_through_the_evaluation_service() {
     }
 }
 
+/// What every measurement with a GPU begins with, on the processor.
+#[test]
+fn the_check_of_a_gpu_machine_finds_the_programs_and_probes() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let programs = Path::new(env!("CARGO_BIN_EXE_train")).parent().unwrap();
+    let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/gpu_check");
+    let mut command = assert_cmd::Command::new(check);
+    command.args(["--device", "cpu", "--quick", "--steps", "probe"]);
+    command.arg("--binaries").arg(programs);
+    let (code, said, progress) = outcome(command.arg("--out").arg(&report));
+    assert_eq!(code, 0, "{said}{progress}");
+    let text = std::fs::read_to_string(&report).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let probe = &report["steps"][0];
+    assert_eq!(probe["status"], "done", "{text}");
+    assert_eq!(probe["programs"][0]["ending"], 0, "{text}");
+}
+
 #[test]
 fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
     build_selfplay();
