@@ -1,6 +1,6 @@
 //! What the bench measures, in which order, and what follows from it.
 
-use super::devices::DeviceThreads;
+use super::devices::{DeviceWork, Moment};
 use super::members::Crew;
 use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
 use super::worker::{Done, Task, computed};
@@ -112,15 +112,15 @@ impl Bench<'_> {
         let mut played: Vec<Done> = Vec::new();
         let mut turns_of_finished = Vec::new();
         let mut writer_time = Duration::ZERO;
-        let mut in_devices = DeviceThreads::default();
+        let mut in_devices = DeviceWork::default();
         for _ in 0..ROUNDS {
             let batch = self.asked_batch(if played.is_empty() { &warm } else { &played });
             self.raw(batch, time / (2 * ROUNDS), &mut beside)?;
             let (games, turns) = self.written.games();
             let before = self.written.computed();
-            let devices_before = DeviceThreads::of(&self.plan.place);
+            let devices_before = Moment::of(&self.plan.player);
             let done = self.perform("self-play", Task::Play(time / ROUNDS))?;
-            in_devices.add_since(DeviceThreads::of(&self.plan.place), &devices_before);
+            in_devices.add(&devices_before, &Moment::of(&self.plan.player));
             writer_time += self.written.computed() - before;
             let (games_now, turns_now) = self.written.games();
             turns_of_finished.push((games_now - games, turns_now - turns));

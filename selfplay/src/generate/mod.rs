@@ -166,7 +166,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         &networks_loaded,
     );
     let first = supervisor.counters();
-    supervisor.show(Telemetry::start(&arguments.telemetry, &about, &first)?);
+    let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
+    telemetry.keep_newest_in(plan.places.status(generator.number()), &first);
+    supervisor.show(telemetry);
     let follower = follow(&plan, &work, threads, networks_loaded)?;
 
     let played = crew::run_until_asked(

@@ -10,6 +10,7 @@ use crate::memory::Resident;
 use crate::output::{complain, print};
 use crate::telemetry::{CacheUses, Counters, Limits, NetworkInUse, State, Telemetry};
 use anyhow::{Context, Result, bail};
+use engine::network::EvaluationService;
 use engine::progress::bytes_in_words;
 use engine::rules::Side;
 use engine::run::{Generator, GeneratorPlaces};
@@ -296,8 +297,8 @@ impl<'a> Supervisor<'a> {
         let counts = &self.work.counts;
         let totals = &self.totals;
         let playing = self.work.roster.newest();
+        let service = playing.player.service();
         let written = &self.keeper.written;
-        let evaluations = counts.evaluations.load(Relaxed);
         Counters {
             gold_wins: totals.wins_of(Side::Gold),
             silver_wins: totals.wins_of(Side::Silver),
@@ -310,9 +311,11 @@ impl<'a> Supervisor<'a> {
             turns: counts.turns.load(Relaxed),
             full_turns: counts.full_turns.load(Relaxed),
             rows: totals.rows,
-            evaluations,
+            evaluations: counts.evaluations.load(Relaxed),
             batches: counts.batches.load(Relaxed),
             largest_batch: counts.largest_batch.load(Relaxed),
+            devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
+            rows_waiting: service.map(|service| service.rows_waiting() as u64),
             cache: self.work.cache.as_deref().map(|cache| {
                 let (queries, hits) = cache.uses();
                 CacheUses { queries, hits }
