@@ -160,6 +160,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Takes a finished game, or none where only time has passed.
+    ///
+    /// # Errors
+    /// The game can't be kept, for a reason that won't pass; and the journal is flushed no more.
     pub(crate) fn take(&mut self, record: Option<GameRecord>) -> Result<()> {
         match record {
             Some(record) => {
@@ -175,6 +178,7 @@ impl<'a> Supervisor<'a> {
             self.look_at_disk();
             self.look_at_memory();
             self.look_at_journal();
+            self.generator.journal().check_flushing()?;
             if let Some(trouble) = self.generator.journal().trouble() {
                 self.say(&format!(
                     "the journal could not be flushed, and is again: {trouble}"

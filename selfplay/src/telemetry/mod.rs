@@ -150,9 +150,20 @@ impl Telemetry {
         }
         self.progress
             .show(snapshot.games, || line::message(&snapshot));
+        if let Some(complaint) = self.look_at_server() {
+            self.say(complaint);
+        }
         if let Some(server) = &self.server {
             server.publish(snapshot);
         }
+    }
+
+    /// A server that has ended is given up; what to say of that, once.
+    fn look_at_server(&mut self) -> Option<&'static str> {
+        let ended = self.server.take_if(|server| server.has_ended());
+        ended.map(|_| {
+            "the thread that serves the metrics has ended: there are none until the next start; the games go on"
+        })
     }
 
     /// Writes a line to standard error, above the progress line.

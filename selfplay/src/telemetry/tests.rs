@@ -173,6 +173,37 @@ fn a_log_that_cannot_be_written_stops_nothing() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_complained_of_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut newest = NewestFile {
+        path: folder.path().join("nowhere").join("status.json"),
+        failing: false,
+    };
+    let complaint = newest.write(&Snapshot::default()).unwrap();
+    assert!(
+        complaint.contains("nowhere/status.json: No such file"),
+        "{complaint}"
+    );
+    assert_eq!(newest.write(&Snapshot::default()), None);
+}
+
+#[test]
+fn a_metrics_server_that_ends_is_told_of_once_and_the_games_go_on() {
+    let mut telemetry = begin(&TelemetryArguments::default());
+    let panics = |_, _| async { panic!("as it was told") };
+    let server = MetricsServer::serve("127.0.0.1:0", Snapshot::default(), panics).unwrap();
+    while !server.has_ended() {
+        std::thread::yield_now();
+    }
+    telemetry.server = Some(server);
+    let complaint = telemetry.look_at_server().unwrap();
+    assert!(complaint.contains("serves the metrics has ended"));
+    assert_eq!(telemetry.look_at_server(), None);
+    telemetry.tick_at(&busy(), moment(1.0));
+    assert!(telemetry.server.is_none());
+}
+
+#[test]
 fn metrics_follow_the_ticks() {
     let mut telemetry = begin(&TelemetryArguments {
         json_log: None,
