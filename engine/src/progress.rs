@@ -136,6 +136,19 @@ pub fn in_words(duration: Duration) -> String {
     }
 }
 
+/// A number with commas between groups of three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A number of bytes as `512 B` or `1.40 GiB`.
 pub fn bytes_in_words(bytes: u64) -> String {
     HumanBytes(bytes).to_string()
@@ -154,6 +167,18 @@ mod tests {
         assert_eq!(line(counted(), 30), "play 30/30 quick");
         assert_eq!(line(counted().without_estimate(), 10), "play 10/30 quick");
         assert_eq!(line(Progress::new("play", None), 10), "play 10 quick");
+    }
+
+    #[test]
+    fn digits_are_grouped_from_the_right() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (12_345_678, "12,345,678"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
     }
 
     #[test]

@@ -241,7 +241,7 @@ fn fault(name: &str, number: usize, what: &str) -> EvaluatorError {
 }
 
 /// The message of a panic.
-fn said_by(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn said_by(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")

@@ -82,14 +82,6 @@ impl Place {
         Ok(started)
     }
 
-    /// The service, if a network has been loaded into it.
-    pub(crate) fn running_service(&self) -> Option<Arc<EvaluationService>> {
-        self.service
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
     /// As [`new`](Self::new), of a list like `cuda:0,cuda:1`.
     pub(crate) fn parse(list: &str, config: &Config, option: &str) -> Result<Self> {
         let devices: Result<Vec<Device>, _> = list.split(',').map(str::parse).collect();

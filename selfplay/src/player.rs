@@ -7,7 +7,8 @@ use crate::place::{Place, note};
 use crate::source::{NetworkSource, file_name};
 use anyhow::{Result, bail};
 use engine::network::{
-    Architecture, Device, Network, NetworkEvaluator, ServedNetwork, ServiceDevice,
+    Architecture, Device, EvaluationService, Network, NetworkEvaluator, ServedNetwork,
+    ServiceDevice,
 };
 use engine::search::{Evaluator, Material, Null, Uniform};
 use engine::shard;
@@ -240,6 +241,11 @@ impl Player {
         &self.forms
     }
 
+    /// The service that evaluates it, where the workers don't do so themselves.
+    pub(crate) fn service(&self) -> Option<&EvaluationService> {
+        Some(self.served.as_deref()?.service())
+    }
+
     /// What it is, whatever its file is called: a network's hash, or the name of a player without one.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
@@ -382,18 +388,21 @@ mod tests {
         let here = place(Device::Cpu);
         let local = Player::open(&name, &here).unwrap();
         let there = place(Device::CpuService);
-        assert!(there.running_service().is_none());
         let served = Player::open(&name, &there).unwrap();
-        let service = there.running_service().unwrap();
-        assert_eq!(service.counters().len(), 2, "two threads");
+        assert!(local.service().is_none() && served.service().is_some());
+        let service = there.service().unwrap();
+        assert_eq!(service.device_counters().len(), 1);
         let (local, served) = (play(local), play(served));
-        assert!(here.running_service().is_none());
         assert_eq!((local.len(), served.len()), (6, 6));
         for record in &served {
             engine::shard::replay(record).unwrap();
         }
         assert_eq!(local, served);
-        let rows: u64 = service.counters().iter().map(|thread| thread.rows).sum();
+        let rows: u64 = service
+            .device_counters()
+            .iter()
+            .map(|device| device.rows)
+            .sum();
         assert!(rows > 1_000, "{rows}");
     }
 

@@ -51,6 +51,6 @@ pub use heads::{Heads, TrainingOutputs};
 pub use model::{Network, Parameter};
 pub use prepare::Accuracy;
 pub use service::{
-    EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice, ServiceOptions,
-    ThreadCounters,
+    DeviceCounters, DeviceUse, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice,
+    ServiceOptions,
 };

@@ -5,6 +5,7 @@
 //! generators/NNN            made by whoever claims the number
 //! generators/NNN/plan.toml  what the generator was told to do; written when its journal is there
 //! generators/NNN/done       written when it has done so
+//! generators/NNN/status.json  how it stood when it last said so; of one that has ended it says nothing
 //! ```
 //!
 //! A generator that was killed, or stopped before it was done, goes on when the same is asked for again: it has the same plan, so
@@ -31,6 +32,14 @@ pub struct GeneratorPlaces {
     pub journal: PathBuf,
     /// The folder of the shards.
     pub shards: PathBuf,
+}
+
+impl GeneratorPlaces {
+    /// The file in which a generator says how it stands while it works: JSON, written anew now and then.
+    pub fn status(&self, generator: u32) -> PathBuf {
+        let generators = self.root.join("generators");
+        generators.join(folder_name(generator)).join("status.json")
+    }
 }
 
 impl From<&RunDirectory> for GeneratorPlaces {

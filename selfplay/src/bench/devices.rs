@@ -1,47 +1,45 @@
-//! What the threads that own devices did while self-play was measured.
+//! What the devices did while self-play was measured.
 
-use super::report::DeviceShares;
-use crate::place::Place;
-use engine::network::ThreadCounters;
+use crate::player::Player;
+use engine::network::{DeviceCounters, DeviceUse, EvaluationService};
+use std::time::{Duration, Instant};
 
-/// What the threads that own the devices did, all threads of a device together.
-#[derive(Debug, Clone, Default)]
-pub(super) struct DeviceThreads {
-    devices: Vec<ThreadCounters>,
+/// What the devices have done until a moment.
+pub(super) struct Moment {
+    at: Instant,
+    devices: Vec<DeviceCounters>,
 }
 
-impl DeviceThreads {
-    /// What they have done so far; nothing where workers evaluate by themselves.
-    pub(super) fn of(place: &Place) -> Self {
-        let mut devices: Vec<ThreadCounters> = Vec::new();
-        let threads = place.running_service().map(|service| service.counters());
-        for thread in threads.unwrap_or_default() {
-            match devices
-                .iter_mut()
-                .find(|other| other.device == thread.device)
-            {
-                Some(device) => add_counters(device, &thread),
-                None => devices.push(thread),
-            }
+impl Moment {
+    /// This one; without devices where workers evaluate by themselves.
+    pub(super) fn of(player: &Player) -> Self {
+        let service = player.service();
+        Self {
+            at: Instant::now(),
+            devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
         }
-        Self { devices }
     }
+}
 
+/// What the devices did in several slices of time together.
+#[derive(Debug, Default)]
+pub(super) struct DeviceWork {
+    time: Duration,
+    devices: Vec<DeviceCounters>,
+}
+
+impl DeviceWork {
     /// Adds what was done between two moments.
-    pub(super) fn add_since(&mut self, mut now: Self, before: &Self) {
-        for (now, before) in now.devices.iter_mut().zip(&before.devices) {
-            now.batches -= before.batches;
-            now.rows -= before.rows;
-            now.padded_rows -= before.padded_rows;
-            now.busy = now.busy.saturating_sub(before.busy);
-            now.waiting = now.waiting.saturating_sub(before.waiting);
-        }
-        if self.devices.is_empty() {
-            *self = now;
-            return;
-        }
-        for (sum, more) in self.devices.iter_mut().zip(&now.devices) {
-            add_counters(sum, more);
+    pub(super) fn add(&mut self, before: &Moment, now: &Moment) {
+        self.time += now.at - before.at;
+        let done = DeviceCounters::between(&before.devices, &now.devices);
+        match self.devices.is_empty() {
+            true => self.devices = done,
+            false => self
+                .devices
+                .iter_mut()
+                .zip(&done)
+                .for_each(|(sum, more)| sum.add(more)),
         }
     }
 
@@ -52,23 +50,9 @@ impl DeviceThreads {
         (padded > 0).then(|| rows as f64 / padded as f64)
     }
 
-    pub(super) fn shares(&self) -> Vec<DeviceShares> {
-        let shares = self.devices.iter().map(|device| {
-            let busy = device.busy.as_secs_f64();
-            DeviceShares {
-                device: device.device.to_string(),
-                busy: busy / (busy + device.waiting.as_secs_f64()).max(1e-9),
-                mean_batch: device.rows as f64 / device.batches.max(1) as f64,
-            }
-        });
-        shares.collect()
+    pub(super) fn shares(&self) -> Vec<DeviceUse> {
+        let seconds = self.time.as_secs_f64();
+        let devices = self.devices.iter();
+        devices.map(|device| device.in_time(seconds)).collect()
     }
-}
-
-fn add_counters(sum: &mut ThreadCounters, more: &ThreadCounters) {
-    sum.batches += more.batches;
-    sum.rows += more.rows;
-    sum.padded_rows += more.padded_rows;
-    sum.busy += more.busy;
-    sum.waiting += more.waiting;
 }

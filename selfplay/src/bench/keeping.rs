@@ -385,7 +385,9 @@ fn supervise<'a>(
         json_log: Some(places.root.join("log.jsonl")),
         metrics: Some("127.0.0.1:0".to_owned()),
     };
-    let telemetry = Telemetry::start(&arguments, &about, &supervisor.counters())?;
+    let first = supervisor.counters();
+    let mut telemetry = Telemetry::start(&arguments, &about, &first)?;
+    telemetry.keep_newest_in(places.status(generator.number()), &first);
     let metrics = telemetry.metrics_address();
     supervisor.show(telemetry);
     Ok((supervisor, metrics))

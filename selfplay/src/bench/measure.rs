@@ -1,6 +1,6 @@
 //! What the bench measures, in which order, and what follows from it.
 
-use super::devices::DeviceThreads;
+use super::devices::{DeviceWork, Moment};
 use super::members::Crew;
 use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
 use super::worker::{Done, Task, computed};
@@ -28,7 +28,10 @@ use std::time::Duration;
 const ROUNDS: u32 = 16;
 
 /// What is tried for `games_in_flight`: the configuration's, times this over 4.
-const TRIED_QUARTERS: [u32; 4] = [1, 2, 4, 8];
+const TRIED_QUARTERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+/// So many of them where workers evaluate by themselves: their batches are large enough with few games.
+const TRIED_LOCALLY: usize = 4;
 
 /// More games in flight take more memory: they are recommended only if they are faster by more than this share.
 const WORTH_IT: f64 = 0.03;
@@ -71,7 +74,10 @@ impl Bench<'_> {
             config.selfplay.games_in_flight as usize,
         );
         let written = Written::default();
-        let tasks = 4 + plan.batch_sizes.len() + 2 * ROUNDS as usize + 3 * TRIED_QUARTERS.len();
+        let tasks = 4
+            + plan.batch_sizes.len()
+            + 2 * ROUNDS as usize
+            + 3 * tried_quarters(&plan.place).len();
         std::thread::scope(|scope| {
             let (finished, records) = channel();
             let roster = Arc::clone(&work.roster);
@@ -112,15 +118,15 @@ impl Bench<'_> {
         let mut played: Vec<Done> = Vec::new();
         let mut turns_of_finished = Vec::new();
         let mut writer_time = Duration::ZERO;
-        let mut in_devices = DeviceThreads::default();
+        let mut in_devices = DeviceWork::default();
         for _ in 0..ROUNDS {
             let batch = self.asked_batch(if played.is_empty() { &warm } else { &played });
             self.raw(batch, time / (2 * ROUNDS), &mut beside)?;
             let (games, turns) = self.written.games();
             let before = self.written.computed();
-            let devices_before = DeviceThreads::of(&self.plan.place);
+            let devices_before = Moment::of(&self.plan.player);
             let done = self.perform("self-play", Task::Play(time / ROUNDS))?;
-            in_devices.add_since(DeviceThreads::of(&self.plan.place), &devices_before);
+            in_devices.add(&devices_before, &Moment::of(&self.plan.player));
             writer_time += self.written.computed() - before;
             let (games_now, turns_now) = self.written.games();
             turns_of_finished.push((games_now - games, turns_now - turns));
@@ -256,10 +262,19 @@ impl Bench<'_> {
         });
     }
 
-    /// Tries a few numbers of games in flight.
+    /// Tries a few numbers of games in flight, the smallest first, as long as more of them bring something.
     fn recommend(&mut self, report: &mut Report) -> Result<()> {
         let configured = report.games_in_flight;
-        let mut numbers: Vec<u32> = TRIED_QUARTERS
+        let is_local = self.plan.place.is_local();
+        let speed = |tried: &Tried| {
+            if is_local {
+                // Every worker computes all the time, so this is its speed on a machine without other work.
+                tried.evals_per_cpu_s
+            } else {
+                tried.evals_per_s
+            }
+        };
+        let mut numbers: Vec<u32> = tried_quarters(&self.plan.place)
             .iter()
             .map(|quarters| (configured * quarters / 4).clamp(1, 16_384))
             .collect();
@@ -285,16 +300,11 @@ impl Bench<'_> {
                 evals_per_cpu_s: all.tally.evaluations as f64
                     / all.computed.as_secs_f64().max(1e-9),
             });
-        }
-        let is_local = self.plan.place.is_local();
-        let speed = |tried: &Tried| {
-            if is_local {
-                // Every worker computes all the time, so this is its speed on a machine without other work.
-                tried.evals_per_cpu_s
-            } else {
-                tried.evals_per_s
+            let speeds: Vec<f64> = report.tried.iter().map(speed).collect();
+            if !is_local && is_enough(&speeds) {
+                break;
             }
-        };
+        }
         let best = report.tried.iter().map(speed).fold(0.0, f64::max);
         let enough = report
             .tried
@@ -308,6 +318,23 @@ impl Bench<'_> {
             Recommended::new(threads, tried.games_in_flight)
         });
         Ok(())
+    }
+}
+
+/// What is tried there for `games_in_flight`, over 4.
+fn tried_quarters(place: &Place) -> &'static [u32] {
+    match place.is_local() {
+        true => &TRIED_QUARTERS[..TRIED_LOCALLY],
+        false => &TRIED_QUARTERS,
+    }
+}
+
+/// Whether the last two brought nothing: neither was faster than all before them by what is worth it.
+fn is_enough(speeds: &[f64]) -> bool {
+    let best = |speeds: &[f64]| speeds.iter().copied().fold(0.0, f64::max);
+    match speeds.len().checked_sub(2) {
+        None | Some(0) => false,
+        Some(before) => best(&speeds[before..]) <= best(&speeds[..before]) * (1.0 + WORTH_IT),
     }
 }
 
@@ -384,5 +411,37 @@ impl Written {
 
     fn computed(&self) -> Duration {
         Duration::from_nanos(self.computed.load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::config::Precision;
+    use engine::network::Device;
+
+    #[test]
+    fn trying_ends_when_two_in_a_row_bring_nothing() {
+        for (speeds, is_over) in [
+            (&[][..], false),
+            (&[100.0, 100.0], false),
+            (&[100.0, 101.0, 102.0], true),
+            (&[100.0, 101.0, 104.0], false),
+            (&[100.0, 104.0, 104.0], false),
+            (&[100.0, 104.0, 104.0, 90.0], true),
+            (&[100.0, 90.0, 104.0, 104.0], false),
+        ] {
+            assert_eq!(is_enough(speeds), is_over, "{speeds:?}");
+        }
+    }
+
+    #[test]
+    fn more_games_are_tried_on_a_device_of_its_own() {
+        let last = |device| {
+            let place = Place::of(vec![device], Precision::Fp32);
+            tried_quarters(&place).last().copied()
+        };
+        assert_eq!(last(Device::Cpu), Some(8));
+        assert_eq!(last(Device::CpuService), Some(64));
     }
 }

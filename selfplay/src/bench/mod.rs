@@ -39,7 +39,7 @@ pub(crate) struct BenchArguments {
     evaluator: Option<PlayerName>,
     #[command(flatten)]
     crew: CrewArguments,
-    /// How long self-play is measured; everything together takes about three times as long
+    /// How long self-play is measured; everything together takes about three times as long, on GPUs up to four
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
     /// The batch sizes at which the bare network is measured, beside the one that self-play has

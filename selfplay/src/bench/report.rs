@@ -4,7 +4,7 @@ use super::keeping::KeepingCost;
 use super::measure::Plan;
 use super::worker::Done;
 use engine::config::SearchMode;
-use engine::network::{Accuracy, MAX_CPU_BATCH, ServiceDevice};
+use engine::network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
 
@@ -128,18 +128,8 @@ impl RawSpeed {
 pub(super) struct TimeShares {
     pub(super) worker: Shares,
     pub(super) writer: WriterShares,
-    /// The threads that own the devices, where there are such.
-    pub(super) devices: Vec<DeviceShares>,
-}
-
-/// Where the time of a device's threads went.
-#[derive(Debug, Serialize)]
-pub(super) struct DeviceShares {
-    pub(super) device: String,
-    /// With a batch in hand; the rest passes in waiting for one.
-    pub(super) busy: f64,
-    /// Rows in a batch on average, without padding.
-    pub(super) mean_batch: f64,
+    /// The devices of the evaluation service, where there are such.
+    pub(super) devices: Vec<DeviceUse>,
 }
 
 /// The bare network on one device at one batch size.
@@ -398,10 +388,10 @@ impl fmt::Display for Report {
             for device in devices {
                 writeln!(
                     f,
-                    "{:<11} busy {:.1}%, {:.0} rows a batch",
+                    "{:<11} busy {:.1}%, {} rows a batch",
                     device.device,
                     per_cent(device.busy),
-                    device.mean_batch
+                    number(device.mean_batch)
                 )?;
             }
         }

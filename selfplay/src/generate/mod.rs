@@ -166,7 +166,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         &networks_loaded,
     );
     let first = supervisor.counters();
-    supervisor.show(Telemetry::start(&arguments.telemetry, &about, &first)?);
+    let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
+    telemetry.keep_newest_in(plan.places.status(generator.number()), &first);
+    supervisor.show(telemetry);
     let follower = follow(&plan, &work, threads, networks_loaded)?;
 
     let played = crew::run_until_asked(
@@ -174,7 +176,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         &work.stop,
         &asked_to_stop,
         |finished| work.run(finished),
-        |record| supervisor.take(record),
+        |record| {
+            Follower::check(follower.as_ref(), &work.stop)?;
+            supervisor.take(record)
+        },
     );
     work.stop.store(true, Relaxed);
     let ended = supervisor.end(played, &asked_to_stop);
@@ -278,11 +283,13 @@ fn follow(
     let Some(run) = plan.run.as_ref().filter(|_| plan.follows) else {
         return Ok(None);
     };
+    let (place, cache) = (plan.place.clone(), work.cache.clone());
     let follower = Follower {
         run: run.clone(),
-        place: plan.place.clone(),
-        workers,
-        cache: work.cache.clone(),
+        load: Box::new(move |path| {
+            let player = Player::open(&PlayerName::of_file(path), &place)?;
+            Fielded::new(player, workers, cache.as_ref())
+        }),
         roster: Arc::clone(&work.roster),
         generation: plan.generation,
         loaded,

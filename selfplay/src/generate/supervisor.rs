@@ -10,6 +10,7 @@ use crate::memory::Resident;
 use crate::output::{complain, print};
 use crate::telemetry::{CacheUses, Counters, Limits, NetworkInUse, State, Telemetry};
 use anyhow::{Context, Result, bail};
+use engine::network::EvaluationService;
 use engine::progress::bytes_in_words;
 use engine::rules::Side;
 use engine::run::{Generator, GeneratorPlaces};
@@ -159,6 +160,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Takes a finished game, or none where only time has passed.
+    ///
+    /// # Errors
+    /// The game can't be kept, for a reason that won't pass; and the journal is flushed no more.
     pub(crate) fn take(&mut self, record: Option<GameRecord>) -> Result<()> {
         match record {
             Some(record) => {
@@ -174,6 +178,7 @@ impl<'a> Supervisor<'a> {
             self.look_at_disk();
             self.look_at_memory();
             self.look_at_journal();
+            self.generator.journal().check_flushing()?;
             if let Some(trouble) = self.generator.journal().trouble() {
                 self.say(&format!(
                     "the journal could not be flushed, and is again: {trouble}"
@@ -296,8 +301,8 @@ impl<'a> Supervisor<'a> {
         let counts = &self.work.counts;
         let totals = &self.totals;
         let playing = self.work.roster.newest();
+        let service = playing.player.service();
         let written = &self.keeper.written;
-        let evaluations = counts.evaluations.load(Relaxed);
         Counters {
             gold_wins: totals.wins_of(Side::Gold),
             silver_wins: totals.wins_of(Side::Silver),
@@ -310,9 +315,11 @@ impl<'a> Supervisor<'a> {
             turns: counts.turns.load(Relaxed),
             full_turns: counts.full_turns.load(Relaxed),
             rows: totals.rows,
-            evaluations,
+            evaluations: counts.evaluations.load(Relaxed),
             batches: counts.batches.load(Relaxed),
             largest_batch: counts.largest_batch.load(Relaxed),
+            devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
+            rows_waiting: service.map(|service| service.rows_waiting() as u64),
             cache: self.work.cache.as_deref().map(|cache| {
                 let (queries, hits) = cache.uses();
                 CacheUses { queries, hits }

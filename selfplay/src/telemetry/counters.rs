@@ -1,5 +1,6 @@
 //! What whoever runs the generator counts, and what is known of the run from its start on.
 
+use engine::network::DeviceCounters;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -35,6 +36,10 @@ pub(crate) struct Counters {
     pub(crate) batches: u64,
     /// Evaluations that the largest batch has room for; 0 where that is not known.
     pub(crate) largest_batch: u64,
+    /// What the devices of the evaluation service have done; empty where the workers evaluate by themselves.
+    pub(crate) devices: Vec<DeviceCounters>,
+    /// Rows that wait for such a device now; none without them.
+    pub(crate) rows_waiting: Option<u64>,
     /// How the cache of evaluations was used; none where there is no cache.
     pub(crate) cache: Option<CacheUses>,
     /// The network that plays.

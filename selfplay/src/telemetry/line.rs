@@ -2,6 +2,7 @@
 
 use super::snapshot::Snapshot;
 use super::window::ratio;
+use engine::network::DeviceUse;
 use engine::progress::{bytes_in_words, in_words};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ struct Figures {
     evaluations: f64,
     /// Evaluations.
     mean_batch: Option<f64>,
+    /// What the devices did, in words; none where they are not known, or there are none.
+    devices: Option<String>,
     /// Hits a query.
     cache_hits: Option<f64>,
 }
@@ -23,6 +26,7 @@ pub(super) fn message(snapshot: &Snapshot) -> String {
         turns: snapshot.turns_per_second,
         evaluations: snapshot.evaluations_per_second,
         mean_batch: snapshot.mean_batch,
+        devices: DeviceUse::in_words(&snapshot.devices, snapshot.rows_waiting),
         cache_hits: snapshot.cache_hit_share,
     };
     let left = snapshot
@@ -43,6 +47,7 @@ pub(super) fn summary(snapshot: &Snapshot) -> String {
         turns: snapshot.turns_per_second_since_start,
         evaluations: snapshot.evaluations_per_second_since_start,
         mean_batch: quotient(snapshot.evaluations, snapshot.batches),
+        devices: None,
         cache_hits: snapshot
             .cache_hits
             .zip(snapshot.cache_queries)
@@ -84,12 +89,14 @@ fn in_parts(snapshot: &Snapshot, figures: &Figures) -> Vec<String> {
             snapshot.resignation_errors, snapshot.resignation_checks
         ));
     }
-    match (figures.mean_batch, snapshot.largest_batch) {
-        (Some(mean), Some(largest)) => {
+    match (&figures.devices, figures.mean_batch, snapshot.largest_batch) {
+        // How large the workers' own batches are says little where a service makes others of them.
+        (Some(devices), ..) => parts.push(devices.clone()),
+        (None, Some(mean), Some(largest)) => {
             parts.push(format!("batches {} full", percent(mean / largest as f64)));
         }
-        (Some(mean), None) => parts.push(format!("batches of {mean:.0}")),
-        (None, _) => {}
+        (None, Some(mean), None) => parts.push(format!("batches of {mean:.0}")),
+        (None, None, _) => {}
     }
     if let Some(share) = figures.cache_hits {
         parts.push(format!("{} from the cache", percent(share)));
@@ -106,7 +113,7 @@ mod tests {
     use super::*;
     use crate::telemetry::counters::{Counters, Limits, State};
     use crate::telemetry::snapshot::Reporter;
-    use crate::telemetry::testing::{busy, moment};
+    use crate::telemetry::testing::{busy, devices, moment};
 
     fn after_ten_seconds(counters: &Counters, limits: Limits) -> Snapshot {
         Reporter::new(limits, Duration::from_secs(15), &Counters::default())
@@ -124,6 +131,28 @@ mod tests {
              1 of 8 checked resignations wrong, batches 80% full, 25% from the cache, network 000012, disk 1.50 GiB";
         assert_eq!(message(&snapshot), format!("games, {figures}, 40s left"));
         assert_eq!(summary(&snapshot), format!("40 games, {figures}"));
+    }
+
+    #[test]
+    fn devices_stand_for_the_workers_batches() {
+        let counters = Counters {
+            devices: devices(),
+            rows_waiting: Some(1_204),
+            ..busy()
+        };
+        let snapshot = after_ten_seconds(&counters, Limits::default());
+        let line = message(&snapshot);
+        assert!(
+            line.contains(
+                "wrong, cuda:0 93%, cuda:1 50% busy, batches of 406 (97% full), 1,204 rows wait, 25% from"
+            ),
+            "{line}"
+        );
+        let summary = summary(&snapshot);
+        assert!(
+            summary.contains("wrong, batches 80% full, 25% from"),
+            "{summary}"
+        );
     }
 
     #[test]

@@ -17,17 +17,23 @@
 //! | `tusker_turns_per_second`, `tusker_evaluations_per_second` | gauges, over the last interval | |
 //! | `tusker_largest_batch_evaluations` | gauge, only where it is known | |
 //! | `tusker_batch_fill_ratio` | gauge, over the last interval, only where it is known | |
+//! | `tusker_device_busy_ratio`, `tusker_device_mean_batch_rows`, `tusker_device_batch_fill_ratio` | gauges, over the last interval, only for devices of the evaluation service, the last two only with batches | `device` |
+//! | `tusker_rows_waiting` | gauge, only with such devices | |
 //! | `tusker_cache_queries_total`, `tusker_cache_hits_total` | counters, only with a cache | |
 //! | `tusker_networks_loaded_total` | counter | |
 //! | `tusker_shards_total` | counter | |
 //! | `tusker_shards_bytes`, `tusker_disk_used_bytes` | gauges | |
 //! | `tusker_disk_free_bytes`, `tusker_resident_memory_bytes` | gauges, only where they are known | |
 //!
+//! `tusker_batches_total`, `tusker_largest_batch_evaluations` and `tusker_batch_fill_ratio` are of the batches that workers ask for;
+//! those of a device are what the service made of them, and their fill is the share that is no padding.
+//!
 //! Counters begin at 0 with each start of the program, as Prometheus expects. Means and shares (the length of games, Gold's share,
 //! hits of the cache) are quotients of counters over whatever time the asker likes.
 
 use super::counters::State;
 use super::snapshot::Snapshot;
+use engine::network::DeviceUse;
 use prometheus::{GaugeVec, IntCounterVec, Opts, Registry, Result, TextEncoder};
 
 /// Of the answers to a scrape.
@@ -42,6 +48,7 @@ pub(super) fn page(snapshot: &Snapshot) -> Result<String> {
     about(&page, snapshot)?;
     games(&page, snapshot)?;
     work(&page, snapshot)?;
+    devices(&page, snapshot)?;
     resources(&page, snapshot)?;
     TextEncoder::new().encode_to_string(&page.registry.gather())
 }
@@ -179,6 +186,44 @@ fn work(page: &Page, snapshot: &Snapshot) -> Result<()> {
     )
 }
 
+fn devices(page: &Page, snapshot: &Snapshot) -> Result<()> {
+    let of_each = |name: &str, help: &str, value: fn(&DeviceUse) -> Option<f64>| -> Result<()> {
+        let values = snapshot
+            .devices
+            .iter()
+            .filter_map(|device| Some((device.device.as_str(), value(device)?)));
+        let values: Vec<(&str, f64)> = values.collect();
+        if values.is_empty() {
+            return Ok(());
+        }
+        let gauges = page.gauges(name, help, &["device"])?;
+        for (device, value) in values {
+            gauges.with_label_values(&[device]).set(value);
+        }
+        Ok(())
+    };
+    of_each(
+        "tusker_device_busy_ratio",
+        "Share of the last interval with a batch in hand",
+        |device| Some(device.busy),
+    )?;
+    of_each(
+        "tusker_device_mean_batch_rows",
+        "Mean rows a batch over the last interval, without padding",
+        |device| device.mean_batch,
+    )?;
+    of_each(
+        "tusker_device_batch_fill_ratio",
+        "Share of the rows computed in the last interval that were asked for",
+        |device| device.fill,
+    )?;
+    page.whole_gauge(
+        "tusker_rows_waiting",
+        "Rows that wait for a device",
+        snapshot.rows_waiting,
+    )
+}
+
 fn resources(page: &Page, snapshot: &Snapshot) -> Result<()> {
     page.counter(
         "tusker_shards_total",
@@ -257,7 +302,8 @@ mod tests {
     use super::*;
     use crate::telemetry::counters::{Counters, Limits, NetworkInUse};
     use crate::telemetry::snapshot::Reporter;
-    use crate::telemetry::testing::{busy, moment, parse_page};
+    use crate::telemetry::testing::{busy, devices, moment, parse_page};
+    use engine::network::{Device, DeviceCounters};
     use std::time::Duration;
 
     fn page_of(counters: &Counters, games: Option<u64>) -> String {
@@ -320,6 +366,30 @@ mod tests {
     }
 
     #[test]
+    fn devices_have_their_metrics() {
+        let mut devices = devices();
+        devices.push(DeviceCounters::new(Device::Cuda(2)));
+        let counters = Counters {
+            devices,
+            rows_waiting: Some(1_204),
+            ..busy()
+        };
+        let text = page_of(&counters, None);
+        let metrics = parse_page(&text);
+        let of = |name: &str, device: u16| {
+            let key = format!("tusker_device_{name}{{device=\"cuda:{device}\"}}");
+            metrics.get(&key).map(|(_, value)| *value)
+        };
+        assert_eq!(of("busy_ratio", 0), Some(0.93));
+        assert_eq!(of("mean_batch_rows", 0), Some(582.0));
+        assert_eq!(of("batch_fill_ratio", 0), Some(0.97));
+        assert_eq!(of("busy_ratio", 1), Some(0.5));
+        assert_eq!(of("busy_ratio", 2), Some(0.0));
+        assert_eq!(of("mean_batch_rows", 2), None);
+        assert_eq!(metrics["tusker_rows_waiting"].1, 1_204.0);
+    }
+
+    #[test]
     fn what_is_unknown_is_left_out() {
         let text = page_of(&Counters::default(), None);
         let metrics = parse_page(&text);
@@ -328,6 +398,8 @@ mod tests {
             "tusker_games_target",
             "tusker_largest_batch_evaluations",
             "tusker_batch_fill_ratio",
+            "tusker_device",
+            "tusker_rows_waiting",
             "tusker_cache_queries_total",
             "tusker_cache_hits_total",
             "tusker_disk_free_bytes",

@@ -3,7 +3,8 @@
 //! ```text
 //! Counters ──> Telemetry::tick ──> Snapshot ──> the progress line         (line)
 //!                   │                 ├───────> JSON lines in a file      (log)
-//!              two windows            └───────> /metrics over HTTP        (metrics, server)
+//!              two windows            ├───────> /metrics over HTTP        (metrics, server)
+//!                                     └───────> a file of the newest one, for `train info`
 //! ```
 //! Whoever runs the generator fills [`Counters`] and hands them over some times a second; nothing here asks the disk or the system
 //! how they are. A tick costs microseconds and is never held up by a reader; none of the outputs can make a generator fail once it
@@ -23,6 +24,7 @@ pub(crate) use counters::{About, CacheUses, Counters, Limits, NetworkInUse, Stat
 
 use anyhow::Result;
 use clap::Args;
+use engine::files::write_whole;
 use engine::progress::Progress;
 use log::{Event, JsonLog};
 use server::MetricsServer;
@@ -31,7 +33,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Between two lines of the log, and what rates are computed over: so the lines' rates are each of the time since the line before.
+/// Between two lines of the log, and two snapshots in the file of the newest one; and what rates are computed over: so the lines' rates are each of the time since the line before.
 const REPORT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Ticks that come faster do nothing.
@@ -56,6 +58,7 @@ pub(crate) struct Telemetry {
     progress: Progress,
     log: Option<JsonLog>,
     server: Option<MetricsServer>,
+    newest: Option<NewestFile>,
     /// Since the start; none before the first tick.
     last_tick: Option<Duration>,
     /// Since the start.
@@ -98,6 +101,7 @@ impl Telemetry {
             progress: Progress::new("generate", about.limits.games).without_estimate(),
             log: arguments.json_log.clone().map(JsonLog::new),
             server,
+            newest: None,
             last_tick: None,
             next_line: REPORT_INTERVAL,
         };
@@ -107,6 +111,16 @@ impl Telemetry {
         let time = &rfc3339(time);
         telemetry.write(&Event::Start { time, about });
         Ok(telemetry)
+    }
+
+    /// Keeps the newest snapshot in a file from now on, for other programs to read; it is written anew with each line of the log.
+    pub(crate) fn keep_newest_in(&mut self, path: PathBuf, counters: &Counters) {
+        self.newest = Some(NewestFile {
+            path,
+            failing: false,
+        });
+        let snapshot = self.reporter.report(counters, self.now());
+        self.write_newest(&snapshot);
     }
 
     /// Where metrics are served, if they are.
@@ -128,6 +142,7 @@ impl Telemetry {
         let snapshot = self.reporter.report(counters, now);
         if now.since_start >= self.next_line {
             self.write(&Event::Progress(&snapshot));
+            self.write_newest(&snapshot);
             // After a long pause, of a machine that slept say, one line is enough.
             while self.next_line <= now.since_start {
                 self.next_line += REPORT_INTERVAL;
@@ -135,9 +150,20 @@ impl Telemetry {
         }
         self.progress
             .show(snapshot.games, || line::message(&snapshot));
+        if let Some(complaint) = self.look_at_server() {
+            self.say(complaint);
+        }
         if let Some(server) = &self.server {
             server.publish(snapshot);
         }
+    }
+
+    /// A server that has ended is given up; what to say of that, once.
+    fn look_at_server(&mut self) -> Option<&'static str> {
+        let ended = self.server.take_if(|server| server.has_ended());
+        ended.map(|_| {
+            "the thread that serves the metrics has ended: there are none until the next start; the games go on"
+        })
     }
 
     /// Writes a line to standard error, above the progress line.
@@ -173,6 +199,38 @@ impl Telemetry {
         if let Some(complaint) = complaint {
             self.say(&complaint);
         }
+    }
+
+    fn write_newest(&mut self, snapshot: &Snapshot) {
+        let complaint = self
+            .newest
+            .as_mut()
+            .and_then(|newest| newest.write(snapshot));
+        if let Some(complaint) = complaint {
+            self.say(&complaint);
+        }
+    }
+}
+
+/// A file of the newest snapshot: JSON, with the keys of the log's lines.
+#[derive(Debug)]
+struct NewestFile {
+    path: PathBuf,
+    /// Whether it could not be written the last time.
+    failing: bool,
+}
+
+impl NewestFile {
+    /// Writes it anew. Returns what to complain about: only the first of several failures in a row is worth it.
+    fn write(&mut self, snapshot: &Snapshot) -> Option<String> {
+        let text = serde_json::to_vec_pretty(snapshot).map_err(std::io::Error::from);
+        let written = text.and_then(|text| write_whole(&self.path, &text));
+        let failed_before = std::mem::replace(&mut self.failing, written.is_err());
+        let error = written.err().filter(|_| !failed_before)?;
+        Some(format!(
+            "can't write {}: {error}; the games go on, and it is tried again",
+            self.path.display()
+        ))
     }
 }
 

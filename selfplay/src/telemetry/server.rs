@@ -14,9 +14,11 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::future::ready;
+use std::future::{Future, poll_fn, ready};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -35,7 +37,7 @@ const CONNECTION_TIME: Duration = Duration::from_secs(5);
 const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// The newest snapshot.
-type Latest = Arc<Mutex<Snapshot>>;
+pub(super) type Latest = Arc<Mutex<Snapshot>>;
 
 /// A running server. It stops when this is dropped.
 #[derive(Debug)]
@@ -53,6 +55,15 @@ impl MetricsServer {
     /// # Errors
     /// The address is none, it is in use, or it isn't this machine's.
     pub(super) fn start(address: &str, first: Snapshot) -> Result<Self> {
+        Self::serve(address, first, accept)
+    }
+
+    /// As [`start`](Self::start), given what accepts connections; the server has ended when that has.
+    pub(super) fn serve<F: Future<Output = ()>>(
+        address: &str,
+        first: Snapshot,
+        accept: impl FnOnce(TcpListener, Latest) -> F + Send + 'static,
+    ) -> Result<Self> {
         let failed = || format!("can't serve metrics at {address}");
         let listener = std::net::TcpListener::bind(address).with_context(failed)?;
         listener.set_nonblocking(true).with_context(failed)?;
@@ -67,14 +78,19 @@ impl MetricsServer {
             TcpListener::from_std(listener).with_context(failed)?
         };
         let latest = Arc::new(Mutex::new(first));
-        let (stop, stopped) = oneshot::channel();
+        let (stop, mut stopped) = oneshot::channel();
         let to_serve = Arc::clone(&latest);
         let thread = std::thread::Builder::new()
             .name("metrics".to_owned())
             .spawn(move || {
-                runtime.spawn(accept(listener, to_serve));
-                // The sender's end is the sign. With the runtime all connections end.
-                let _ = runtime.block_on(stopped);
+                let mut accepting = Box::pin(accept(listener, to_serve));
+                // The sender's end is the sign to stop. With the runtime all connections end.
+                runtime.block_on(poll_fn(|context| {
+                    match Pin::new(&mut stopped).poll(context) {
+                        Poll::Ready(_) => Poll::Ready(()),
+                        Poll::Pending => accepting.as_mut().poll(context),
+                    }
+                }));
             })
             .with_context(failed)?;
         Ok(Self {
@@ -90,6 +106,11 @@ impl MetricsServer {
         self.address
     }
 
+    /// Whether it serves no more, for a reason that nobody expected.
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Takes what is served from now on.
     pub(super) fn publish(&self, snapshot: Snapshot) {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
@@ -100,7 +121,7 @@ impl Drop for MetricsServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic over there is no reason for one here.
+            // A panic over there is no reason for one here; `has_ended` tells of it.
             let _ = thread.join();
         }
     }

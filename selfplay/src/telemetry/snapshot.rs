@@ -2,6 +2,7 @@
 
 use super::counters::{Counters, Limits, State};
 use super::window::{Change, Sample, Window, ratio};
+use engine::network::DeviceUse;
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,7 +22,10 @@ pub(super) struct Moment {
 /// How a generator stands at one moment, and how fast it has become so. Keys of the JSON log, in this order.
 ///
 /// Totals are of this start of the program. Shares lie in [0, 1]; what can't be known yet is null. `…_per_second`, `mean_batch`,
-/// `batch_fill` and `cache_hit_share` are of the last reporting interval, `…_since_start` of the whole time.
+/// `batch_fill`, `devices` and `cache_hit_share` are of the last reporting interval, `…_since_start` of the whole time.
+///
+/// `mean_batch`, `largest_batch` and `batch_fill` are of the batches that workers ask for. The evaluation service makes others of
+/// them: those stand in `devices`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Snapshot {
     /// RFC 3339, UTC.
@@ -72,6 +76,11 @@ pub(crate) struct Snapshot {
     pub(crate) largest_batch: Option<u64>,
     /// The mean batch as a share of the largest.
     pub(crate) batch_fill: Option<f64>,
+    /// The devices of the evaluation service, each with `device`, `busy`, `mean_batch` and `fill` ([`DeviceUse`]); empty where the
+    /// workers evaluate by themselves.
+    pub(crate) devices: Vec<DeviceUse>,
+    /// Rows that wait for a device at this moment; null without devices.
+    pub(crate) rows_waiting: Option<u64>,
     /// Null without a cache, like the next two.
     pub(crate) cache_queries: Option<u64>,
     pub(crate) cache_hits: Option<u64>,
@@ -111,7 +120,7 @@ impl Reporter {
         let first = Sample::new(counters, Duration::ZERO);
         Self {
             limits,
-            recent: Window::new(interval, first),
+            recent: Window::new(interval, first.clone()),
             long: Window::new(ESTIMATE_WINDOW, first),
         }
     }
@@ -119,7 +128,7 @@ impl Reporter {
     /// How everything stands now.
     pub(super) fn report(&mut self, counters: &Counters, now: Moment) -> Snapshot {
         let sample = Sample::new(counters, now.since_start);
-        let recent = self.recent.until(sample);
+        let recent = self.recent.until(sample.clone());
         let long = self.long.until(sample);
         let seconds = now.since_start.as_secs_f64();
         let share = |part: u64, whole: u64| ratio(part as f64, whole as f64).map(rounded);
@@ -163,6 +172,8 @@ impl Reporter {
             mean_batch: mean_batch.map(rounded),
             largest_batch,
             batch_fill: mean_batch.and_then(fill).map(rounded),
+            devices: devices(&recent),
+            rows_waiting: counters.rows_waiting,
             cache_queries: counters.cache.map(|cache| cache.queries),
             cache_hits: counters.cache.map(|cache| cache.hits),
             cache_hit_share: share(recent.cache_hits, recent.cache_queries),
@@ -200,6 +211,19 @@ impl Reporter {
     }
 }
 
+fn devices(change: &Change) -> Vec<DeviceUse> {
+    let devices = change.devices.iter().map(|done| {
+        let used = done.in_time(change.seconds);
+        DeviceUse {
+            busy: rounded(used.busy),
+            mean_batch: used.mean_batch.map(rounded),
+            fill: used.fill.map(rounded),
+            ..used
+        }
+    });
+    devices.collect()
+}
+
 /// To four digits behind the point: nobody reads more of them.
 fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
@@ -220,6 +244,7 @@ mod tests {
     use super::*;
     use crate::telemetry::counters::CacheUses;
     use crate::telemetry::testing::{busy, moment};
+    use engine::network::{Device, DeviceCounters};
 
     const INTERVAL: Duration = Duration::from_secs(15);
 
@@ -256,6 +281,37 @@ mod tests {
             (second.mean_batch, second.batch_fill, second.cache_hit_share),
             (Some(96.0), Some(0.75), Some(0.5))
         );
+    }
+
+    #[test]
+    fn devices_are_shown_as_they_were_in_the_interval() {
+        let devices = |batches, seconds| {
+            vec![DeviceCounters {
+                batches,
+                rows: 60 * batches,
+                padded_rows: 64 * batches,
+                busy: Duration::from_secs(seconds),
+                ..DeviceCounters::new(Device::CpuService)
+            }]
+        };
+        // A generator that begins without a network has no devices yet.
+        let mut counters = Counters::default();
+        let mut reporter = Reporter::new(Limits::default(), INTERVAL, &counters);
+        assert_eq!(reporter.report(&counters, moment(0.0)).devices, []);
+        counters.devices = devices(100, 15);
+        let all = reporter.report(&counters, moment(15.0)).devices;
+        assert_eq!((all[0].busy, all[0].mean_batch), (1.0, Some(60.0)));
+        counters.devices = devices(110, 18);
+        counters.rows_waiting = Some(7);
+        let snapshot = reporter.report(&counters, moment(30.0));
+        let expected = DeviceUse {
+            device: "cpu:service".into(),
+            busy: 0.2,
+            mean_batch: Some(60.0),
+            fill: Some(0.9375),
+        };
+        assert_eq!(snapshot.devices, [expected]);
+        assert_eq!(snapshot.rows_waiting, Some(7));
     }
 
     #[test]

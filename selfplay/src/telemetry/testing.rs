@@ -2,6 +2,7 @@
 
 use super::snapshot::Moment;
 use super::{CacheUses, Counters, NetworkInUse, State};
+use engine::network::{Device, DeviceCounters};
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,6 +25,8 @@ pub(super) fn busy() -> Counters {
         evaluations: 263_680,
         batches: 1_288,
         largest_batch: 256,
+        devices: Vec::new(),
+        rows_waiting: None,
         cache: Some(CacheUses {
             queries: 1_000,
             hits: 250,
@@ -40,6 +43,18 @@ pub(super) fn busy() -> Counters {
         memory: Some(5 << 28),
         state: State::Running,
     }
+}
+
+/// Two GPUs after ten seconds.
+pub(super) fn devices() -> Vec<DeviceCounters> {
+    let device = |number: u16, batches: u64, rows: u64, milliseconds: u64| DeviceCounters {
+        batches,
+        rows,
+        padded_rows: rows * 100 / 97,
+        busy: Duration::from_millis(milliseconds),
+        ..DeviceCounters::new(Device::Cuda(number))
+    };
+    vec![device(0, 100, 58_200, 9_300), device(1, 200, 46_075, 5_000)]
 }
 
 /// So many seconds after the start, which was at 2026-11-21T06:30:00Z.

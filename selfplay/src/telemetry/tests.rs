@@ -1,6 +1,6 @@
 //! All outputs together, fed with counters and a clock made by hand.
 
-use super::testing::{busy, get, is_closed, moment, parse_page};
+use super::testing::{busy, devices, get, is_closed, moment, parse_page};
 use super::*;
 use serde_json::{Value, json};
 use std::net::TcpStream;
@@ -38,6 +38,11 @@ const EVERYTHING: &str = r#"{
     "mean_batch": 204.7205,
     "largest_batch": 256,
     "batch_fill": 0.7997,
+    "devices": [
+        {"device": "cuda:0", "busy": 0.62, "mean_batch": 582.0, "fill": 0.97},
+        {"device": "cuda:1", "busy": 0.3333, "mean_batch": 230.375, "fill": 0.97}
+    ],
+    "rows_waiting": 1204,
     "cache_queries": 1000,
     "cache_hits": 250,
     "cache_hit_share": 0.25,
@@ -132,10 +137,25 @@ fn a_line_of_the_log_holds_everything() {
         json_log: Some(path.clone()),
         metrics: None,
     });
-    telemetry.tick_at(&busy(), moment(15.0));
+    let newest = folder.path().join("status.json");
+    telemetry.keep_newest_in(newest.clone(), &Counters::default());
+    let read = || -> Value { serde_json::from_slice(&std::fs::read(&newest).unwrap()).unwrap() };
+    assert_eq!(
+        (&read()["games"], &read()["devices"]),
+        (&json!(0), &json!([]))
+    );
+    let counters = Counters {
+        devices: devices(),
+        rows_waiting: Some(1_204),
+        ..busy()
+    };
+    telemetry.tick_at(&counters, moment(15.0));
     let line = lines(&path).pop().unwrap();
-    let expected: Value = serde_json::from_str(EVERYTHING).unwrap();
+    let mut expected: Value = serde_json::from_str(EVERYTHING).unwrap();
     assert_eq!(line, expected);
+    // The newest snapshot is the same, in a file of its own.
+    expected.as_object_mut().unwrap().remove("event");
+    assert_eq!(read(), expected);
 }
 
 #[test]
@@ -150,6 +170,37 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     }
     let snapshot = telemetry.finish_at(&busy(), "Ctrl-C", moment(100.0));
     assert_eq!(snapshot.games, 40);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_complained_of_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut newest = NewestFile {
+        path: folder.path().join("nowhere").join("status.json"),
+        failing: false,
+    };
+    let complaint = newest.write(&Snapshot::default()).unwrap();
+    assert!(
+        complaint.contains("nowhere/status.json: No such file"),
+        "{complaint}"
+    );
+    assert_eq!(newest.write(&Snapshot::default()), None);
+}
+
+#[test]
+fn a_metrics_server_that_ends_is_told_of_once_and_the_games_go_on() {
+    let mut telemetry = begin(&TelemetryArguments::default());
+    let panics = |_, _| async { panic!("as it was told") };
+    let server = MetricsServer::serve("127.0.0.1:0", Snapshot::default(), panics).unwrap();
+    while !server.has_ended() {
+        std::thread::yield_now();
+    }
+    telemetry.server = Some(server);
+    let complaint = telemetry.look_at_server().unwrap();
+    assert!(complaint.contains("serves the metrics has ended"));
+    assert_eq!(telemetry.look_at_server(), None);
+    telemetry.tick_at(&busy(), moment(1.0));
+    assert!(telemetry.server.is_none());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! How the counters changed over the last while: what rates are computed from.
 
 use super::counters::Counters;
+use engine::network::DeviceCounters;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 const STEPS: u32 = 30;
 
 /// The counters that rates are computed from, at one time since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sample {
     at: Duration,
     games: u64,
@@ -18,6 +19,7 @@ pub(super) struct Sample {
     cache_queries: u64,
     cache_hits: u64,
     disk_used: u64,
+    devices: Vec<DeviceCounters>,
 }
 
 impl Sample {
@@ -32,12 +34,13 @@ impl Sample {
             cache_queries: cache.queries,
             cache_hits: cache.hits,
             disk_used: counters.disk_used,
+            devices: counters.devices.clone(),
         }
     }
 }
 
 /// What came between two samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Change {
     pub(super) seconds: f64,
     pub(super) games: u64,
@@ -48,6 +51,7 @@ pub(super) struct Change {
     pub(super) cache_hits: u64,
     /// Bytes; 0 where there are fewer now.
     pub(super) disk_used: u64,
+    pub(super) devices: Vec<DeviceCounters>,
 }
 
 impl Change {
@@ -61,6 +65,7 @@ impl Change {
             cache_queries: later.cache_queries.saturating_sub(earlier.cache_queries),
             cache_hits: later.cache_hits.saturating_sub(earlier.cache_hits),
             disk_used: later.disk_used.saturating_sub(earlier.disk_used),
+            devices: DeviceCounters::between(&earlier.devices, &later.devices),
         }
     }
 

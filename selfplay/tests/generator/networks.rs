@@ -1,7 +1,8 @@
 //! Generators that follow a run's networks.
 
 use super::audit::Audit;
-use super::process::{Orders, Running, names};
+use super::process::{Orders, Running, names, wait_until};
+use super::stops::{get, metrics_address};
 use engine::config::NetworkConfig;
 use engine::network::Network;
 use engine::run::RunDirectory;
@@ -241,4 +242,42 @@ fn no_network_takes_over_where_none_is_to_and_one_that_is_broken_is_named() {
     for orders in [&staying, &following] {
         Audit::of(orders.places()).assert_sound();
     }
+}
+
+#[test]
+fn the_devices_of_a_service_are_seen_in_every_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    publish(&run, 0);
+    let log = folder.path().join("log.jsonl");
+    let path = log.display().to_string();
+    let orders = orders(&run, "turn").with(&[
+        "--device",
+        "cpu:service",
+        "--metrics",
+        "127.0.0.1:0",
+        "--json-log",
+        &path,
+    ]);
+    let mut running = orders.start();
+    let address = metrics_address(&mut running);
+    wait_until("batches are counted", || {
+        let metrics = get(&address);
+        assert!(metrics.contains("tusker_rows_waiting "), "{metrics}");
+        metrics.contains("tusker_device_batch_fill_ratio{device=\"cpu:service\"}")
+    });
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let status = json(&fs::read_to_string(orders.places().status(0)).unwrap());
+    assert_eq!(status["devices"][0]["device"], "cpu:service");
+    running.stop();
+    let text = fs::read_to_string(&log).unwrap();
+    let last = json(text.lines().last().unwrap());
+    let device = &last["devices"][0];
+    assert_eq!(device["device"], "cpu:service");
+    for share in ["busy", "fill"] {
+        let share = device[share].as_f64().unwrap();
+        assert!(share > 0.0 && share <= 1.0, "{device}");
+    }
+    assert!(device["mean_batch"].as_f64().unwrap() >= 1.0, "{device}");
+    assert!(last["rows_waiting"].is_u64());
 }

@@ -163,12 +163,7 @@ fn it_is_seen_over_http_and_in_a_log() {
         &path,
     ]);
     let mut running = started(&orders);
-    running.wait_until("it has said where", |running| {
-        running.said().contains("/metrics")
-    });
-    let said = running.said();
-    let address = said.split("http://").nth(1).unwrap();
-    let address = address.split('/').next().unwrap();
+    let address = &metrics_address(&mut running);
     let games = |metrics: &str| -> f64 {
         let line = metrics
             .lines()
@@ -180,6 +175,7 @@ fn it_is_seen_over_http_and_in_a_log() {
     loop {
         let metrics = get(address);
         assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
+        assert!(!metrics.contains("tusker_device"), "{metrics}");
         if games(&metrics) >= 5.0 {
             break;
         }
@@ -202,10 +198,23 @@ fn it_is_seen_over_http_and_in_a_log() {
     );
     let written = Audit::of(orders.places()).games.len();
     assert_eq!(last["games"], written, "{ended:?}");
+    // The worker evaluates by itself.
+    assert_eq!(last["devices"], serde_json::json!([]));
+    assert!(last["rows_waiting"].is_null());
+}
+
+/// Where it serves metrics, once it has said so.
+pub(super) fn metrics_address(running: &mut Running) -> String {
+    running.wait_until("it has said where", |running| {
+        running.said().contains("/metrics")
+    });
+    let said = running.said();
+    let address = said.split("http://").nth(1).unwrap();
+    address.split('/').next().unwrap().to_owned()
 }
 
 /// One request.
-fn get(address: &str) -> String {
+pub(super) fn get(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();

@@ -5,6 +5,7 @@ mod init;
 mod support;
 
 use engine::config::Config;
+use engine::run::{Generator, GeneratorPlaces, GeneratorPlan, RunDirectory};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -183,6 +184,49 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
     fails(
         train().arg("info").arg(folder.path()),
         &["is no run", "config.toml"],
+    );
+}
+
+#[test]
+fn info_shows_how_generators_at_work_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(&folder);
+    init(&run);
+    let places = GeneratorPlaces::from(&RunDirectory::new(&run));
+    let plan = GeneratorPlan {
+        seed: 0,
+        games: None,
+        config_digest: String::new(),
+        evaluator: String::new(),
+    };
+    let (generator, _) = Generator::start(&places, &plan).unwrap();
+    assert!(
+        !info(&run, &[]).contains("problem"),
+        "it has said nothing yet"
+    );
+    let status = r#"{"state": "running", "waiting_reason": null, "games": 7, "games_in_flight": 64,
+        "turns_per_second": 12.4, "evaluations_per_second": 4000.2, "network": "00003", "rows_waiting": 1204, "more": 0,
+        "devices": [{"device": "cuda:0", "busy": 0.93, "mean_batch": 812.3, "fill": 0.97}]}"#;
+    fs::write(places.status(0), status).unwrap();
+    let text = info(&run, &[]);
+    let line = "generator 0    12 turns/s, 4000 evaluations/s, cuda:0 93% busy, batches of 812 (97% full), 1,204 rows wait, network 00003\n";
+    assert!(text.contains(line), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&info(&run, &["--json"])).unwrap();
+    assert_eq!(json["generators"][0]["generator"], 0);
+    assert_eq!(json["generators"][0]["devices"][0]["busy"], 0.93);
+    fs::write(places.status(0), "{").unwrap();
+    let text = info(&run, &[]);
+    assert!(
+        text.contains("problem: can't read ") && text.contains("status.json"),
+        "{text}"
+    );
+    // What a generator has said is nothing once it has ended.
+    fs::write(places.status(0), status).unwrap();
+    drop(generator);
+    let text = info(&run, &[]);
+    assert!(
+        text.contains("at work        nobody") && !text.contains("generator 0"),
+        "{text}"
     );
 }
 

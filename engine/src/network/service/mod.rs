@@ -24,9 +24,10 @@ mod remembered;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod usage;
 
 pub use client::EvaluationClient;
-pub use thread::ThreadCounters;
+pub use usage::{DeviceCounters, DeviceUse};
 
 use super::calibration::{Calibration, LARGEST, calibrate};
 use super::error::catch_torch_panics;
@@ -44,7 +45,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use thread::{Counters, Networks, Thread};
+use thread::{Networks, Thread};
 
 /// Called with what people should read while the service runs; from any of its threads.
 type Notes = Arc<dyn Fn(&str) + Send + Sync>;
@@ -125,8 +126,6 @@ pub struct EvaluationService {
     next_network: AtomicU64,
     /// Held while a network is loaded: networks come one at a time. What the last one is computed in, by device.
     loading: Mutex<BTreeMap<usize, Precision>>,
-    /// By thread; a device's threads stand together.
-    counters: Vec<(Device, Arc<Counters>)>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -187,20 +186,16 @@ impl EvaluationService {
             remembered: Arc::new(Mutex::new(remembered)),
             next_network: AtomicU64::new(0),
             loading: Mutex::default(),
-            counters: Vec::new(),
             threads: Vec::new(),
             options,
         };
         for (place, &device) in service.options.devices.iter().enumerate() {
             for number in 0..threads {
-                let counters = Arc::new(Counters::default());
-                service.counters.push((device, counters.clone()));
                 let thread = Thread {
                     number: place * threads + number,
                     place,
                     device,
                     queue: queue.clone(),
-                    counters,
                     notes: notes.clone(),
                     networks: Networks::default(),
                 };
@@ -366,12 +361,9 @@ impl EvaluationService {
         self.queue.rows_waiting()
     }
 
-    /// What each thread has done so far.
-    pub fn counters(&self) -> Vec<ThreadCounters> {
-        let threads = self.counters.iter();
-        threads
-            .map(|(device, counters)| counters.read(*device))
-            .collect()
+    /// What each device has done so far.
+    pub fn device_counters(&self) -> Vec<DeviceCounters> {
+        self.queue.device_counters()
     }
 }
 

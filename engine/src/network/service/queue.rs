@@ -2,7 +2,7 @@
 
 use super::super::packed::ROW_BYTES;
 use super::thread::Networks;
-use super::{BatchSize, Device};
+use super::{BatchSize, Device, DeviceCounters};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::mpsc::Sender;
@@ -132,13 +132,45 @@ pub(super) enum Task {
 /// What a device's threads know of each other.
 #[derive(Debug)]
 struct DeviceState {
-    device: Device,
+    /// `busy` without the present time with batches in hand.
+    counters: DeviceCounters,
     /// Batches that its threads have in hand.
-    batches: usize,
+    in_hand: usize,
+    /// Since when there have been such.
+    busy_since: Option<Instant>,
     /// Until when an incomplete batch waits while another computes.
     patience: Option<Instant>,
     /// Why it is not used any more.
     lost: Option<String>,
+}
+
+impl DeviceState {
+    /// A thread takes a batch.
+    fn begin(&mut self, now: Instant) {
+        self.in_hand += 1;
+        self.busy_since.get_or_insert(now);
+    }
+
+    /// A thread has done with a batch, well or not.
+    fn release(&mut self) {
+        self.in_hand -= 1;
+        if self.in_hand == 0 {
+            self.rest();
+        }
+    }
+
+    fn rest(&mut self) {
+        self.counters.busy = self.counters().busy;
+        self.busy_since = None;
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let now = self.busy_since.map_or(Duration::ZERO, |at| at.elapsed());
+        DeviceCounters {
+            busy: self.counters.busy + now,
+            ..self.counters
+        }
+    }
 }
 
 /// A network, and what waits for it.
@@ -174,8 +206,9 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) fn new(devices: &[Device], threads_per_device: usize) -> Self {
         let state = |&device: &Device| DeviceState {
-            device,
-            batches: 0,
+            counters: DeviceCounters::new(device),
+            in_hand: 0,
+            busy_since: None,
             patience: None,
             lost: None,
         };
@@ -260,7 +293,7 @@ impl Queue {
     /// Puts back a batch that a device could not evaluate, before all others.
     pub(super) fn put_back(&self, batch: Batch, device: usize) {
         let mut state = self.lock();
-        state.devices[device].batches -= 1;
+        state.devices[device].release();
         if let Some(reason) = &state.ended {
             let reason = reason.clone();
             drop(state);
@@ -301,6 +334,8 @@ impl Queue {
             return None;
         }
         state.devices[device].lost = Some(reason.to_owned());
+        // A thread that panicked never gives its batch back.
+        state.devices[device].rest();
         let threads = state.jobs.len() / state.devices.len();
         let jobs: Vec<_> = state.jobs[device * threads..][..threads]
             .iter_mut()
@@ -310,7 +345,9 @@ impl Queue {
             network.sizes[device].clear();
         }
         let left = state.devices.iter().filter(|device| device.lost.is_none());
-        let left: Vec<String> = left.map(|device| device.device.to_string()).collect();
+        let left: Vec<String> = left
+            .map(|device| device.counters.device.to_string())
+            .collect();
         drop(state);
         drop(jobs);
         self.changed.notify_all();
@@ -365,7 +402,7 @@ impl Queue {
             let flights = &state.devices[device];
             let patience = flights
                 .patience
-                .filter(|_| flights.batches > 0 && !is_full)
+                .filter(|_| flights.in_hand > 0 && !is_full)
                 .map_or(Duration::ZERO, |until| {
                     until.saturating_duration_since(Instant::now())
                 });
@@ -376,9 +413,9 @@ impl Queue {
             }
             let size = choose(sizes, network.rows)?;
             let device = &mut state.devices[device];
-            device.batches += 1;
-            device.patience =
-                Some(Instant::now() + Duration::from_secs_f64(size.seconds * PATIENCE));
+            let now = Instant::now();
+            device.begin(now);
+            device.patience = Some(now + Duration::from_secs_f64(size.seconds * PATIENCE));
             return state.cut(id, size.rows).map(Task::Evaluate);
         }
     }
@@ -397,9 +434,21 @@ impl Queue {
         sizes.map_or_else(Vec::new, |sizes| sizes.iter().map(largest).collect())
     }
 
-    /// Notes that a batch of a device is done.
-    pub(super) fn done(&self, device: usize) {
-        self.lock().devices[device].batches -= 1;
+    /// What each device has done so far.
+    pub(super) fn device_counters(&self) -> Vec<DeviceCounters> {
+        let state = self.lock();
+        state.devices.iter().map(DeviceState::counters).collect()
+    }
+
+    /// Notes that a device has evaluated a batch.
+    pub(super) fn done(&self, batch: &Batch, device: usize) {
+        let mut state = self.lock();
+        let device = &mut state.devices[device];
+        device.release();
+        device.counters.batches += 1;
+        device.counters.rows += batch.rows as u64;
+        device.counters.padded_rows += batch.size as u64;
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -548,24 +597,60 @@ mod tests {
         };
         let rows = |device| batch(&queue, device).rows;
         push(1);
-        assert_eq!(rows(0), 1, "an idle device takes what there is");
+        let first = batch(&queue, 0);
+        assert_eq!(first.rows, 1, "an idle device takes what there is");
         std::thread::scope(|scope| {
             push(2);
             let next = scope.spawn(|| rows(0));
             std::thread::sleep(Duration::from_millis(20));
             push(2);
             assert_eq!(next.join().unwrap(), 4, "filled while it waited");
-            queue.done(0);
+            queue.done(&first, 0);
             push(1);
             let next = scope.spawn(|| rows(0));
             std::thread::sleep(Duration::from_millis(20));
             let waiting = queue.rows_waiting();
-            queue.done(0);
+            queue.done(&first, 0);
             assert_eq!(waiting, 1);
             assert_eq!(next.join().unwrap(), 1, "sent when the device is idle");
             push(3);
             assert_eq!(rows(1), 3, "another device is idle");
         });
+    }
+
+    #[test]
+    fn a_device_is_busy_once_however_many_batches_it_has_in_hand() {
+        let queue = queue(2, &sizes(&[(4, 1e-3)]));
+        let (sender, _replies) = channel();
+        let pause = || std::thread::sleep(Duration::from_millis(10));
+        let busy = || queue.device_counters()[0].busy;
+        let begun = Instant::now();
+        queue.push(7, request(7, 10, &sender));
+        let (first, second) = (batch(&queue, 0), batch(&queue, 0));
+        pause();
+        assert!(busy() >= Duration::from_millis(10), "while it computes");
+        queue.done(&first, 0);
+        pause();
+        queue.put_back(second, 0);
+        let counters = queue.device_counters();
+        let DeviceCounters {
+            batches,
+            rows,
+            padded_rows,
+            ..
+        } = counters[0];
+        assert_eq!((batches, rows, padded_rows), (1, 4, 4));
+        assert!(busy() >= Duration::from_millis(20) && busy() <= begun.elapsed());
+        let idle = busy();
+        pause();
+        assert_eq!(busy(), idle);
+        assert_eq!(counters[1], DeviceCounters::new(Device::Cuda(1)));
+        // A thread that panics never comes back with its batch.
+        let _lost = batch(&queue, 0);
+        queue.lose(0, "it broke");
+        let lost = busy();
+        pause();
+        assert_eq!(busy(), lost);
     }
 
     fn request(rows: usize, mark: u8, sender: &Sender<Reply>) -> Part {
@@ -588,7 +673,7 @@ mod tests {
         let next = || {
             let batch = batch(&queue, 0);
             // The device is idle again.
-            queue.done(0);
+            queue.done(&batch, 0);
             batch
         };
         let first = batch(&queue, 0);
@@ -622,7 +707,7 @@ mod tests {
         }
         let next = || {
             let batch = batch(&queue, 0);
-            queue.done(0);
+            queue.done(&batch, 0);
             (batch.network, batch.size, marks(&batch))
         };
         assert_eq!(next(), (7, 4, vec![10, 30]));

@@ -6,52 +6,9 @@ use super::queue::{Batch, NetworkId, Queue, Task};
 use super::{Device, Forward, Notes};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 /// The networks that a thread has loaded.
 pub(super) type Networks = HashMap<NetworkId, Box<dyn Forward>>;
-
-/// What a thread of the service has done so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadCounters {
-    /// Its device.
-    pub device: Device,
-    /// Batches.
-    pub batches: u64,
-    /// Rows that were requested.
-    pub rows: u64,
-    /// Rows with the padding.
-    pub padded_rows: u64,
-    /// The time with a batch in hand: writing, computing, waiting for the device, reading.
-    pub busy: Duration,
-    /// The time without.
-    pub waiting: Duration,
-}
-
-/// [`ThreadCounters`] as they are counted; times in nanoseconds.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    batches: AtomicU64,
-    rows: AtomicU64,
-    padded_rows: AtomicU64,
-    busy: AtomicU64,
-    waiting: AtomicU64,
-}
-
-impl Counters {
-    pub(super) fn read(&self, device: Device) -> ThreadCounters {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        ThreadCounters {
-            device,
-            batches: get(&self.batches),
-            rows: get(&self.rows),
-            padded_rows: get(&self.padded_rows),
-            busy: Duration::from_nanos(get(&self.busy)),
-            waiting: Duration::from_nanos(get(&self.waiting)),
-        }
-    }
-}
 
 /// A thread of the service, before it runs.
 pub(super) struct Thread {
@@ -61,7 +18,6 @@ pub(super) struct Thread {
     pub(super) place: usize,
     pub(super) device: Device,
     pub(super) queue: Arc<Queue>,
-    pub(super) counters: Arc<Counters>,
     pub(super) notes: Notes,
     pub(super) networks: Networks,
 }
@@ -112,35 +68,22 @@ impl Thread {
 
     fn serve(&mut self) -> Result<(), String> {
         loop {
-            let began = Instant::now();
-            let task = self.queue.take(self.number, self.place);
-            let got = Instant::now();
-            add_time(&self.counters.waiting, got - began);
-            match task {
+            match self.queue.take(self.number, self.place) {
                 None => return Ok(()),
                 Some(Task::Job(job)) => job(&mut self.networks)?,
-                Some(Task::Evaluate(batch)) => {
-                    self.evaluate(batch)?;
-                    add_time(&self.counters.busy, got.elapsed());
-                }
+                Some(Task::Evaluate(batch)) => self.evaluate(batch)?,
             }
         }
     }
 
     fn evaluate(&mut self, mut batch: Batch) -> Result<(), String> {
         let Some(forward) = self.networks.get_mut(&batch.network) else {
-            self.queue.done(self.place);
+            self.queue.put_back(batch, self.place);
             return Err("a batch came for a network that is not loaded".into());
         };
         match catch_torch_panics(|| run(forward.as_mut(), &mut batch)) {
             Ok(()) => {
-                self.queue.done(self.place);
-                let count = |counter: &AtomicU64, number: usize| {
-                    counter.fetch_add(number as u64, Ordering::Relaxed)
-                };
-                count(&self.counters.batches, 1);
-                count(&self.counters.rows, batch.rows);
-                count(&self.counters.padded_rows, batch.size);
+                self.queue.done(&batch, self.place);
                 batch.parts.into_iter().for_each(|part| part.answer());
                 Ok(())
             }
@@ -197,8 +140,4 @@ fn run(forward: &mut dyn Forward, batch: &mut Batch) -> Result<(), NetworkError>
         first += rows;
     }
     Ok(())
-}
-
-fn add_time(counter: &AtomicU64, time: Duration) {
-    counter.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
 }

@@ -53,6 +53,11 @@ pub enum JournalFault {
     /// The file or folder could not be read or written.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// The thread that flushes the journal has ended before the journal was closed.
+    #[error(
+        "the thread that flushes the journal to the disk has ended: a power cut would take more than the last second"
+    )]
+    NotFlushed,
     /// Another program holds the generator's lock.
     #[error("another program works as generator {generator}: it holds this lock")]
     Locked {

@@ -414,6 +414,19 @@ impl Journal {
         self.shared.lock().trouble.take()
     }
 
+    /// Whether it is still flushed in the background.
+    ///
+    /// # Errors
+    ///
+    /// The thread that does so has ended. What has been appended is safe from the end of the process, and [`sync`](Self::sync)
+    /// still flushes it.
+    pub fn check_flushing(&self) -> Result<(), JournalError> {
+        match &self.syncing {
+            Some(syncing) if !syncing.is_finished() => Ok(()),
+            _ => Err(self.shared.lock().error(JournalFault::NotFlushed)),
+        }
+    }
+
     /// The generator's number.
     pub fn generator(&self) -> u32 {
         self.shared.place.generator
@@ -441,7 +454,7 @@ impl Drop for Journal {
         self.shared.lock().stopped = true;
         self.shared.wake.notify_all();
         if let Some(syncing) = self.syncing.take() {
-            // It does not panic, and a journal that is dropped has nobody to tell.
+            // A panic is told of by `check_flushing`; a journal that is dropped has nobody to tell.
             let _ = syncing.join();
         }
     }

@@ -1,11 +1,12 @@
 //! `train info`: what a network or a checkpoint is, and where a run stands.
 //!
 //! `file` describes files; `run` puts together what the others find out about a run: `games` from its shards, `log` from what
-//! the trainer measured, `disk` from the sizes of its folders.
+//! the trainer measured, `generators` from what those at work say, `disk` from the sizes of its folders.
 
 mod disk;
 mod file;
 mod games;
+mod generators;
 mod header;
 mod log;
 mod run;

@@ -5,6 +5,7 @@ mod words;
 use super::disk::{FolderSize, folder_sizes};
 use super::file::{NetworkReport, Size, StateSummary};
 use super::games::GamesReport;
+use super::generators::GeneratorReport;
 use super::header::{self, FileHeader};
 use super::log::{GenerationTime, LogSummary};
 use crate::checkpoint;
@@ -31,6 +32,8 @@ pub(super) struct RunReport {
     /// The generation in training, if its checkpoint is ahead of the newest network.
     training: Option<InTraining>,
     at_work: AtWork,
+    /// Those at work that have said how they stand.
+    generators: Vec<GeneratorReport>,
     games: GamesReport,
     window: WindowReport,
     disk: Vec<FolderSize>,
@@ -176,6 +179,8 @@ impl RunReport {
         let log = LogSummary::read(&run.logs().join("train.jsonl"));
         let log = problems.or_default(log);
         let trainer = problems.or_default(RunLock::is_held(&run));
+        let places = GeneratorPlaces::from(&run);
+        let at_work = problems.or_default(generators_at_work(&places));
         let games = GamesReport::of(&run.shards(), &mut problems);
         let number = |key: &str| log.last_steps.as_ref()?[key].as_u64();
         let supply = state.as_ref().and_then(|state| state.state.supply.as_ref());
@@ -190,9 +195,10 @@ impl RunReport {
             training: state.filter(|state| state.state.generation > newest),
             at_work: AtWork {
                 trainer,
-                generators: problems.or_default(generators_at_work(&GeneratorPlaces::from(&run))),
                 waiting: log.waiting.filter(|_| trainer),
+                generators: at_work.clone(),
             },
+            generators: GeneratorReport::of(&places, &at_work, &mut problems),
             games,
             disk: folder_sizes(path, &mut problems),
             time_left: problems

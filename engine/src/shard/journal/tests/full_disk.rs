@@ -21,6 +21,8 @@ struct Faults {
     next_cut_fails: AtomicBool,
     /// Whether what fails is done nevertheless.
     are_done: AtomicBool,
+    /// Whether the next operation panics.
+    next_panics: AtomicBool,
 }
 
 impl Faults {
@@ -38,6 +40,7 @@ impl Faults {
 
     /// Does something that may fail, and then be done or not.
     fn attempt<T>(&self, what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        assert!(!self.next_panics.swap(false, SeqCst), "as it was told");
         match self.is_failing(self.operations.fetch_add(1, SeqCst)) {
             true => {
                 let cuts_fail = self.cuts_fail.load(SeqCst);
@@ -270,6 +273,39 @@ fn every_call_can_be_made_again_after_any_failure() {
     }
     // Some failures concern nobody: a void file that stays.
     assert!(failed as u64 > 4 * operations, "{failed} of {operations}");
+}
+
+#[test]
+fn a_flushing_thread_that_panics_is_told_of_and_nothing_is_lost() {
+    let root = run();
+    let disk = FaultyDisk::default();
+    let place = JournalPlace {
+        sync_every: Duration::from_millis(1),
+        ..place(root.path(), 3)
+    };
+    let lock = Lock::take(&place.journal, 3).unwrap();
+    let (journal, _) = Journal::open_locked(place, lock, Arc::new(disk.clone())).unwrap();
+    journal.check_flushing().unwrap();
+    let record = game(3, 0, 12);
+    {
+        // Nobody else reaches the disk until the thread does.
+        let mut state = journal.shared.lock();
+        disk.0.next_panics.store(true, SeqCst);
+        state.distrusted = true;
+    }
+    let error = loop {
+        if let Err(error) = journal.check_flushing() {
+            break error;
+        }
+        std::thread::yield_now();
+    };
+    assert!(matches!(error.fault, JournalFault::NotFlushed), "{error}");
+    play(&journal, &record);
+    journal.sync().unwrap();
+    drop(journal);
+    let (_, recovery) = open(root.path(), 3);
+    let id = record.id;
+    assert_eq!(offered(&recovery, &[record]), [(id, 12)]);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The report on a run, as a person reads it.
 
 use super::super::games::GamesReport;
+use super::super::generators::GeneratorReport;
 use super::super::text::{Facts, about, percent, table};
 use super::{AtWork, InTraining, NewestNetwork, RunReport, TimeEstimate, TimeLeft, WindowReport};
 use crate::ratings::{RatedPlayer, signed};
 use crate::show::strength;
 use crate::terminal::grouped;
+use engine::network::DeviceUse;
 use engine::progress::{bytes_in_words, in_words};
 use serde_json::Value;
 use std::fmt;
@@ -18,6 +20,9 @@ impl fmt::Display for RunReport {
         facts.add_some("newest network", self.newest_network.as_ref());
         facts.add_some("training", self.training.as_ref());
         facts.add("at work", &self.at_work);
+        for generator in &self.generators {
+            facts.add(&format!("generator {}", generator.generator), generator);
+        }
         facts.add("games", &self.games);
         facts.add_some("speed", self.speed());
         facts.add("window", &self.window);
@@ -163,6 +168,29 @@ impl fmt::Display for AtWork {
         match parts.is_empty() {
             true => f.write_str("nobody"),
             false => f.write_str(&parts.join("; ")),
+        }
+    }
+}
+
+impl fmt::Display for GeneratorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = &self.status;
+        if let Some(reason) = &status.waiting_reason {
+            write!(f, "waiting for the disk ({reason}), ")?;
+        }
+        write!(
+            f,
+            "{:.0} turns/s, {:.0} evaluations/s",
+            status.turns_per_second, status.evaluations_per_second
+        )?;
+        if let Some(devices) = DeviceUse::in_words(&status.devices, status.rows_waiting) {
+            write!(f, ", {devices}")?;
+        }
+        write!(f, ", network {}", status.network)?;
+        // It says so every 15 seconds, where the disk lets it.
+        match self.seconds_since > 60.0 {
+            true => write!(f, ", {} ago", duration(self.seconds_since)),
+            false => Ok(()),
         }
     }
 }

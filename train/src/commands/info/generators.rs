@@ -1,0 +1,72 @@
+//! How the generators of a run stand that are at work, as they say themselves every 15 seconds.
+
+use super::run::Problems;
+use engine::files::read_whole;
+use engine::network::DeviceUse;
+use engine::run::GeneratorPlaces;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// A generator at work.
+#[derive(Debug, Serialize)]
+pub(super) struct GeneratorReport {
+    pub(super) generator: u32,
+    /// It said so this many seconds ago.
+    pub(super) seconds_since: f64,
+    #[serde(flatten)]
+    pub(super) status: Status,
+}
+
+/// What is told of its status, which has more; rates are of its last 15 seconds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Status {
+    /// `running`, `waiting_for_disk` or `stopping`.
+    pub(super) state: String,
+    pub(super) waiting_reason: Option<String>,
+    /// Since it started.
+    pub(super) games: u64,
+    pub(super) games_in_flight: u64,
+    pub(super) turns_per_second: f64,
+    pub(super) evaluations_per_second: f64,
+    /// What plays.
+    pub(super) network: String,
+    /// Of its evaluation service.
+    pub(super) devices: Vec<DeviceUse>,
+    pub(super) rows_waiting: Option<u64>,
+}
+
+impl GeneratorReport {
+    /// Those of these numbers that have said how they stand. What can't be read is a problem.
+    pub(super) fn of(
+        places: &GeneratorPlaces,
+        at_work: &[u32],
+        problems: &mut Problems,
+    ) -> Vec<Self> {
+        let reports = at_work.iter().filter_map(|&generator| {
+            let path = places.status(generator);
+            match read(&path) {
+                Ok((status, seconds_since)) => Some(Self {
+                    generator,
+                    seconds_since,
+                    status,
+                }),
+                Err(error) => {
+                    problems.add_unless_gone(&path, &error);
+                    None
+                }
+            }
+        });
+        reports.collect()
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<(Status, f64)> {
+    let bytes = read_whole(path, 1 << 20)?;
+    let written = std::fs::metadata(path)?.modified()?;
+    let since = SystemTime::now().duration_since(written);
+    Ok((
+        serde_json::from_slice(&bytes)?,
+        since.unwrap_or_default().as_secs_f64(),
+    ))
+}
