@@ -134,6 +134,9 @@ pub enum NetworkError {
     /// No device is left to evaluate on, or the one that was to load a network failed.
     #[error("{0}")]
     Service(String),
+    /// A thread of the evaluation service panicked.
+    #[error("its evaluation thread panicked: {0}")]
+    Panic(String),
     /// libtorch failed.
     #[error("libtorch: {0}")]
     Torch(String),
@@ -156,6 +159,24 @@ impl NetworkError {
         ];
         words.iter().any(|words| text.contains(words))
     }
+
+    /// Whether the device can't be trusted any more.
+    pub(super) fn is_device_failure(&self) -> bool {
+        matches!(self, Self::Torch(_) | Self::Panic(_)) && !self.is_out_of_memory()
+    }
+}
+
+/// As [`catch_torch_panics`], and other panics are errors, too.
+pub(super) fn catch_panics<T>(
+    work: impl FnOnce() -> Result<T, NetworkError>,
+) -> Result<T, NetworkError> {
+    catch_unwind(AssertUnwindSafe(|| catch_torch_panics(work))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(NetworkError::Panic(
+            text.unwrap_or("no reason given").into(),
+        ))
+    })
 }
 
 impl From<TchError> for NetworkError {

@@ -55,20 +55,28 @@ pub(super) struct Prepared {
     pub(super) check: Arc<Check>,
 }
 
-/// What the network itself says of some positions, and what its forms are compared with.
+/// What the form of a network that plays says of some positions, and what other ways to compute it are compared with.
 #[derive(Debug)]
 pub(super) struct Check {
     network: String,
     on: Device,
-    /// What the compared form computes in.
+    /// What the form computes in.
     precision: Precision,
     positions: Arc<Positions>,
+    form: Opinions,
 }
 
 #[derive(Debug)]
 struct Positions {
     queries: Vec<Query>,
     masks: Vec<LegalMask>,
+    /// What the network itself says.
+    reference: Opinions,
+}
+
+/// What is said of positions.
+#[derive(Debug, Default)]
+struct Opinions {
     /// The logarithms of the legal actions' probabilities.
     policies: Vec<Vec<f64>>,
     /// The mover's win probabilities.
@@ -101,19 +109,21 @@ impl Prepared {
             let positions = Arc::new(positions);
             let mut notes = Vec::new();
             for (index, &precision) in choices.iter().enumerate() {
-                let check = Check {
-                    network: name.to_owned(),
-                    on,
-                    precision,
-                    positions: positions.clone(),
+                let tried = || {
+                    let body = network.body.fold(precision.kind())?;
+                    let mut check = Check {
+                        network: name.to_owned(),
+                        on,
+                        precision,
+                        positions: positions.clone(),
+                        form: Opinions::default(),
+                    };
+                    check.form = check.opinions(&body, &planes)?;
+                    let accuracy = check.judge(&positions.reference, &check.form, 1.0)?;
+                    Ok((body, accuracy, check))
                 };
-                let tried = network
-                    .body
-                    .fold(precision.kind())
-                    .map_err(NetworkError::from)
-                    .and_then(|body| Ok((check.body(&body, &planes)?, body)));
-                match (tried, choices.get(index + 1)) {
-                    (Ok((accuracy, body)), _) => {
+                match (tried(), choices.get(index + 1)) {
+                    (Ok((body, accuracy, check)), _) => {
                         return Ok(Self {
                             body,
                             precision,
@@ -142,8 +152,8 @@ impl Check {
         &self.positions.queries
     }
 
-    /// Compares a form of the network, given the positions' planes by parts.
-    fn body(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Accuracy, NetworkError> {
+    /// What a form of the network says, given the positions' planes by parts.
+    fn opinions(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Opinions, NetworkError> {
         let mut answers = Vec::new();
         for planes in planes {
             let planes = planes.f_to_kind(self.precision.kind())?;
@@ -158,14 +168,24 @@ impl Check {
             }
             answers.extend(part);
         }
-        self.compare(&answers)
+        Ok(self.positions.opinions(&answers))
     }
 
-    /// Compares the answers to the first positions, [`ANSWER_FLOATS`] numbers each, with what the network itself says. Too large a
-    /// drift is an error.
+    /// Compares the answers to the first positions, [`ANSWER_FLOATS`] numbers each, with what the form has said of them. They may be
+    /// few, and alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is
+    /// an error.
     pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
-        let accuracy = self.positions.compare(answers);
+        self.judge(&self.form, &self.positions.opinions(answers), 2.0)
+    }
+
+    /// How far opinions are from others; a drift of more than so many times the bound is an error.
+    fn judge(&self, from: &Opinions, to: &Opinions, times: f64) -> Result<Accuracy, NetworkError> {
+        let accuracy = to.drift(from);
         let bound = Accuracy::bound(self.precision);
+        let bound = Accuracy {
+            value_error: times * bound.value_error,
+            divergence: times * bound.divergence,
+        };
         // A number that is none is within no bound.
         let is_close =
             accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
@@ -229,26 +249,42 @@ impl Positions {
             .collect();
         let logits = logits.chunks_exact(POLICY_SIZE).zip(&masks);
         let policies = logits.map(|(logits, mask)| log_softmax(mask, |entry| logits[entry]));
-        let positions = Self {
+        let reference = Opinions {
             policies: policies.collect(),
             values,
+        };
+        let positions = Self {
             queries,
             masks,
+            reference,
         };
         Ok((positions, parts))
     }
 
-    /// Compares as many positions as were answered.
-    fn compare(&self, answers: &[f32]) -> Accuracy {
-        let (mut squares, mut divergence) = (0.0, 0.0);
-        let answers = answers.chunks_exact(ANSWER_FLOATS);
-        let count = answers.len().max(1) as f64;
-        for (row, answer) in answers.enumerate() {
-            squares += (self.values[row] - probability(answer[POLICY_SIZE])).powi(2);
-            let found = log_softmax(&self.masks[row], |entry| answer[answer_index(entry)]);
-            let terms = self.policies[row].iter().zip(found);
-            divergence += terms.map(|(p, q)| p.exp() * (p - q)).sum::<f64>();
+    /// What the answers to the first positions say.
+    fn opinions(&self, answers: &[f32]) -> Opinions {
+        let rows = || answers.chunks_exact(ANSWER_FLOATS).zip(&self.masks);
+        let policy = |(answer, mask): (&[f32], &LegalMask)| {
+            log_softmax(mask, |entry| answer[answer_index(entry)])
+        };
+        Opinions {
+            policies: rows().map(policy).collect(),
+            values: rows()
+                .map(|(answer, _)| probability(answer[POLICY_SIZE]))
+                .collect(),
         }
+    }
+}
+
+impl Opinions {
+    /// How far these are from others, on as many positions as they speak of.
+    fn drift(&self, from: &Self) -> Accuracy {
+        let count = self.values.len().max(1) as f64;
+        let values = self.values.iter().zip(&from.values);
+        let squares: f64 = values.map(|(one, other)| (one - other).powi(2)).sum();
+        let policies = self.policies.iter().zip(&from.policies);
+        let terms = policies.flat_map(|(found, expected)| expected.iter().zip(found));
+        let divergence: f64 = terms.map(|(p, q)| p.exp() * (p - q)).sum();
         Accuracy {
             value_error: (squares / count).sqrt(),
             divergence: divergence / count,

@@ -3,11 +3,7 @@
 use crate::commands::Workplace;
 use crate::error::TrainError;
 use engine::config::{Anchor, Config};
-use engine::network::{
-    Calibration, Device, EvaluationService, Network, NetworkError, NetworkEvaluator, Precision,
-    ServiceOptions,
-};
-use engine::progress::say;
+use engine::network::{Network, NetworkError, NetworkEvaluator, Precision};
 use engine::rules::{Game, StepState};
 use engine::search::{Evaluations, Evaluator, Query};
 use std::path::Path;
@@ -32,14 +28,17 @@ const MEASURED: Duration = Duration::from_millis(300);
 const BATCH: usize = 64;
 
 /// The time for all generations after `trained`; `network` is one like those that will play, `first_games` those that are to be played
-/// without one.
+/// without one. Nothing where the device is a GPU: measuring there would take memory that the generator needs.
 pub(super) fn of_generations(
     network: &Path,
     config: &Config,
     trained: u32,
     first_games: u32,
     workplace: Workplace,
-) -> Result<Duration, TrainError> {
+) -> Result<Option<Duration>, TrainError> {
+    if workplace.device.is_cuda() {
+        return Ok(None);
+    }
     let cycle = &config.cycle;
     let left = f64::from(cycle.generations.saturating_sub(trained));
     // Games without a network cost next to nothing, but their rows are trained on like others.
@@ -64,7 +63,8 @@ pub(super) fn of_generations(
     let evaluations = in_games * IN_A_GAME + rows * TRAINED_ROW;
     let network = Network::load(network)?.network;
     let speed = evaluations_per_second(&network, config.network.precision, workplace)?;
-    Ok(Duration::from_secs_f64((evaluations / speed).min(1e12)))
+    let seconds = (evaluations / speed).min(1e12);
+    Ok(Some(Duration::from_secs_f64(seconds)))
 }
 
 /// How many positions the network evaluates in a second, on all threads.
@@ -73,16 +73,6 @@ fn evaluations_per_second(
     precision: Precision,
     workplace: Workplace,
 ) -> Result<f64, TrainError> {
-    if workplace.device != Device::Cpu {
-        // The generator there will need the calibration as well.
-        let service = EvaluationService::start(ServiceOptions::new(vec![workplace.device]), say)?;
-        let network = service.load(network, precision, "estimate")?;
-        let calibrations = network
-            .devices()
-            .iter()
-            .filter_map(|used| used.calibration.as_ref());
-        return Ok(calibrations.map(Calibration::evaluations_per_second).sum());
-    }
     let mut evaluator = NetworkEvaluator::new(network, precision, "estimate")?;
     let game = Game::new();
     let state = StepState::new(game.position());

@@ -345,10 +345,19 @@ impl Cycle {
         let (_, network) = self.newest()?;
         let time =
             estimate::of_generations(&network, &self.config, trained, first_games, self.workplace)?;
+        let threads = self.workplace.thread_count();
+        let device = self.workplace.device;
+        let time = match time {
+            Some(time) => format!(
+                "Very roughly {} on {threads} threads ({device}); measured after the first generation.",
+                in_words(time)
+            ),
+            None => format!("How long it takes on {device} is measured in the first generation."),
+        };
         say(&format!(
             "run {}: {} of {} generations to go, {} games of self-play at {} evaluations a turn each{first}, {order}, then {} \
              games against each of up to {} others (the last network: {}).\n\
-             Very roughly {} on {} threads ({}); measured after the first generation.",
+             {time}",
             self.run.root().display(),
             cycle.generations - trained,
             cycle.generations,
@@ -357,9 +366,6 @@ impl Cycle {
             cycle.pit_games,
             cycle.pit_last as usize + cycle.anchors.len(),
             cycle.final_pit_games,
-            in_words(time),
-            self.workplace.thread_count(),
-            self.workplace.device,
         ));
         Ok(())
     }

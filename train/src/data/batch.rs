@@ -224,14 +224,11 @@ impl Batch {
         }
     }
 
-    /// The batch as tensors on a device. To a GPU it travels in one piece, the bits packed, from memory that the device reads while
-    /// the host goes on.
+    /// The batch as tensors on a device. To a GPU it travels in one piece, the bits packed. The memory on the host is not pinned:
+    /// behind an error of the device libtorch would end the process when it is freed.
     pub(crate) fn to_device(&self, device: Device) -> Result<BatchTensors, NetworkError> {
         let rows = self.len() as i64;
-        let mut packed = Tensor::f_from_slice(&self.pack())?;
-        if device.is_cuda() {
-            packed = packed.f_internal_pin_memory(device)?;
-        }
+        let packed = Tensor::f_from_slice(&self.pack())?;
         let packed = packed.f_to_device_(device, Kind::Int64, true, false)?;
         let sets = packed.f_narrow(0, 0, rows * SETS)?.f_view([rows, SETS])?;
         let ending = packed.f_narrow(0, rows * SETS, rows)?;

@@ -60,11 +60,14 @@ pub(super) fn driver() -> Result<Driver, String> {
     // SAFETY: the driver's library is made to be loaded into any process.
     let library = unsafe { Library::open(Some(DRIVER_LIBRARY), RTLD_NOW | RTLD_LOCAL) };
     let library = Functions(library.map_err(|error| reason(&error))?);
-    Ok(Driver {
+    let driver = Driver {
         version: library.version(),
         release: release(),
         gpus: library.gpus(),
-    })
+    };
+    // It is initialised now, and is never unloaded.
+    std::mem::forget(library);
+    Ok(driver)
 }
 
 /// The release of the kernel module: the first word of its version line that begins with a digit.

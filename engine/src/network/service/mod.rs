@@ -30,7 +30,7 @@ pub use client::EvaluationClient;
 pub use usage::{DeviceCounters, DeviceUse};
 
 use super::calibration::{Calibration, LARGEST, calibrate};
-use super::error::catch_torch_panics;
+use super::error::catch_panics;
 use super::evaluator::leaves_at_once;
 use super::packed::{Forward, PackedForward};
 use super::prepare::{Check, Prepared};
@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use thread::{Networks, Thread};
+use thread::{Networks, Thread, lose};
 
 /// Called with what people should read while the service runs; from any of its threads.
 type Notes = Arc<dyn Fn(&str) + Send + Sync>;
@@ -254,7 +254,10 @@ impl EvaluationService {
         let loads = loads.into_iter().enumerate();
         let loading: Vec<_> = loads
             .map(|(place, load)| {
-                self.in_thread(place * threads, move |networks| {
+                if self.queue.is_lost(place) {
+                    return None;
+                }
+                Some(self.in_thread(place * threads, move |networks| {
                     let Loaded {
                         forward,
                         others,
@@ -264,13 +267,16 @@ impl EvaluationService {
                     } = load()?;
                     networks.insert(id, forward);
                     Ok((others, sizes, notes, used))
-                })
+                }))
             })
             .collect();
         let mut devices = Vec::new();
         let mut sizes = vec![Vec::new(); self.options.devices.len()];
         let mut error = None;
         for (place, loaded) in loading.into_iter().enumerate() {
+            let Some(loaded) = loaded else {
+                continue;
+            };
             let ready = self
                 .result_of(place, loaded)
                 .and_then(|(others, sizes, notes, used)| {
@@ -324,16 +330,20 @@ impl EvaluationService {
         thread: usize,
         work: impl FnOnce(&mut Networks) -> Result<T, NetworkError> + Send + 'static,
     ) -> Receiver<Result<T, NetworkError>> {
-        let device = self.options.devices[thread / self.options.threads_per_device];
+        let place = thread / self.options.threads_per_device;
+        let device = self.options.devices[place];
+        let (queue, notes) = (self.queue.clone(), self.notes.clone());
         let (reply, result) = channel();
         self.queue.push_job(thread, move |networks| {
-            let done = catch_torch_panics(|| work(networks));
+            let done = catch_panics(|| work(networks));
             let failure = match &done {
-                Err(error @ NetworkError::Torch(_)) if !error.is_out_of_memory() => {
-                    Err(error.to_string())
-                }
+                Err(error) if error.is_device_failure() => Err(error.to_string()),
                 _ => Ok(()),
             };
+            if let Err(reason) = &failure {
+                // Before the result is there: what waits for it asks whether the device is lost.
+                lose(&queue, &notes, place, device, reason);
+            }
             let named = done.map_err(|error| match error {
                 NetworkError::Torch(reason) => device_error(device, reason),
                 error => error,
@@ -528,7 +538,11 @@ impl LoadRequest {
         let known = locked(&self.remembered).get(&key);
         if let Some(calibration) = known {
             forward.set_fused(calibration.fused);
-            return Ok(calibration);
+            // What was right for another version of cuDNN, or for another network, may be wrong for this one.
+            if !calibration.fused || forward.check(check, &[calibration.batch]).is_ok() {
+                return Ok(calibration);
+            }
+            forward.set_fused(false);
         }
         let found = calibrate(forward, check, (self.device, precision), notes)?;
         // What other programs left of the memory today says nothing of tomorrow.

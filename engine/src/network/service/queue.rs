@@ -462,7 +462,10 @@ impl Queue {
         size: usize,
     ) -> Option<(String, usize, bool)> {
         let mut state = self.lock();
-        let network = state.networks.get_mut(&network)?;
+        let Some(network) = state.networks.get_mut(&network) else {
+            // It has left meanwhile: nothing waits for its batch.
+            return Some((String::new(), 0, false));
+        };
         let (largest, is_new) = halve(&mut network.sizes[device], size)?;
         Some((network.name.clone(), largest, is_new))
     }

@@ -1,6 +1,6 @@
 //! The calibrations of earlier starts, in a file that users may delete.
 
-use super::Calibration;
+use super::{Calibration, LARGEST};
 use crate::files::{folder_of, read_whole, write_whole};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -43,10 +43,9 @@ impl Remembered {
         let found = self.known.get(key)?;
         let is_sound = found.rates.iter().any(|rate| rate.batch == found.batch)
             && found.rates.is_sorted_by(|a, b| a.batch < b.batch)
-            && found
-                .rates
-                .iter()
-                .all(|rate| rate.batch > 0 && rate.evaluations_per_second > 0.0);
+            && found.rates.iter().all(|rate| {
+                (1..=LARGEST).contains(&rate.batch) && rate.evaluations_per_second >= 1.0
+            });
         is_sound.then(|| found.clone())
     }
 

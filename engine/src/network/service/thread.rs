@@ -1,6 +1,6 @@
 //! A thread that evaluates batches on a device.
 
-use super::super::error::{NetworkError, catch_torch_panics};
+use super::super::error::{NetworkError, catch_panics};
 use super::super::playing::ANSWER_FLOATS;
 use super::queue::{Batch, NetworkId, Queue, Task};
 use super::{Device, Forward, Notes};
@@ -22,28 +22,11 @@ pub(super) struct Thread {
     pub(super) networks: Networks,
 }
 
-/// Gives the device up when its thread ends for a reason that it didn't expect: nothing waits for an answer that can't come.
-struct LosesDevice {
-    queue: Arc<Queue>,
-    notes: Notes,
-    device: Device,
-    place: usize,
-}
-
-impl LosesDevice {
-    fn lose(&self, reason: &str) {
-        let reason = format!("device {} failed: {reason}", self.device);
-        if let Some(note) = self.queue.lose(self.place, &reason) {
-            (self.notes)(&note);
-        }
-    }
-}
-
-impl Drop for LosesDevice {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.lose("its evaluation thread panicked");
-        }
+/// Gives a device up, and says what is left.
+pub(super) fn lose(queue: &Queue, notes: &Notes, place: usize, device: Device, reason: &str) {
+    let reason = format!("device {device} failed: {reason}");
+    if let Some(note) = queue.lose(place, &reason) {
+        notes(&note);
     }
 }
 
@@ -51,19 +34,17 @@ impl Thread {
     /// Evaluates batches until the service ends, or the device fails.
     pub(super) fn run(mut self) {
         super::super::device::apply_thread_count();
-        let device = LosesDevice {
-            queue: self.queue.clone(),
-            notes: self.notes.clone(),
-            device: self.device,
-            place: self.place,
-        };
         if let Err(reason) = self.serve() {
-            device.lose(&reason);
+            self.lose(&reason);
         }
         if self.queue.is_lost(self.place) {
             // libtorch can't be trusted to free memory of a device that failed.
             std::mem::forget(self.networks);
         }
+    }
+
+    fn lose(&self, reason: &str) {
+        lose(&self.queue, &self.notes, self.place, self.device, reason);
     }
 
     fn serve(&mut self) -> Result<(), String> {
@@ -81,7 +62,7 @@ impl Thread {
             self.queue.put_back(batch, self.place);
             return Err("a batch came for a network that is not loaded".into());
         };
-        match catch_torch_panics(|| run(forward.as_mut(), &mut batch)) {
+        match catch_panics(|| run(forward.as_mut(), &mut batch)) {
             Ok(()) => {
                 self.queue.done(&batch, self.place);
                 batch.parts.into_iter().for_each(|part| part.answer());
@@ -95,11 +76,7 @@ impl Thread {
                 };
                 // For the other devices, or for this one with smaller batches; or to be told why there are no answers.
                 if let Err(reason) = &result {
-                    let device = self.device;
-                    let note = self
-                        .queue
-                        .lose(self.place, &format!("device {device} failed: {reason}"));
-                    note.iter().for_each(|note| (self.notes)(note));
+                    self.lose(reason);
                 }
                 self.queue.put_back(batch, self.place);
                 result
@@ -111,7 +88,7 @@ impl Thread {
         let device = self.device;
         match self.queue.halve(network, self.place, size) {
             Some((name, largest, true)) => (self.notes)(&format!(
-                "device {device}: out of memory with {size} rows of {name}; batches have at most {largest} rows from now on"
+                "device {device}: out of memory with {size} rows of {name}; batches have at most {largest} rows from now on ({error})"
             )),
             Some((_, _, false)) => {}
             None => {
