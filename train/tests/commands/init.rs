@@ -171,7 +171,7 @@ fn a_bad_configuration_or_command_line_is_named() {
     }
     let (code, _, message) = outcome(train_run(&run, &[]).args(["--device", "gpu"]));
     assert!(
-        code == 2 && message.contains("expected cpu, cuda or cuda:N"),
+        code == 2 && message.contains("expected cpu, cpu:service, cuda or cuda:N"),
         "{message}"
     );
 }
