@@ -107,7 +107,7 @@ impl Lane {
             return Err(device_error(name, "nothing is in flight".into()));
         }
         if let Err(reason) = self.collect() {
-            // Other parts' answers may still come: to nobody.
+            // Other parts' answers may still come; they are dropped.
             *self = Self::default();
             return Err(device_error(name, reason));
         }

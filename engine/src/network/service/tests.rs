@@ -403,7 +403,7 @@ fn networks_come_and_go_while_others_are_evaluated() {
         let network = service.load_by(vec![load], format!("{round}"), 4).unwrap();
         clients.push(network.client());
         if round >= 10 {
-            // With rows in flight, and nobody to take the answers.
+            // With rows in flight whose answers are never taken.
             clients[round - 9].submit(1, &queries).unwrap();
         }
         let mut out = Evaluations::default();
