@@ -109,8 +109,8 @@ mod tests {
         let text = "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be reported later";
         assert_eq!(
             message(WORK, text),
-            "device cuda:1 failed (libtorch: CUDA error: an illegal memory access was encountered): nothing more can be computed \
-             on it by this process; the same command goes on from what is saved"
+            "device cuda:1 failed (libtorch: CUDA error: an illegal memory access was encountered): this process can compute \
+             nothing more on it; the same command resumes from what is saved"
         );
         // What fails on a processor is no device.
         let work = Work {

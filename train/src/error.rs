@@ -247,8 +247,7 @@ pub(crate) enum TrainError {
     },
     /// A GPU failed: after that a process can't use it any more.
     #[error(
-        "device {device} failed ({reason}): nothing more can be computed on it by this process; the same command goes on from what \
-         is saved"
+        "device {device} failed ({reason}): this process can compute nothing more on it; the same command resumes from what is saved"
     )]
     DeviceFailed {
         /// The device.

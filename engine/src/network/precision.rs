@@ -1,9 +1,9 @@
 //! The types that a network computes with when it plays, and when it is trained.
 
-use super::{Device, NetworkError};
+use super::{Device, NetworkError, catch_torch_panics};
 use crate::config::{Precision, TrainingPrecision};
 use std::time::{Duration, Instant};
-use tch::{Kind, TchError, Tensor, no_grad_guard};
+use tch::{Kind, Tensor, no_grad_guard};
 
 impl Precision {
     /// What to try on a device, the best first; never [`Auto`](Self::Auto).
@@ -41,7 +41,10 @@ impl TrainingPrecision {
             Self::Fp32 => false,
             Self::Bf16 => true,
             // A device that can't even be tried has no fast bf16.
-            Self::Auto => device.is_cuda() && multiplies_bf16_fast(device).unwrap_or(false),
+            Self::Auto if device.is_cuda() => {
+                catch_torch_panics(|| multiplies_bf16_fast(device)).unwrap_or(false)
+            }
+            Self::Auto => false,
         };
         if bf16 { Kind::BFloat16 } else { Kind::Float }
     }
@@ -49,11 +52,11 @@ impl TrainingPrecision {
 
 /// Whether a GPU multiplies matrices in bf16 at least twice as fast as in fp32. Those of compute capability 8 and above have units
 /// for it and are 4 times as fast or more; older ones only pretend. (libtorch's bindings can't ask for the capability.)
-fn multiplies_bf16_fast(device: tch::Device) -> Result<bool, TchError> {
+fn multiplies_bf16_fast(device: tch::Device) -> Result<bool, NetworkError> {
     const SIZE: i64 = 4_096;
     const ROUNDS: u32 = 8;
     let _no_grad = no_grad_guard();
-    let time = |kind: Kind| -> Result<Duration, TchError> {
+    let time = |kind: Kind| -> Result<Duration, NetworkError> {
         let matrix = Tensor::f_ones([SIZE, SIZE], (kind, device))?;
         // The first round plans.
         for rounds in [1, ROUNDS] {
