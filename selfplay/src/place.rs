@@ -82,6 +82,12 @@ impl Place {
         Ok(started)
     }
 
+    /// Whether its devices have failed, and nothing can be evaluated by this process any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        service.as_ref().is_some_and(|service| service.has_ended())
+    }
+
     /// As [`new`](Self::new), of a list like `cuda:0,cuda:1`.
     pub(crate) fn parse(list: &str, config: &Config, option: &str) -> Result<Self> {
         let devices: Result<Vec<Device>, _> = list.split(',').map(str::parse).collect();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// The sizes that are tried on a GPU.
-const SIZES: [usize; 8] = [32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
+pub(super) const SIZES: [usize; 8] = [32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
 
 /// The largest of them.
 pub(super) const LARGEST: usize = SIZES[SIZES.len() - 1];
@@ -48,7 +48,7 @@ impl Calibration {
 
     /// Whether the memory held all sizes.
     pub(super) fn is_complete(&self) -> bool {
-        self.rates.len() == SIZES.len()
+        self.rates.iter().map(|rate| rate.batch).eq(SIZES)
     }
 }
 

@@ -146,17 +146,25 @@ impl NetworkError {
     /// Whether a device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in,
     /// says that there is no engine.
     pub fn is_out_of_memory(&self) -> bool {
-        let Self::Torch(text) = self else {
-            return false;
-        };
-        let text = text.to_lowercase();
-        let words = [
+        self.is_failed_allocation() || self.says(&["unable to find an engine"])
+    }
+
+    /// Whether an allocation failed: a lack of memory, whatever the device is able to compute.
+    pub(super) fn is_failed_allocation(&self) -> bool {
+        self.says(&[
             "out of memory",
             "alloc_failed",
             "can't allocate memory",
             "not enough memory",
-            "unable to find an engine",
-        ];
+        ])
+    }
+
+    /// Whether libtorch's message has any of these words.
+    fn says(&self, words: &[&str]) -> bool {
+        let Self::Torch(text) = self else {
+            return false;
+        };
+        let text = text.to_lowercase();
         words.iter().any(|words| text.contains(words))
     }
 

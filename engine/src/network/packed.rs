@@ -1,5 +1,6 @@
 //! Rows as they travel to a device, and answers as they travel back: one transfer each way a batch.
 
+use super::error::catch_torch_panics;
 use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
 use super::prepare::Check;
 use super::{Device, NetworkError, Precision};
@@ -181,6 +182,9 @@ impl HostMemory {
     }
 }
 
+/// On how many positions at least each size of batches is compared.
+const COMPARED: usize = 256;
+
 impl PackedForward {
     /// A network for batches of up to `capacity` rows, in this thread.
     pub(super) fn new(
@@ -208,8 +212,12 @@ impl PackedForward {
         self.body.set_fused(fused);
     }
 
-    /// Compares what comes back in batches of each size with the network itself, which also makes the device ready for them. The
-    /// sizes that its memory holds, ascending like those given; where it does not hold the first, an error.
+    /// Compares what comes back in batches of each size with the network itself, which also makes the device ready for them. Small
+    /// sizes evaluate several batches, since a few positions say little of the drift. Returns the sizes that the device's memory
+    /// holds, ascending like those given.
+    ///
+    /// # Errors
+    /// A drift beyond the bound, a device that fails, and memory that does not hold the first size.
     pub(super) fn check(
         &mut self,
         check: &Check,
@@ -217,16 +225,23 @@ impl PackedForward {
     ) -> Result<Vec<usize>, NetworkError> {
         let mut fitting = Vec::new();
         for &size in sizes {
-            let queries = &check.queries()[..check.queries().len().min(size)];
-            let mut packed = Vec::new();
-            queries.iter().for_each(|query| pack(query, &mut packed));
-            self.load(0, &packed)?;
-            match self.run(size) {
+            let queries = check.queries();
+            let queries = &queries[..queries.len().min(size.max(COMPARED))];
+            let mut answers = vec![0.0; queries.len() * ANSWER_FLOATS];
+            let batches = queries
+                .chunks(size)
+                .zip(answers.chunks_mut(size * ANSWER_FLOATS));
+            let compared = batches.into_iter().try_for_each(|(queries, answers)| {
+                let mut packed = Vec::new();
+                queries.iter().for_each(|query| pack(query, &mut packed));
+                self.load(0, &packed)?;
+                self.run(size)?;
+                self.read(0, answers)
+            });
+            match compared {
                 Err(error) if error.is_out_of_memory() && !fitting.is_empty() => break,
                 result => result?,
             }
-            let mut answers = vec![0.0; queries.len() * ANSWER_FLOATS];
-            self.read(0, &mut answers)?;
             check.compare(&answers)?;
             fitting.push(size);
         }
@@ -244,12 +259,15 @@ impl Forward for PackedForward {
     }
 
     fn run(&mut self, size: usize) -> Result<(), NetworkError> {
-        let (_no_grad, size) = (no_grad_guard(), size as i64);
-        // The last batch's answers have been waited for: the device has read its rows.
-        let rows = self.host.rows.f_narrow(0, 0, size)?;
-        let rows = rows.f_to_device_(self.device, Kind::Uint8, true, false)?;
-        let answers = self.body.answers(&self.unpacking.planes(&rows)?)?;
-        Ok(self.host.answers.f_narrow(0, 0, size)?.f_copy_(&answers)?)
+        // Callers tell a lack of memory, and a fused convolution that cuDNN refuses, from other errors: none may be a panic.
+        catch_torch_panics(|| {
+            let (_no_grad, size) = (no_grad_guard(), size as i64);
+            // The last batch's answers have been waited for: the device has read its rows.
+            let rows = self.host.rows.f_narrow(0, 0, size)?;
+            let rows = rows.f_to_device_(self.device, Kind::Uint8, true, false)?;
+            let answers = self.body.answers(&self.unpacking.planes(&rows)?)?;
+            Ok(self.host.answers.f_narrow(0, 0, size)?.f_copy_(&answers)?)
+        })
     }
 
     fn read(&mut self, first: usize, out: &mut [f32]) -> Result<(), NetworkError> {
@@ -361,6 +379,18 @@ mod tests {
         forward.body.spoil("value");
         let error = forward.check(&own.check, &[16]).unwrap_err();
         assert!(matches!(error, NetworkError::Drift { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_fused_convolution_that_is_refused_is_an_error() {
+        // tch panics there. A processor has no cuDNN.
+        let network = decided_network(1, 8);
+        let own = prepared(&network, Precision::Fp32);
+        let mut forward = forward(&network, Precision::Fp32, 8);
+        forward.set_fused(true);
+        assert!(forward.check(&own.check, &[8]).is_err());
+        forward.set_fused(false);
+        assert_eq!(forward.check(&own.check, &[8]).unwrap(), [8]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Prepared {
             let positions = Arc::new(positions);
             let mut notes = Vec::new();
             for (index, &precision) in choices.iter().enumerate() {
-                let tried = || {
+                let tried = || -> Result<_, NetworkError> {
                     let body = network.body.fold(precision.kind())?;
                     let mut check = Check {
                         network: name.to_owned(),
@@ -122,7 +122,7 @@ impl Prepared {
                     let accuracy = check.judge(&positions.reference, &check.form, 1.0)?;
                     Ok((body, accuracy, check))
                 };
-                match (tried(), choices.get(index + 1)) {
+                match (catch_torch_panics(tried), choices.get(index + 1)) {
                     (Ok((body, accuracy, check)), _) => {
                         return Ok(Self {
                             body,
@@ -132,6 +132,8 @@ impl Prepared {
                             check: Arc::new(check),
                         });
                     }
+                    // A lack of memory says nothing of a precision, and may be over soon.
+                    (Err(error), _) if error.is_failed_allocation() => return Err(error),
                     // A device may also be unable to compute it at all.
                     (Err(error), Some(next)) => {
                         notes.push(format!("{error}; it is computed in {next} instead"));

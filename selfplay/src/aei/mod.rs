@@ -199,6 +199,11 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
             // The controller went before it said anything.
             Err(error) => output::complain(format_args!("session with {peer}: {error:#}")),
         }
+        ensure!(
+            !method.place.has_failed(),
+            "{} can't be used any more by this process: start it again",
+            method.place
+        );
     }
 }
 

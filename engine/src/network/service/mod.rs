@@ -198,6 +198,7 @@ impl EvaluationService {
                     queue: queue.clone(),
                     notes: notes.clone(),
                     networks: Networks::default(),
+                    shortages: 0,
                 };
                 let spawned = std::thread::Builder::new()
                     .name(format!("evaluation {device}"))
@@ -366,6 +367,11 @@ impl EvaluationService {
         result.recv().unwrap_or_else(lost)
     }
 
+    /// Whether no device is left to evaluate on. Then every load and every evaluation fails.
+    pub fn has_ended(&self) -> bool {
+        self.queue.has_ended()
+    }
+
     /// The rows that wait for a device.
     pub fn rows_waiting(&self) -> usize {
         self.queue.rows_waiting()
@@ -478,7 +484,7 @@ impl LoadRequest {
         let largest = self.batch_sizes.as_ref().and_then(|sizes| sizes.last());
         let capacity = largest.copied().unwrap_or(LARGEST);
         let mut forward = PackedForward::new(body, self.device, precision, capacity)?;
-        let (sizes, calibration) = match &self.batch_sizes {
+        let (sizes, mut calibration) = match &self.batch_sizes {
             Some(sizes) => (untimed(sizes), None),
             None => {
                 let calibration = self.calibration(&mut forward, &check, precision, &mut notes)?;
@@ -486,7 +492,20 @@ impl LoadRequest {
             }
         };
         let rows: Vec<usize> = sizes.iter().map(|size| size.rows).collect();
-        let fitting = forward.check(&check, &rows)?;
+        let fused = calibration.as_mut().map(|found| &mut found.fused);
+        let fitting = match (forward.check(&check, &rows), fused) {
+            // What was right for another version of cuDNN, or for another network, may be wrong for this one.
+            (Err(error), Some(fused)) if *fused => {
+                notes.push(format!(
+                    "device {}: cuDNN's fused convolutions are not used: {error}",
+                    self.device
+                ));
+                *fused = false;
+                forward.set_fused(false);
+                forward.check(&check, &rows)?
+            }
+            (result, _) => result?,
+        };
         if fitting.len() < rows.len() {
             notes.push(format!(
                 "device {}: out of memory with {} rows of {}; batches have at most {} rows",
@@ -538,17 +557,10 @@ impl LoadRequest {
         let known = locked(&self.remembered).get(&key);
         if let Some(calibration) = known {
             forward.set_fused(calibration.fused);
-            // What was right for another version of cuDNN, or for another network, may be wrong for this one.
-            if !calibration.fused || forward.check(check, &[calibration.batch]).is_ok() {
-                return Ok(calibration);
-            }
-            forward.set_fused(false);
+            return Ok(calibration);
         }
         let found = calibrate(forward, check, (self.device, precision), notes)?;
-        // What other programs left of the memory today says nothing of tomorrow.
-        if found.is_complete() {
-            notes.extend(locked(&self.remembered).put(key, &found));
-        }
+        notes.extend(locked(&self.remembered).put(key, &found));
         Ok(found)
     }
 }

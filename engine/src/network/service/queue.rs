@@ -363,6 +363,11 @@ impl Queue {
         self.lock().devices[device].lost.is_some()
     }
 
+    /// Whether no device is left.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().ended.is_some()
+    }
+
     /// Why a device, or the whole service, is not used any more.
     pub(super) fn reason(&self, device: usize) -> String {
         let state = self.lock();

@@ -16,6 +16,8 @@ use std::sync::mpsc::{Receiver, channel};
 enum Behaviour {
     /// Has memory for so many rows.
     Memory(usize),
+    /// Has no memory at all for so many batches, and then enough.
+    ShortFor(usize),
     /// Fails at the batch after so many.
     FailsAfter(usize),
     /// Panics at the first batch.
@@ -59,10 +61,8 @@ impl Forward for Fake {
     fn run(&mut self, size: usize) -> Result<(), NetworkError> {
         self.batches += 1;
         match &self.behaviour {
-            Behaviour::Memory(rows) if size > *rows => {
-                let text = "CUDA out of memory. Tried to allocate 2.00 GiB.";
-                return Err(NetworkError::Torch(text.into()));
-            }
+            Behaviour::Memory(rows) if size > *rows => return Err(no_memory()),
+            Behaviour::ShortFor(batches) if self.batches <= *batches => return Err(no_memory()),
             Behaviour::FailsAfter(batches) if self.batches > *batches => {
                 return Err(NetworkError::Torch("the device fell off the bus".into()));
             }
@@ -84,6 +84,10 @@ impl Forward for Fake {
         out.copy_from_slice(&self.evaluated[first * ANSWER_FLOATS..][..out.len()]);
         Ok(())
     }
+}
+
+fn no_memory() -> NetworkError {
+    NetworkError::Torch("CUDA out of memory. Tried to allocate 2.00 GiB.".into())
 }
 
 /// What tch does where a call that takes a scalar fails.
@@ -298,6 +302,16 @@ fn without_memory_for_the_smallest_batch_every_client_is_told() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_short_lack_of_memory_for_the_smallest_batch_is_waited_out() {
+    let (network, _) = launch(vec![setup(1, &[64], &[Behaviour::ShortFor(2)])]);
+    let queries = real_positions(40).unwrap();
+    let mut out = Evaluations::default();
+    network.client().evaluate(&queries, &mut out).unwrap();
+    assert_eq!(out.len(), queries.len());
+    assert!(!network.service().has_ended());
 }
 
 #[test]

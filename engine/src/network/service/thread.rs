@@ -6,6 +6,7 @@ use super::queue::{Batch, NetworkId, Queue, Task};
 use super::{Device, Forward, Notes};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The networks that a thread has loaded.
 pub(super) type Networks = HashMap<NetworkId, Box<dyn Forward>>;
@@ -20,7 +21,14 @@ pub(super) struct Thread {
     pub(super) queue: Arc<Queue>,
     pub(super) notes: Notes,
     pub(super) networks: Networks,
+    /// How many times in a row memory did not hold the smallest batch.
+    pub(super) shortages: u32,
 }
+
+/// How many times the smallest batch is tried again, and how long the first pause is; each is twice the one before. A network that
+/// is being loaded, or another program, may have taken the memory for a moment.
+const RETRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Gives a device up, and says what is left.
 pub(super) fn lose(queue: &Queue, notes: &Notes, place: usize, device: Device, reason: &str) {
@@ -64,6 +72,7 @@ impl Thread {
         };
         match catch_panics(|| run(forward.as_mut(), &mut batch)) {
             Ok(()) => {
+                self.shortages = 0;
                 self.queue.done(&batch, self.place);
                 batch.parts.into_iter().for_each(|part| part.answer());
                 Ok(())
@@ -84,13 +93,22 @@ impl Thread {
         }
     }
 
-    fn halve(&self, network: NetworkId, size: usize, error: &NetworkError) -> Result<(), String> {
+    fn halve(
+        &mut self,
+        network: NetworkId,
+        size: usize,
+        error: &NetworkError,
+    ) -> Result<(), String> {
         let device = self.device;
         match self.queue.halve(network, self.place, size) {
             Some((name, largest, true)) => (self.notes)(&format!(
                 "device {device}: out of memory with {size} rows of {name}; batches have at most {largest} rows from now on ({error})"
             )),
             Some((_, _, false)) => {}
+            None if self.shortages < RETRIES => {
+                std::thread::sleep(PAUSE * 2u32.pow(self.shortages));
+                self.shortages += 1;
+            }
             None => {
                 let name = self.queue.name(network);
                 return Err(format!(
