@@ -3,16 +3,16 @@
 //! Each bench asserts what it counts. One search object serves all positions, as it does in a game. Before the benches stand the
 //! bytes that a tree takes a visit, and the share of visits that needed no evaluation.
 
+use arimaa::perft::PositionLine;
+use arimaa::rules::{History, Position};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use engine::config::SearchConfig;
-use engine::perft::PositionLine;
-use engine::rules::{History, Position};
 use engine::search::{Decision, Evaluator};
 use engine::search::{Material, Mode, Search, SearchOptions, Uniform, run_search};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-const POSITIONS: &str = include_str!("../tests/data/oracle/positions_public.jsonl");
+const POSITIONS: &str = include_str!("../arimaa/tests/data/oracle/positions_public.jsonl");
 
 /// The first positions of the oracle that have a turn.
 fn positions(count: usize) -> Vec<Position> {

@@ -4,10 +4,10 @@
 //! of search. Before the benches stands what a row takes on the disk. Reading and replaying is what `selfplay inspect` does with
 //! a game, but for counting what is in it.
 
+use arimaa::rules::Game;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use engine::config::SearchConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::rules::Game;
 use engine::search::{Decision, Mode, Search, SearchOptions, Uniform, run_search};
 use engine::shard::{
     Ending, Evaluator, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord, ShardName,

@@ -1,19 +1,19 @@
 //! What the fuzz targets do with their bytes. The tests of the engine run the same on bounded random input.
 
-#[path = "../tests/reference/mod.rs"]
+#[path = "../arimaa/tests/reference/mod.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod reference;
 
 mod journals;
 
-use engine::aei::{Command, Info, Reply, StandardOption};
-use engine::notation::{
+use arimaa::aei::{Command, Info, Reply, StandardOption};
+use arimaa::notation::{
     ArchiveReader, RecordReader, SideLetters, TurnLabel, format_board, format_board_picture,
     format_concluded_record, format_movelist, format_position, format_record, format_turn,
     parse_board, parse_board_picture, parse_position, parse_record, parse_turn,
 };
-use engine::perft::Case;
-use engine::rules::{
+use arimaa::perft::Case;
+use arimaa::rules::{
     Action, Board, Direction, Game, History, Kind, Phase, Piece, Position, PositionFault, Setup,
     Side, Square, Step, StepError, StepState, Steps, Turn,
 };
@@ -518,7 +518,7 @@ fn letters(board: &Board) -> Letters {
 
 /// Who has won and how, as the plain generator says it.
 fn outcome(position: &Position, history: &History) -> Option<(char, &'static str)> {
-    use engine::rules::Reason;
+    use arimaa::rules::Reason;
     let outcome = position.outcome(history)?;
     let reason = match outcome.reason {
         Reason::Goal => "goal",

@@ -1,9 +1,9 @@
 //! Games as the archive of the official server holds them: out, in again, and on into records to learn from.
 
-use engine::notation::{
+use arimaa::notation::{
     ArchiveReader, ArchivedGame, Conclusion, SideLetters, format_movelist, parse_record,
 };
-use engine::rules::{
+use arimaa::rules::{
     Action, Board, Game, Outcome, Phase, Piece, Position, Reason, Side, Square, StepState,
 };
 use engine::shard::{

@@ -48,7 +48,7 @@ fn damaged(text: String) -> impl Strategy<Value = String> {
 }
 
 fn texts() -> Vec<String> {
-    let cases = include_str!("data/oracle/cases_public.jsonl").lines();
+    let cases = include_str!("../arimaa/tests/data/oracle/cases_public.jsonl").lines();
     let texts = TEXTS.into_iter().chain(cases.take(25));
     texts.map(str::to_owned).collect()
 }
@@ -127,7 +127,7 @@ proptest! {
 
     #[test]
     fn any_standard_option(
-        option in proptest::sample::select(&engine::aei::StandardOption::ALL[..]),
+        option in proptest::sample::select(&arimaa::aei::StandardOption::ALL[..]),
         value in "[ -]?([0-9]{0,12}[.e]?[0-9]{0,3}|inf|nan|[a-zä ]{0,9})"
     ) {
         bodies::aei(format!("setoption name {option} value {value}").as_bytes());

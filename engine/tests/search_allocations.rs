@@ -1,8 +1,8 @@
 //! What a search takes from the memory: nothing a visit once it has what it needs, and few bytes for what it keeps.
 
+use arimaa::perft::PositionLine;
+use arimaa::rules::{Game, History, Position};
 use engine::config::SearchConfig;
-use engine::perft::PositionLine;
-use engine::rules::{Game, History, Position};
 use engine::search::{
     Budget, Evaluation, Evaluations, Evaluator, Mode, Search, SearchOptions, Uniform,
 };
@@ -52,7 +52,7 @@ fn allocations() -> u64 {
 
 /// The oracle's positions in which there is something to decide.
 fn oracle() -> Vec<Position> {
-    let lines = include_str!("data/oracle/positions_public.jsonl").lines();
+    let lines = include_str!("../arimaa/tests/data/oracle/positions_public.jsonl").lines();
     let positions = lines.map(|line| {
         let line: PositionLine = serde_json::from_str(line).unwrap();
         line.position().unwrap()

@@ -1,10 +1,11 @@
 //! What a search may use up, and what it does where there is little of it or little to decide.
 
+#[path = "../arimaa/tests/boards/mod.rs"]
 mod boards;
 mod exact;
 
+use arimaa::rules::{History, Position, Reason, Side, TurnEnumerator};
 use boards::{from_game, near_goal, position, random_game, random_position};
-use engine::rules::{History, Position, Reason, Side, TurnEnumerator};
 use engine::search::{
     Budget, Decision, Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Mode, Query,
     Search, SearchError, SearchOptions, Uniform,

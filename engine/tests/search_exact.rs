@@ -1,13 +1,14 @@
 //! What the search decides is held against trying every turn and every reply.
 
+#[path = "../arimaa/tests/boards/mod.rs"]
 mod boards;
 mod exact;
 
-use boards::playable;
-use engine::rules::{
+use arimaa::rules::{
     Bitboard, Board, History, Kind, Piece, Position, Reason, Side, Square, StepState, TURN_STEPS,
     elimination_in, goal_in,
 };
+use boards::playable;
 use engine::search::{Mode, SearchOptions};
 use exact::{Judge, Judged, MODES, Purpose, Worth, decide_unaided, history_of, options};
 use rand::rngs::ChaCha8Rng;

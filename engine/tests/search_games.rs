@@ -1,10 +1,11 @@
 //! Whole games of the search against itself, and searches that are repeated: every turn is legal, and the seed alone decides.
 
+#[path = "../arimaa/tests/boards/mod.rs"]
 mod boards;
 mod exact;
 
+use arimaa::rules::{Game, Position, Reason};
 use boards::from_game;
-use engine::rules::{Game, Position, Reason};
 use engine::search::{Decision, Mode, Search, Uniform, run_search, search_turn};
 use exact::{MODES, Purpose, decide, options};
 use rand::SeedableRng;

@@ -1,14 +1,15 @@
 //! Goals within one turn decide at any budget: the mover's own is taken, the enemy's is avoided wherever that is possible.
 
+#[path = "../arimaa/tests/boards/mod.rs"]
 mod boards;
 mod exact;
 
-use boards::{from_game, near_goal};
-use engine::perft::PositionLine;
-use engine::rules::{
+use arimaa::perft::PositionLine;
+use arimaa::rules::{
     Bitboard, History, Kind, Position, Side, StepState, TURN_STEPS, TurnEnumerator, elimination_in,
     goal_in, goal_threat,
 };
+use boards::{from_game, near_goal};
 use engine::search::{Evaluations, Evaluator, Mode, Search, SearchOptions, Uniform, run_search};
 use exact::{MODES, Purpose, decide_unaided, history_of, options};
 use rand::SeedableRng;
@@ -54,13 +55,14 @@ fn count_answered(positions: &[Position], mode: Mode) -> usize {
 
 #[test]
 fn one_visit_finds_every_goal_of_the_oracles_positions() {
-    let positions: Vec<Position> = include_str!("data/oracle/positions_public.jsonl")
-        .lines()
-        .map(|line| serde_json::from_str::<PositionLine>(line).unwrap())
-        .map(|line| line.position().unwrap())
-        // Where the game is over there is nothing to decide.
-        .filter(|position| position.outcome(&history_of(position)).is_none())
-        .collect();
+    let positions: Vec<Position> =
+        include_str!("../arimaa/tests/data/oracle/positions_public.jsonl")
+            .lines()
+            .map(|line| serde_json::from_str::<PositionLine>(line).unwrap())
+            .map(|line| line.position().unwrap())
+            // Where the game is over there is nothing to decide.
+            .filter(|position| position.outcome(&history_of(position)).is_none())
+            .collect();
     for mode in MODES {
         assert_eq!(count_answered(&positions, mode), 66);
     }

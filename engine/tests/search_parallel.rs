@@ -1,13 +1,14 @@
 //! Searches with several leaves of one tree in flight: the budgets, the proofs and the rules hold as with one, and what is decided
 //! depends on nothing but the seed.
 
+#[path = "../arimaa/tests/boards/mod.rs"]
 mod boards;
 mod exact;
 
-use boards::{from_game, near_goal, random_game};
-use engine::rules::{
+use arimaa::rules::{
     Game, History, Position, StepState, TURN_STEPS, TurnEnumerator, elimination_in, goal_in,
 };
+use boards::{from_game, near_goal, random_game};
 use engine::search::{
     Budget, Decision, Evaluations, Evaluator, Material, Mode, Search, SearchOptions, Uniform,
     run_search,

@@ -1,10 +1,11 @@
 //! The search decides the same with the colours exchanged, and in the mirror where its evaluator knows no ties.
 
+#[path = "../arimaa/tests/boards/mod.rs"]
 mod boards;
 mod exact;
 
+use arimaa::rules::{Action, History, Phase, Position, Side, Step, StepState};
 use boards::{from_game, near_goal, random_game};
-use engine::rules::{Action, History, Phase, Position, Side, Step, StepState};
 use engine::search::{
     Decision, Evaluations, Evaluator, EvaluatorError, Mode, Query, StateTarget, Uniform,
 };

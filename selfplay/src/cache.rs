@@ -190,7 +190,7 @@ fn push(out: &mut Evaluations, evaluation: Evaluation<'_>) {
 mod tests {
     use super::*;
     use crate::line::LocalLine;
-    use engine::rules::{Action, Game, History, StepState};
+    use arimaa::rules::{Action, Game, History, StepState};
     use engine::search::{Evaluator, Null};
     use std::sync::atomic::AtomicUsize;
 
@@ -290,7 +290,7 @@ mod tests {
         let query = queries()[0];
         let mut fewer = query;
         let first = query.legal.placements.into_iter().next().unwrap();
-        fewer.legal.placements = query.legal.placements & !engine::rules::Bitboard::of(first);
+        fewer.legal.placements = query.legal.placements & !arimaa::rules::Bitboard::of(first);
         let mut ends = query;
         ends.legal.end = true;
         let mut step = query;

@@ -5,8 +5,8 @@
 //! lane 1:  search          submit ── evaluated ── receive    search …
 //! ```
 
-use engine::network::EvaluationClient;
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
+use network::EvaluationClient;
 
 /// A worker's line to an evaluator. It has lanes, each with at most one batch on its way: while one lane's batch is evaluated, the
 /// worker can make the next one's. What is answered depends on the queries alone, not on lanes or on who else asks. A worker that has to

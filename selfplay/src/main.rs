@@ -77,7 +77,7 @@ enum Command {
 fn main() -> ExitCode {
     engine::allocator::keep_freed_memory();
     // Every worker thread evaluates its own batches: more threads inside libtorch would only fight the workers.
-    engine::network::set_single_threaded();
+    network::set_single_threaded();
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Pit(arguments) => pit::run(&arguments),

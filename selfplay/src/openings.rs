@@ -1,8 +1,8 @@
 //! Files of openings: positions and game records, one after another, as [`RecordReader`] reads them.
 
 use anyhow::{Context, Result, bail};
-use engine::notation::{RecordReader, WrittenGame};
-use engine::rules::{Phase, Position};
+use arimaa::notation::{RecordReader, WrittenGame};
+use arimaa::rules::{Phase, Position};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;

@@ -4,7 +4,7 @@ use crate::output::complain;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
-use engine::network::{Device, EvaluationService, Precision, ServiceOptions};
+use network::{Device, EvaluationService, Precision, ServiceOptions};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 

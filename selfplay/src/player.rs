@@ -6,12 +6,12 @@ use crate::parallel::ParallelEvaluator;
 use crate::place::{Place, note};
 use crate::source::{NetworkSource, file_name};
 use anyhow::{Result, bail};
-use engine::network::{
+use engine::search::{Evaluator, Material, Null, Uniform};
+use engine::shard;
+use network::{
     Architecture, Device, EvaluationService, Network, NetworkEvaluator, ServedNetwork,
     ServiceDevice,
 };
-use engine::search::{Evaluator, Material, Null, Uniform};
-use engine::shard;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -343,8 +343,8 @@ mod tests {
     use crate::generate::starts::Starts;
     use crate::generate::worker::Work;
     use engine::config::Config;
-    use engine::network::Precision;
     use engine::shard::GameRecord;
+    use network::Precision;
     use std::sync::mpsc::channel;
 
     fn place(device: Device) -> Place {

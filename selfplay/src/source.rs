@@ -1,7 +1,7 @@
 //! Where a network is found: in a file, or in the program itself.
 
 use anyhow::{Result, ensure};
-use engine::network::{Network, NetworkFile};
+use network::{Network, NetworkFile};
 use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,13 @@
 //! `selfplay analyze` as a user runs it.
 
+use arimaa::notation::{TurnLabel, format_record};
+use arimaa::rules::Game;
 use assert_cmd::Command;
 use engine::config::NetworkConfig;
-use engine::network::{Architecture, Network};
-use engine::notation::{TurnLabel, format_record};
-use engine::rules::Game;
 use engine::shard::{
     Evaluator, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
+use network::{Architecture, Network};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -352,7 +352,7 @@ fn without_a_network_the_one_that_is_built_in_judges() {
     assert_eq!(built_in, report(&["--network", "tusker"]));
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../engine/networks/tusker.safetensors"
+        "/../engine/network/built_in/tusker.safetensors"
     );
     assert_eq!(built_in, report(&["--network", file]));
     assert_ne!(built_in, report(&["--network", "material"]));

@@ -1,9 +1,9 @@
 //! `selfplay export` from the outside.
 
+use arimaa::notation::parse_record;
+use arimaa::rules::Side;
 use assert_cmd::Command;
 use engine::encoding::{LegalMask, PLANES, POLICY_SIZE, SCALARS, encode};
-use engine::notation::parse_record;
-use engine::rules::Side;
 use engine::shard::{
     Ending, Evaluator, GameId, GameRecord, Header, POLICY_TOTAL, SearchKind, ShardName,
     ShardReader, ShardWriter, Start, TurnOrigin, digest, import, list_shards, replay,

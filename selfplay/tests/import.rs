@@ -1,9 +1,9 @@
 //! `selfplay import` from the outside.
 
+use arimaa::notation::{SideLetters, format_concluded_record, format_movelist, parse_record};
+use arimaa::rules::{Game, Side};
 use assert_cmd::Command;
 use engine::encoding::ENCODING_VERSION;
-use engine::notation::{SideLetters, format_concluded_record, format_movelist, parse_record};
-use engine::rules::{Game, Side};
 use engine::shard::{
     Ending, GameId, GameRecord, Header, ShardReader, Start, TurnOrigin, digest, list_shards,
     replay, samples::random_game,
@@ -353,7 +353,7 @@ fn threads_do_not_change_the_shards_of_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let endings = [
         None,
-        Some(engine::notation::Conclusion::Resigned { winner: Side::Gold }),
+        Some(arimaa::notation::Conclusion::Resigned { winner: Side::Gold }),
     ];
     let text: String = (0..1_300)
         .map(|counter| format_concluded_record(&random(counter, 4), endings[counter as usize % 2]))

@@ -4,7 +4,7 @@
 //! the start of a turn was off by 0.06 either way, which a search takes for the worth of ending the turn. The average of the
 //! steps keeps still (Polyak and Juditsky 1992; as an exponential moving average in Kingma and Ba 2015, section 7.2).
 
-use engine::network::{Network, NetworkError};
+use network::{Network, NetworkError};
 
 /// The exponential moving average of a network's tensors, the norms' running statistics among them.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Average {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::network::Architecture;
+    use network::Architecture;
     use tch::{Tensor, no_grad_guard};
 
     fn network(number: f64) -> Network {

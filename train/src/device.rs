@@ -2,7 +2,7 @@
 
 use crate::error::TrainError;
 use engine::config::TrainConfig;
-use engine::network::{Architecture, Device, Network, NetworkError, catch_torch_panics};
+use network::{Architecture, Device, Network, NetworkError, catch_torch_panics};
 
 /// What is computed on a device, for the errors that it may end with.
 #[derive(Debug, Clone, Copy)]

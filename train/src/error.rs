@@ -2,9 +2,9 @@
 
 use crate::change::Refusal;
 use engine::config::ConfigError;
-use engine::network::{Architecture, Device, NetworkError};
 use engine::run::RunError;
 use engine::shard::{ReplayError, ShardError, ShardFault};
+use network::{Architecture, Device, NetworkError};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use tch::TchError;

@@ -13,7 +13,7 @@ use crate::error::TrainError;
 use crate::loss::{Losses, losses};
 use crate::measurement::Measurement;
 use crate::optimizer::norm;
-use engine::network::{Heads, Network, NetworkError, catch_torch_panics};
+use network::{Heads, Network, NetworkError, catch_torch_panics};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tch::{Device, Kind, TchError, Tensor, no_grad_guard};
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use crate::loss::tests::numbers as loss_numbers;
     use crate::trainer::tests::rows;
-    use engine::network::Architecture;
+    use network::Architecture;
 
     fn network() -> Network {
         let network = Network::new(

@@ -2,7 +2,7 @@
 
 use crate::data::BatchTensors;
 use engine::config::TrainConfig;
-use engine::network::{Heads, TrainingOutputs};
+use network::{Heads, TrainingOutputs};
 use serde::{Deserialize, Serialize};
 use tch::{Kind, Reduction, TchError, Tensor, no_grad_guard};
 

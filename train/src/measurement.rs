@@ -4,7 +4,7 @@
 use crate::data::BatchTensors;
 use crate::loss::{LossSums, LossTensors, Losses, STACKED};
 use crate::show::curves::CalibrationBin;
-use engine::network::TrainingOutputs;
+use network::TrainingOutputs;
 use tch::{Kind, TchError, Tensor};
 
 /// Into how many bins predicted win probabilities are put.

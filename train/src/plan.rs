@@ -10,10 +10,10 @@ use crate::supply::{Supply, SupplyState};
 use crate::trainer::Trainer;
 use crate::waiting::Waiting;
 use engine::config::Config;
-use engine::network::{Architecture, Device, Network, NetworkFile};
 use engine::progress::say;
 use engine::run::{RunDirectory, TrainerWindow};
 use engine::shard::ShardName;
+use network::{Architecture, Device, Network, NetworkFile};
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use crate::measurement::Measurement;
 use crate::optimizer::{Optimizer, StepSize};
 use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
-use engine::network::Network;
+use network::{Network, training_kind};
 use tch::{Device, Kind};
 
 /// A network with its optimizer.
@@ -60,7 +60,7 @@ impl Trainer {
                 network,
                 step: 0,
                 config,
-                kind: config.precision.kind(device),
+                kind: training_kind(config.precision, device),
             })
         })
     }
@@ -97,7 +97,7 @@ impl Trainer {
     pub(crate) fn set_config(&mut self, config: TrainConfig) {
         self.average.set_decay(config.average_decay);
         if config.precision != self.config.precision {
-            self.kind = config.precision.kind(self.network.device());
+            self.kind = training_kind(config.precision, self.network.device());
         }
         self.config = config;
     }
@@ -167,7 +167,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::data::{HelperTargets, rows_of, samples};
     use engine::config::{ScheduleKind, TrainingPrecision};
-    use engine::network::Architecture;
+    use network::Architecture;
     use rand::rngs::ChaCha8Rng;
     use rand::seq::SliceRandom;
     use rand::{RngExt, SeedableRng};

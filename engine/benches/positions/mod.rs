@@ -1,10 +1,10 @@
 //! What the benchmarks of evaluators ask.
 
-use engine::perft::PositionLine;
-use engine::rules::{History, StepState};
+use arimaa::perft::PositionLine;
+use arimaa::rules::{History, StepState};
 use engine::search::Query;
 
-const POSITIONS: &str = include_str!("../../tests/data/oracle/positions_public.jsonl");
+const POSITIONS: &str = include_str!("../../arimaa/tests/data/oracle/positions_public.jsonl");
 
 /// The turn starts of all positions in which a turn is left.
 pub(crate) fn queries() -> Vec<Query> {

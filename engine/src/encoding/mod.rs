@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use engine::encoding::{LegalMask, encode, plane};
-//! use engine::rules::{Action, Game, StepState};
+//! use arimaa::rules::{Action, Game, StepState};
 //! let game = Game::new();
 //! let state = StepState::new(game.position());
 //! let row = encode(&state, 0);
@@ -15,7 +15,7 @@
 //! let legal = LegalMask::new(&state.legal_actions(game.history()), state.side());
 //! assert!(legal.contains(Action::Place("a1".parse()?).index(state.side())));
 //! assert_eq!(legal.count(), 16);
-//! # Ok::<(), engine::rules::SquareError>(())
+//! # Ok::<(), arimaa::rules::SquareError>(())
 //! ```
 
 mod policy;
@@ -26,7 +26,7 @@ pub(crate) mod samples;
 pub use policy::{LegalMask, MIRRORED_INDICES, mirror_index, mirror_policy};
 pub use row::{InputRow, encode, plane, scalar};
 
-use crate::rules::Action;
+use arimaa::rules::Action;
 
 /// The version of everything in this module: networks and shards name the version that they were made with.
 pub const ENCODING_VERSION: u32 = 2;

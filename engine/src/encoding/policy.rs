@@ -1,7 +1,7 @@
 //! The policy's entries: which are legal, and which are each other's mirror.
 
 use super::POLICY_SIZE;
-use crate::rules::{Action, ActionSet, Bitboard, Side};
+use arimaa::rules::{Action, ActionSet, Bitboard, Side};
 use serde::{Deserialize, Serialize};
 
 /// The legal entries of a policy, as the side to move sees them: squares to step north, east, south and west from, squares to
@@ -95,7 +95,7 @@ pub fn mirror_policy<T: Copy>(policy: &[T; POLICY_SIZE]) -> [T; POLICY_SIZE] {
 mod tests {
     use super::super::samples::random_states;
     use super::*;
-    use crate::rules::{Direction, History, Step};
+    use arimaa::rules::{Direction, History, Step};
 
     #[test]
     fn every_legal_action_has_an_entry_of_its_own() {
@@ -137,7 +137,7 @@ mod tests {
     fn masks_mirror_and_exchange_colours_with_the_state() {
         let none = History::default();
         for sample in random_states(3, 1_000) {
-            let mask = |state: crate::rules::StepState| {
+            let mask = |state: arimaa::rules::StepState| {
                 LegalMask::new(&state.legal_actions(&none), state.side())
             };
             let original = mask(sample.state);

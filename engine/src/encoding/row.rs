@@ -1,7 +1,7 @@
 //! A step state as bitboards and a few numbers.
 
 use super::{CHANNELS, PLANES, SCALARS};
-use crate::rules::{Bitboard, Kind, Pending, Phase, Position, StepState, goal_threat};
+use arimaa::rules::{Bitboard, Kind, Pending, Phase, Position, StepState, goal_threat};
 use serde::{Deserialize, Serialize};
 
 /// What each bitboard of an [`InputRow`] holds. "Own" is the side to move.
@@ -163,7 +163,7 @@ impl InputRow {
 mod tests {
     use super::super::samples::{random_states, state};
     use super::*;
-    use crate::rules::{Action, Game, Side, Square, Step};
+    use arimaa::rules::{Action, Game, Side, Square, Step};
 
     /// The squares of a plane, as the mover sees them.
     fn named(row: &InputRow, plane: usize) -> String {
@@ -176,7 +176,8 @@ mod tests {
 
     fn step(state: &StepState, text: &str) -> StepState {
         let from: Square = text[..2].parse().unwrap();
-        let direction = crate::rules::Direction::from_letter(text.chars().nth(2).unwrap()).unwrap();
+        let direction =
+            arimaa::rules::Direction::from_letter(text.chars().nth(2).unwrap()).unwrap();
         state.after_step(Step::new(from, direction))
     }
 

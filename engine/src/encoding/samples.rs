@@ -1,6 +1,6 @@
 //! Step states for tests: hand-made ones, and those of random games.
 
-use crate::rules::{Action, ActionSet, Board, History, Piece, Position, Side, Square, StepState};
+use arimaa::rules::{Action, ActionSet, Board, History, Piece, Position, Side, Square, StepState};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IteratorRandom;

@@ -9,7 +9,7 @@ use super::root_priors::RootPriors;
 use super::tree::{
     NodeId, NodeKind, Tree, advantage_of, state_after, win_probability, winning_turn,
 };
-use crate::rules::{Action, History, Position, Side, StepState};
+use arimaa::rules::{Action, History, Position, Side, StepState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -139,7 +139,7 @@ impl Core {
         let (steps, _) = winning_turn(&start)?;
         let mut actions: arrayvec::ArrayVec<Action, 9> =
             steps.iter().map(|&step| Action::Step(step)).collect();
-        if steps.len() < usize::from(crate::rules::TURN_STEPS) {
+        if steps.len() < usize::from(arimaa::rules::TURN_STEPS) {
             actions.push(Action::End);
         }
         Some(Choice {

@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::improved::surprise;
 use super::tree::{NodeId, NodeKind, Tree};
-use crate::rules::{Action, History, Phase, Setup, Side, Square, StepState, Steps, Turn};
+use arimaa::rules::{Action, History, Phase, Setup, Side, Square, StepState, Steps, Turn};
 use arrayvec::ArrayVec;
 
 /// What the search says of one state of the decided turn.
@@ -15,7 +15,7 @@ pub struct StateTarget {
     pub visits: u32,
     /// Whether the target is a step of a proven win, and nothing that the search weighed.
     pub proven: bool,
-    /// What the policy should be over all legal actions, in the order of [`crate::rules::ActionSet::in_index_order`]; it sums to 1.
+    /// What the policy should be over all legal actions, in the order of [`arimaa::rules::ActionSet::in_index_order`]; it sums to 1.
     pub policy: Vec<f32>,
     /// How far that is from what the evaluator said, noise and temperature left aside: `KL(policy || prior) = Σ p ln(p / prior)` in
     /// nats, 0 or more. The priors are those that the tree keeps, normalised: 11 bits of each, and none below 2^-31, so that the

@@ -124,8 +124,8 @@ fn completed_values(tree: &Tree, id: NodeId, priors: &[f32]) -> Vec<f32> {
 mod tests {
     use super::super::{Evaluation, Query};
     use super::*;
-    use crate::notation::parse_position;
-    use crate::rules::{History, StepState};
+    use arimaa::notation::parse_position;
+    use arimaa::rules::{History, StepState};
 
     /// A node with a prior each for its edges, which must fall; the first edges have been visited once and have these values for
     /// Silver, who is to move.

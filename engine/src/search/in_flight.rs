@@ -10,7 +10,7 @@ use super::batch::Batch;
 use super::core::Core;
 use super::puct::{Arrived, Descent, Guide};
 use super::tree::NodeId;
-use crate::rules::History;
+use arimaa::rules::History;
 use rand::Rng;
 
 /// A simulation on its way.

@@ -8,7 +8,7 @@ use super::core::Core;
 use super::decision::actions_of;
 use super::flow::Flow;
 use super::tree::advantage_of;
-use crate::rules::{
+use arimaa::rules::{
     Action, History, Position, Side, Step, StepState, TURN_STEPS, Turn, TurnEnumerator,
 };
 use arrayvec::ArrayVec;
@@ -74,7 +74,9 @@ fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<
         .map_or(usize::MAX, |most| most as usize);
     let mut found = Vec::new();
     // A setup has no lost turns.
-    if most == 0 || !core.options.goal_solver || core.position.phase() == crate::rules::Phase::Setup
+    if most == 0
+        || !core.options.goal_solver
+        || core.position.phase() == arimaa::rules::Phase::Setup
     {
         return (found, false);
     }

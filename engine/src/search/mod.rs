@@ -13,7 +13,7 @@
 //!   below them.
 //! - **Values** are recomputed from children on the way back, so that a state that several step orders reach counts once.
 //! - **Proofs.** At the start of every turn goals and eliminations within it are looked for
-//!   ([`goal_in`](crate::rules::goal_in), [`elimination_in`](crate::rules::elimination_in)); they need no evaluation, and wins and
+//!   ([`goal_in`](arimaa::rules::goal_in), [`elimination_in`](arimaa::rules::elimination_in)); they need no evaluation, and wins and
 //!   losses travel up. A position that is won or lost for certain is decided at once. A turn that lets the enemy win at once is
 //!   chosen only if every legal turn does: before it is, the others are enumerated.
 //! - **Targets** for training say at each state of the turn what the search found better than the priors did: the improved policy

@@ -7,7 +7,7 @@ use super::flow::draw;
 use super::tree::{NodeId, repetitions};
 use super::turn_search::check_goes_on;
 use super::{Evaluation, EvaluatorError, Query, SearchError};
-use crate::rules::{Action, History, Position, StepState, Turn, elimination_in, goal_in};
+use arimaa::rules::{Action, History, Position, StepState, Turn, elimination_in, goal_in};
 use arrayvec::ArrayVec;
 use rand::Rng;
 
@@ -35,7 +35,7 @@ pub struct SampledTurn {
 /// turn that has begun can always be finished, and a position without any legal action is refused at the start, as the game is over.
 ///
 /// ```
-/// use engine::rules::Game;
+/// use arimaa::rules::Game;
 /// use engine::search::{Evaluations, Evaluator, PolicySampler, Uniform};
 /// use rand::SeedableRng;
 /// let mut game = Game::new();
@@ -74,7 +74,7 @@ pub struct PolicySampler {
 impl PolicySampler {
     /// A sampler for the turn of a position. `history` is the game's, the position itself counted in it. At temperature 1 turns are
     /// drawn from the policy as it is, at 0 the likeliest action is taken each time, of equal ones the first in the order of
-    /// [`in_index_order`](crate::rules::ActionSet::in_index_order).
+    /// [`in_index_order`](arimaa::rules::ActionSet::in_index_order).
     ///
     /// # Errors
     /// Where the game is over, and where the temperature is negative or no finite number.

@@ -4,7 +4,7 @@ use super::SearchOptions;
 use super::options::Puct;
 use super::root_priors::RootPriors;
 use super::tree::{NodeId, NodeKind, Tree, win_probability};
-use crate::rules::{Action, History, Position};
+use arimaa::rules::{Action, History, Position};
 use rand::Rng;
 
 /// A state on the way down.

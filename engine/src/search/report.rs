@@ -15,7 +15,7 @@ use super::core::Core;
 use super::tree::{NodeKind, win_probability};
 use super::turn_search::{Search, Strategy};
 use super::{Decision, Mode};
-use crate::rules::{Position, Side};
+use arimaa::rules::{Position, Side};
 use line::expected_line;
 use serde::Serialize;
 use turns::{KnownTurn, KnownTurns};
@@ -127,7 +127,7 @@ impl Search {
     ///
     /// ```
     /// use engine::config::SearchConfig;
-    /// use engine::rules::History;
+    /// use arimaa::rules::History;
     /// use engine::search::{Search, SearchOptions, Uniform, run_search};
     /// use rand::SeedableRng;
     /// let position = "g [r                                  Er                          R]".parse()?;

@@ -11,7 +11,7 @@ use super::improved::state_target;
 use super::lost_turns::{Another, another_turn, longest_resistance};
 use super::puct::ends_turn;
 use super::tree::{NodeId, NodeKind, Tree, state_after};
-use crate::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
+use arimaa::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
 use arrayvec::ArrayVec;
 use rand::Rng;
 use rand::seq::IteratorRandom;

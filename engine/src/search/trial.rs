@@ -1,7 +1,7 @@
 //! What the tests of the search try it with: evaluators that know nothing and yet have an opinion, and random positions.
 
 use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query, Search};
-use crate::rules::{
+use arimaa::rules::{
     Action, Board, Game, History, Kind, Phase, Piece, Position, Side, Square, StepState, Steps,
     Turn, TurnEnumerator,
 };

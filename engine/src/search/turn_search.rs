@@ -10,7 +10,7 @@ use super::root_priors::RootPriors;
 use super::stepwise::StepwiseTurn;
 use super::tree::{NodeId, Tree};
 use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Mode, Query, SearchOptions};
-use crate::rules::{History, Phase, Position, StepState, TurnEnumerator};
+use arimaa::rules::{History, Phase, Position, StepState, TurnEnumerator};
 use rand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -4,8 +4,8 @@ use super::{
     Ending, GameId, GameRecord, RowRecord, Start, StartFault, StartPosition, TurnNumber,
     TurnOrigin, TurnRecord, quantize_policy,
 };
-use crate::notation::Conclusion;
-use crate::rules::{Action, Game, Outcome, Position, Side, StepState, Turn};
+use arimaa::notation::Conclusion;
+use arimaa::rules::{Action, Game, Outcome, Position, Side, StepState, Turn};
 
 /// Why a game can't be kept as a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum ImportError {
 /// | `seed` | 0: nothing was drawn |
 /// | `start` | [`Start::Empty`], or the position that the game started from |
 /// | `evaluators` | empty: nobody was asked |
-/// | `actions` | the played steps; a setup as [`Setup::placements`](crate::rules::Setup::placements) orders it, for nobody knows in which order the pieces came |
+/// | `actions` | the played steps; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it, for nobody knows in which order the pieces came |
 /// | `origin` | [`TurnOrigin::Given`] |
 /// | `rows` | one for every step state of every turn that asks for an action, also where only one is legal |
 /// | `policy` | all of it on the action that was played; behind a turn of less than four steps, on its end |
@@ -50,8 +50,8 @@ pub enum ImportError {
 /// What a record can't hold, see [`ImportError`].
 ///
 /// ```
-/// use engine::notation::Conclusion;
-/// use engine::rules::{Game, Side};
+/// use arimaa::notation::Conclusion;
+/// use arimaa::rules::{Game, Side};
 /// use engine::shard::{Ending, GameId, import, replay};
 /// let record = "1g Ra1 Rb1 Rc1 Dd1 De1 Rf1 Rg1 Rh1 Ra2 Hb2 Cc2 Md2 Ee2 Cf2 Hg2 Rh2
 /// 1s ra8 rb8 rc8 cd8 ce8 rf8 rg8 rh8 ra7 hb7 dc7 md7 ee7 df7 hg7 rh7

@@ -104,7 +104,7 @@ pub mod samples;
 mod writer;
 
 #[cfg(doc)]
-use crate::rules::Side;
+use arimaa::rules::Side;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! What is kept of a game. The order of the fields is the order of the bytes.
 
-use crate::rules::{
+use arimaa::rules::{
     Action, Bitboard, Board, Outcome, Piece, Position, PositionError, Side, Square, Turn,
 };
 use serde::{Deserialize, Serialize};
@@ -187,7 +187,7 @@ impl Ending {
 /// One turn, and how it was chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRecord {
-    /// The policy indices of its actions as the mover sees the board ([`Action::index`](crate::rules::Action::index)): one to
+    /// The policy indices of its actions as the mover sees the board ([`Action::index`](arimaa::rules::Action::index)): one to
     /// four steps, or eight placements. The end of the turn is implied and never stored.
     pub actions: Vec<u16>,
     /// How it was chosen.
@@ -198,7 +198,7 @@ pub struct TurnRecord {
 
 impl TurnRecord {
     /// A legal turn of another game, without rows: the first of a fork, or of a game from elsewhere. A setup's pieces are placed as
-    /// [`Setup::placements`](crate::rules::Setup::placements) orders them.
+    /// [`Setup::placements`](arimaa::rules::Setup::placements) orders them.
     pub fn given(turn: &Turn, mover: Side) -> Self {
         let index = |action: Action| action.index(mover) as u16;
         let actions = match turn {
@@ -298,7 +298,7 @@ pub struct RowRecord {
     /// The visits behind the target.
     pub visits: u32,
     /// The policy target over all legal actions, the end of the turn included, in the order of
-    /// [`ActionSet::in_index_order`](crate::rules::ActionSet::in_index_order) for the mover; the sum is exactly
+    /// [`ActionSet::in_index_order`](arimaa::rules::ActionSet::in_index_order) for the mover; the sum is exactly
     /// [`POLICY_TOTAL`](super::POLICY_TOTAL).
     pub policy: Vec<u16>,
     /// How far the target is from the evaluator's own policy: the Kullback-Leibler divergence KL(target ‖ policy) in nats; finite,

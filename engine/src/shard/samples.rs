@@ -7,7 +7,7 @@ use super::{
     SearchRecord, Start, TurnOrigin, TurnRecord, quantize_policy,
 };
 use crate::encoding::ENCODING_VERSION;
-use crate::rules::{Action, Game, Phase, Setup, StepState, Steps, Turn};
+use arimaa::rules::{Action, Game, Phase, Setup, StepState, Steps, Turn};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 

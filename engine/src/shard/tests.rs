@@ -4,7 +4,7 @@ mod properties;
 
 use super::frame::{Content, ContentToWrite, Packer, frame_of};
 use super::*;
-use crate::rules::{Outcome, Reason, Side};
+use arimaa::rules::{Outcome, Reason, Side};
 use std::path::{Path, PathBuf};
 
 const NAME: ShardName = ShardName {

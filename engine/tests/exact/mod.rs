@@ -1,8 +1,8 @@
 //! Searches, and what they are held against: the exact value of every turn of a position, by trying all turns and all replies.
 #![allow(dead_code, reason = "each test program uses what it needs")]
 
+use arimaa::rules::{Game, History, Outcome, Position, Reason, TurnEnumerator, distinct_turns};
 use engine::config::SearchConfig;
-use engine::rules::{Game, History, Outcome, Position, Reason, TurnEnumerator, distinct_turns};
 use engine::search::{Decision, Evaluator, Mode, SearchOptions, Uniform, search_turn};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;

@@ -9,10 +9,10 @@
 //! above all, is not known here. The most stays away from the end of the time by a margin: for messages on their way, for
 //! a machine that has other work, and for what a search can't interrupt.
 
-use engine::rules::Side;
+use arimaa::rules::Side;
 use std::time::Duration;
 
-/// What a controller has said about time, in seconds; 0 is no limit where [`StandardOption`](engine::aei::StandardOption) says nothing
+/// What a controller has said about time, in seconds; 0 is no limit where [`StandardOption`](arimaa::aei::StandardOption) says nothing
 /// else.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Clock {

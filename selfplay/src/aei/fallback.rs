@@ -1,8 +1,8 @@
 //! A turn to fall back on, from the rules alone: for a search that is held up before it has found anything.
 
 use super::setups::known_setup;
-use engine::notation::format_turn;
-use engine::rules::{
+use arimaa::notation::format_turn;
+use arimaa::rules::{
     History, Phase, Position, StepState, TURN_STEPS, Turn, TurnEnumerator, goal_in,
 };
 use rand::SeedableRng;
@@ -42,8 +42,8 @@ pub(super) fn turn_to_fall_back_on(position: &Position, history: &History) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::notation::parse_turn;
-    use engine::rules::Game;
+    use arimaa::notation::parse_turn;
+    use arimaa::rules::Game;
 
     fn fall_back(position: &str) -> (Game, String) {
         let game = Game::from_position(position.parse().unwrap());

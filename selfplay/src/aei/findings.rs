@@ -1,7 +1,7 @@
 //! What is told of a search while it goes on, and how open its decision is.
 
-use engine::aei::{Info, format_variation};
-use engine::rules::Side;
+use arimaa::aei::{Info, format_variation};
+use arimaa::rules::Side;
 use engine::search::{Decision, Proven, ReportedTurn, Search, SearchReport};
 use std::time::Duration;
 
@@ -198,8 +198,8 @@ impl Openness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arimaa::rules::Game;
     use engine::config::SearchConfig;
-    use engine::rules::Game;
     use engine::search::{Material, SearchOptions, run_search};
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;

@@ -1,8 +1,8 @@
 //! What a controller can set: one definition for `setoption` and for the manifest.
 
 use super::clock::Clock;
-use engine::aei::{OptionError, OptionKind, OptionValue, StandardOption};
-use engine::rules::Side;
+use arimaa::aei::{OptionError, OptionKind, OptionValue, StandardOption};
+use arimaa::rules::Side;
 use serde_json::{Value, json};
 
 /// An option of this engine: those that the protocol leaves to engines, and its own.

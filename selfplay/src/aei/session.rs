@@ -8,12 +8,12 @@ use super::options::{Effect, Offered, Settings};
 use super::thinker::{Job, Order, Thought};
 use super::thinking::Thinking;
 use crate::player::PlayerName;
-use engine::aei::{
+use arimaa::aei::{
     Command, IdentityKind, Info, LogLevel, MessageError, PROTOCOL_VERSION, Reply, StandardOption,
     format_variation,
 };
-use engine::notation::parse_turn;
-use engine::rules::{Game, Phase, Position, Side};
+use arimaa::notation::parse_turn;
+use arimaa::rules::{Game, Phase, Position, Side};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};

@@ -1,6 +1,6 @@
 //! Setups that people play, for evaluators that are no judges of setups.
 
-use engine::rules::{Kind, Phase, Position, Setup, Side};
+use arimaa::rules::{Kind, Phase, Position, Setup, Side};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -39,7 +39,7 @@ pub(super) fn known_setup<R: Rng>(position: &Position, rng: &mut R) -> Option<Se
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::rules::{Game, Turn};
+    use arimaa::rules::{Game, Turn};
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
     use std::collections::BTreeSet;

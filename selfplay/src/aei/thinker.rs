@@ -9,10 +9,10 @@ use super::stages::{is_over, next_stage};
 use crate::place::Place;
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result, ensure};
-use engine::aei::Info;
+use arimaa::aei::Info;
+use arimaa::notation::format_turn;
+use arimaa::rules::{History, Phase, Position, StepState, Turn};
 use engine::config::SearchConfig;
-use engine::notation::format_turn;
-use engine::rules::{History, Phase, Position, StepState, Turn};
 use engine::search::{
     Budget, Decision, Evaluations, Evaluator, Query, Search, SearchError, SearchOptions,
 };

@@ -1,8 +1,8 @@
 //! A search that is going on, as the session sees it.
 
 use super::clock::Times;
-use engine::aei::Info;
-use engine::rules::Side;
+use arimaa::aei::Info;
+use arimaa::rules::Side;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};

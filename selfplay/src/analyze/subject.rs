@@ -2,10 +2,10 @@
 
 use crate::inspect::{self, GameChoice};
 use anyhow::{Context, Result, anyhow, bail};
+use arimaa::notation::{TurnLabel, parse_record};
+use arimaa::rules::{Game, Position};
 use clap::{ArgGroup, Args};
 use engine::files;
-use engine::notation::{TurnLabel, parse_record};
-use engine::rules::{Game, Position};
 use std::path::{Path, PathBuf};
 
 /// Where the position comes from.

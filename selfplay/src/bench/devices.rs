@@ -1,7 +1,7 @@
 //! What the devices did while self-play was measured.
 
 use crate::player::Player;
-use engine::network::{DeviceCounters, DeviceUse, EvaluationService};
+use network::{DeviceCounters, DeviceUse, EvaluationService};
 use std::time::{Duration, Instant};
 
 /// What the devices have done until a moment.

@@ -418,7 +418,7 @@ impl Written {
 mod tests {
     use super::*;
     use engine::config::Precision;
-    use engine::network::Device;
+    use network::Device;
 
     #[test]
     fn trying_ends_when_two_in_a_row_bring_nothing() {

@@ -4,7 +4,7 @@ use super::keeping::KeepingCost;
 use super::measure::Plan;
 use super::worker::Done;
 use engine::config::SearchMode;
-use engine::network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
+use network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
 

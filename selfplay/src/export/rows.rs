@@ -1,7 +1,7 @@
 //! The rows of a game with everything that stands in the arrays beside them.
 
+use arimaa::rules::{Reason, Side};
 use engine::encoding::{InputRow, LegalMask, encode};
-use engine::rules::{Reason, Side};
 use engine::shard::{
     Ending, GameId, GameRecord, ReplayError, ReplayedTurn, SearchKind, TurnOrigin, replay,
 };

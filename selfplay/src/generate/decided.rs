@@ -1,7 +1,7 @@
 //! Games that are as good as decided: what the last searches agree on.
 
+use arimaa::rules::Side;
 use engine::config::{ResignationConfig, SoftResignationConfig};
-use engine::rules::Side;
 use engine::shard::TurnRecord;
 
 /// What soft resignation leaves of a turn.

@@ -138,7 +138,7 @@ mod tests {
     use crate::place::Place;
     use crate::player::{Player, PlayerName};
     use engine::config::Precision;
-    use engine::network::Device;
+    use network::Device;
 
     fn fielded(name: &PlayerName) -> Fielded {
         let place = Place::of(vec![Device::Cpu], Precision::Fp32);

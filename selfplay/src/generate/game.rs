@@ -9,8 +9,8 @@ use super::thinker::{Decided, Thinker};
 use super::weights::weigh_by_surprise;
 use crate::batch::{InPlay, Tally};
 use anyhow::{Context, Result, bail};
+use arimaa::rules::{Action, Game, Side};
 use engine::config::{Config, NetworkChange, SelfplayConfig};
-use engine::rules::{Action, Game, Side};
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use engine::shard::{
     Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,

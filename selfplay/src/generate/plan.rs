@@ -1,7 +1,7 @@
 //! What is drawn for a game before it begins, and where its random numbers come from.
 
+use arimaa::rules::Side;
 use engine::config::SelfplayConfig;
-use engine::rules::Side;
 use engine::shard::GameId;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};

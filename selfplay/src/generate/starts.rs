@@ -2,9 +2,9 @@
 
 use crate::openings;
 use anyhow::Result;
+use arimaa::rules::{Game, Position};
 use engine::config::OpeningsConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::rules::{Game, Position};
 use engine::shard::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnRecord, list_shards,
 };
@@ -196,7 +196,7 @@ fn opening_of(game: &Game) -> Opening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::notation::format_record;
+    use arimaa::notation::format_record;
     use engine::shard::{Ending, samples::random_game};
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;

@@ -1,7 +1,7 @@
 //! What decides on a game's turns: a search, or the policy alone.
 
 use anyhow::Result;
-use engine::rules::Game;
+use arimaa::rules::Game;
 use engine::search::{
     Decision, Evaluation, PolicySampler, Query, SampledTurn, Search, SearchOptions,
 };

@@ -1,6 +1,6 @@
 //! What finished games add up to.
 
-use engine::rules::Side;
+use arimaa::rules::Side;
 use engine::shard::{Ending, GameRecord};
 use std::fmt;
 use std::path::Path;

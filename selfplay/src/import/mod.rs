@@ -9,9 +9,9 @@ mod source;
 
 use crate::output;
 use anyhow::Result;
+use arimaa::notation::{ArchiveError, ArchiveFault};
 use choice::{Choice, Unwanted};
 use clap::Args;
-use engine::notation::{ArchiveError, ArchiveFault};
 use engine::progress::Progress;
 use engine::shard::{GameId, GameRecord, import};
 use rayon::prelude::*;

@@ -1,11 +1,11 @@
 //! Files of games: what each is, and its games one after another.
 
 use anyhow::{Context, ensure};
-use clap::ValueEnum;
-use engine::notation::{
+use arimaa::notation::{
     ArchiveColumns, ArchiveError, ArchiveLine, ArchiveReader, Conclusion, RecordReader, RecordText,
 };
-use engine::rules::Game;
+use arimaa::rules::Game;
+use clap::ValueEnum;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;

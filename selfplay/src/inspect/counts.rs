@@ -1,7 +1,7 @@
 //! What can be counted of good games.
 
 use crate::statistics::{Calibration, Share};
-use engine::rules::{Phase, Reason, Side};
+use arimaa::rules::{Phase, Reason, Side};
 use engine::shard::{
     Ending, Evaluator, GameRecord, POLICY_TOTAL, ReplayedRow, ReplayedTurn, SearchKind,
     SearchRecord, Start, TurnOrigin,

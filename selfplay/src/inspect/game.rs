@@ -5,8 +5,8 @@ use super::read::{Games, in_frame};
 use super::text::printable;
 use crate::output::{complain, print};
 use anyhow::bail;
-use engine::notation::{format_board_picture, format_step_with_capture, format_turn};
-use engine::rules::{Action, Phase, Piece, Side};
+use arimaa::notation::{format_board_picture, format_step_with_capture, format_turn};
+use arimaa::rules::{Action, Phase, Piece, Side};
 use engine::shard::{
     Ending, Evaluator, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
     ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, replay,

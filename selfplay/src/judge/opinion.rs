@@ -3,7 +3,7 @@
 use crate::line::Line;
 use crate::statistics::{Calibration, Share};
 use anyhow::{Result, ensure};
-use engine::rules::{Action, Game, Phase, Side, StepState, TURN_STEPS, elimination_in, goal_in};
+use arimaa::rules::{Action, Game, Phase, Side, StepState, TURN_STEPS, elimination_in, goal_in};
 use engine::search::{Evaluations, PolicySampler, Query};
 use engine::shard::{Ending, GameRecord, ReplayError, replay};
 use rand::SeedableRng;
@@ -262,7 +262,7 @@ impl Opinion {
 mod tests {
     use super::*;
     use crate::line::LocalLine;
-    use engine::rules::{Outcome, Position, Reason};
+    use arimaa::rules::{Outcome, Position, Reason};
     use engine::search::{Evaluator, EvaluatorError};
     use engine::shard::{GameId, Start, StartPosition, TurnOrigin, TurnRecord};
 

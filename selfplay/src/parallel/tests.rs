@@ -1,7 +1,7 @@
 //! Tests of several evaluators as one.
 
 use super::*;
-use engine::rules::{Game, StepState};
+use arimaa::rules::{Game, StepState};
 use engine::search::{Material, Uniform};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

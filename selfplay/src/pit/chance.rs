@@ -1,6 +1,6 @@
 //! What is left to chance: streams of random numbers, random setups, random turns.
 
-use engine::rules::{Action, History, Kind, Phase, Position, Setup, StepState, Steps, Turn};
+use arimaa::rules::{Action, History, Kind, Phase, Position, Setup, StepState, Steps, Turn};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
@@ -61,7 +61,7 @@ pub(super) fn random_turn<R: Rng>(position: &Position, history: &History, rng: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::rules::Game;
+    use arimaa::rules::Game;
 
     #[test]
     fn random_turns_are_legal_from_the_first_setup_on() {

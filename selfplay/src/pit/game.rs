@@ -7,7 +7,7 @@ use super::schedule::Fixture;
 use super::usage::Usage;
 use crate::batch::{InPlay, Tally};
 use anyhow::{Context, Result};
-use engine::rules::{Game, Side, Turn};
+use arimaa::rules::{Game, Side, Turn};
 use engine::search::{Evaluation, PolicySampler, Query, Search, SearchOptions};
 use rand::rngs::ChaCha8Rng;
 use std::time::{Duration, Instant};
@@ -313,8 +313,8 @@ impl InPlay for PitGame {
 mod tests {
     use super::super::chance::{opening_stream, random_setup};
     use super::*;
+    use arimaa::rules::StepState;
     use engine::config::SearchConfig;
-    use engine::rules::StepState;
     use engine::search::{Evaluations, Evaluator, Material, Uniform};
 
     fn game(number: u64, choosers: [Chooser; 2], max_turns: usize) -> PitGame {

@@ -5,8 +5,8 @@ use crate::batch::{Batcher, InPlay, Tally};
 use crate::openings::read_openings;
 use crate::player::Player;
 use anyhow::{Context, Result, bail, ensure};
-use engine::notation::format_record;
-use engine::rules::{Game, Position, Side, Turn};
+use arimaa::notation::format_record;
+use arimaa::rules::{Game, Position, Side, Turn};
 use engine::search::{Evaluation, PolicySampler, Query};
 use rand::rngs::ChaCha8Rng;
 use std::ops::Range;
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
     use crate::place::Place;
     use crate::player::PlayerName;
-    use engine::network::{Device, Precision};
+    use network::{Device, Precision};
     use std::fs;
 
     #[test]

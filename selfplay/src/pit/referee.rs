@@ -2,7 +2,7 @@
 
 use super::engines::{Clock, EngineFault, EngineSeat, FaultKind, Interruption};
 use super::game::Mind;
-use engine::rules::{Game, Phase, Side, Turn};
+use arimaa::rules::{Game, Phase, Side, Turn};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -5,9 +5,9 @@ use super::folder::hash_of;
 use super::game::PitGame;
 use super::referee::Forfeit;
 use super::usage::Usage;
-use engine::notation::format_record;
+use arimaa::notation::format_record;
+use arimaa::rules::{Reason, Side};
 use engine::ratings::GameResult;
-use engine::rules::{Reason, Side};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
@@ -176,8 +176,8 @@ pub(super) mod tests {
     use super::super::schedule::Fixture;
     use super::*;
     use crate::batch::{InPlay, Tally};
-    use engine::notation::{RecordReader, parse_record};
-    use engine::rules::{Game, Turn};
+    use arimaa::notation::{RecordReader, parse_record};
+    use arimaa::rules::{Game, Turn};
     use engine::search::{Evaluations, Evaluator, Material};
 
     /// Some game's summary, with this record.

@@ -1,7 +1,7 @@
 //! Which game of a match is between whom.
 
 use super::order::Schedule;
-use engine::rules::Side;
+use arimaa::rules::Side;
 
 /// The games of a match by their numbers. Games 2k and 2k + 1 are a pair: the same two players from the same opening, with colours
 /// swapped. The pairings take turns pair by pair, so that they are all at the same stage, and a longer match begins with the games

@@ -1,7 +1,7 @@
 //! Whether values are what they say: Gold's win probabilities against how the games ended.
 
 use super::share::{QUANTILE, mean};
-use engine::rules::Side;
+use arimaa::rules::Side;
 use serde::Serialize;
 
 const BINS: usize = 10;

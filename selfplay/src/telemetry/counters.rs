@@ -1,6 +1,6 @@
 //! What whoever runs the generator counts, and what is known of the run from its start on.
 
-use engine::network::DeviceCounters;
+use network::DeviceCounters;
 use serde::Serialize;
 use std::time::Duration;
 

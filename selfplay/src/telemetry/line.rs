@@ -2,8 +2,8 @@
 
 use super::snapshot::Snapshot;
 use super::window::ratio;
-use engine::network::DeviceUse;
 use engine::progress::{bytes_in_words, in_words};
+use network::DeviceUse;
 use std::time::Duration;
 
 /// What differs between now and the whole time.

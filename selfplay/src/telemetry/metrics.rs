@@ -33,7 +33,7 @@
 
 use super::counters::State;
 use super::snapshot::Snapshot;
-use engine::network::DeviceUse;
+use network::DeviceUse;
 use prometheus::{GaugeVec, IntCounterVec, Opts, Registry, Result, TextEncoder};
 
 /// Of the answers to a scrape.
@@ -303,7 +303,7 @@ mod tests {
     use crate::telemetry::counters::{Counters, Limits, NetworkInUse};
     use crate::telemetry::snapshot::Reporter;
     use crate::telemetry::testing::{busy, devices, moment, parse_page};
-    use engine::network::{Device, DeviceCounters};
+    use network::{Device, DeviceCounters};
     use std::time::Duration;
 
     fn page_of(counters: &Counters, games: Option<u64>) -> String {

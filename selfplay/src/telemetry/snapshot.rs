@@ -2,7 +2,7 @@
 
 use super::counters::{Counters, Limits, State};
 use super::window::{Change, Sample, Window, ratio};
-use engine::network::DeviceUse;
+use network::DeviceUse;
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::telemetry::counters::CacheUses;
     use crate::telemetry::testing::{busy, moment};
-    use engine::network::{Device, DeviceCounters};
+    use network::{Device, DeviceCounters};
 
     const INTERVAL: Duration = Duration::from_secs(15);
 

@@ -2,7 +2,7 @@
 
 use super::snapshot::Moment;
 use super::{CacheUses, Counters, NetworkInUse, State};
-use engine::network::{Device, DeviceCounters};
+use network::{Device, DeviceCounters};
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

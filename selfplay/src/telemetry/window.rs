@@ -1,7 +1,7 @@
 //! How the counters changed over the last while: what rates are computed from.
 
 use super::counters::Counters;
-use engine::network::DeviceCounters;
+use network::DeviceCounters;
 use std::collections::VecDeque;
 use std::time::Duration;
 

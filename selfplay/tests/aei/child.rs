@@ -1,6 +1,6 @@
 //! The engine as a child process, and lines to and from it.
 
-use engine::network::{Architecture, Network};
+use network::{Architecture, Network};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};

@@ -1,8 +1,8 @@
 //! Whole games, as programs for players and referees drive them.
 
 use crate::child::{Engine, GOLD, OPEN, SILVER, small_network};
-use engine::notation::{format_turn, parse_turn};
-use engine::rules::{Game, Phase};
+use arimaa::notation::{format_turn, parse_turn};
+use arimaa::rules::{Game, Phase};
 
 /// Plays the engine's turn in a game.
 fn play(game: &mut Game, text: &str) {

@@ -1,9 +1,9 @@
 //! What is said and heard while the engine thinks.
 
 use crate::child::{Engine, OPEN, small_network};
-use engine::aei::{Info, Reply};
-use engine::notation::parse_turn;
-use engine::rules::{Game, Side};
+use arimaa::aei::{Info, Reply};
+use arimaa::notation::parse_turn;
+use arimaa::rules::{Game, Side};
 
 fn open_game() -> Game {
     let position = OPEN.strip_prefix("setposition ").unwrap();

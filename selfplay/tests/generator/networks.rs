@@ -4,9 +4,9 @@ use super::audit::Audit;
 use super::process::{Orders, Running, names, wait_until};
 use super::stops::{get, metrics_address};
 use engine::config::NetworkConfig;
-use engine::network::Network;
 use engine::run::RunDirectory;
 use engine::shard::{Evaluator, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
+use network::Network;
 use std::fs;
 use std::path::Path;
 

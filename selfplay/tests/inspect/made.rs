@@ -1,7 +1,7 @@
 //! Totals of games made by hand, small enough to be counted by eye.
 
 use crate::{inspect, outcome, sample, write_shard};
-use engine::rules::{Game, Outcome, Position, Reason, Side, StepState};
+use arimaa::rules::{Game, Outcome, Position, Reason, Side, StepState};
 use engine::shard::{
     Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
     StartPosition, TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,

@@ -117,7 +117,7 @@ fn a_player_that_fails_loses_that_game_and_plays_the_next() {
         "{record}"
     );
     assert!(record.contains("\n#   no memory\n"), "{record}");
-    let read = engine::notation::parse_record(&record).unwrap();
+    let read = arimaa::notation::parse_record(&record).unwrap();
     assert_eq!(read.turns().len(), 5);
 }
 

@@ -6,8 +6,8 @@ mod openings;
 mod players;
 mod resume;
 
+use arimaa::notation::parse_record;
 use assert_cmd::Command;
-use engine::notation::parse_record;
 use std::path::Path;
 
 fn pit(out: &Path, a: &str, b: &str, more: &[&str]) -> Command {

@@ -1,8 +1,8 @@
 //! Where the games of a match begin.
 
 use super::{json, pit};
-use engine::notation::parse_record;
-use engine::rules::Game;
+use arimaa::notation::parse_record;
+use arimaa::rules::Game;
 use std::fs;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::{json, pit, records};
 use assert_cmd::Command;
-use engine::network::{Architecture, Network};
+use network::{Architecture, Network};
 use std::path::{Path, PathBuf};
 
 /// A random network's file.

@@ -9,8 +9,8 @@ use crate::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::Config;
-use engine::network::{Device, set_single_threaded};
 use engine::run::RunDirectory;
+use network::{Device, set_single_threaded};
 use std::path::PathBuf;
 
 /// Train a run's next network on its games, or go on where training was stopped

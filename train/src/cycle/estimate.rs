@@ -2,10 +2,10 @@
 
 use crate::commands::Workplace;
 use crate::error::TrainError;
+use arimaa::rules::{Game, StepState};
 use engine::config::{Anchor, Config};
-use engine::network::{Network, NetworkError, NetworkEvaluator, Precision};
-use engine::rules::{Game, StepState};
 use engine::search::{Evaluations, Evaluator, Query};
+use network::{Network, NetworkError, NetworkEvaluator, Precision};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -5,9 +5,9 @@ use super::{Cycle, Flow};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, Standings, result_file, signed};
 use crate::record::Recorder;
-use engine::network::Network;
 use engine::progress::say;
 use engine::run::write_file;
+use network::Network;
 use std::path::Path;
 
 impl Cycle {

@@ -2,9 +2,9 @@
 
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, Standings, signed};
-use engine::network::{Network, Origin};
 use engine::ratings::Rating;
 use engine::run::RunDirectory;
+use network::{Network, Origin};
 use std::fmt;
 
 /// The columns' names, in two lines; those of the matches against anchors come behind them.

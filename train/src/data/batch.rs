@@ -3,12 +3,12 @@
 use super::TrainingRow;
 use super::game_rows::RowView;
 use crate::loss::Losses;
+use arimaa::rules::Bitboard;
 use engine::encoding::{InputRow, LegalMask, PLANES, POLICY_SIZE, SCALARS, mirror_index};
-use engine::network::{NetworkError, unpack_planes, unpack_sets};
-use engine::rules::Bitboard;
 use engine::shard::POLICY_TOTAL;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, Axis, s};
+use network::{NetworkError, unpack_planes, unpack_sets};
 use rayon::prelude::{ParallelSlice, ParallelSliceMut};
 use std::ops::Range;
 use tch::{Device, Kind, Tensor};

@@ -2,8 +2,8 @@
 
 use super::outcomes::Outcomes;
 use super::{TargetOptions, TrainingRow};
+use arimaa::rules::{Action, Side, Turn};
 use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, encode};
-use engine::rules::{Action, Side, Turn};
 use engine::shard::{Ending, GameRecord, ReplayError, ReplayedTurn, RowRecord, TurnRecord, replay};
 
 /// The rows of one game side by side in memory, without those that weigh nothing. All weights but [`GameRow::weight`] are those of
@@ -263,7 +263,7 @@ fn reply_to(next: Option<&ReplayedTurn>) -> Vec<(u16, u16)> {
     }
 }
 
-/// The action that a turn begins with; a setup as [`Setup::placements`](engine::rules::Setup::placements) orders it.
+/// The action that a turn begins with; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it.
 fn first_action(turn: &Turn, side: Side) -> Option<Action> {
     match turn {
         Turn::Setup(setup) => setup
@@ -278,7 +278,7 @@ fn first_action(turn: &Turn, side: Side) -> Option<Action> {
 mod tests {
     use super::*;
     use crate::data::samples::{game, targets};
-    use engine::rules::Phase;
+    use arimaa::rules::Phase;
     use engine::shard::TurnOrigin;
 
     /// The rows of a game with the turn that each is of.

@@ -13,7 +13,7 @@
 //! weight of λ: what is left of the mix. A turn that was not searched learns from the result alone.
 
 use super::TargetOptions;
-use engine::rules::{Bitboard, Board, Reason, Side, Square, StepState, Turn};
+use arimaa::rules::{Bitboard, Board, Reason, Side, Square, StepState, Turn};
 use engine::shard::{Ending, ReplayedTurn, TurnOrigin};
 
 /// The targets of a game's turns.
@@ -196,8 +196,8 @@ mod tests {
     use super::*;
     use crate::data::rows_of;
     use crate::data::samples::{game, targets};
+    use arimaa::rules::{Action, Game, Piece};
     use engine::encoding::plane;
-    use engine::rules::{Action, Game, Piece};
     use engine::shard::{GameRecord, replay};
     use std::collections::HashMap;
 
@@ -255,7 +255,7 @@ mod tests {
                 let side = state.side();
                 assert_eq!(row.helpers.pieces, state.board().occupied().seen_by(side).0);
                 assert_eq!(row.helpers.taken & !row.helpers.pieces, 0);
-                if state.phase() == engine::rules::Phase::Setup {
+                if state.phase() == arimaa::rules::Phase::Setup {
                     continue;
                 }
                 let gone = named.iter().filter(|(_, name)| !survivors.contains(name));

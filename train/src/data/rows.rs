@@ -96,7 +96,7 @@ pub(crate) fn rows_of(
 mod tests {
     use super::*;
     use crate::data::samples::targets;
-    use engine::rules::Side;
+    use arimaa::rules::Side;
     use engine::shard::{Ending, GameId, samples::random_game};
 
     fn game(max_turns: usize) -> GameRecord {

@@ -8,7 +8,7 @@ mod sgd;
 
 use adamw::Moments;
 use engine::config::OptimizerKind;
-use engine::network::{Network, NetworkError};
+use network::{Network, NetworkError};
 use sgd::Velocity;
 use tch::{TchError, Tensor, no_grad_guard};
 

@@ -1,8 +1,8 @@
 //! The formulas against plain numbers.
 
 use super::*;
-use engine::network::Architecture;
 use ndarray::Array1;
+use network::Architecture;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::commands::begin_run;
 use crate::data::samples::write_games;
 use engine::config::{OptimizerKind, ScheduleKind};
-use engine::network::Network;
+use network::Network;
 use std::fs;
 use std::path::Path;
 
@@ -257,7 +257,7 @@ fn each_generation_begins_with_the_last_one_and_counts_what_is_new() {
     config.train.uses_per_row = 1.0;
     config.train.network_steps = 0;
     train_to_end(&run, &config, None);
-    let origin = |generation| engine::network::Network::load(&run.network(generation)).unwrap();
+    let origin = |generation| network::Network::load(&run.network(generation)).unwrap();
     let (first, second) = (origin(0), origin(1));
     let number = |key: &str| second.origin[key].parse::<u64>().unwrap();
     assert_eq!(second.origin["parent"], first.identity);

@@ -1,7 +1,7 @@
 //! `train init` as a user runs it.
 
 use super::*;
-use engine::network::Network;
+use network::Network;
 
 /// What a network's file holds behind its header.
 fn weights_of(path: &Path) -> Vec<u8> {

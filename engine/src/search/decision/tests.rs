@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::*;
 use crate::config::SearchConfig;
-use crate::rules::Position;
+use arimaa::rules::Position;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 

@@ -8,7 +8,7 @@
 mod score;
 
 use super::{Evaluations, Evaluator, EvaluatorError, Query};
-use crate::rules::{Action, Kind, Phase, Side, Square, StepState};
+use arimaa::rules::{Action, Kind, Phase, Side, Square, StepState};
 use score::score;
 
 /// What a score counts in: so many to one logit.

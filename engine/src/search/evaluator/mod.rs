@@ -8,8 +8,8 @@ pub use material::Material;
 pub use null::Null;
 pub use uniform::Uniform;
 
-use crate::notation::format_board;
-use crate::rules::{ActionSet, Side, StepState, mix_key};
+use arimaa::notation::format_board;
+use arimaa::rules::{ActionSet, Side, StepState, mix_key};
 
 /// A step state to evaluate, with what the rules say of it in this game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Evaluations, Evaluator, EvaluatorError, Query};
 use crate::encoding::{LegalMask, encode};
-use crate::rules::mix_key;
+use arimaa::rules::mix_key;
 use std::hint::black_box;
 
 /// Computes everything that a network would be given, the input row and the legal mask, and then answers with numbers drawn from the

@@ -13,7 +13,7 @@ use super::super::options::Gumbel;
 use super::super::puct::ends_turn;
 use super::super::tree::{NodeId, NodeKind, Tree, win_probability};
 use super::likelihood::{Continuation, Likelihood, continuations};
-use crate::rules::History;
+use arimaa::rules::History;
 use rand::Rng;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;

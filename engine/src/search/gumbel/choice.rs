@@ -7,7 +7,7 @@ use super::super::stepwise::finish_by_the_rules;
 use super::super::tree::{NodeKind, advantage_of};
 use super::GumbelTurn;
 use super::target::Improved;
-use crate::rules::{Action, History};
+use arimaa::rules::{Action, History};
 use arrayvec::ArrayVec;
 use rand::Rng;
 

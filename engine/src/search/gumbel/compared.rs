@@ -4,7 +4,7 @@ use super::super::core::Core;
 use super::super::tree::NodeId;
 use super::target::Improved;
 use super::{Candidate, GumbelTurn};
-use crate::rules::Action;
+use arimaa::rules::Action;
 
 /// A candidate as a report sees it.
 #[derive(Debug, Clone, Copy)]

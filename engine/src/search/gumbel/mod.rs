@@ -21,7 +21,7 @@ use super::batch::Batch;
 use super::core::Core;
 use super::decision::Choice;
 use super::tree::NodeId;
-use crate::rules::{Action, History, Position};
+use arimaa::rules::{Action, History, Position};
 use arrayvec::ArrayVec;
 use beam::{Beam, SlotId};
 use rand::Rng;

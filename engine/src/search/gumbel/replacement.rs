@@ -5,7 +5,7 @@ use super::super::core::Core;
 use super::super::lost_turns::{OtherTurn, other_turns};
 use super::beam::SlotId;
 use super::{Candidate, GumbelTurn};
-use crate::rules::History;
+use arimaa::rules::History;
 use rand::Rng;
 
 impl GumbelTurn {

@@ -1,7 +1,7 @@
 //! How many turns are compared, and how wide the beam is that finds them: by the options, the budget and the memory.
 
 use super::super::SearchOptions;
-use crate::rules::{Phase, Position, TURN_STEPS};
+use arimaa::rules::{Phase, Position, TURN_STEPS};
 
 /// Below this many evaluations there is nothing to halve.
 const LEAST_BUDGET: u32 = 8;

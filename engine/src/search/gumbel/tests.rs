@@ -10,7 +10,7 @@ use super::super::turn_search::Strategy;
 use super::super::{Budget, Mode, Search, SearchOptions};
 use super::GumbelTurn;
 use crate::config::SearchConfig;
-use crate::rules::{Action, History, Position, StepState};
+use arimaa::rules::{Action, History, Position, StepState};
 use rand::rngs::ChaCha8Rng;
 
 /// Mode `gumbel` with so many candidates and a beam of that width, as far as the budget lets it.

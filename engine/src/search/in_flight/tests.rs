@@ -5,7 +5,7 @@ use super::super::trial::{Hashed, answer, few_turns, history_of, random_game};
 use super::super::turn_search::Strategy;
 use super::super::{Budget, Evaluation, Mode, Search, SearchOptions};
 use crate::config::SearchConfig;
-use crate::rules::{Game, Position};
+use arimaa::rules::{Game, Position};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 

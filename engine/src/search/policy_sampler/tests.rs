@@ -2,7 +2,7 @@
 
 use super::super::trial::{Hashed, few_turns, history_of, position, random_game};
 use super::*;
-use crate::rules::{Game, Side, distinct_turns};
+use arimaa::rules::{Game, Side, distinct_turns};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;

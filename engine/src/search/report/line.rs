@@ -6,8 +6,8 @@ use super::super::flow::Flow;
 use super::super::tree::{NodeId, NodeKind, winning_turn};
 use super::turns::KnownTurns;
 use super::{Decision, LineTurn};
-use crate::notation::format_turn;
-use crate::rules::{Position, StepState, Turn};
+use arimaa::notation::format_turn;
+use arimaa::rules::{Position, StepState, Turn};
 
 /// The most turns of a line.
 const LONGEST: usize = 20;

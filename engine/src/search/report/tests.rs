@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::config::SearchConfig;
-use crate::notation::parse_turn;
-use crate::rules::{Board, History, Piece, Square};
 use crate::search::{
     Evaluation, Evaluations, Evaluator, EvaluatorError, Query, SearchOptions, Uniform, run_search,
 };
+use arimaa::notation::parse_turn;
+use arimaa::rules::{Board, History, Piece, Square};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::collections::HashSet;
@@ -26,7 +26,10 @@ impl Evaluator for Advance {
         out.clear();
         for query in queries {
             let ranks = |side| -> i32 {
-                let rabbits = query.state.board().pieces(side, crate::rules::Kind::Rabbit);
+                let rabbits = query
+                    .state
+                    .board()
+                    .pieces(side, arimaa::rules::Kind::Rabbit);
                 let seen = rabbits.into_iter().map(|square| square.seen_by(side));
                 seen.map(|square| square.index() as i32 / 8).sum()
             };

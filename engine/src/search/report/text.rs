@@ -1,7 +1,7 @@
 //! A report as a table.
 
 use super::{Proven, ReportedTurn, SearchReport};
-use crate::rules::Side;
+use arimaa::rules::Side;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for SearchReport {

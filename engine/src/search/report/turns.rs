@@ -8,8 +8,8 @@ use super::super::stepwise::StepwiseTurn;
 use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
 use super::super::turn_search::Strategy;
 use super::{Decision, Proven};
-use crate::notation::format_turn;
-use crate::rules::{Action, Position, Side, StepState};
+use arimaa::notation::format_turn;
+use arimaa::rules::{Action, Position, Side, StepState};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
 //! A legal action with its prior, in four bytes; and what is known of it once it has been followed, in eight.
 
 use super::NodeId;
-use crate::rules::{Action, Side};
+use arimaa::rules::{Action, Side};
 
 /// A legal action at a node with the evaluator's probability of it.
 ///

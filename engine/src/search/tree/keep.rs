@@ -3,7 +3,7 @@
 use super::links::Block;
 use super::node::{EdgeRange, NodeKind};
 use super::{NodeId, Tree, Worth, key_of, repetitions};
-use crate::rules::{History, Position, StepState};
+use arimaa::rules::{History, Position, StepState};
 
 const GONE: u32 = u32::MAX;
 

@@ -19,7 +19,7 @@ pub(super) use values::decided;
 pub(super) use values::{advantage_of, win_probability, winning_turn};
 
 use super::{Evaluation, Query};
-use crate::rules::{Action, History, Position, Side, StepState};
+use arimaa::rules::{Action, History, Position, Side, StepState};
 use hashbrown::HashTable;
 use links::Links;
 use node::EdgeRange;

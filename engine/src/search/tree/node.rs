@@ -2,7 +2,7 @@
 
 use super::advantage_of;
 use super::links::Block;
-use crate::rules::{Side, StateInTurn};
+use arimaa::rules::{Side, StateInTurn};
 
 /// A node's place in the tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use super::super::turn_search::Strategy;
 use super::super::{Budget, Mode, Search, SearchOptions};
 use super::*;
 use crate::config::SearchConfig;
-use crate::rules::Game;
+use arimaa::rules::Game;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rustc_hash::FxHashMap;

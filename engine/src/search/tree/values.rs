@@ -1,7 +1,7 @@
 //! What nodes are worth: by their edges, and by proof.
 
 use super::{NodeId, NodeKind, Tree};
-use crate::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in};
+use arimaa::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in};
 
 impl Tree {
     /// The game is over at a node, or will be in this turn.

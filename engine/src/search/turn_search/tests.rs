@@ -5,7 +5,7 @@ use super::super::trial::{Hashed, answer, random_game};
 use super::super::{Noise, PolicyTarget, StateTarget, Uniform};
 use super::*;
 use crate::config::{SearchConfig, SearchMode};
-use crate::rules::{Action, Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
+use arimaa::rules::{Action, Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 

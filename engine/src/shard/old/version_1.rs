@@ -4,7 +4,7 @@ use super::super::record::{
     Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,
     TurnRecord,
 };
-use crate::rules::Outcome;
+use arimaa::rules::Outcome;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::super::{POLICY_TOTAL, StartFault};
 use super::TurnNumber;
-use crate::rules::{Outcome, Square, Step, StepError, TurnError};
+use arimaa::rules::{Outcome, Square, Step, StepError, TurnError};
 
 /// Why a record is no game.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

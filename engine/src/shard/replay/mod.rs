@@ -7,7 +7,7 @@ pub use faults::{EndingFault, ReplayError, RowFault, TurnFault};
 use super::{
     Ending, GameRecord, POLICY_TOTAL, RowRecord, Start, StartFault, TurnOrigin, TurnRecord,
 };
-use crate::rules::{
+use arimaa::rules::{
     Action, ActionSet, Game, Outcome, Phase, Position, Setup, Side, Square, StepState, Steps, Turn,
 };
 use arrayvec::ArrayVec;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::rules::{Bitboard, Kind, Outcome, Reason, SETUP_ORDER, StepError, TurnError};
 use crate::shard::{GameId, SearchRecord, StartPosition, WaivedResignation, samples::random_game};
+use arimaa::rules::{Bitboard, Kind, Outcome, Reason, SETUP_ORDER, StepError, TurnError};
 
 fn sample(counter: u64, max_turns: usize) -> GameRecord {
     let id = GameId {

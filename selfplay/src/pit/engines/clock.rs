@@ -1,7 +1,7 @@
 //! The referee's clock: how long an engine may think, in the notation of Arimaa's time controls, and what it has left.
 
-use engine::aei::{Command, StandardOption};
-use engine::rules::Side;
+use arimaa::aei::{Command, StandardOption};
+use arimaa::rules::Side;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

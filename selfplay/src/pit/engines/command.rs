@@ -1,6 +1,6 @@
 //! What is started as an engine, and what it is told at once.
 
-use engine::aei::{Command, StandardOption};
+use arimaa::aei::{Command, StandardOption};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -150,7 +150,7 @@ impl EngineProcess {
 /// Asked to quit, and killed with all that it has started if it doesn't, or has left something behind.
 impl Drop for EngineProcess {
     fn drop(&mut self) {
-        self.send(engine::aei::Command::Quit);
+        self.send(arimaa::aei::Command::Quit);
         // The writer closes the child's input when there is nothing more to write.
         self.to_write = None;
         let limit = Instant::now() + QUIT_LIMIT;

@@ -4,7 +4,7 @@ use super::clock::{Clock, TimeControl};
 use super::command::{EngineCommand, OptionSetting};
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::session::{Engine, EngineTurn, GameSetting, Limits};
-use engine::rules::{Game, Position, Turn};
+use arimaa::rules::{Game, Position, Turn};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

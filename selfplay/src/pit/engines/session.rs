@@ -4,9 +4,9 @@ use super::clock::{Clock, LAG, TimeControl};
 use super::command::{EngineCommand, OptionSetting};
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::process::EngineProcess;
-use engine::aei::{Command, IdentityKind, Info, LogLevel, PROTOCOL_VERSION, Reply, StandardOption};
-use engine::notation::{format_turn, parse_turn};
-use engine::rules::{Game, Position, Turn};
+use arimaa::aei::{Command, IdentityKind, Info, LogLevel, PROTOCOL_VERSION, Reply, StandardOption};
+use arimaa::notation::{format_turn, parse_turn};
+use arimaa::rules::{Game, Position, Turn};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 
 use super::session::{Engine, EngineTurn, GameSetting, Limits};
 use super::*;
-use engine::notation::{format_turn, parse_position, parse_turn};
-use engine::rules::{Game, Side};
+use arimaa::notation::{format_turn, parse_position, parse_turn};
+use arimaa::rules::{Game, Side};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -128,7 +128,7 @@ fn a_game_is_told_in_the_words_of_the_protocol() {
         "newgame ".into(),
         format!(
             "setposition {}",
-            engine::notation::format_position(game.start())
+            arimaa::notation::format_position(game.start())
         ),
         "isready ".into(),
         set("greserve", "3"),

@@ -9,7 +9,7 @@ use crate::terminal::print;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::ConfigArguments;
-use engine::network::Device;
+use network::Device;
 use serde::Serialize;
 use std::fmt::Display;
 use std::path::PathBuf;

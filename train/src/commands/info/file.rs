@@ -7,7 +7,7 @@ use crate::schedule::learning_rate;
 use crate::terminal::grouped;
 use engine::config::{Config, OptimizerKind};
 use engine::encoding::ENCODING_VERSION;
-use engine::network::{FORMAT_VERSION, Network, Origin};
+use network::{FORMAT_VERSION, Network, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -110,7 +110,7 @@ struct Difference {
 impl Size {
     fn of(network: &Network) -> Self {
         let sizes = network.architecture();
-        let numbers = |parameter: &engine::network::Parameter| parameter.tensor.numel() as u64;
+        let numbers = |parameter: &network::Parameter| parameter.tensor.numel() as u64;
         Self {
             blocks: sizes.blocks,
             channels: sizes.channels,
@@ -146,7 +146,7 @@ impl Size {
 }
 
 /// The parameters that are needed to play: not those of the helper heads.
-fn playing(network: &Network) -> impl Iterator<Item = engine::network::Parameter<'_>> {
+fn playing(network: &Network) -> impl Iterator<Item = network::Parameter<'_>> {
     network.parameters().filter(|parameter| parameter.plays)
 }
 
@@ -319,7 +319,7 @@ fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::network::Architecture;
+    use network::Architecture;
 
     #[test]
     fn operations_are_two_for_each_use_of_a_weight() {

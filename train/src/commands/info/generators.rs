@@ -2,8 +2,8 @@
 
 use super::run::Problems;
 use engine::files::read_whole;
-use engine::network::DeviceUse;
 use engine::run::GeneratorPlaces;
+use network::DeviceUse;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::SystemTime;

@@ -3,9 +3,9 @@
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use engine::config::Config;
-use engine::network::{Network, NetworkFile, Origin};
 use engine::progress::say;
 use engine::run::{RunDirectory, make_folder, write_file};
+use network::{Network, NetworkFile, Origin};
 use std::path::Path;
 
 /// What a network is called that is built into the programs.

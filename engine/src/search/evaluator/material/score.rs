@@ -1,6 +1,6 @@
 //! The score of a board: a whole number of thousandths of a logit.
 
-use crate::rules::{Bitboard, Board, Direction, Kind, Side};
+use arimaa::rules::{Bitboard, Board, Direction, Kind, Side};
 
 /// What a piece other than a rabbit is worth by how many enemy pieces are stronger: with n of them 2800 / (1.45 + n), and twice
 /// that with none. More than 6 can't be stronger than a cat. This and [`LOGARITHM`] have the form of HarLog, the material measure

@@ -3,10 +3,10 @@
 use super::*;
 use crate::config::{SearchConfig, SearchMode};
 use crate::encoding::samples::{random_states, state};
-use crate::rules::{
+use crate::search::{SearchOptions, Uniform, search_turn};
+use arimaa::rules::{
     ActionSet, Bitboard, Board, Game, History, Piece, Position, SETUP_ORDER, Setup, Turn,
 };
-use crate::search::{SearchOptions, Uniform, search_turn};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;

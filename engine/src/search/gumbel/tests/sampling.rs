@@ -4,7 +4,7 @@ use super::super::super::trial::{Hashed, answer, history_of, position};
 use super::super::super::{Budget, Search};
 use super::super::likelihood::gumbels_below;
 use super::{each_order, of, options};
-use crate::rules::{Position, Side, StepState};
+use arimaa::rules::{Position, Side, StepState};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;

@@ -6,7 +6,7 @@ use super::super::super::trial::{Hashed, few_turns, history_of, position, random
 use super::super::super::{Budget, Search};
 use super::super::{Candidate, GumbelTurn, Improved};
 use super::{decided, each_order, of, options};
-use crate::rules::{Action, Position, Side, StepState};
+use arimaa::rules::{Action, Position, Side, StepState};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;

@@ -9,11 +9,11 @@ mod owners;
 use super::reader::Games;
 use super::writer::temporary;
 use super::*;
-use crate::rules::{Kind, Piece, Side};
 use crate::shard::{
     GameRecord, Header, ShardReader, ShardWriter, Start, StartPosition, TurnOrigin, list_shards,
     samples::random_game,
 };
+use arimaa::rules::{Kind, Piece, Side};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;

@@ -7,8 +7,8 @@ use super::{AtWork, InTraining, NewestNetwork, RunReport, TimeEstimate, TimeLeft
 use crate::ratings::{RatedPlayer, signed};
 use crate::show::strength;
 use crate::terminal::grouped;
-use engine::network::DeviceUse;
 use engine::progress::{bytes_in_words, in_words};
+use network::DeviceUse;
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;

@@ -1,0 +1,187 @@
+//! Wins within one turn, found exactly: by goal, and by taking the enemy's last rabbits.
+//!
+//! History plays no part: a turn that wins ends in a position that can't have stood before, since the game would have ended
+//! there. So a step that begins such a turn is never forbidden by repetition.
+
+mod elimination;
+mod field;
+mod race;
+
+use super::{
+    Bitboard, History, Kind, Pending, Phase, Position, Side, Step, StepState, Steps, TURN_STEPS,
+};
+use arrayvec::ArrayVec;
+use field::{Field, Move};
+
+/// Steps on a field, the last one first.
+type Line = ArrayVec<Move, { TURN_STEPS as usize }>;
+
+/// Steps after which the turn may end with a rabbit of the side to move on its goal rank: a shortest such sequence of at most
+/// `steps` steps, and of no more than are left in the turn. No steps where the turn may end so already. `None` says that there is
+/// no such sequence.
+///
+/// Exact from every state of play, inside a turn and inside a push or a pull too: pushes and pulls, freezing, traps, rabbits that
+/// never step backward, and the change that a turn needs are all kept to. Every step is legal where it is made.
+///
+/// ```
+/// use arimaa::rules::{StepState, goal_in};
+/// // The cat stands before the rabbit until the dog pulls it away.
+/// let position = arimaa::notation::parse_position("g [cD      R                      r                               R]")?;
+/// let state = StepState::new(&position);
+/// let steps = goal_in(&state, 4).ok_or("no goal")?;
+/// assert_eq!(format!("{steps:?}"), "[b8s, a8e, a7n]");
+/// assert_eq!(goal_in(&state, 2), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn goal_in(state: &StepState, steps: u8) -> Option<Steps> {
+    if state.phase() == Phase::Setup {
+        return None;
+    }
+    let side = state.side();
+    let steps = steps.min(state.steps_left());
+    let won_at_start = state.start().pieces(side, Kind::Rabbit) & Bitboard::goal(side);
+    if has_goal(state, side) || !won_at_start.is_empty() {
+        return shortest_end(state, steps, &|next| has_goal(next, side));
+    }
+    let field = Field::new(state.board(), side);
+    (1..=steps).find_map(|count| {
+        let mut line = Line::new();
+        begin(state, &field, count, &mut line, race::in_exactly)
+            .then(|| steps_of(&line, side))
+            .flatten()
+    })
+}
+
+/// Steps with which the enemy of the side to move would reach its goal in a whole turn, if the side to move passed: a shortest
+/// such turn. `None` if there is none, and in a setup.
+///
+/// ```
+/// use arimaa::rules::goal_threat;
+/// let position = arimaa::notation::parse_position("g [                                        r                      R]")?;
+/// let steps = goal_threat(&position).ok_or("no threat")?;
+/// assert_eq!(format!("{steps:?}"), "[a3s, a2s]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn goal_threat(position: &Position) -> Option<Steps> {
+    if position.phase() == Phase::Setup {
+        return None;
+    }
+    let passed = Position::in_play(*position.board(), position.side().opponent());
+    goal_in(&StepState::new(&passed), TURN_STEPS)
+}
+
+/// Steps after which the turn may end with all rabbits of the enemy taken: a shortest such sequence of at most `steps` steps, and
+/// of no more than are left in the turn. That wins, even where the last own rabbit is lost on the way. No steps where the turn may
+/// end so already.
+///
+/// Exact from every state of play; `None` says that there is no such sequence. An enemy with more than two rabbits needs no look:
+/// each capture takes an enemy piece's step, and a turn has at most two of them.
+///
+/// ```
+/// use arimaa::rules::{StepState, elimination_in};
+/// let position = arimaa::notation::parse_position("g [                                 H       r                     R]")?;
+/// let state = StepState::new(&position);
+/// // The horse pushes the last rabbit into the trap on c3.
+/// let steps = elimination_in(&state, 4).ok_or("no elimination")?;
+/// assert_eq!(format!("{steps:?}"), "[b3e, b4s]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn elimination_in(state: &StepState, steps: u8) -> Option<Steps> {
+    if state.phase() == Phase::Setup {
+        return None;
+    }
+    let side = state.side();
+    let steps = steps.min(state.steps_left());
+    let gone = |next: &StepState| rabbits(next, side.opponent()).is_empty();
+    if rabbits(state, side.opponent()).count() > 2 {
+        return None;
+    }
+    if gone(state) {
+        return shortest_end(state, steps, &gone);
+    }
+    let field = Field::new(state.board(), side);
+    (1..=steps).find_map(|count| {
+        let mut line = Line::new();
+        begin(state, &field, count, &mut line, elimination::within)
+            .then(|| steps_of(&line, side))
+            .flatten()
+    })
+}
+
+fn rabbits(state: &StepState, side: Side) -> Bitboard {
+    state.board().pieces(side, Kind::Rabbit)
+}
+
+fn has_goal(state: &StepState, side: Side) -> bool {
+    !(rabbits(state, side) & Bitboard::goal(side)).is_empty()
+}
+
+/// Makes the step that is pending, if one is, and has `solve` find the others.
+fn begin(
+    state: &StepState,
+    field: &Field,
+    steps: u8,
+    line: &mut Line,
+    solve: fn(&Field, u8, &mut Line) -> bool,
+) -> bool {
+    let side = state.side();
+    let (square, pieces, is_push) = match state.pending() {
+        Pending::Nothing => return solve(field, steps, line),
+        Pending::Push { square, pushers } => (square, pushers, true),
+        Pending::Pull { square, pulled } => (square, pulled, false),
+    };
+    let to = Bitboard::of(square).seen_by(side);
+    let is_found = pieces.seen_by(side).into_iter().any(|piece| {
+        let step = Move {
+            from: Bitboard::of(piece),
+            to,
+        };
+        let next = if is_push {
+            field.after_own(step)
+        } else {
+            field.after_enemy(step)
+        };
+        let is_found = solve(&next, steps - 1, line);
+        if is_found {
+            line.push(step);
+        }
+        is_found
+    });
+    is_found || (!is_push && solve(field, steps, line))
+}
+
+fn steps_of(line: &Line, side: Side) -> Option<Steps> {
+    line.iter().rev().map(|step| step.step(side)).collect()
+}
+
+/// The shortest legal steps after which the turn may end as wanted, by trying everything. Meant for states in which hardly more
+/// than any end of the turn is needed.
+fn shortest_end(
+    state: &StepState,
+    steps: u8,
+    wanted: &dyn Fn(&StepState) -> bool,
+) -> Option<Steps> {
+    (0..=steps).find_map(|count| {
+        let mut line = Vec::new();
+        end_in(state, count, wanted, &mut line).then(|| line.into_iter().rev().collect())
+    })
+}
+
+fn end_in(
+    state: &StepState,
+    steps: u8,
+    wanted: &dyn Fn(&StepState) -> bool,
+    line: &mut Vec<Step>,
+) -> bool {
+    let history = History::default();
+    if steps == 0 {
+        return state.can_end(&history) && wanted(state);
+    }
+    state.legal_actions(&history).steps().any(|step| {
+        let is_found = end_in(&state.after_step(step), steps - 1, wanted, line);
+        if is_found {
+            line.push(step);
+        }
+        is_found
+    })
+}

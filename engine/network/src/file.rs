@@ -1,0 +1,334 @@
+//! The weights file: safetensors, with one metadata entry that says what the network is and where it comes from.
+//!
+//! Equal networks with equal origins make equal files, byte by byte, so that a file's hash is the network's identity. The
+//! entry holds a checksum of all else that the file says, so that a file which the disk has changed is never taken for a
+//! network.
+
+use super::architecture::{Role, TensorSpec};
+use super::heads::is_helper;
+use super::{Architecture, Network, NetworkError};
+use engine::encoding::ENCODING_VERSION;
+use engine::files;
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensorError, SafeTensors};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use tch::{Device, Tensor};
+
+/// The version of the weights file: which tensors it holds under which names, and its metadata.
+pub const FORMAT_VERSION: u32 = 3;
+
+/// The oldest version that is read. It had no helper heads: those begin as a new network's.
+const OLDEST_VERSION: u32 = 2;
+
+/// The seed that helper heads begin with where a file has none.
+const HELPERS_SEED: u64 = 0;
+
+/// The bytes of a file: some thousand million numbers are far beyond any network of this kind.
+const LARGEST: u64 = 1 << 33;
+
+/// The name of the format, and of the metadata entry.
+const FORMAT: &str = "tusker-network";
+
+/// Where a network comes from, by keys such as `run`, `generation`, `step`, `games`, `rows`, `parent`, `version` (of the
+/// program).
+pub type Origin = BTreeMap<String, String>;
+
+/// A network with what else its file says.
+#[derive(Debug)]
+pub struct NetworkFile {
+    /// The network, on the CPU.
+    pub network: Network,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The hash of the file; see [`identity`].
+    pub identity: String,
+}
+
+/// What every version of the metadata begins with.
+#[derive(Deserialize)]
+struct Versions {
+    format: u32,
+    encoding: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metadata {
+    format: u32,
+    encoding: u32,
+    architecture: Architecture,
+    origin: Origin,
+    /// See [`Metadata::checksum`].
+    checksum: String,
+}
+
+impl Metadata {
+    /// The BLAKE3 hash, in hexadecimal digits, of everything else that the file says: the metadata without a checksum, then each
+    /// tensor's name and bytes in the order of the architecture, every part with its length before it. The shapes follow from
+    /// the architecture.
+    fn checksum<'a>(
+        &self,
+        tensors: impl Iterator<Item = (&'a str, &'a [u8])>,
+    ) -> serde_json::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |part: &[u8]| {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        };
+        let parts = (self.format, self.encoding, &self.architecture, &self.origin);
+        add(&serde_json::to_vec(&parts)?);
+        for (name, bytes) in tensors {
+            add(name.as_bytes());
+            add(bytes);
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// The identity of a network: the BLAKE3 hash of its file, in hexadecimal digits.
+pub fn identity(path: &Path) -> Result<String, NetworkError> {
+    Ok(hash(&read(path)?))
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, NetworkError> {
+    files::read_whole(path, LARGEST).map_err(|error| NetworkError::Read {
+        path: path.to_owned(),
+        error,
+    })
+}
+
+impl Network {
+    /// Writes the network to a file, whole or not at all, and returns its [`identity`]. A file of that name is replaced. A
+    /// network with a number that is not finite is not written.
+    pub fn save(&self, path: &Path, origin: &Origin) -> Result<String, NetworkError> {
+        let bytes = self.to_bytes(path, origin)?;
+        files::write_whole(path, &bytes).map_err(|error| NetworkError::Write {
+            path: path.to_owned(),
+            error,
+        })?;
+        Ok(hash(&bytes))
+    }
+
+    fn to_bytes(&self, path: &Path, origin: &Origin) -> Result<Vec<u8>, NetworkError> {
+        let mut contents = Vec::with_capacity(self.tensors().len());
+        for (spec, tensor) in self.tensors() {
+            let mut numbers = vec![0f32; spec.len()];
+            tensor.f_detach()?.f_copy_data(&mut numbers, spec.len())?;
+            check_numbers(path, spec, &numbers)?;
+            let bytes: Vec<u8> = numbers
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect();
+            contents.push((spec, bytes));
+        }
+        let mut metadata = Metadata {
+            format: FORMAT_VERSION,
+            encoding: ENCODING_VERSION,
+            architecture: self.architecture(),
+            origin: origin.clone(),
+            checksum: String::new(),
+        };
+        let fault = |reason: String| NetworkError::Format {
+            path: path.to_owned(),
+            reason,
+        };
+        let named = contents
+            .iter()
+            .map(|(spec, bytes)| (spec.name.as_str(), &**bytes));
+        metadata.checksum = metadata
+            .checksum(named)
+            .map_err(|error| fault(error.to_string()))?;
+        let metadata =
+            serde_json::to_string(&metadata).map_err(|error| fault(error.to_string()))?;
+        let views = contents
+            .iter()
+            .map(|(spec, bytes)| {
+                let shape = spec.shape.iter().map(|&size| size as usize).collect();
+                Ok((&spec.name, TensorView::new(Dtype::F32, shape, bytes)?))
+            })
+            .collect::<Result<Vec<_>, SafeTensorError>>()
+            .map_err(|error| fault(error.to_string()))?;
+        // One entry only: several would be written in an order that changes from run to run.
+        let metadata = HashMap::from([(FORMAT.to_owned(), metadata)]);
+        safetensors::serialize(views, Some(metadata)).map_err(|error| fault(error.to_string()))
+    }
+
+    /// Reads a network from a file. Everything is checked: the versions, that each tensor of the architecture is there with
+    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all. The helper heads of
+    /// a network whose file is of version 2 are those of a [new network](Network::new) of seed 0.
+    pub fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
+        Self::from_bytes(path, &read(path)?)
+    }
+
+    /// Reads a network from a file's contents; errors name the file.
+    pub(super) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
+        let broken = |error: SafeTensorError| NetworkError::Format {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+        let metadata = parse_metadata(path, header.metadata().as_ref())?;
+        let contents = SafeTensors::deserialize(bytes).map_err(broken)?;
+        let architecture = metadata.architecture;
+        let fault = |error| match error {
+            NetworkError::Architecture { .. } => NetworkError::Metadata {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            },
+            other => other,
+        };
+        let has_helpers = metadata.format > OLDEST_VERSION;
+        let mut fresh = match has_helpers {
+            true => Vec::new(),
+            false => helpers_of_new_network(architecture).map_err(fault)?,
+        }
+        .into_iter();
+        let mut read = Vec::new();
+        let network = Network::build(architecture, Device::Cpu, |spec| {
+            if is_helper(&spec.name)
+                && let Some(tensor) = fresh.next()
+            {
+                return Ok(tensor);
+            }
+            let view = find_tensor(path, &contents, spec)?;
+            let tensor = read_tensor(path, &view, spec)?;
+            read.push((spec.name.clone(), view));
+            Ok(tensor)
+        })
+        .map_err(fault)?;
+        if let Some(name) = contents
+            .names()
+            .into_iter()
+            .find(|&name| !read.iter().any(|(known, _)| known == name))
+        {
+            return Err(NetworkError::Tensor {
+                path: path.to_owned(),
+                tensor: name.to_owned(),
+                reason: "a network of this architecture has no such tensor".into(),
+            });
+        }
+        let named = read.iter().map(|(name, view)| (name.as_str(), view.data()));
+        if metadata.checksum(named).ok().as_ref() != Some(&metadata.checksum) {
+            return Err(NetworkError::Format {
+                path: path.to_owned(),
+                reason: "its checksum does not fit: the file has been changed since it was written"
+                    .into(),
+            });
+        }
+        Ok(NetworkFile {
+            network,
+            origin: metadata.origin,
+            identity: hash(bytes),
+        })
+    }
+}
+
+/// The tensors of the helper heads that a network of this architecture begins with, in their order.
+fn helpers_of_new_network(architecture: Architecture) -> Result<Vec<Tensor>, NetworkError> {
+    let network = Network::new(architecture, HELPERS_SEED)?;
+    let tensors = network.tensors().iter();
+    let helpers = tensors.filter(|(spec, _)| is_helper(&spec.name));
+    Ok(helpers.map(|(_, tensor)| tensor.shallow_clone()).collect())
+}
+
+fn parse_metadata(
+    path: &Path,
+    metadata: Option<&HashMap<String, String>>,
+) -> Result<Metadata, NetworkError> {
+    let fault = |reason: String| NetworkError::Metadata {
+        path: path.to_owned(),
+        reason,
+    };
+    let text = metadata
+        .and_then(|entries| entries.get(FORMAT))
+        .ok_or_else(|| {
+            fault(format!(
+                "there is no entry `{FORMAT}`: the file is not from this program"
+            ))
+        })?;
+    let versions: Versions =
+        serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+    for (what, found, known) in [
+        ("format", versions.format, FORMAT_VERSION),
+        ("encoding", versions.encoding, ENCODING_VERSION),
+    ] {
+        let is_read = what == "format" && (OLDEST_VERSION..=known).contains(&found);
+        if found != known && !is_read {
+            return Err(NetworkError::Version {
+                path: path.to_owned(),
+                what,
+                found,
+                known,
+            });
+        }
+    }
+    serde_json::from_str(text).map_err(|error| fault(error.to_string()))
+}
+
+/// One tensor of the file, its type and shape checked.
+fn find_tensor<'a>(
+    path: &Path,
+    contents: &SafeTensors<'a>,
+    spec: &TensorSpec,
+) -> Result<TensorView<'a>, NetworkError> {
+    let fault = |reason: String| NetworkError::Tensor {
+        path: path.to_owned(),
+        tensor: spec.name.clone(),
+        reason,
+    };
+    let view = contents
+        .tensor(&spec.name)
+        .map_err(|_| NetworkError::MissingTensor {
+            path: path.to_owned(),
+            tensor: spec.name.clone(),
+        })?;
+    if view.dtype() != Dtype::F32 {
+        return Err(fault(format!("its type is {}, not F32", view.dtype())));
+    }
+    let shape = spec.shape.iter().map(|&size| size as usize);
+    if !shape.eq(view.shape().iter().copied()) {
+        return Err(fault(format!(
+            "its shape is {:?}, not {:?}",
+            view.shape(),
+            spec.shape
+        )));
+    }
+    Ok(view)
+}
+
+/// A tensor's numbers, checked.
+fn read_tensor(path: &Path, view: &TensorView, spec: &TensorSpec) -> Result<Tensor, NetworkError> {
+    let numbers: Vec<f32> = view
+        .data()
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&bytes| f32::from_le_bytes(bytes))
+        .collect();
+    check_numbers(path, spec, &numbers)?;
+    Ok(Tensor::f_from_slice(&numbers)?.f_view(spec.shape.as_slice())?)
+}
+
+fn check_numbers(path: &Path, spec: &TensorSpec, numbers: &[f32]) -> Result<(), NetworkError> {
+    let fault = |number: f32, what: &str| NetworkError::Tensor {
+        path: path.to_owned(),
+        tensor: spec.name.clone(),
+        reason: format!("it holds {number}, {what}"),
+    };
+    if let Some(&number) = numbers.iter().find(|number| !number.is_finite()) {
+        return Err(fault(number, "which is not finite"));
+    }
+    match numbers.iter().find(|&&number| number < 0.0) {
+        Some(&number) if spec.role == Role::Variance => Err(fault(number, "which is no variance")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

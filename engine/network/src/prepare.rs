@@ -1,0 +1,321 @@
+//! From a network to the form of it that plays on a device: folded, cast, and compared with the network itself.
+
+use super::error::catch_torch_panics;
+use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
+use super::positions::real_positions;
+use super::precision;
+use super::{Device, Network, NetworkError, Precision, unpack_rows};
+use engine::encoding::{LegalMask, POLICY_SIZE, encode};
+use engine::search::Query;
+use std::sync::Arc;
+use tch::{TchError, Tensor, no_grad_guard};
+
+/// On how many positions the forms are compared on a processor: enough to meet every kind of state, and soon done ...
+const POSITIONS_ON_CPU: usize = 64;
+
+/// ... and on a GPU, which is fast.
+const POSITIONS_ON_CUDA: usize = 1_024;
+
+/// Positions that are evaluated together: a size of batches that a GPU is planned for in any case.
+const ROWS: usize = 256;
+
+/// How far a network's fast form is from the network itself, in fp32 with its norms unfolded.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Accuracy {
+    /// The root of the mean square of the win probabilities' differences.
+    pub value_error: f64,
+    /// The mean Kullback-Leibler divergence of the policies over the legal actions, from the reference, in nats.
+    pub divergence: f64,
+}
+
+impl Accuracy {
+    /// The largest drift that a precision may bring. What such drifts cost in play was measured: `engine/network/built_in/README.md`.
+    pub fn bound(precision: Precision) -> Self {
+        match precision {
+            Precision::Auto | Precision::Fp32 => Self {
+                value_error: 1e-3,
+                divergence: 1e-5,
+            },
+            Precision::Bf16 | Precision::Fp16 => Self {
+                value_error: 0.01,
+                divergence: 0.01,
+            },
+        }
+    }
+}
+
+/// A network that is ready to play on a device.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) body: PlayingBody,
+    /// Never [`Precision::Auto`].
+    pub(super) precision: Precision,
+    pub(super) accuracy: Accuracy,
+    /// What was decided on the way, for people to read.
+    pub(super) notes: Vec<String>,
+    pub(super) check: Arc<Check>,
+}
+
+/// What the form of a network that plays says of some positions, and what other ways to compute it are compared with.
+#[derive(Debug)]
+pub(super) struct Check {
+    network: String,
+    on: Device,
+    /// What the form computes in.
+    precision: Precision,
+    positions: Arc<Positions>,
+    form: Opinions,
+}
+
+#[derive(Debug)]
+struct Positions {
+    queries: Vec<Query>,
+    masks: Vec<LegalMask>,
+    /// What the network itself says.
+    reference: Opinions,
+}
+
+/// What is said of positions.
+#[derive(Debug, Default)]
+struct Opinions {
+    /// The logarithms of the legal actions' probabilities.
+    policies: Vec<Vec<f64>>,
+    /// The mover's win probabilities.
+    values: Vec<f64>,
+}
+
+impl Prepared {
+    /// Tries the choices of a precision on a device, the best first. One whose numbers drift too far, or are none, is an error;
+    /// where there is another choice, a note.
+    pub(super) fn new(
+        network: &Network,
+        device: Device,
+        precision: Precision,
+        name: &str,
+    ) -> Result<Self, NetworkError> {
+        Self::try_choices(
+            network,
+            device,
+            precision::choices(precision, device)?,
+            name,
+        )
+    }
+
+    pub(super) fn try_choices(
+        network: &Network,
+        on: Device,
+        choices: &[Precision],
+        name: &str,
+    ) -> Result<Self, NetworkError> {
+        catch_torch_panics(|| {
+            let device = on.open()?;
+            let _no_grad = no_grad_guard();
+            let network = network.to_device(device)?;
+            let (positions, planes) = Positions::new(&network, on, device, name)?;
+            let positions = Arc::new(positions);
+            let mut notes = Vec::new();
+            for (index, &precision) in choices.iter().enumerate() {
+                let tried = || -> Result<_, NetworkError> {
+                    let body = network.body.fold(precision::kind(precision))?;
+                    let mut check = Check {
+                        network: name.to_owned(),
+                        on,
+                        precision,
+                        positions: positions.clone(),
+                        form: Opinions::default(),
+                    };
+                    check.form = check.opinions(&body, &planes)?;
+                    let accuracy = check.judge(&positions.reference, &check.form, 1.0)?;
+                    Ok((body, accuracy, check))
+                };
+                match (catch_torch_panics(tried), choices.get(index + 1)) {
+                    (Ok((body, accuracy, check)), _) => {
+                        return Ok(Self {
+                            body,
+                            precision,
+                            accuracy,
+                            notes,
+                            check: Arc::new(check),
+                        });
+                    }
+                    // A lack of memory says nothing of a precision, and may be over soon.
+                    (Err(error), _) if error.is_failed_allocation() => return Err(error),
+                    // A device may also be unable to compute it at all.
+                    (Err(error), Some(next)) => {
+                        notes.push(format!("{error}; it is computed in {next} instead"));
+                    }
+                    (Err(error), None) => return Err(error),
+                }
+            }
+            Err(NetworkError::Torch(format!(
+                "there is no precision to compute in on {on}"
+            )))
+        })
+    }
+}
+
+impl Check {
+    /// The positions, in the order of the answers.
+    pub(super) fn queries(&self) -> &[Query] {
+        &self.positions.queries
+    }
+
+    /// What a form of the network says, given the positions' planes by parts.
+    fn opinions(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Opinions, NetworkError> {
+        let mut answers = Vec::new();
+        for planes in planes {
+            let planes = planes.f_to_kind(precision::kind(self.precision))?;
+            let part = numbers(&body.answers(&planes)?)?;
+            if !part.iter().all(|number| number.is_finite()) {
+                return Err(NetworkError::NotFinite {
+                    network: self.network.clone(),
+                    precision: self.precision,
+                    device: self.on,
+                    place: place(body.not_finite(&planes)?),
+                });
+            }
+            answers.extend(part);
+        }
+        Ok(self.positions.opinions(&answers))
+    }
+
+    /// Compares the answers to the first positions, [`ANSWER_FLOATS`] numbers each, with what the form has said of them. They may be
+    /// few, and alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is
+    /// an error.
+    pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
+        self.judge(&self.form, &self.positions.opinions(answers), 2.0)
+    }
+
+    /// How far opinions are from others; a drift of more than so many times the bound is an error.
+    fn judge(&self, from: &Opinions, to: &Opinions, times: f64) -> Result<Accuracy, NetworkError> {
+        let accuracy = to.drift(from);
+        let bound = Accuracy::bound(self.precision);
+        let bound = Accuracy {
+            value_error: times * bound.value_error,
+            divergence: times * bound.divergence,
+        };
+        // A number that is none is within no bound.
+        let is_close =
+            accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
+        if !is_close {
+            return Err(NetworkError::Drift {
+                network: self.network.clone(),
+                precision: self.precision,
+                device: self.on,
+                value_error: accuracy.value_error,
+                value_bound: bound.value_error,
+                divergence: accuracy.divergence,
+                divergence_bound: bound.divergence,
+            });
+        }
+        Ok(accuracy)
+    }
+}
+
+/// What to call the layer or head at fault; where numbers were infinite but once, it is not known.
+fn place(found: Option<String>) -> String {
+    found.unwrap_or_else(|| "a layer".into())
+}
+
+impl Positions {
+    /// What the network says of the positions, and their planes by parts of up to [`ROWS`], float, on the device.
+    fn new(
+        network: &Network,
+        on: Device,
+        device: tch::Device,
+        name: &str,
+    ) -> Result<(Self, Vec<Tensor>), NetworkError> {
+        let queries = real_positions(match on.is_cuda() {
+            true => POSITIONS_ON_CUDA,
+            false => POSITIONS_ON_CPU,
+        })?;
+        let (mut parts, mut logits, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for queries in queries.chunks(ROWS) {
+            let rows: Vec<_> = queries
+                .iter()
+                .map(|query| encode(&query.state, query.repetitions))
+                .collect();
+            let planes = unpack_rows(&rows, device)?;
+            let outputs = network.forward_eval(&planes)?;
+            let policy = numbers(&outputs.policy)?;
+            let value = numbers(&outputs.value_logit)?;
+            if !policy.iter().chain(&value).all(|number| number.is_finite()) {
+                return Err(NetworkError::NotFinite {
+                    network: name.to_owned(),
+                    precision: Precision::Fp32,
+                    device: on,
+                    place: place(network.body.not_finite(&planes)?),
+                });
+            }
+            logits.extend(policy);
+            values.extend(value.into_iter().map(probability));
+            parts.push(planes);
+        }
+        let masks: Vec<_> = queries
+            .iter()
+            .map(|query| LegalMask::new(&query.legal, query.side()))
+            .collect();
+        let logits = logits.chunks_exact(POLICY_SIZE).zip(&masks);
+        let policies = logits.map(|(logits, mask)| log_softmax(mask, |entry| logits[entry]));
+        let reference = Opinions {
+            policies: policies.collect(),
+            values,
+        };
+        let positions = Self {
+            queries,
+            masks,
+            reference,
+        };
+        Ok((positions, parts))
+    }
+
+    /// What the answers to the first positions say.
+    fn opinions(&self, answers: &[f32]) -> Opinions {
+        let rows = || answers.chunks_exact(ANSWER_FLOATS).zip(&self.masks);
+        let policy = |(answer, mask): (&[f32], &LegalMask)| {
+            log_softmax(mask, |entry| answer[answer_index(entry)])
+        };
+        Opinions {
+            policies: rows().map(policy).collect(),
+            values: rows()
+                .map(|(answer, _)| probability(answer[POLICY_SIZE]))
+                .collect(),
+        }
+    }
+}
+
+impl Opinions {
+    /// How far these are from others, on as many positions as they speak of.
+    fn drift(&self, from: &Self) -> Accuracy {
+        let count = self.values.len().max(1) as f64;
+        let values = self.values.iter().zip(&from.values);
+        let squares: f64 = values.map(|(one, other)| (one - other).powi(2)).sum();
+        let policies = self.policies.iter().zip(&from.policies);
+        let terms = policies.flat_map(|(found, expected)| expected.iter().zip(found));
+        let divergence: f64 = terms.map(|(p, q)| p.exp() * (p - q)).sum();
+        Accuracy {
+            value_error: (squares / count).sqrt(),
+            divergence: divergence / count,
+        }
+    }
+}
+
+fn numbers(tensor: &Tensor) -> Result<Vec<f32>, TchError> {
+    let mut numbers = vec![0.0; tensor.numel()];
+    let count = numbers.len();
+    tensor.f_copy_data(&mut numbers, count)?;
+    Ok(numbers)
+}
+
+fn probability(logit: f32) -> f64 {
+    1.0 / (1.0 + (-f64::from(logit)).exp())
+}
+
+/// The logarithms of the legal actions' probabilities, given the logit of each entry.
+fn log_softmax(mask: &LegalMask, logit: impl Fn(usize) -> f32) -> Vec<f64> {
+    let legal: Vec<f64> = mask.indices().map(|entry| logit(entry).into()).collect();
+    let highest = legal.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = legal.iter().map(|logit| (logit - highest).exp()).sum();
+    let shift = highest + sum.ln();
+    legal.iter().map(|logit| logit - shift).collect()
+}

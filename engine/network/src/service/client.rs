@@ -1,0 +1,160 @@
+//! A worker's access to a network in the service.
+
+use super::super::packed::{pack, read_answer};
+use super::super::playing::ANSWER_FLOATS;
+use super::ServedNetwork;
+use super::queue::{Part, Reply};
+use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A worker's access to a network in an [`EvaluationService`](super::EvaluationService), which it keeps there.
+///
+/// It has any number of lanes, from 0, each with at most one batch in flight: a worker submits the batch of one group of games
+/// and searches another group while it is evaluated. As an [`Evaluator`] it submits and waits, on a lane of its own.
+#[derive(Debug)]
+pub struct EvaluationClient {
+    network: Arc<ServedNetwork>,
+    lanes: Vec<Lane>,
+    own: Lane,
+}
+
+/// A batch in flight, and what is kept from batch to batch.
+#[derive(Debug)]
+struct Lane {
+    queries: Vec<Query>,
+    is_in_flight: bool,
+    /// The queries as packed rows; whole again when every answer has come.
+    packed: Arc<Vec<u8>>,
+    /// The parts of the answers that have come: their first rows, and their numbers.
+    answers: Vec<(usize, Vec<f32>)>,
+    /// Room for the next answers.
+    space: Vec<f32>,
+    replies: (Sender<Reply>, Receiver<Reply>),
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self {
+            queries: Vec::new(),
+            is_in_flight: false,
+            packed: Arc::default(),
+            answers: Vec::new(),
+            space: Vec::new(),
+            replies: channel(),
+        }
+    }
+}
+
+impl EvaluationClient {
+    pub(super) fn new(network: Arc<ServedNetwork>) -> Self {
+        Self {
+            network,
+            lanes: Vec::new(),
+            own: Lane::default(),
+        }
+    }
+
+    /// Encodes queries and sends them off. A lane that still has a batch in flight is an error, and so is a service that has
+    /// ended; then [`receive`](Self::receive) says why.
+    pub fn submit(&mut self, lane: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
+        if self.lanes.len() <= lane {
+            self.lanes.resize_with(lane + 1, Lane::default);
+        }
+        let fault = |what: &str| device_error(&self.network.name, format!("lane {lane} {what}"));
+        match self.lanes.get_mut(lane) {
+            Some(lane) if !lane.is_in_flight => {
+                lane.submit(&self.network, queries);
+                Ok(())
+            }
+            _ => Err(fault("already has a batch in flight")),
+        }
+    }
+
+    /// Waits for the answers to a lane's batch; `out` is cleared first and holds one answer a query afterwards, in their order.
+    /// Nothing in flight is an error, and so is a service that has ended.
+    pub fn receive(&mut self, lane: usize, out: &mut Evaluations) -> Result<(), EvaluatorError> {
+        match self.lanes.get_mut(lane) {
+            Some(lane) => lane.receive(&self.network.name, out),
+            None => Lane::default().receive(&self.network.name, out),
+        }
+    }
+}
+
+impl Lane {
+    fn submit(&mut self, network: &ServedNetwork, queries: &[Query]) {
+        self.queries.clear();
+        self.queries.extend_from_slice(queries);
+        self.is_in_flight = true;
+        if Arc::get_mut(&mut self.packed).is_none() {
+            self.packed = Arc::default();
+        }
+        if let Some(packed) = Arc::get_mut(&mut self.packed) {
+            packed.clear();
+            queries.iter().for_each(|query| pack(query, packed));
+        }
+        if !queries.is_empty() {
+            let space = std::mem::take(&mut self.space);
+            let (packed, reply) = (self.packed.clone(), self.replies.0.clone());
+            let part = Part::new(packed, queries.len(), space, reply);
+            network.service.queue.push(network.id, part);
+        }
+    }
+
+    fn receive(&mut self, name: &str, out: &mut Evaluations) -> Result<(), EvaluatorError> {
+        out.clear();
+        if !std::mem::take(&mut self.is_in_flight) {
+            return Err(device_error(name, "nothing is in flight".into()));
+        }
+        if let Err(reason) = self.collect() {
+            // Other parts' answers may still come; they are dropped.
+            *self = Self::default();
+            return Err(device_error(name, reason));
+        }
+        let answers = self.answers.iter();
+        let answers = answers.flat_map(|(_, numbers)| numbers.chunks_exact(ANSWER_FLOATS));
+        for (query, answer) in self.queries.iter().zip(answers) {
+            read_answer(name, query, answer, out)?;
+        }
+        if let Some((_, numbers)) = self.answers.pop() {
+            self.space = numbers;
+        }
+        Ok(())
+    }
+
+    /// Waits until every row is answered.
+    fn collect(&mut self) -> Result<(), String> {
+        self.answers.clear();
+        let mut missing = self.queries.len();
+        while missing > 0 {
+            let reply = self.replies.1.recv();
+            let (first, numbers) = reply.map_err(|error| error.to_string())??;
+            missing = missing.saturating_sub(numbers.len() / ANSWER_FLOATS);
+            self.answers.push((first, numbers));
+        }
+        self.answers.sort_unstable_by_key(|(first, _)| *first);
+        Ok(())
+    }
+}
+
+impl Evaluator for EvaluationClient {
+    fn name(&self) -> &str {
+        &self.network.name
+    }
+
+    fn leaves_at_once(&self) -> u32 {
+        self.network.leaves_at_once
+    }
+
+    fn evaluate(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError> {
+        self.own.submit(&self.network, queries);
+        self.own.receive(&self.network.name, out)
+    }
+}
+
+fn device_error(name: &str, message: String) -> EvaluatorError {
+    EvaluatorError::Device {
+        evaluator: name.to_owned(),
+        message,
+    }
+}

@@ -1,0 +1,169 @@
+//! The calibrations of earlier starts, in a file that users may delete.
+
+use super::Calibration;
+use engine::files::{folder_of, read_whole, write_whole};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// Some hundreds of calibrations.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Calibrations by the device's name, the network's size, the precision and the program's version.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    /// None: nothing is remembered beyond this process.
+    path: Option<PathBuf>,
+    /// What this process measured or found.
+    known: BTreeMap<String, Calibration>,
+}
+
+/// `tusker/calibrations.json` in the user's cache folder, where there is one.
+pub(super) fn default_path() -> Option<PathBuf> {
+    let folder = |variable: &str| {
+        let path = std::env::var_os(variable).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let cache = folder("XDG_CACHE_HOME");
+    let cache = cache.or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
+    Some(cache.join("tusker").join("calibrations.json"))
+}
+
+impl Remembered {
+    pub(super) fn new(path: Option<PathBuf>) -> Self {
+        Self {
+            path,
+            known: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn get(&mut self, key: &str) -> Option<Calibration> {
+        if !self.known.contains_key(key) {
+            // What can't be read is measured anew, and written over.
+            let file = self.read().unwrap_or_default();
+            self.known.extend(file);
+        }
+        self.known.get(key).cloned()
+    }
+
+    /// Keeps a calibration; in the file only if the device's memory held all sizes: what other programs leave of it today says
+    /// nothing of tomorrow. Returns what could not be written, for people to read.
+    pub(super) fn put(&mut self, key: String, calibration: &Calibration) -> Option<String> {
+        self.known.insert(key, calibration.clone());
+        let path = self.path.as_ref().filter(|_| calibration.is_complete())?;
+        // Another process may have written since.
+        let mut all = self.read().unwrap_or_default();
+        let complete = self.known.iter().filter(|(_, found)| found.is_complete());
+        all.extend(complete.map(|(key, found)| (key.clone(), found.clone())));
+        let written = std::fs::create_dir_all(folder_of(path)).and_then(|()| {
+            let text = serde_json::to_string_pretty(&all).map_err(std::io::Error::other)?;
+            write_whole(path, text.as_bytes())
+        });
+        let error = written.err()?;
+        Some(format!(
+            "{}: calibrations can't be remembered, and are made anew at each start: {error}",
+            path.display()
+        ))
+    }
+
+    fn read(&self) -> std::io::Result<BTreeMap<String, Calibration>> {
+        let path = self.path.as_ref().ok_or(ErrorKind::NotFound)?;
+        let bytes = read_whole(path, MOST_BYTES)?;
+        let entries: BTreeMap<String, Value> = serde_json::from_slice(&bytes)?;
+        let entries = entries.into_iter().filter_map(|(key, entry)| {
+            let found: Calibration = serde_json::from_value(entry).ok()?;
+            is_sound(&found).then_some((key, found))
+        });
+        Ok(entries.collect())
+    }
+}
+
+/// Whether a measurement can have given this.
+fn is_sound(found: &Calibration) -> bool {
+    let mut rates = found.rates.iter();
+    found.is_complete()
+        && rates.clone().any(|rate| rate.batch == found.batch)
+        && rates.all(|rate| rate.evaluations_per_second >= 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::calibration::{Rate, SIZES};
+    use super::*;
+
+    /// Sizes whose rates are 100, but for the chosen one's.
+    fn calibration(sizes: &[usize], batch: usize, rate: f64) -> Calibration {
+        let rates = sizes.iter().map(|&size| Rate {
+            batch: size,
+            evaluations_per_second: if size == batch { rate } else { 100.0 },
+        });
+        Calibration {
+            rates: rates.collect(),
+            batch,
+            fused: true,
+        }
+    }
+
+    #[test]
+    fn calibrations_outlast_the_process_and_a_damaged_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a").join("b.json");
+        let remembered = || Remembered::new(Some(path.clone()));
+        let complete = |batch, rate| calibration(&SIZES, batch, rate);
+        let mut first = remembered();
+        assert_eq!(first.get("x"), None);
+        assert_eq!(first.put("x".into(), &complete(64, 150.0)), None);
+        // Two processes add to one file.
+        assert_eq!(remembered().put("y".into(), &complete(32, 101.0)), None);
+        let mut other = remembered();
+        assert_eq!(other.get("x"), Some(complete(64, 150.0)));
+        assert_eq!(other.get("y"), Some(complete(32, 101.0)));
+        assert_eq!(other.get("z"), None);
+
+        // What no measurement gives is not believed, and an entry of another form leaves the others.
+        for (batch, rate) in [(64, -1.0), (63, 1.0)] {
+            remembered().put("x".into(), &complete(batch, rate));
+            assert_eq!(remembered().get("x"), None);
+            assert!(remembered().get("y").is_some());
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replacen('{', "{\"w\": 3,", 1)).unwrap();
+        assert!(remembered().get("y").is_some());
+
+        std::fs::write(&path, "{\"x\": 3").unwrap();
+        assert_eq!(remembered().get("x"), None);
+        assert_eq!(remembered().put("x".into(), &complete(64, 7.0)), None);
+        assert_eq!(remembered().get("x"), Some(complete(64, 7.0)));
+    }
+
+    #[test]
+    fn what_memory_cut_short_is_known_to_this_process_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.json");
+        let mut remembered = Remembered::new(Some(path.clone()));
+        let short = calibration(&SIZES[..2], 32, 100.0);
+        assert_eq!(remembered.put("x".into(), &short), None);
+        remembered.put("y".into(), &calibration(&SIZES, 32, 100.0));
+        assert_eq!(remembered.get("x"), Some(short));
+        let mut other = Remembered::new(Some(path));
+        assert_eq!(other.get("x"), None);
+        assert!(other.get("y").is_some());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let mut remembered = Remembered::new(Some(file.join("calibrations.json")));
+        let found = calibration(&SIZES, 32, 1.0);
+        let note = remembered.put("x".into(), &found).unwrap();
+        assert!(note.contains("can't be remembered"), "{note}");
+        // In this process it is.
+        assert_eq!(remembered.get("x"), Some(found.clone()));
+        let mut nowhere = Remembered::default();
+        assert_eq!(nowhere.put("x".into(), &found), None);
+        assert!(nowhere.get("x").is_some());
+    }
+}
