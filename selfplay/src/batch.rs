@@ -23,7 +23,7 @@ pub(crate) struct Tally {
     pub(crate) turns: u64,
     /// Those of them that were searched with the whole budget.
     pub(crate) full_turns: u64,
-    /// Step states whose evaluations were taken, those from a cache too.
+    /// Step states whose evaluations were taken.
     pub(crate) evaluations: u64,
     /// Batches that they came in.
     pub(crate) batches: u64,
@@ -81,7 +81,7 @@ impl fmt::Display for Times {
         write!(f, "workers:")?;
         for (what, time) in self.parts() {
             if !time.is_zero() {
-                write!(f, " {what} {:.0}%", 100.0 * time.as_secs_f64() / total)?;
+                write!(f, " {what} {:.1}%", 100.0 * time.as_secs_f64() / total)?;
             }
         }
         Ok(())

@@ -25,9 +25,6 @@ pub(crate) trait Line: Send {
     /// Waits for the answers to the batch on a lane; `answers` is cleared first and holds one a query afterwards. None where nothing
     /// was submitted.
     fn receive(&mut self, lane: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError>;
-
-    /// The line that evaluates everything: this one, or the one behind a cache. Nothing may be on its way.
-    fn without_cache(&mut self) -> &mut dyn Line;
 }
 
 /// How many groups a worker's games are best played in, where nobody has said.
@@ -75,10 +72,6 @@ impl Line for LocalLine {
         std::mem::swap(answers, waiting);
         Ok(())
     }
-
-    fn without_cache(&mut self) -> &mut dyn Line {
-        self
-    }
 }
 
 /// A line to the service that evaluates for all workers.
@@ -108,10 +101,6 @@ impl Line for ServiceLine {
     fn receive(&mut self, lane: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
         self.client.receive(lane, answers)
     }
-
-    fn without_cache(&mut self) -> &mut dyn Line {
-        self
-    }
 }
 
 /// Where a line has been given up: nobody is there to ask.
@@ -139,10 +128,6 @@ impl Line for NoLine {
     fn receive(&mut self, _: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
         answers.clear();
         Ok(())
-    }
-
-    fn without_cache(&mut self) -> &mut dyn Line {
-        self
     }
 }
 
@@ -236,10 +221,6 @@ pub(crate) mod tests {
                 }
             }
             Ok(())
-        }
-
-        fn without_cache(&mut self) -> &mut dyn Line {
-            self
         }
     }
 }

@@ -4,7 +4,6 @@ mod aei;
 mod analyze;
 mod batch;
 mod bench;
-mod cache;
 mod crew;
 mod export;
 mod generate;

@@ -1,6 +1,5 @@
 //! Who plays: a network, or one of the players that need none.
 
-use crate::cache::{CachedLine, EvaluationCache};
 use crate::line::{Line, LocalLine, ServiceLine};
 use crate::parallel::ParallelEvaluator;
 use crate::place::{Place, note};
@@ -277,22 +276,13 @@ impl Player {
         }
     }
 
-    /// A line to its evaluator for one thread, behind a cache if there is one; none for one that needs none.
-    pub(crate) fn line(
-        &self,
-        cache: Option<&Arc<EvaluationCache>>,
-    ) -> Result<Option<Box<dyn Line>>> {
-        let line: Box<dyn Line> = match &self.served {
-            Some(network) => Box::new(ServiceLine::new(network.client())),
-            None => match self.evaluator()? {
-                Some(evaluator) => Box::new(LocalLine::new(evaluator)),
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(match cache {
-            Some(cache) => Box::new(CachedLine::new(line, Arc::clone(cache), &self.identity)),
-            None => line,
-        }))
+    /// A line to its evaluator for one thread; none for one that needs none.
+    pub(crate) fn line(&self) -> Result<Option<Box<dyn Line>>> {
+        if let Some(network) = &self.served {
+            return Ok(Some(Box::new(ServiceLine::new(network.client()))));
+        }
+        let evaluator = self.evaluator()?;
+        Ok(evaluator.map(|evaluator| Box::new(LocalLine::new(evaluator)) as Box<dyn Line>))
     }
 
     /// An evaluator in the thread that asks; none for a player that needs none.
@@ -357,8 +347,8 @@ mod tests {
         config.search.evaluations = 16;
         config.selfplay.max_turns = 20;
         let starts = Starts::open(&config.selfplay.openings, None).unwrap();
-        let fielded = Fielded::new(player, 2, None).unwrap();
-        let mut work = Work::new(config, fielded, None, starts, 2);
+        let fielded = Fielded::new(player, 2).unwrap();
+        let mut work = Work::new(config, fielded, starts, 2);
         (work.seed, work.games) = (3, 6);
         let (finished, records) = channel();
         std::thread::scope(|scope| {

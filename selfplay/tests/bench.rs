@@ -37,8 +37,6 @@ fn every_key_is_there_and_the_numbers_agree() {
         "1",
         "--batch-sizes",
         "1,8",
-        "--set",
-        "selfplay.cache_mib=1",
         "--json",
     ]);
     let report: Value = serde_json::from_str(&text).unwrap();
@@ -59,9 +57,7 @@ fn every_key_is_there_and_the_numbers_agree() {
         assert!(number(key) > 0.0, "{key}");
     }
     assert_eq!(number("batch_fill"), 1.0);
-    assert!((0.0..1.0).contains(&number("cache_hit_rate")));
-    let computed = 1.0 - number("cache_hit_rate");
-    let ratio = computed * number("selfplay_evals_per_s") / number("raw_evals_per_s");
+    let ratio = number("selfplay_evals_per_s") / number("raw_evals_per_s");
     let in_turns: Vec<&Value> = report["raw"]
         .as_array()
         .unwrap()
@@ -83,65 +79,11 @@ fn every_key_is_there_and_the_numbers_agree() {
     assert_eq!(shares.len(), 5);
     let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
     assert!((0.5..=1.01).contains(&sum), "{sum}");
-    // It takes its own time, and has to be asked for.
-    assert_eq!(report["keeping"], Value::Null);
     let options = report["recommended"]["options"].as_str().unwrap();
     assert!(
         options.contains("--set selfplay.games_in_flight="),
         "{options}"
     );
-}
-
-#[test]
-fn keeping_games_is_compared_with_dropping_them() {
-    let keeping = |more: &[&str]| {
-        let common = [
-            "--evaluator",
-            "uniform",
-            "--threads",
-            "2",
-            "--seconds",
-            "1",
-            "--batch-sizes",
-            "1",
-            "--keeping",
-            "1",
-            "--set",
-            "selfplay.max_turns=20",
-            "--set",
-            "selfplay.games_per_shard=20",
-        ];
-        printed(&[&common, more].concat())
-    };
-    let report: Value = serde_json::from_str(&keeping(&["--json"])).unwrap();
-    let keeping_cost = &report["keeping"];
-    let number = |key: &str| {
-        let number = keeping_cost[key].as_f64();
-        number.unwrap_or_else(|| panic!("{key} is {}", keeping_cost[key]))
-    };
-    for key in [
-        "evals_per_s",
-        "bare_evals_per_s",
-        "evals_per_cpu_s",
-        "bare_evals_per_cpu_s",
-        "turns_per_s",
-        "games_finished",
-        "shards",
-    ] {
-        assert!(number(key) > 0.0, "{key}");
-    }
-    assert_eq!((number("pairs"), number("slice_seconds")), (4.0, 0.25));
-    assert!(number("shards") <= number("games_finished") / 20.0 + 1.0);
-    for key in ["ratio", "cpu_ratio"] {
-        let part = |part: &str| keeping_cost[key][part].as_f64().unwrap();
-        let (lower, upper) = (part("lower_quartile"), part("upper_quartile"));
-        assert!(0.0 < lower && upper < 10.0, "{key}: {lower} to {upper}");
-        assert!((lower..=upper).contains(&part("median")), "{key}");
-    }
-    let text = keeping(&[]);
-    for part in ["\nkeeping ", "in 4 pairs", "shards completed"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
 }
 
 #[test]
@@ -223,8 +165,6 @@ fn faulty_orders_are_refused_by_name() {
         (["--evaluator", "best"], ["best", "null"]),
         (["--batch-sizes", "8,0"], ["--batch-sizes", "0"]),
         (["--seconds", "0"], ["--seconds", "0"]),
-        (["--keeping", "0"], ["--keeping", "0"]),
-        (["--set", "selfplay.cache_mib=-1"], ["cache_mib", "-1"]),
         (
             ["--set", "selfplay.groups=0"],
             ["selfplay.groups", "1 to 64"],

@@ -11,8 +11,6 @@ pub struct SelfplayConfig {
     pub games_in_flight: u32,
     /// The groups that each worker thread's games are split into: one is searched while another's batch is evaluated.
     pub groups: AutoOr,
-    /// MiB of answers that all worker threads together keep for when the same is asked again; 0 for none.
-    pub cache_mib: u32,
     /// The temperature at which turns are drawn from the visits at the start of a game.
     pub temperature: f32,
     /// The turns (of both sides) in which the temperature falls by half.
@@ -133,7 +131,6 @@ impl Default for SelfplayConfig {
         Self {
             games_in_flight: 64,
             groups: AutoOr::Auto,
-            cache_mib: 0,
             temperature: 1.0,
             temperature_half_life: 20.0,
             final_temperature: 0.2,
@@ -213,7 +210,6 @@ impl SelfplayConfig {
         check_range!(selfplay.games_in_flight, 1..=16_384)?;
         let groups = selfplay.groups.number().unwrap_or(1);
         check("selfplay.groups", groups, 1..=64)?;
-        check_range!(selfplay.cache_mib, 0..=1_048_576)?;
         check_range!(selfplay.temperature, 0.0..=10.0)?;
         check_range!(selfplay.temperature_half_life, 0.1..=1e6)?;
         check_range!(selfplay.final_temperature, 0.0..=10.0)?;

@@ -4,7 +4,6 @@ use super::devices::{DeviceWork, Moment};
 use super::members::Crew;
 use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
 use super::worker::{Done, Task, computed};
-use crate::cache::EvaluationCache;
 use crate::generate::keeper::{Keeper, ShardSize};
 use crate::generate::roster::{Fielded, Roster};
 use crate::generate::starts::Starts;
@@ -52,7 +51,6 @@ pub(super) struct Plan {
 /// The measurements, as far as they have been made.
 pub(super) struct Bench<'a> {
     plan: &'a Plan,
-    work: &'a Work,
     crew: Crew<'a>,
     written: &'a Written,
     progress: Progress,
@@ -65,11 +63,9 @@ impl Bench<'_> {
     pub(super) fn run(plan: &Plan, stop: &AtomicBool) -> Result<Report> {
         let folder = tempfile::tempdir().context("can't make a folder for the games")?;
         let config = &plan.config;
-        let cache = EvaluationCache::new(config.selfplay.cache_mib).map(Arc::new);
         let work = Work::new(
             config.clone(),
-            Fielded::new(plan.player.clone(), 0, None)?,
-            cache,
+            Fielded::new(plan.player.clone(), 0)?,
             Starts::open(&config.selfplay.openings, None)?,
             config.selfplay.games_in_flight as usize,
         );
@@ -85,7 +81,6 @@ impl Bench<'_> {
             let crew = Crew::start(scope, plan.threads, &work, stop, finished);
             let bench = Bench {
                 plan,
-                work: &work,
                 crew,
                 written: &written,
                 progress: Progress::new("bench", tasks as u64),
@@ -171,17 +166,11 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The mean size of batches without what the cache knows.
+    /// The mean size of batches.
     fn asked_batch(&self, done: &[Done]) -> usize {
         let sum = sum(done);
-        let computed = 1.0 - self.cache_hit_rate().unwrap_or_default();
-        let mean = computed * sum.tally.evaluations as f64 / sum.tally.batches.max(1) as f64;
+        let mean = sum.tally.evaluations as f64 / sum.tally.batches.max(1) as f64;
         (mean.round() as usize).max(1)
-    }
-
-    fn cache_hit_rate(&self) -> Option<f64> {
-        let (asked, found) = self.work.cache.as_ref()?.uses();
-        Some(found as f64 / asked.max(1) as f64)
     }
 
     fn take_played(
@@ -205,7 +194,6 @@ impl Bench<'_> {
         report.selfplay_evals_per_cpu_s = Some(all.tally.evaluations as f64 / computed.max(1e-9));
         report.mean_batch = Some(all.tally.evaluations as f64 / all.tally.batches.max(1) as f64);
         report.turns_per_s = Some(turns_per_s);
-        report.cache_hit_rate = self.cache_hit_rate();
 
         let games: u64 = finished.iter().map(|(games, _)| games).sum();
         let turns: u64 = finished.iter().map(|(_, turns)| turns).sum();
@@ -240,9 +228,8 @@ impl Bench<'_> {
             // An evaluator in the worker's own thread encodes by itself: how long that takes was measured beside it, and other work
             // on the machine slows both down alike.
             let each = encoding.computed.as_secs_f64() / encoding.tally.evaluations as f64;
-            let computed = 1.0 - report.cache_hit_rate.unwrap_or_default();
             let slowed = whole / all.computed.as_secs_f64().max(1e-9);
-            let rows = all.tally.evaluations as f64 * computed;
+            let rows = all.tally.evaluations as f64;
             encode = (each * rows * slowed / whole).min(device);
             device -= encode;
         }

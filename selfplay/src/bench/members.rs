@@ -5,7 +5,7 @@ use crate::generate::worker::Work;
 use anyhow::{Result, bail};
 use engine::shard::GameRecord;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// The worker threads. They end when this is dropped.
@@ -30,7 +30,10 @@ impl<'a> Crew<'a> {
 
     /// Has all workers do the same, and says what each has done.
     pub(super) fn perform(&self, task: Task) -> Result<Vec<Done>> {
-        self.begin(task);
+        for member in &self.members {
+            // One that is gone has left its reason.
+            let _ = member.tasks.send(task);
+        }
         let results: Vec<Result<Done>> = self
             .members
             .iter()
@@ -40,34 +43,6 @@ impl<'a> Crew<'a> {
             })
             .collect();
         results.into_iter().collect()
-    }
-
-    /// The same, while `meanwhile` is called again and again.
-    pub(super) fn perform_while(
-        &self,
-        task: Task,
-        mut meanwhile: impl FnMut() -> Result<()>,
-    ) -> Result<Vec<Done>> {
-        self.begin(task);
-        let mut all = Vec::with_capacity(self.members.len());
-        for member in &self.members {
-            let done = loop {
-                match member.results.try_recv() {
-                    Ok(done) => break done,
-                    Err(TryRecvError::Empty) => meanwhile()?,
-                    Err(TryRecvError::Disconnected) => bail!("a worker thread panicked"),
-                }
-            };
-            all.push(done?);
-        }
-        Ok(all)
-    }
-
-    fn begin(&self, task: Task) {
-        for member in &self.members {
-            // One that is gone has left its reason.
-            let _ = member.tasks.send(task);
-        }
     }
 }
 

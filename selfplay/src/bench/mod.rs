@@ -1,14 +1,13 @@
 //! `selfplay bench`: how fast self-play is, beside the bare network of the same worker threads.
 //!
 //! ```text
-//! warm-up │ raw, by size │ raw  play  raw  play  …  raw │ play with other games in flight │ keep  play  play  keep  …
+//! warm-up │ raw, by size │ raw  play  raw  play  …  raw │ play with other games in flight
 //! ```
 //!
 //! Machines are noisy: the bare network at self-play's own batch size and self-play are measured in turns, by the same threads, and
-//! compared within the run. So are self-play that keeps its games and self-play that doesn't ([`keeping`]).
+//! compared within the run.
 
 mod devices;
-mod keeping;
 mod measure;
 mod members;
 mod report;
@@ -23,7 +22,6 @@ use engine::config::ConfigArguments;
 use measure::{Bench, Plan};
 use network::Architecture;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
@@ -45,10 +43,6 @@ pub(crate) struct BenchArguments {
     /// The batch sizes at which the bare network is measured, beside the one that self-play has
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,16,64,256", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     batch_sizes: Vec<u32>,
-    /// Measure as well what it costs to keep games as `selfplay generate` does: so long with a journal, shards, metrics and a log, in
-    /// the folder for temporary files, in turns with as long without
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    keeping: Option<u32>,
     /// Print an object: a key for each number, null where nothing is known
     #[arg(long)]
     json: bool,
@@ -113,12 +107,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
             .collect(),
         config,
     };
-    let mut report = Bench::run(&plan, &asked_to_stop)?;
-    if let Some(seconds) = arguments.keeping {
-        let time = Duration::from_secs(seconds.into());
-        report.keeping = keeping::measure(&plan, time, &asked_to_stop)?;
-        report.stopped = asked_to_stop.load(Relaxed);
-    }
+    let report = Bench::run(&plan, &asked_to_stop)?;
     output::print(&if arguments.json {
         let text = serde_json::to_string_pretty(&report).context("can't write the report")?;
         text + "\n"

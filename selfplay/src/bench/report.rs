@@ -1,6 +1,5 @@
 //! What the bench prints: a table for people, and an object whose keys stay.
 
-use super::keeping::KeepingCost;
 use super::measure::Plan;
 use super::worker::Done;
 use engine::config::SearchMode;
@@ -42,11 +41,11 @@ pub(super) struct Report {
     /// That batch size.
     raw_batch: Option<usize>,
     raw_evals_per_cpu_s: Option<f64>,
-    /// Evaluations that self-play took, those from the cache too, by all workers.
+    /// Evaluations that self-play took, by all workers.
     pub(super) selfplay_evals_per_s: Option<f64>,
     /// The same by the seconds that the workers and the writer computed, which other work on the machine doesn't slow down.
     pub(super) selfplay_evals_per_cpu_s: Option<f64>,
-    /// Self-play's over the evaluators' alone, without what came from the cache.
+    /// Self-play's over the evaluators' alone.
     ratio: Option<f64>,
     /// The same by computed seconds.
     cpu_ratio: Option<f64>,
@@ -54,8 +53,6 @@ pub(super) struct Report {
     pub(super) mean_batch: Option<f64>,
     /// The share of the computed rows that were asked for; the others fill batches up to a fixed size.
     pub(super) batch_fill: Option<f64>,
-    /// The share of the evaluations that came from the cache, if there is one.
-    pub(super) cache_hit_rate: Option<f64>,
     pub(super) turns_per_s: Option<f64>,
     /// Turns a finished game had on average.
     pub(super) turns_per_game: Option<f64>,
@@ -75,8 +72,6 @@ pub(super) struct Report {
     /// What was tried to recommend something.
     pub(super) tried: Vec<Tried>,
     pub(super) recommended: Option<Recommended>,
-    /// What it costs to keep games, if that was asked for.
-    pub(super) keeping: Option<KeepingCost>,
 }
 
 /// The evaluators alone at one batch size.
@@ -231,7 +226,6 @@ impl Report {
             mean_batch: None,
             // Evaluators in the workers' own threads compute what they are asked and nothing else.
             batch_fill: plan.place.is_local().then_some(1.0),
-            cache_hit_rate: None,
             turns_per_s: None,
             turns_per_game: None,
             games_finished: 0,
@@ -243,7 +237,6 @@ impl Report {
             rss_at_end_mib: None,
             tried: Vec::new(),
             recommended: None,
-            keeping: None,
         }
     }
 
@@ -266,9 +259,8 @@ impl Report {
             self.raw_evals_per_s = Some(chosen().map(|speed| speed.evals_per_s).sum());
             self.raw_evals_per_cpu_s = None;
         }
-        let computed = 1.0 - self.cache_hit_rate.unwrap_or_default();
         let ratio = |part: Option<f64>, whole: Option<f64>| {
-            Some(computed * part? / whole.filter(|&whole| whole > 0.0)?)
+            Some(part? / whole.filter(|&whole| whole > 0.0)?)
         };
         self.ratio = ratio(self.selfplay_evals_per_s, self.raw_evals_per_s);
         self.cpu_ratio = ratio(self.selfplay_evals_per_cpu_s, self.raw_evals_per_cpu_s);
@@ -360,13 +352,6 @@ impl fmt::Display for Report {
         if let Some(fill) = self.batch_fill {
             write!(f, ", filled to {:.0}%", 100.0 * fill)?;
         }
-        if let Some(rate) = self.cache_hit_rate {
-            write!(
-                f,
-                "; {:.1}% of the evaluations from the cache",
-                100.0 * rate
-            )?;
-        }
         writeln!(f)?;
         if let Some(TimeShares {
             worker,
@@ -431,9 +416,6 @@ impl fmt::Display for Report {
                 recommended.options,
                 tried.join(", ")
             )?;
-        }
-        if let Some(keeping) = &self.keeping {
-            write!(f, "{keeping}")?;
         }
         if self.stopped {
             writeln!(f, "stopped: what is missing was not measured")?;

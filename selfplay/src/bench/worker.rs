@@ -161,7 +161,6 @@ impl<'a> Worker<'a> {
         let Some(line) = self.seat.batcher.lines_mut().first_mut() else {
             return Ok(tally);
         };
-        let line = line.without_cache();
         let mut source = Source::new(&self.queries, batch);
         let mut answers = Evaluations::default();
         for lane in 0..lanes {
@@ -229,16 +228,7 @@ impl Source {
 
 /// The time that this thread has computed.
 pub(super) fn computed() -> Duration {
-    time_of(ClockId::ThreadCPUTime)
-}
-
-/// The time that all threads of the program have computed.
-pub(super) fn computed_by_all() -> Duration {
-    time_of(ClockId::ProcessCPUTime)
-}
-
-fn time_of(clock: ClockId) -> Duration {
-    let time = clock_gettime(clock);
+    let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
     seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())
 }

@@ -143,7 +143,7 @@ mod tests {
     fn fielded(name: &PlayerName) -> Fielded {
         let place = Place::of(vec![Device::Cpu], Precision::Fp32);
         let player = Player::open(name, &place).unwrap();
-        Fielded::new(player, 1, None).unwrap()
+        Fielded::new(player, 1).unwrap()
     }
 
     #[test]

@@ -37,7 +37,6 @@ pub(crate) mod worker;
 
 pub(crate) use arguments::GenerateArguments;
 
-use crate::cache::EvaluationCache;
 use crate::crew;
 use crate::output::{complain, print};
 use crate::player::{Player, PlayerName};
@@ -79,9 +78,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     // From here on, for loading a network may take a while, and so may waiting for the disk when all is played.
     let asked_to_stop = crew::listen_for_signals()?;
     let threads = arguments.crew.threads();
-    let cache = EvaluationCache::new(plan.config.selfplay.cache_mib).map(Arc::new);
     let player = open_player(&mut plan)?;
-    let fielded = Fielded::new(player, threads, cache.as_ref())?;
+    let fielded = Fielded::new(player, threads)?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
     let config_digest = shard::digest(plan.config.to_toml().as_bytes());
     let asked_for = GeneratorPlan {
@@ -106,7 +104,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         }
         None => plan.config.selfplay.games_in_flight as usize,
     };
-    let mut work = Work::new(plan.config.clone(), fielded, cache, starts, games_in_flight);
+    let mut work = Work::new(plan.config.clone(), fielded, starts, games_in_flight);
     let waiting_room = Arc::new(WaitingRoom::new(Arc::clone(&work.stop)));
     work.log = Arc::new(JournalLog {
         generator: Arc::clone(&generator),
@@ -283,12 +281,12 @@ fn follow(
     let Some(run) = plan.run.as_ref().filter(|_| plan.follows) else {
         return Ok(None);
     };
-    let (place, cache) = (plan.place.clone(), work.cache.clone());
+    let place = plan.place.clone();
     let follower = Follower {
         run: run.clone(),
         load: Box::new(move |path| {
             let player = Player::open(&PlayerName::of_file(path), &place)?;
-            Fielded::new(player, workers, cache.as_ref())
+            Fielded::new(player, workers)
         }),
         roster: Arc::clone(&work.roster),
         generation: plan.generation,

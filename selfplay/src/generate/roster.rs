@@ -4,7 +4,6 @@
 //! follower: networks/ ── load beside the old one ──> Roster ──> every worker: a line to it in a slot of its own
 //! ```
 
-use crate::cache::EvaluationCache;
 use crate::line::Line;
 use crate::player::Player;
 use anyhow::Result;
@@ -42,14 +41,10 @@ impl std::fmt::Debug for Fielded {
 
 impl Fielded {
     /// A player, with the lines of so many workers made already.
-    pub(crate) fn new(
-        player: Player,
-        workers: usize,
-        cache: Option<&Arc<EvaluationCache>>,
-    ) -> Result<Self> {
+    pub(crate) fn new(player: Player, workers: usize) -> Result<Self> {
         let mut lines = Vec::with_capacity(workers);
         for _ in 0..workers {
-            lines.extend(player.line(cache)?);
+            lines.extend(player.line()?);
         }
         Ok(Self {
             evaluator: player.shard_evaluator(),
@@ -59,13 +54,10 @@ impl Fielded {
     }
 
     /// A line for one worker.
-    pub(crate) fn line(
-        &self,
-        cache: Option<&Arc<EvaluationCache>>,
-    ) -> Result<Option<Box<dyn Line>>> {
+    pub(crate) fn line(&self) -> Result<Option<Box<dyn Line>>> {
         match locked(&self.lines).pop() {
             Some(line) => Ok(Some(line)),
-            None => self.player.line(cache),
+            None => self.player.line(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::worker::Work;
 use crate::batch::Tally;
 use crate::memory::Resident;
 use crate::output::{complain, print};
-use crate::telemetry::{CacheUses, Counters, Limits, NetworkInUse, State, Telemetry};
+use crate::telemetry::{Counters, Limits, NetworkInUse, State, Telemetry};
 use anyhow::{Context, Result, bail};
 use arimaa::rules::Side;
 use engine::progress::bytes_in_words;
@@ -320,10 +320,7 @@ impl<'a> Supervisor<'a> {
             largest_batch: counts.largest_batch.load(Relaxed),
             devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
             rows_waiting: service.map(|service| service.rows_waiting() as u64),
-            cache: self.work.cache.as_deref().map(|cache| {
-                let (queries, hits) = cache.uses();
-                CacheUses { queries, hits }
-            }),
+            cache: None,
             network: NetworkInUse {
                 name: playing.evaluator.name.clone(),
                 identity: (playing.evaluator.identity != playing.evaluator.name)

@@ -6,7 +6,6 @@ use super::plan::{Part, random_numbers};
 use super::roster::{Evaluators, Fielded, Roster};
 use super::starts::Starts;
 use crate::batch::{Batcher, Tally};
-use crate::cache::EvaluationCache;
 use anyhow::Result;
 use engine::config::Config;
 use engine::shard::{GameId, GameRecord};
@@ -24,7 +23,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Work {
     pub(crate) config: Arc<Config>,
     pub(crate) roster: Arc<Roster>,
-    pub(crate) cache: Option<Arc<EvaluationCache>>,
     pub(crate) log: Arc<dyn GameLog>,
     pub(crate) starts: Starts,
     pub(crate) seed: u64,
@@ -76,14 +74,12 @@ impl Work {
     pub(crate) fn new(
         config: Config,
         first: Fielded,
-        cache: Option<Arc<EvaluationCache>>,
         starts: Starts,
         games_in_flight: usize,
     ) -> Self {
         Self {
             config: Arc::new(config),
             roster: Arc::new(Roster::new(first)),
-            cache,
             log: Arc::new(NoLog),
             starts,
             seed: 0,
@@ -102,7 +98,7 @@ impl Work {
     pub(crate) fn seat(&self) -> Result<Seat> {
         let version = self.roster.version();
         let newest = self.roster.newest();
-        let lines = newest.line(self.cache.as_ref())?.into_iter().collect();
+        let lines = newest.line()?.into_iter().collect();
         let room = self.room.load(Relaxed);
         let setting = Setting {
             config: Arc::clone(&self.config),
@@ -227,7 +223,7 @@ impl Seat {
         let evaluators = &self.setting.evaluators;
         if version != self.version {
             let newest = work.roster.newest();
-            let slot = match newest.line(work.cache.as_ref())? {
+            let slot = match newest.line()? {
                 Some(line) => self.batcher.add_line(line),
                 None => evaluators.newest_slot(),
             };

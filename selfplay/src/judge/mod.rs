@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     let mut parts = BTreeMap::new();
     let (mut judged, mut faults) = (0, 0);
     let work = |found: &Sender<Found>| {
-        let line = player.line(None)?;
+        let line = player.line()?;
         let mut judge = Judge::new(line.with_context(|| format!("{name} has no opinion"))?);
         while !stop.load(Relaxed) {
             let Some(chunk) = games.lock().unwrap_or_else(|held| held.into_inner()).next() else {

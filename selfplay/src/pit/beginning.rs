@@ -79,7 +79,7 @@ impl Beginning {
             Some(Ok(name)) => {
                 let key = source.key("opening_player");
                 let by = Player::open(&name, defaults.place).with_context(|| key.clone())?;
-                if by.line(None).with_context(|| key.clone())?.is_none() {
+                if by.line().with_context(|| key.clone())?.is_none() {
                     bail!("{key} {name}: this player has no policy to sample from");
                 }
                 let plan = OpeningsPlan {

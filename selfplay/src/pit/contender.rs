@@ -135,7 +135,7 @@ impl Contender {
 
     /// A line to its evaluator for one thread; none for a player that needs none.
     pub(super) fn line(&self) -> Result<Option<Box<dyn Line>>> {
-        self.player.line(None)
+        self.player.line()
     }
 
     /// Whether its turns depend on how fast the machine is.

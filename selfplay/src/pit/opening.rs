@@ -165,7 +165,7 @@ pub(super) fn draw(
 ) -> Result<Vec<Opening>> {
     let draw_share = |thread: usize| -> Result<Vec<(u64, Opening)>> {
         let line = player
-            .line(None)?
+            .line()?
             .context("a player without an evaluator has no policy")?;
         let mut batcher = Batcher::new(vec![line], DRAWN_AT_ONCE, None);
         let mut due = pairs.clone().skip(thread).step_by(threads);

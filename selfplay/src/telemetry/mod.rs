@@ -29,7 +29,6 @@ use engine::progress::Progress;
 use log::{Event, JsonLog};
 use server::MetricsServer;
 use snapshot::{Moment, Reporter, Snapshot, rfc3339};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -121,11 +120,6 @@ impl Telemetry {
         });
         let snapshot = self.reporter.report(counters, self.now());
         self.write_newest(&snapshot);
-    }
-
-    /// Where metrics are served, if they are.
-    pub(crate) fn metrics_address(&self) -> Option<SocketAddr> {
-        self.server.as_ref().map(MetricsServer::address)
     }
 
     /// Shows how it goes now. To be called some times a second, also while nothing happens.

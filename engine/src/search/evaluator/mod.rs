@@ -9,7 +9,7 @@ pub use null::Null;
 pub use uniform::Uniform;
 
 use arimaa::notation::format_board;
-use arimaa::rules::{ActionSet, Side, StepState, mix_key};
+use arimaa::rules::{ActionSet, Side, StepState};
 
 /// A step state to evaluate, with what the rules say of it in this game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +26,6 @@ impl Query {
     /// Whose turn it is.
     pub fn side(&self) -> Side {
         self.state.side()
-    }
-
-    /// A 64-bit key of everything that an answer can depend on: the step state, how often the turn's start has stood before, and the
-    /// legal actions, some of which repetition may forbid.
-    pub fn key(&self) -> u64 {
-        let legal = &self.legal;
-        let squares = legal.steps.iter().chain([&legal.placements]);
-        let rest = u64::from(self.repetitions) << 1 | u64::from(legal.end);
-        squares.fold(mix_key(self.state.key() ^ mix_key(rest)), |key, set| {
-            mix_key(key ^ set.0).wrapping_add(key)
-        })
     }
 }
 

@@ -3,7 +3,6 @@ mod rows;
 
 use super::*;
 use crate::batch::Batcher;
-use crate::cache::{CachedLine, EvaluationCache};
 use crate::generate::log::NoLog;
 use crate::line::tests::SlowLine;
 use crate::line::{Line, LocalLine};
@@ -120,21 +119,6 @@ fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
             assert_eq!(records, expected, "{what}");
         }
     }
-}
-
-#[test]
-fn a_cache_changes_no_game() {
-    let mut config = config();
-    config.search.reuse_tree = false;
-    let line = || Box::new(LocalLine::new(Box::new(Null::default()))) as Box<dyn Line>;
-    let expected = play_on(&config, line(), (4, 1), 0..6);
-    let cache = Arc::new(EvaluationCache::new(4).unwrap());
-    let cached = |line| Box::new(CachedLine::new(line, Arc::clone(&cache), "null"));
-    let slow = Box::new(SlowLine::new(Null::default()));
-    assert_eq!(play_on(&config, cached(line()), (4, 1), 0..6), expected);
-    assert_eq!(play_on(&config, cached(slow), (4, 2), 0..6), expected);
-    let (asked, found) = cache.uses();
-    assert!(2 * found > asked, "the second time, all was known: {found}");
 }
 
 #[test]
