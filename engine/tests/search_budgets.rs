@@ -511,13 +511,9 @@ fn a_wrong_answer_leaves_no_trace() {
                 .unwrap();
             for (index, query) in queries.iter().enumerate() {
                 let right = answers.get(index).unwrap();
-                let wrong = match wrongs.random_range(0..3) {
+                let wrong = match wrongs.random_range(0..2) {
                     0 => Evaluation {
                         value: f32::INFINITY,
-                        ..right
-                    },
-                    1 => Evaluation {
-                        turns_left: Some(-1.0),
                         ..right
                     },
                     _ => Evaluation {

@@ -249,11 +249,7 @@ pub(crate) fn said_by(panic: &(dyn Any + Send)) -> &str {
 
 fn append(answers: &Evaluations, out: &mut Evaluations) {
     for answer in (0..answers.len()).filter_map(|index| answers.get(index)) {
-        out.push_with_turns_left(
-            answer.value,
-            answer.turns_left,
-            answer.priors.iter().copied(),
-        );
+        out.push(answer.value, answer.priors.iter().copied());
     }
 }
 

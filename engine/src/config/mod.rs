@@ -102,8 +102,6 @@ pub struct SearchConfig {
     /// How much lower an unvisited step's value is assumed than its state's, times the square root of the prior already
     /// visited.
     pub first_play_reduction: f32,
-    /// What a difference of ten turns until the game's end is worth to a side that is certain to win or to lose.
-    pub turns_left_weight: f32,
     /// In self-play the priors at the turn's own states are raised to 1 over this.
     pub prior_temperature: f32,
     /// The share of Dirichlet noise in the priors of the turn's own states, in self-play.
@@ -165,7 +163,6 @@ impl Default for SearchConfig {
             exploration: 0.5,
             exploration_base: 19_652.0,
             first_play_reduction: 0.2,
-            turns_left_weight: 0.0,
             prior_temperature: 1.0,
             noise_share: 0.25,
             noise_concentration: 10.0,
@@ -217,7 +214,6 @@ impl Config {
             search.parallel_leaves.number().unwrap_or(1),
             1..=4_096,
         )?;
-        check_range!(search.turns_left_weight, 0.0..=1.0)?;
         check_range!(search.prior_temperature, 0.1..=10.0)?;
         for (key, number) in [
             ("search.gumbel_candidates", search.gumbel_candidates),

@@ -17,7 +17,6 @@ pub(super) struct Batch {
 #[derive(Debug, Clone)]
 struct Answer {
     value: f32,
-    turns_left: Option<f32>,
     priors: Range<usize>,
 }
 
@@ -79,7 +78,6 @@ impl Batch {
         self.priors.extend(evaluation.priors);
         *slot = Some(Answer {
             value: evaluation.value,
-            turns_left: evaluation.turns_left,
             priors: first..self.priors.len(),
         });
         self.awaited -= 1;
@@ -93,7 +91,6 @@ impl Batch {
             let answer = answer.as_ref()?;
             let evaluation = Evaluation {
                 value: answer.value,
-                turns_left: answer.turns_left,
                 priors: &self.priors[answer.priors.clone()],
             };
             Some((node, query, evaluation))

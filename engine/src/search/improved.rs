@@ -139,7 +139,6 @@ mod tests {
         assert!(priors.is_sorted_by(|one, other| one >= other));
         let evaluation = Evaluation {
             value: 1.0 - own_value,
-            turns_left: None,
             priors,
         };
         tree.expand(id, &query, &evaluation);

@@ -61,29 +61,6 @@ pub struct Puct {
     pub exploration_base: f32,
     /// How much lower than its state's an unvisited step's value is assumed.
     pub first_play_reduction: f32,
-    /// What a difference of ten turns until the game's end is worth to a side that is certain to win, or to lose, as a win
-    /// probability. Needs an evaluator that says how many turns are left.
-    pub turns_left_weight: f32,
-}
-
-impl Puct {
-    /// What a child deserves for ending a won game sooner or a lost one later than its state would:
-    /// `weight · (1 - 2q) · clamp((turns of child - turns of state) / 10, -1, 1)` (after the moves-left utility of Leela Chess
-    /// Zero). `value` is the state's win probability for the mover.
-    pub(super) fn turns_left_bonus(
-        &self,
-        value: f32,
-        of_state: Option<f32>,
-        of_child: Option<f32>,
-    ) -> f32 {
-        match (of_state, of_child) {
-            (Some(of_state), Some(of_child)) if self.turns_left_weight != 0.0 => {
-                let longer = ((of_child - of_state) / 10.0).clamp(-1.0, 1.0);
-                self.turns_left_weight * (1.0 - 2.0 * value) * longer
-            }
-            _ => 0.0,
-        }
-    }
 }
 
 /// How mode `gumbel` samples and compares whole turns.
@@ -142,7 +119,6 @@ impl SearchOptions {
                 exploration: config.exploration,
                 exploration_base: config.exploration_base,
                 first_play_reduction: config.first_play_reduction,
-                turns_left_weight: config.turns_left_weight,
             },
             gumbel: Gumbel {
                 candidates: config.gumbel_candidates.number(),

@@ -230,11 +230,7 @@ fn select<const WATCHED: bool>(
             }
             continue;
         }
-        let mut quality = win_probability(mover, child.value);
-        if options.turns_left_weight != 0.0 {
-            quality += options.turns_left_bonus(value, worth.turns_left(), child.turns_left());
-        }
-        let bound = quality + factor * prior / (1 + link.visits) as f32;
+        let bound = win_probability(mover, child.value) + factor * prior / (1 + link.visits) as f32;
         if bound > best_bound {
             best_bound = bound;
             best = Some(edge);

@@ -68,7 +68,6 @@ pub(super) fn answer(
     for (index, (value, priors)) in asked.iter().enumerate() {
         let evaluation = Evaluation {
             value: *value,
-            turns_left: None,
             priors,
         };
         search.answer(index, "hashed", evaluation).unwrap();

@@ -322,7 +322,6 @@ mod tests {
             ("exploration", "3.0"),
             ("exploration_base", "3.0"),
             ("first_play_reduction", "0.7"),
-            ("turns_left_weight", "0.7"),
             ("prior_temperature", "3.0"),
             ("noise_share", "0.7"),
             ("noise_concentration", "3.0"),

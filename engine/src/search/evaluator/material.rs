@@ -57,7 +57,7 @@ impl Evaluator for Material {
                 .weights
                 .iter()
                 .map(|&weight| (weight as f64 / sum as f64) as f32);
-            out.push_with_turns_left(value(&query.state), Some(turns_left(&query.state)), priors);
+            out.push(value(&query.state), priors);
         }
         Ok(())
     }
@@ -138,25 +138,6 @@ fn logistic(score: i32) -> f32 {
     } else {
         1.0 - of_leader
     }
-}
-
-/// How many turns, of both sides together, the game may still last: at least 1.
-fn turns_left(state: &StepState) -> f32 {
-    let board = state.board();
-    let (pieces, steps) = match state.phase() {
-        // All pieces, and the foremost rabbits on the second rank.
-        Phase::Setup => (32, 6),
-        Phase::Play => {
-            let foremost = Side::ALL.map(|side| {
-                let rabbits = board.pieces(side, Kind::Rabbit).seen_by(side);
-                // A side without rabbits has lost at the end of the turn: no step is to go.
-                rabbits.0.checked_ilog2().map_or(7, |square| square / 8)
-            });
-            let [gold, silver] = foremost;
-            (board.occupied().count(), 7 - gold.max(silver))
-        }
-    };
-    1.0 + (pieces * (steps + 2)) as f32 / 4.0
 }
 
 #[cfg(test)]

@@ -34,8 +34,6 @@ impl Query {
 pub struct Evaluation<'a> {
     /// The win probability of Gold, 0 to 1.
     pub value: f32,
-    /// How many turns, of both sides together, the game will still last; none from an evaluator that doesn't say.
-    pub turns_left: Option<f32>,
     /// The probabilities of the legal actions, in the order of [`ActionSet::in_index_order`]; they sum to 1.
     pub priors: &'a [f32],
 }
@@ -47,11 +45,10 @@ impl Evaluation<'_> {
     /// What stands for an answer that did not come: no check lets it pass.
     pub(super) const NONE: Self = Self {
         value: f32::NAN,
-        turns_left: None,
         priors: &[],
     };
 
-    /// Refuses numbers that are none: what is no probability, a number of turns below 0, priors that are not one for each legal
+    /// Refuses numbers that are none: what is no probability, priors that are not one for each legal
     /// action or don't sum to 1 (within 0.02). The error names the evaluator and the step state.
     pub fn check(&self, evaluator: &str, query: &Query) -> Result<(), EvaluatorError> {
         let count = query.legal.count();
@@ -59,10 +56,6 @@ impl Evaluation<'_> {
         let is_probability = |prior: &f32| (0.0..=1.0 + PRIOR_SUM_TOLERANCE).contains(prior);
         let what = if !(0.0..=1.0).contains(&self.value) {
             format!("the value {} is no probability", self.value)
-        } else if let Some(turns) = self.turns_left
-            && !(0.0..=f32::MAX).contains(&turns)
-        {
-            format!("{turns} turns left are no number of turns")
         } else if self.priors.len() != count {
             format!(
                 "{} priors came for {count} legal actions",
@@ -93,7 +86,6 @@ pub struct Evaluations {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Answer {
     value: f32,
-    turns_left: Option<f32>,
     /// Where its priors end; they begin where those before it end.
     priors_end: usize,
 }
@@ -108,20 +100,9 @@ impl Evaluations {
     /// Adds the next query's value (win probability of Gold, 0 to 1) and the priors of its legal actions, in the order of
     /// [`ActionSet::in_index_order`], summing to 1.
     pub fn push(&mut self, value: f32, priors: impl IntoIterator<Item = f32>) {
-        self.push_with_turns_left(value, None, priors);
-    }
-
-    /// [`push`](Self::push), with the turns that are left in the game (of both sides together) if the evaluator says.
-    pub fn push_with_turns_left(
-        &mut self,
-        value: f32,
-        turns_left: Option<f32>,
-        priors: impl IntoIterator<Item = f32>,
-    ) {
         self.priors.extend(priors);
         self.answers.push(Answer {
             value,
-            turns_left,
             priors_end: self.priors.len(),
         });
     }
@@ -144,7 +125,6 @@ impl Evaluations {
             .map_or(0, |before| self.answers[before].priors_end);
         Some(Evaluation {
             value: answer.value,
-            turns_left: answer.turns_left,
             priors: &self.priors[begin..answer.priors_end],
         })
     }

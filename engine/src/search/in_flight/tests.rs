@@ -117,7 +117,6 @@ fn simulations_are_counted_while_they_are_in_flight() {
                 let (value, priors) = Hashed::default().judge(&query.state, query.legal.count());
                 let evaluation = Evaluation {
                     value,
-                    turns_left: None,
                     priors: &priors,
                 };
                 counts.push(edge_visits(&search.core().tree));
@@ -165,7 +164,6 @@ fn a_tree_that_is_kept_has_nothing_in_flight() {
                         Hashed::default().judge(&query.state, query.legal.count());
                     let evaluation = Evaluation {
                         value,
-                        turns_left: None,
                         priors: &priors,
                     };
                     search.answer(0, "hashed", evaluation).unwrap();

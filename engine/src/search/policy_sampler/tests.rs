@@ -23,7 +23,6 @@ fn drawn(sampler: &mut PolicySampler, history: &History, rng: &mut ChaCha8Rng) -
         let (value, priors) = HASHED.judge(&query.state, query.legal.count());
         let evaluation = Evaluation {
             value,
-            turns_left: None,
             priors: &priors,
         };
         sampler.answer(0, "hashed", evaluation).unwrap();
@@ -232,7 +231,6 @@ fn what_makes_no_sense_is_refused() {
     for (value, prior) in [(f32::NAN, 1.0 / count as f32), (0.5, f32::NAN), (0.5, 0.0)] {
         let evaluation = Evaluation {
             value,
-            turns_left: None,
             priors: &vec![prior; count],
         };
         let error = sampler.answer(0, "bad", evaluation).unwrap_err();

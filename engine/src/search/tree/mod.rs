@@ -292,8 +292,7 @@ impl Tree {
         node.own_value = advantage;
         node.edges = range;
         node.visits = 1;
-        self.worth_mut(id)
-            .evaluated(advantage, evaluation.turns_left);
+        self.worth_mut(id).evaluated(advantage);
     }
 
     /// How many nodes there are.

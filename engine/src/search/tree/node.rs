@@ -89,7 +89,7 @@ pub(in crate::search) struct Node {
     pub(super) repetitions: u8,
 }
 
-// Beside it a node has its worth in 16 bytes, 4 bytes an edge, 8 bytes a link, and 5 to 10 bytes in the table.
+// Beside it a node has its worth in 12 bytes, 4 bytes an edge, 8 bytes a link, and 5 to 10 bytes in the table.
 const _: () = assert!(size_of::<Node>() == 96);
 
 impl Node {
@@ -121,9 +121,6 @@ pub(in crate::search) struct Worth {
     pub(in crate::search) value: f32,
     /// The mean square of the evaluations that make up the value.
     pub(in crate::search) square: f32,
-    /// Turns until the game ends: what the evaluator said until there are simulations below, and then what these say. NaN where
-    /// nobody said.
-    turns_left: f32,
     /// Of a proven node: the turns that are still played, the present one counted, if the winner hurries and the loser does not.
     pub(in crate::search) turns_to_end: u16,
     pub(in crate::search) proof: Proof,
@@ -137,14 +134,13 @@ const STARTS_TURN: u8 = 1;
 /// The value is somebody's: an evaluator's or a proof's.
 const IS_JUDGED: u8 = 2;
 
-const _: () = assert!(size_of::<Worth>() == 16);
+const _: () = assert!(size_of::<Worth>() == 12);
 
 impl Worth {
     pub(super) fn unknown(starts_turn: bool) -> Self {
         Self {
             value: 0.0,
             square: 0.0,
-            turns_left: f32::NAN,
             turns_to_end: 0,
             proof: Proof::Open,
             flags: if starts_turn { STARTS_TURN } else { 0 },
@@ -152,10 +148,9 @@ impl Worth {
     }
 
     /// Takes over an evaluation.
-    pub(super) fn evaluated(&mut self, value: f32, turns_left: Option<f32>) {
+    pub(super) fn evaluated(&mut self, value: f32) {
         self.value = value;
         self.square = value * value;
-        self.turns_left = turns_left.unwrap_or(f32::NAN);
         self.flags |= IS_JUDGED;
     }
 
@@ -173,7 +168,6 @@ impl Worth {
         self.value = advantage_of(winner);
         self.square = 1.0;
         self.turns_to_end = turns;
-        self.turns_left = turns.into();
         self.flags |= IS_JUDGED;
     }
 
@@ -181,23 +175,6 @@ impl Worth {
     #[inline]
     pub(in crate::search) fn turns_from_before(&self) -> u16 {
         self.turns_to_end + u16::from(self.flags & STARTS_TURN)
-    }
-
-    /// Turns until the game ends, if an evaluator said or a proof does.
-    #[inline]
-    pub(in crate::search) fn turns_left(&self) -> Option<f32> {
-        (!self.turns_left.is_nan()).then_some(self.turns_left)
-    }
-
-    /// The same, counted from the state before.
-    #[inline]
-    pub(super) fn turns_left_from_before(&self) -> Option<f32> {
-        let turns = self.turns_left()?;
-        Some(turns + f32::from(self.flags & STARTS_TURN))
-    }
-
-    pub(super) fn set_turns_left(&mut self, turns: f32) {
-        self.turns_left = turns;
     }
 
     /// The variance of the evaluations that make up the value, as win probabilities.

@@ -48,7 +48,6 @@ impl Tree {
         let mut weight = 1.0;
         let mut sum = f64::from(node.own_value);
         let mut squares = sum * sum;
-        let (mut turns_weight, mut turns) = (0.0, 0.0);
         let mut won_in = None;
         let (mut lost_edges, mut lost_in) = (0, 0);
         for link in self.links(id) {
@@ -69,10 +68,6 @@ impl Tree {
             weight += count;
             sum += count * f64::from(child.value);
             squares += count * f64::from(child.square);
-            if let Some(left) = child.turns_left_from_before() {
-                turns_weight += count;
-                turns += count * f64::from(left);
-            }
         }
         let all_lost = lost_edges == usize::from(node.edges.count);
         let proven = match won_in {
@@ -86,9 +81,6 @@ impl Tree {
             None => {
                 worth.value = (sum / weight) as f32;
                 worth.square = (squares / weight) as f32;
-                if turns_weight > 0.0 {
-                    worth.set_turns_left((turns / turns_weight) as f32);
-                }
             }
         }
     }

@@ -37,11 +37,7 @@ fn position(side: Side, pieces: &[(&str, char)]) -> Position {
 }
 
 fn said(value: f32, priors: &[f32]) -> Evaluation<'_> {
-    Evaluation {
-        value,
-        turns_left: None,
-        priors,
-    }
+    Evaluation { value, priors }
 }
 
 /// Answers as [`Uniform`] does until the turn is decided.
@@ -271,12 +267,6 @@ fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
             "{message}"
         );
     }
-    let turns = Evaluation {
-        turns_left: Some(f32::NAN),
-        ..said(0.5, &good)
-    };
-    let message = search.answer(0, "bad", turns).unwrap_err().to_string();
-    assert!(message.contains("NaN turns left"), "{message}");
     assert_eq!(search.leaves(&history, &mut rng).len(), 1, "still awaited");
     search.answer(0, "good", said(0.5, &good)).unwrap();
     answer_all(&mut search, &history, &mut rng);

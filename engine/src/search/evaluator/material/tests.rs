@@ -72,7 +72,6 @@ fn answers_are_probabilities_and_the_priors_sum_to_one() {
         assert!((sum - 1.0).abs() < 1e-6, "{sum} in {query:?}");
         assert!(answer.priors.iter().all(|&prior| prior > 0.0));
         assert!(answer.value > 0.0 && answer.value < 1.0);
-        assert!((1.0..=200.0).contains(&answer.turns_left.unwrap()));
         phases[query.state.phase() as usize] += 1;
     }
     assert!(phases.iter().all(|&count| count > 100), "{phases:?}");
@@ -97,7 +96,6 @@ fn exchanged_colours_exchange_the_value_and_nothing_else() {
         let (answer, swapped) = (out.get(index).unwrap(), swapped_out.get(index).unwrap());
         assert_eq!(swapped.value, 1.0 - answer.value, "{query:?}");
         assert_eq!(answer.value, 1.0 - swapped.value, "{query:?}");
-        assert_eq!(swapped.turns_left, answer.turns_left);
         assert_eq!(swapped.priors, answer.priors, "{query:?}");
     }
 }
@@ -114,10 +112,7 @@ fn the_mirror_moves_the_priors_and_changes_nothing() {
         let mirrored = mirror(query);
         let out = evaluate(&[*query, mirrored]);
         let (answer, other) = (out.get(0).unwrap(), out.get(1).unwrap());
-        assert_eq!(
-            (other.value, other.turns_left),
-            (answer.value, answer.turns_left)
-        );
+        assert_eq!(other.value, answer.value);
         let actions: Vec<Action> = mirrored.legal.in_index_order(query.side()).collect();
         for (action, prior) in query.legal.in_index_order(query.side()).zip(answer.priors) {
             let place = actions.iter().position(|&other| other == action.mirror());
@@ -252,7 +247,6 @@ fn a_setup_loses_nothing_and_prefers_the_usual_places() {
         let query = start(state);
         let out = evaluate(&[query]);
         assert_eq!(out.get(0).unwrap().value, 0.5);
-        assert_eq!(out.get(0).unwrap().turns_left, Some(65.0));
         let priors = priors(&query);
         let action = |square: &str| Action::Place(square.parse().unwrap());
         let of = |square: &str| priors.iter().find(|p| p.0 == action(square)).unwrap().1;
@@ -261,16 +255,6 @@ fn a_setup_loses_nothing_and_prefers_the_usual_places() {
         assert!(priors.iter().all(|prior| prior.1 > best / 30.0), "broad");
         state = state.after(action(place));
     }
-}
-
-#[test]
-fn turns_left_shrink_with_the_pieces_and_the_rabbits_way() {
-    let left = |pieces| turns_left(&state(Side::Gold, pieces));
-    assert_eq!(left("Ed1 Ra2 ed8 ra7"), 1.0 + 4.0 * 8.0 / 4.0);
-    assert_eq!(left("Ed1 Ra6 ed8 ra7"), 1.0 + 4.0 * 4.0 / 4.0);
-    assert_eq!(left("Ed1 Ra2 ed8 rb2"), 1.0 + 4.0 * 3.0 / 4.0);
-    assert_eq!(left("Ed1 Ra2 ed8"), 1.0 + 3.0 * 2.0 / 4.0);
-    assert_eq!(left("Ed1 ed8"), 1.0 + 2.0 * 2.0 / 4.0);
 }
 
 fn random_setup(rng: &mut ChaCha8Rng) -> Turn {
