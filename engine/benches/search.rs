@@ -6,9 +6,9 @@
 use arimaa::perft::PositionLine;
 use arimaa::rules::{History, Position};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use engine::config::SearchConfig;
+use engine::config::{SearchConfig, SearchMode};
 use engine::search::{Decision, Evaluator};
-use engine::search::{Material, Mode, Search, SearchOptions, Uniform, run_search};
+use engine::search::{Material, Search, SearchOptions, Uniform, run_search};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
@@ -26,7 +26,7 @@ fn positions(count: usize) -> Vec<Position> {
         .collect()
 }
 
-fn options(mode: Mode, visits: u32) -> SearchOptions {
+fn options(mode: SearchMode, visits: u32) -> SearchOptions {
     SearchOptions {
         mode,
         ..SearchOptions::strongest(&SearchConfig::default(), visits)
@@ -64,7 +64,7 @@ fn visits(criterion: &mut Criterion) {
             positions
                 .iter()
                 .map(|position| {
-                    let options = options(Mode::Puct, visits);
+                    let options = options(SearchMode::Puct, visits);
                     let decision = decide(&mut search, &mut Uniform, position, options);
                     u64::from(decision.visits)
                 })
@@ -85,7 +85,7 @@ fn evaluations(criterion: &mut Criterion) {
     group.sample_size(10);
     let positions = positions(10);
     let mut evaluator = Material::default();
-    for (name, mode) in [("puct", Mode::Puct), ("gumbel", Mode::Gumbel)] {
+    for (name, mode) in [("puct", SearchMode::Puct), ("gumbel", SearchMode::Gumbel)] {
         for evaluations in [64, 1_024] {
             let mut search = None;
             let mut all = || -> u64 {
@@ -117,7 +117,7 @@ fn bytes(_: &mut Criterion) {
         let (mut bytes, mut total, mut evaluations) = (0, 0, 0);
         for position in positions(10) {
             let mut search = None;
-            let options = options(Mode::Puct, visits);
+            let options = options(SearchMode::Puct, visits);
             let decision = decide(&mut search, &mut Uniform, &position, options);
             bytes += search.map_or(0, |search| search.bytes());
             total += decision.visits as usize;

@@ -6,9 +6,9 @@
 
 use arimaa::rules::Game;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use engine::config::SearchConfig;
+use engine::config::{Config, SearchMode};
 use engine::encoding::ENCODING_VERSION;
-use engine::search::{Decision, Mode, Search, SearchOptions, Uniform, run_search};
+use engine::search::{Decision, Search, SearchOptions, Uniform, run_search};
 use engine::shard::{
     Ending, Evaluator, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord, ShardName,
     ShardReader, ShardWriter, Start, TurnOrigin, TurnRecord, digest, quantize_policy, replay,
@@ -20,14 +20,10 @@ use std::path::{Path, PathBuf};
 const GAMES: u64 = 24;
 const MAX_TURNS: usize = 120;
 
-fn play(mode: Mode, counter: u64) -> GameRecord {
-    let config = SearchConfig {
-        evaluations: 32,
-        ..SearchConfig::default()
-    };
+fn play(mode: SearchMode, counter: u64) -> GameRecord {
     let options = SearchOptions {
         mode,
-        ..SearchOptions::exploring(&config, 1.0)
+        ..SearchOptions::exploring(&Config::default().selfplay, 32, 1.0)
     };
     let mut random = ChaCha8Rng::seed_from_u64(counter);
     let mut game = Game::new();
@@ -109,7 +105,7 @@ fn write(folder: &Path, games: &[GameRecord]) -> PathBuf {
 }
 
 fn shards(criterion: &mut Criterion) {
-    for (name, mode) in [("puct", Mode::Puct), ("gumbel", Mode::Gumbel)] {
+    for (name, mode) in [("puct", SearchMode::Puct), ("gumbel", SearchMode::Gumbel)] {
         let games: Vec<GameRecord> = (0..GAMES).map(|counter| play(mode, counter)).collect();
         let turns: usize = games.iter().map(|game| game.turns.len()).sum();
         let all_turns = games.iter().flat_map(|game| &game.turns);

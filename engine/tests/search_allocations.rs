@@ -2,10 +2,8 @@
 
 use arimaa::perft::PositionLine;
 use arimaa::rules::{Game, History, Position};
-use engine::config::SearchConfig;
-use engine::search::{
-    Budget, Evaluation, Evaluations, Evaluator, Mode, Search, SearchOptions, Uniform,
-};
+use engine::config::{AutoOr, Config, SearchMode};
+use engine::search::{Budget, Evaluation, Evaluations, Evaluator, Search, SearchOptions, Uniform};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -107,21 +105,21 @@ fn second_search(position: &Position, options: SearchOptions) -> (u64, u32) {
 /// What is allocated goes with the turn that is decided, and not with the visits: ten times as many take hardly more.
 #[test]
 fn a_visit_allocates_nothing() {
-    let config = SearchConfig::default();
+    let config = Config::default();
     for position in oracle().iter().step_by(60) {
-        for mode in [Mode::Puct, Mode::Gumbel] {
+        for mode in [SearchMode::Puct, SearchMode::Gumbel] {
             for (strongest, leaves) in [(true, 1), (false, 1), (true, 16), (false, 16)] {
                 let of = |visits| {
                     let mut options = match strongest {
-                        true => SearchOptions::strongest(&config, visits),
-                        false => SearchOptions::exploring(&config, 1.0),
+                        true => SearchOptions::strongest(&config.matches.search, visits),
+                        false => SearchOptions::exploring(&config.selfplay, visits, 1.0),
                     };
                     options.mode = mode;
                     options.parallel_leaves = leaves;
                     options.budget = Budget::evaluations(visits);
                     // The sampling's allocations go with the beam.
-                    options.gumbel.candidates = Some(8);
-                    options.gumbel.beam_width = Some(8);
+                    options.gumbel.candidates = AutoOr::Number(8);
+                    options.gumbel.beam_width = AutoOr::Number(8);
                     second_search(position, options)
                 };
                 let ((few, _), (many, visits)) = (of(1_000), of(11_000));
@@ -140,11 +138,11 @@ fn a_visit_allocates_nothing() {
 #[test]
 fn a_visit_takes_few_bytes() {
     let mut most = 0.0_f64;
-    for mode in [Mode::Puct, Mode::Gumbel] {
+    for mode in [SearchMode::Puct, SearchMode::Gumbel] {
         let (mut bytes, mut visits) = (0, 0);
         for position in oracle() {
             let history = Game::from_position(position).history().clone();
-            let mut options = SearchOptions::strongest(&SearchConfig::default(), 400);
+            let mut options = SearchOptions::strongest(&Config::default().matches.search, 400);
             options.mode = mode;
             let mut search = Search::new(&position, &history, options).unwrap();
             let mut answers = Evaluations::default();
@@ -156,8 +154,8 @@ fn a_visit_takes_few_bytes() {
             );
             // What the beam looks at are no visits.
             let used = match mode {
-                Mode::Puct => used,
-                Mode::Gumbel => search.decision().unwrap().evaluations,
+                SearchMode::Puct => used,
+                SearchMode::Gumbel => search.decision().unwrap().evaluations,
             };
             // A turn that is decided sooner says nothing of the usual one.
             if used >= 200 {
@@ -168,8 +166,8 @@ fn a_visit_takes_few_bytes() {
         }
         // A wide beam holds many states that are never evaluated.
         let bound = match mode {
-            Mode::Puct => 300.0,
-            Mode::Gumbel => 400.0,
+            SearchMode::Puct => 300.0,
+            SearchMode::Gumbel => 400.0,
         };
         let mean = bytes as f64 / visits as f64;
         println!("{mode:?}: {mean:.0} bytes a visit (gumbel: an evaluation), at most {most:.0}");

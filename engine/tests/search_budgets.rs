@@ -6,9 +6,10 @@ mod exact;
 
 use arimaa::rules::{History, Position, Reason, Side, TurnEnumerator};
 use boards::{from_game, near_goal, position, random_game, random_position};
+use engine::config::{AutoOr, SearchMode};
 use engine::search::{
-    Budget, Decision, Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Mode, Query,
-    Search, SearchError, SearchOptions, Uniform,
+    Budget, Decision, Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Query, Search,
+    SearchError, SearchOptions, Uniform,
 };
 use exact::{Judge, Judged, MODES, Purpose, Worth, decide, history_of, options};
 use rand::rngs::ChaCha8Rng;
@@ -147,9 +148,9 @@ fn any_number_of_candidates_will_do() {
     for position in positions() {
         for candidates in [1, 2, 3, 5, 6, 7, 11, 13, 100, 10_000] {
             for beam_width in [1, 5, 200, 10_000] {
-                let mut options = options(Mode::Gumbel, Purpose::Learning, 96);
-                options.gumbel.candidates = Some(candidates);
-                options.gumbel.beam_width = Some(beam_width);
+                let mut options = options(SearchMode::Gumbel, Purpose::Learning, 96);
+                options.gumbel.candidates = AutoOr::Number(candidates);
+                options.gumbel.beam_width = AutoOr::Number(beam_width);
                 let decision = decide(&mut Uniform, &position, options, 1);
                 assert!(decision.evaluations <= 96, "{decision:?}");
                 check_is_legal(&position, &decision);
@@ -221,8 +222,8 @@ fn nothing_to_search_with_is_an_error() {
             assert!(matches!(error, SearchError::NoBudget), "{error}");
         }
     }
-    let mut none = options(Mode::Gumbel, Purpose::Strongest, 100);
-    none.gumbel.candidates = Some(0);
+    let mut none = options(SearchMode::Gumbel, Purpose::Strongest, 100);
+    none.gumbel.candidates = AutoOr::Number(0);
     assert!(matches!(error(none), SearchError::NoCandidates));
 }
 
@@ -355,7 +356,7 @@ fn stopping_early_changes_no_turn() {
     let compared: Vec<(u32, Option<String>)> = positions
         .par_iter()
         .map(|position| {
-            let whole = options(Mode::Puct, Purpose::Strongest, 800);
+            let whole = options(SearchMode::Puct, Purpose::Strongest, 800);
             let mut early = whole;
             early.budget.stops_when_decided = true;
             let decided = |options| decide(&mut { SURE }, position, options, 1);
@@ -390,7 +391,7 @@ fn the_memory_is_bounded_and_the_search_decides_all_the_same() {
             for candidates in [None, Some(400)] {
                 let mut options = options(mode, Purpose::Strongest, 20_000);
                 options.budget.memory_mib = 1;
-                options.gumbel.candidates = candidates;
+                options.gumbel.candidates = candidates.map_or(AutoOr::Auto, AutoOr::Number);
                 let mut search = Search::new(&position, &history, options).unwrap();
                 let mut most = 0;
                 while answer(&mut search, &mut Material::default(), &history, &mut rng) {
@@ -399,8 +400,8 @@ fn the_memory_is_bounded_and_the_search_decides_all_the_same() {
                 assert!(most.max(search.bytes()) <= 1 << 20, "{mode:?}: {most}");
                 // A beam may hold half of the memory beside the tree.
                 let least = match mode {
-                    Mode::Puct => 1 << 19,
-                    Mode::Gumbel => 1 << 18,
+                    SearchMode::Puct => 1 << 19,
+                    SearchMode::Gumbel => 1 << 18,
                 };
                 assert!(most > least, "{mode:?}: {most} is far from the bound");
                 check_is_legal(&position, search.decision().unwrap());
@@ -430,7 +431,7 @@ fn with_the_memory_used_up_a_judged_turn_is_chosen() {
                             },
                             parallel_leaves: leaves,
                             temperature,
-                            ..options(Mode::Puct, Purpose::Strongest, 1)
+                            ..options(SearchMode::Puct, Purpose::Strongest, 1)
                         };
                         check_memory_used_up(&position, leaning, options);
                     }

@@ -9,7 +9,8 @@ use arimaa::rules::{
     elimination_in, goal_in,
 };
 use boards::playable;
-use engine::search::{Mode, SearchOptions};
+use engine::config::SearchMode;
+use engine::search::SearchOptions;
 use exact::{Judge, Judged, MODES, Purpose, Worth, decide_unaided, history_of, options};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
@@ -216,7 +217,7 @@ fn random_cases() -> Vec<Case> {
 const LARGE_BUDGET: u32 = 20_000;
 
 /// Why a decision is wrong, if it is.
-fn fault(case: &Case, mode: Mode, merges: bool, parallel_leaves: u32) -> Option<String> {
+fn fault(case: &Case, mode: SearchMode, merges: bool, parallel_leaves: u32) -> Option<String> {
     let purpose = Purpose::StrongestOf(case.turns.len());
     let options = SearchOptions {
         merges,

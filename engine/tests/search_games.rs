@@ -6,7 +6,8 @@ mod exact;
 
 use arimaa::rules::{Game, Position, Reason};
 use boards::from_game;
-use engine::search::{Decision, Mode, Search, Uniform, run_search, search_turn};
+use engine::config::SearchMode;
+use engine::search::{Decision, Search, Uniform, run_search, search_turn};
 use exact::{MODES, Purpose, decide, options};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -16,7 +17,7 @@ use rayon::prelude::*;
 const MAX_TURNS: usize = 1_000;
 
 /// Plays a game to its end; every turn is checked by the rules.
-fn play(mode: Mode, seed: u64) -> Game {
+fn play(mode: SearchMode, seed: u64) -> Game {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let options = options(mode, Purpose::Learning, 16);
     let mut game = Game::new();
@@ -39,7 +40,7 @@ fn play(mode: Mode, seed: u64) -> Game {
 const MOST_BYTES: usize = 100_000;
 
 /// The same with one search a game, which keeps what it found below the turns that were played.
-fn play_on(mode: Mode, seed: u64) -> Game {
+fn play_on(mode: SearchMode, seed: u64) -> Game {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let options = options(mode, Purpose::Learning, 16);
     let mut game = Game::new();
@@ -62,7 +63,7 @@ fn play_on(mode: Mode, seed: u64) -> Game {
 }
 
 /// Plays so many games in each mode; all of them end, by more than one of the rules.
-fn play_all(play: fn(Mode, u64) -> Game, games: u64) {
+fn play_all(play: fn(SearchMode, u64) -> Game, games: u64) {
     for mode in MODES {
         let games: Vec<Game> = (0..games)
             .into_par_iter()

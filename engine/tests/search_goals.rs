@@ -10,7 +10,8 @@ use arimaa::rules::{
     goal_in, goal_threat,
 };
 use boards::{from_game, near_goal};
-use engine::search::{Evaluations, Evaluator, Mode, Search, SearchOptions, Uniform, run_search};
+use engine::config::SearchMode;
+use engine::search::{Evaluations, Evaluator, Search, SearchOptions, Uniform, run_search};
 use exact::{MODES, Purpose, decide_unaided, history_of, options};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -37,7 +38,7 @@ fn loses(end: &Position) -> bool {
 }
 
 /// How many of the positions have a goal, each of which is answered with one after a single visit.
-fn count_answered(positions: &[Position], mode: Mode) -> usize {
+fn count_answered(positions: &[Position], mode: SearchMode) -> usize {
     let answered = positions.par_iter().filter(|position| {
         if !has_goal(position) {
             return false;
@@ -108,7 +109,7 @@ fn without_the_solver_goals_are_found_by_searching_alone() {
             "{mode:?}: {by_chance} goals after one evaluation"
         );
         // Mode `gumbel` compares some sixty turns that nobody has chosen for it.
-        let fewest = if mode == Mode::Puct { 36 } else { 25 };
+        let fewest = if mode == SearchMode::Puct { 36 } else { 25 };
         assert!(found >= fewest, "{mode:?}: {found} goals of 40");
     }
 }
@@ -184,12 +185,12 @@ fn threats() -> Vec<Threat> {
 }
 
 /// Where the search, in either colour, lets the enemy reach its goal.
-fn faults(threats: &[Threat], mode: Mode, visits: u32, checks: Option<u32>) -> Vec<String> {
+fn faults(threats: &[Threat], mode: SearchMode, visits: u32, checks: Option<u32>) -> Vec<String> {
     let of_threat = |threat: &Threat| {
         let colours = [threat.position, threat.position.swap_colours()];
         let fault = |position: Position| {
             let options = SearchOptions {
-                lost_turn_checks: checks,
+                loss_proof_limit: checks,
                 ..options(mode, Purpose::Strongest, visits)
             };
             let (decision, end) = decide_unaided(&position, &history_of(&position), options);

@@ -9,9 +9,9 @@ use arimaa::rules::{
     Game, History, Position, StepState, TURN_STEPS, TurnEnumerator, elimination_in, goal_in,
 };
 use boards::{from_game, near_goal, random_game};
+use engine::config::SearchMode;
 use engine::search::{
-    Budget, Decision, Evaluations, Evaluator, Material, Mode, Search, SearchOptions, Uniform,
-    run_search,
+    Budget, Decision, Evaluations, Evaluator, Material, Search, SearchOptions, Uniform, run_search,
 };
 use exact::{MODES, Purpose, history_of, options};
 use rand::SeedableRng;
@@ -24,7 +24,12 @@ use std::time::Duration;
 
 const LEAVES: [u32; 5] = [2, 3, 8, 32, 200];
 
-fn many(mode: Mode, purpose: Purpose, evaluations: u32, parallel_leaves: u32) -> SearchOptions {
+fn many(
+    mode: SearchMode,
+    purpose: Purpose,
+    evaluations: u32,
+    parallel_leaves: u32,
+) -> SearchOptions {
     SearchOptions {
         parallel_leaves,
         ..options(mode, purpose, evaluations)

@@ -6,8 +6,9 @@ mod exact;
 
 use arimaa::rules::{Action, History, Phase, Position, Side, Step, StepState};
 use boards::{from_game, near_goal, random_game};
+use engine::config::SearchMode;
 use engine::search::{
-    Decision, Evaluations, Evaluator, EvaluatorError, Mode, Query, StateTarget, Uniform,
+    Decision, Evaluations, Evaluator, EvaluatorError, Query, StateTarget, Uniform,
 };
 use exact::{MODES, Purpose, decide, history_of, options};
 use rand::SeedableRng;
@@ -201,7 +202,7 @@ fn the_mirror_mirrors_the_decision() {
                     // Drawn step by step at a temperature, a setup may leave what was evaluated:
                     // the rest of it is placed at random, square by square from the a-file on,
                     // which no mirror keeps.
-                    let may_leave = mode == Mode::Puct && purpose == Purpose::Learning;
+                    let may_leave = mode == SearchMode::Puct && purpose == Purpose::Learning;
                     if may_leave && position.phase() == Phase::Setup {
                         return;
                     }

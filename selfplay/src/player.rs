@@ -344,7 +344,7 @@ mod tests {
     /// Plays a few games on two workers.
     fn play(player: Player) -> Vec<GameRecord> {
         let mut config = Config::default();
-        config.search.evaluations = 16;
+        config.selfplay.evaluations = 16;
         config.selfplay.max_turns = 20;
         let starts = Starts::open(&config.selfplay.openings, None).unwrap();
         let fielded = Fielded::new(player, 2).unwrap();

@@ -3,7 +3,6 @@
 use arimaa::notation::{TurnLabel, format_record};
 use arimaa::rules::Game;
 use assert_cmd::Command;
-use engine::config::NetworkConfig;
 use engine::shard::{
     Evaluator, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
@@ -153,9 +152,9 @@ fn limits_and_options_hold() {
     assert_eq!((listed("1"), listed("7")), (1, 7));
     let mode = |more: &[&str]| report(more)["mode"].clone();
     assert_eq!(mode(&["--mode", "gumbel"]), "gumbel");
-    assert_eq!(mode(&["--set", "search.mode=gumbel"]), "gumbel");
+    assert_eq!(mode(&["--set", "match.search.mode=gumbel"]), "gumbel");
     assert_eq!(
-        mode(&["--set", "search.mode=gumbel", "--mode", "puct"]),
+        mode(&["--set", "match.search.mode=gumbel", "--mode", "puct"]),
         "puct"
     );
     assert_eq!(report(&["--network", "uniform"])["own_value"], 0.5);
@@ -222,7 +221,7 @@ fn the_game_before_forbids_repetitions() {
     let path = write(folder.path(), "game.txt", &record);
     let turns = |command: &mut Command, mode: &str| -> Vec<String> {
         let more = ["--top", "100000", "--evaluations", "4000", "--mode", mode];
-        let candidates = ["--set", "search.gumbel_candidates=300"];
+        let candidates = ["--set", "match.search.gumbel.candidates=300"];
         let report = json(command.args(more).args(candidates));
         let turns = report["turns"].as_array().unwrap();
         let text = |turn: &Value| turn["turn"].as_str().unwrap().to_owned();
@@ -326,12 +325,10 @@ fn a_game_of_a_shard_is_the_same_as_its_record() {
 }
 
 fn small() -> Architecture {
-    let sizes = NetworkConfig {
+    Architecture {
         blocks: 1,
         channels: 8,
-        ..NetworkConfig::default()
-    };
-    sizes.into()
+    }
 }
 
 fn save(network: &Network, folder: &Path) -> PathBuf {
@@ -389,7 +386,7 @@ fn threads_share_out_the_leaves_of_one_search() {
         assert_eq!(three["evaluations"], 200, "{mode}");
         assert_eq!(three, report("3", &[]), "{mode}");
         assert_ne!(three, report("1", &[]), "{mode}");
-        let five = ["--set", "search.parallel_leaves=5"];
+        let five = ["--set", "match.search.parallel_leaves=5"];
         assert_eq!(report("1", &five), report("3", &five), "{mode}");
     }
     // Nothing is shared out here.
@@ -510,12 +507,12 @@ fn faulty_orders_are_refused_by_name() {
         (with(&["--memory", "0"]), 2, vec!["--memory"]),
         (with(&["--mode", "best"]), 2, vec!["--mode", "gumbel"]),
         (
-            with(&["--set", "search.mode=best"]),
+            with(&["--set", "match.search.mode=best"]),
             1,
-            vec!["search.mode=best"],
+            vec!["match.search.mode=best"],
         ),
         (
-            with(&["--set", "search.evaluations=9"]),
+            with(&["--set", "selfplay.evaluations=9"]),
             1,
             vec!["use --evaluations"],
         ),
@@ -551,7 +548,12 @@ fn the_evaluation_service_analyzes_alike() {
             QUIET,
         ];
         // Leaves that are evaluated together change what is searched.
-        let fixed = ["--set", "search.parallel_leaves=4", "--device", device];
+        let fixed = [
+            "--set",
+            "match.search.parallel_leaves=4",
+            "--device",
+            device,
+        ];
         json(analyze(&arguments).args(fixed))
     };
     let (one, other) = (analyzed("cpu"), analyzed("cpu:service"));

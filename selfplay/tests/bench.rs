@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Few evaluations and games, so that a second is enough.
 const SMALL: [&str; 4] = [
     "--set",
-    "search.evaluations=8",
+    "selfplay.evaluations=8",
     "--set",
     "selfplay.games_in_flight=4",
 ];

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// Small games: few evaluations, few turns.
 const SMALL: [&str; 8] = [
     "--set",
-    "search.evaluations=8",
+    "selfplay.evaluations=8",
     "--set",
-    "selfplay.min_target_visits=2",
+    "selfplay.targets.min_visits=2",
     "--set",
     "selfplay.max_turns=30",
     "--set",
@@ -236,14 +236,14 @@ fn faulty_orders_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let config = folder.path().join("faulty.toml");
-    std::fs::write(&config, "[search]\nvisit = 3\n").unwrap();
+    std::fs::write(&config, "[selfplay]\nvisit = 3\n").unwrap();
     let config = config.to_str().unwrap();
     let missing = folder.path().join("missing.safetensors");
     for (more, code, parts) in [
         (
-            vec!["--set", "search.evaluations=0"],
+            vec!["--set", "selfplay.evaluations=0"],
             1,
-            vec!["search.evaluations = 0", "1 to"],
+            vec!["selfplay.evaluations = 0", "1 to"],
         ),
         (
             vec!["--config", config],
@@ -295,8 +295,8 @@ fn the_configuration_is_printed_as_it_would_be_used() {
     let output = generate(&folder.path().join("out"), "2", &["--print-config"])
         .output()
         .unwrap();
-    let printed: engine::config::Config =
-        toml::from_str(&String::from_utf8(output.stdout).unwrap()).unwrap();
-    assert_eq!(printed.search.evaluations, 8);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let printed = engine::config::Config::parse(&printed).unwrap();
+    assert_eq!(printed.selfplay.evaluations, 8);
     assert!(!folder.path().join("out").exists());
 }

@@ -19,7 +19,9 @@ fn games(folder: &Path) {
         "12",
         "--out",
     ]);
-    command.arg(folder).args(["--set", "search.evaluations=12"]);
+    command
+        .arg(folder)
+        .args(["--set", "selfplay.evaluations=12"]);
     command.assert().success();
 }
 

@@ -10,42 +10,50 @@ use std::path::Path;
 
 /// Every setting that games depend on.
 const SETTINGS: &str = r#"
-[search]
-evaluations = 24
-reuse_tree = true
-memory_mib = 64
-parallel_leaves = 1
-goal_solver = true
-lost_turn_checks = 20000
-exploration = 0.5
-exploration_base = 19652.0
-first_play_reduction = 0.2
-prior_temperature = 1.0
-noise_share = 0.25
-noise_concentration = 10.0
-min_turn_visits = 8
-policy_target = "improved"
-target_value_scale = 10.0
-gumbel_candidates = 8
-gumbel_beam_width = 8
-gumbel_beam_value_scale = 40.0
-gumbel_visit_constant = 50.0
-gumbel_value_scale = 10.0
-gumbel_noise = 1.0
-
 [selfplay]
+evaluations = 24
+loss_proof_limit = 20000
 games_in_flight = 4
 groups = 1
-temperature = 1.0
-temperature_half_life = 20.0
-final_temperature = 0.2
-min_target_visits = 4
-surprise_share = 0.5
 max_turns = 120
 network_change = "turn"
 games_per_shard = 8
 shard_mib = 64
 keep_shards = 0
+
+[selfplay.search]
+reuse_tree = true
+memory_mib = 64
+parallel_leaves = 1
+goal_solver = true
+
+[selfplay.search.puct]
+exploration = 0.5
+exploration_base = 19652.0
+first_play_reduction = 0.2
+min_turn_visits = 8
+
+[selfplay.search.gumbel]
+candidates = 8
+beam_width = 8
+beam_value_scale = 40.0
+visit_constant = 50.0
+value_scale = 10.0
+
+[selfplay.exploration]
+temperature = 1.0
+temperature_half_life = 20.0
+final_temperature = 0.2
+prior_temperature = 1.0
+dirichlet_share = 0.25
+dirichlet_concentration = 10.0
+gumbel_noise = 1.0
+
+[selfplay.targets]
+kind = "improved"
+value_scale = 10.0
+min_visits = 4
+surprise_share = 0.5
 
 [selfplay.playout_cap]
 full_share = 0.5
@@ -76,8 +84,27 @@ turns = 8
 threshold = 0.02
 played_out_share = 0.5
 
-[pit]
+[match]
 max_turns = 120
+
+[match.search]
+reuse_tree = true
+memory_mib = 64
+parallel_leaves = 1
+goal_solver = true
+
+[match.search.puct]
+exploration = 0.5
+exploration_base = 19652.0
+first_play_reduction = 0.2
+min_turn_visits = 8
+
+[match.search.gumbel]
+candidates = 8
+beam_width = 8
+beam_value_scale = 40.0
+visit_constant = 50.0
+value_scale = 10.0
 "#;
 
 fn selfplay(folder: &Path, arguments: &[&str]) -> String {
@@ -137,7 +164,7 @@ fn told(game: &GameRecord) -> String {
 
 fn generated(network: &str, mode: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mode = format!("search.mode={mode}");
+    let mode = format!("selfplay.search.mode={mode}");
     let arguments = [
         "generate",
         "--out",
@@ -185,7 +212,7 @@ fn generated_games_are_the_ones_that_they_were() {
 /// The turns of all games of a match, in the order of the games.
 fn matched(a: &str, b: &str, mode: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mode = format!("search.mode={mode}");
+    let mode = format!("match.search.mode={mode}");
     let arguments = [
         "pit",
         "--out",

@@ -11,10 +11,14 @@ const CHANGEABLE: [&str; 31] = [
     "train.average_decay",
     "train.batch_size",
     "train.checkpoint_steps",
-    "train.ending_weight",
     "train.final_learning_rate",
     "train.game_parts",
     "train.gradient_clip",
+    "train.heads.captures",
+    "train.heads.ending",
+    "train.heads.reply",
+    "train.heads.turns_left",
+    "train.heads.value",
     "train.keep_checkpoints",
     "train.learning_rate",
     "train.memory_mib",
@@ -23,16 +27,12 @@ const CHANGEABLE: [&str; 31] = [
     "train.network_steps",
     "train.pool_rows",
     "train.precision",
-    "train.reply_weight",
     "train.schedule",
     "train.schedule_factor",
     "train.schedule_steps",
     "train.search_value_share",
     "train.short_horizon_turns",
-    "train.taken_weight",
-    "train.turns_left_weight",
-    "train.uses_per_row",
-    "train.value_weight",
+    "train.reuse_factor",
     "train.warmup_steps",
     "train.weight_decay",
     "train.window_exponent",
@@ -112,12 +112,24 @@ fn values(config: &Config) -> BTreeMap<String, String> {
     let table: toml::Table = toml::from_str(&config.to_toml()).unwrap_or_default();
     let mut values = BTreeMap::new();
     for name in ["network", "train"] {
-        let section = table.get(name).and_then(toml::Value::as_table);
-        for (key, value) in section.into_iter().flatten() {
-            values.insert(format!("{name}.{key}"), value.to_string());
-        }
+        add(name, table.get(name), &mut values);
     }
     values
+}
+
+/// Adds a key, or those of a section.
+fn add(name: &str, value: Option<&toml::Value>, values: &mut BTreeMap<String, String>) {
+    match value {
+        Some(toml::Value::Table(section)) => {
+            for (key, value) in section {
+                add(&format!("{name}.{key}"), Some(value), values);
+            }
+        }
+        Some(value) => {
+            values.insert(name.to_owned(), value.to_string());
+        }
+        None => {}
+    }
 }
 
 /// A run's configuration file, which a person may change while the run is in training.
@@ -185,7 +197,7 @@ mod tests {
             "train.learning_rate=0.5",
             "network.precision=fp32",
             "loop.generations=7",
-            "search.evaluations=7",
+            "selfplay.evaluations=7",
         ]);
         let changes = changed(&old, &new).unwrap();
         let lines: Vec<String> = changes.iter().map(Change::to_string).collect();

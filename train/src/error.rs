@@ -158,7 +158,7 @@ pub(crate) enum TrainError {
     /// A batch needs more rows than there are.
     #[error(
         "{} has {rows} rows to train on in {games} games (validation games left out), but a batch needs train.batch_size = {batch_size}: more games are needed, or searches of more evaluations \
-         (a state gives a row from selfplay.min_target_visits visits on)",
+         (a state gives a row from selfplay.targets.min_visits visits on)",
         folder.display()
     )]
     TooFewRows {
@@ -186,7 +186,7 @@ pub(crate) enum TrainError {
     },
     /// The rows have been used as often as they may be, and nobody is to wait for more.
     #[error(
-        "{}: {missing}: generate more games, raise train.uses_per_row, or wait for games of a generator (without --no-wait)",
+        "{}: {missing}: generate more games, raise train.reuse_factor, or wait for games of a generator (without --no-wait)",
         folder.display()
     )]
     NothingNew {

@@ -74,11 +74,11 @@ impl Losses {
     pub(crate) fn weights_of(config: &TrainConfig) -> Self {
         Self {
             policy: 1.0,
-            value: config.value_weight,
-            turns_left: config.turns_left_weight,
-            ending: config.ending_weight,
-            taken: config.taken_weight,
-            reply: config.reply_weight,
+            value: config.heads.value,
+            turns_left: config.heads.turns_left,
+            ending: config.heads.ending,
+            taken: config.heads.captures,
+            reply: config.heads.reply,
         }
     }
 
@@ -341,6 +341,7 @@ impl LossTensors {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use engine::config::{Config, HeadWeights};
     use engine::encoding::POLICY_SIZE;
     use tch::{Device, Kind};
 
@@ -499,12 +500,13 @@ pub(crate) mod tests {
 
     #[test]
     fn heads_of_no_weight_are_not_computed() {
-        let config = TrainConfig {
-            turns_left_weight: 0.0,
-            reply_weight: 0.0,
-            ending_weight: 0.1,
-            taken_weight: 2.0,
-            ..TrainConfig::default()
+        let mut config = Config::default().train;
+        config.heads = HeadWeights {
+            value: 1.0,
+            turns_left: 0.0,
+            reply: 0.0,
+            ending: 0.1,
+            captures: 2.0,
         };
         let weights = Losses::weights_of(&config);
         let heads = Heads {

@@ -44,6 +44,7 @@ fn scheduled(config: &TrainConfig, done: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::config::Config;
 
     fn config(schedule: ScheduleKind) -> TrainConfig {
         TrainConfig {
@@ -53,7 +54,7 @@ mod tests {
             schedule_steps: 10,
             schedule_factor: 0.25,
             final_learning_rate: 0.1,
-            ..TrainConfig::default()
+            ..Config::default().train
         }
     }
 

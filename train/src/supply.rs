@@ -19,10 +19,10 @@ pub(crate) struct SupplyState {
     pub(crate) seen_games: u64,
     /// The rows to train on that have come since the run began.
     pub(crate) seen_rows: u64,
-    /// How many rows may be drawn until new ones must come: each new row adds `train.uses_per_row`, each row that is drawn takes 1.
+    /// How many rows may be drawn until new ones must come: each new row adds `train.reuse_factor`, each row that is drawn takes 1.
     /// (The train bucket of KataGo's `-max-train-bucket-per-new-data`.)
     pub(crate) allowance: f64,
-    /// `train.uses_per_row` when the allowance was last added to; 0 before the first rows.
+    /// `train.reuse_factor` when the allowance was last added to; 0 before the first rows.
     pub(crate) uses_per_row: f64,
     /// The rows that have been drawn and trained on since the run began.
     pub(crate) trained_rows: u64,
@@ -71,25 +71,25 @@ impl Supply {
         state.shards.extend(new);
         state.seen_games += counts.games;
         state.seen_rows += counts.training_rows;
-        state.allowance += counts.training_rows as f64 * f64::from(config.uses_per_row);
+        state.allowance += counts.training_rows as f64 * f64::from(config.reuse_factor);
         Ok(counts)
     }
 
     /// Where a row may be used more often than before, so may those of the window that has come already.
     fn credit_rise(&mut self, config: &TrainConfig) {
         let state = &mut self.state;
-        let uses = f64::from(config.uses_per_row);
+        let uses = f64::from(config.reuse_factor);
         let rows = state.seen_rows.min(window_rows(config, state.seen_rows));
         state.allowance += (uses - state.uses_per_row).max(0.0) * rows as f64;
         state.uses_per_row = uses;
     }
 
     /// Opens the window that the rows seen so far are worth. What could not be used while that many rows came is given up: the
-    /// window's rows can't be drawn more often than `train.uses_per_row` on average.
+    /// window's rows can't be drawn more often than `train.reuse_factor` on average.
     pub(crate) fn open_window(&mut self, config: &TrainConfig) -> Result<Window, TrainError> {
         self.state.window_rows = window_rows(config, self.state.seen_rows);
         let window = self.reopen_window()?;
-        let most = window.training_rows() as f64 * f64::from(config.uses_per_row);
+        let most = window.training_rows() as f64 * f64::from(config.reuse_factor);
         self.state.allowance = self.state.allowance.min(most);
         Ok(window)
     }
@@ -113,9 +113,9 @@ impl Supply {
     /// What is missing where not even a batch may be drawn, in words.
     pub(crate) fn shortage(&self, config: &TrainConfig) -> String {
         format!(
-            "the {} rows so far have been used as often as they may be (train.uses_per_row = {}): a batch of {} needs {:.0} more uses",
+            "the {} rows so far have been used as often as they may be (train.reuse_factor = {}): a batch of {} needs {:.0} more uses",
             grouped(self.state.seen_rows),
-            config.uses_per_row,
+            config.reuse_factor,
             config.batch_size,
             (f64::from(config.batch_size) - self.state.allowance).ceil(),
         )

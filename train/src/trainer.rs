@@ -166,7 +166,7 @@ impl Trainer {
 pub(crate) mod tests {
     use super::*;
     use crate::data::{HelperTargets, rows_of, samples};
-    use engine::config::{ScheduleKind, TrainingPrecision};
+    use engine::config::{Config, ScheduleKind, TrainingPrecision};
     use network::Architecture;
     use rand::rngs::ChaCha8Rng;
     use rand::seq::SliceRandom;
@@ -222,7 +222,7 @@ pub(crate) mod tests {
             schedule: ScheduleKind::Cosine,
             schedule_steps: epochs * count.div_ceil(batch_size) as u32 - warmup_steps,
             average_decay: 0.95,
-            ..TrainConfig::default()
+            ..Config::default().train
         };
         let mut trainer = trainer(architecture, config);
         let above_entropy = |trainer: &Trainer| {
@@ -263,7 +263,7 @@ pub(crate) mod tests {
             warmup_steps: 5,
             average_decay: 0.9,
             precision: TrainingPrecision::Bf16,
-            ..TrainConfig::default()
+            ..Config::default().train
         };
         let mut trainer = trainer((2, 16), config);
         let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
@@ -298,7 +298,7 @@ pub(crate) mod tests {
             schedule: ScheduleKind::Step,
             schedule_steps: 1,
             schedule_factor: 0.5,
-            ..TrainConfig::default()
+            ..Config::default().train
         };
         let mut trainer = trainer((1, 8), config);
         let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
@@ -312,7 +312,7 @@ pub(crate) mod tests {
     #[test]
     fn measuring_gives_the_mean_over_all_rows_and_changes_nothing() {
         let rows = rows(2_500);
-        let trainer = trainer((1, 8), TrainConfig::default());
+        let trainer = trainer((1, 8), Config::default().train);
         let all = trainer.measure(&rows).unwrap();
         assert_eq!(trainer.measure(&rows).unwrap(), all);
         let policy = |rows| trainer.measure(rows).unwrap().losses.policy();
@@ -326,7 +326,7 @@ pub(crate) mod tests {
     #[test]
     fn a_loss_that_is_no_number_is_named_with_its_step() {
         let mut rows = rows(64);
-        let mut trainer = trainer((1, 8), TrainConfig::default());
+        let mut trainer = trainer((1, 8), Config::default().train);
         let batch = |rows: &[TrainingRow]| {
             Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>())
         };

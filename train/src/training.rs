@@ -457,7 +457,7 @@ impl<'a> Training<'a> {
     /// The folder and the file of the complete network: where there is a gate, it does not play before its match.
     fn place(&self) -> (PathBuf, PathBuf) {
         let (run, generation) = (self.run, self.state.generation);
-        if self.config.cycle.gate_score > 0.0 {
+        if self.config.training_loop.gate_score > 0.0 {
             (run.candidates(), run.candidate(generation))
         } else {
             (run.networks(), run.network(generation))

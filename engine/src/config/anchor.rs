@@ -105,7 +105,7 @@ mod tests {
         let config = Config::default().with(&format!("loop.anchors={text}"));
         let config = config.unwrap();
         assert_eq!(
-            config.cycle.anchors,
+            config.training_loop.anchors,
             [
                 Anchor::Random,
                 Anchor::First,

@@ -78,20 +78,23 @@ mod tests {
     #[test]
     fn numbers_and_the_word_are_taken_and_written_alike() {
         let of = |value: &str| {
-            let setting = format!("search.gumbel_candidates={value}");
+            let setting = format!("match.search.gumbel.candidates={value}");
             Config::default().with(&setting).unwrap()
         };
-        assert_eq!(of("12").search.gumbel_candidates, AutoOr::Number(12));
-        assert_eq!(of("auto").search.gumbel_candidates, AutoOr::Auto);
+        assert_eq!(
+            of("12").matches.search.gumbel.candidates,
+            AutoOr::Number(12)
+        );
+        assert_eq!(of("auto").matches.search.gumbel.candidates, AutoOr::Auto);
         for config in [of("12"), of("auto")] {
-            assert_eq!(toml::from_str::<Config>(&config.to_toml()).unwrap(), config);
+            assert_eq!(Config::parse(&config.to_toml()).unwrap(), config);
         }
     }
 
     #[test]
     fn anything_else_is_refused_with_what_is_allowed() {
         for value in ["many", "-3", "1.5", "true", "5000000000"] {
-            let setting = format!("search.gumbel_candidates={value}");
+            let setting = format!("match.search.gumbel.candidates={value}");
             let message = Config::default().with(&setting).unwrap_err().to_string();
             assert!(message.contains(&setting), "{message}");
             assert!(

@@ -1,47 +1,120 @@
 //! How self-play games are played and kept.
 
-use super::{AutoOr, ConfigError, check};
+use super::range::{auto_within, not_allowed, within};
+use super::{AutoOr, SearchConfig};
+use garde::Validate;
 use serde::{Deserialize, Serialize};
 
 /// Self-play games.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
+#[garde(allow_unvalidated)]
 pub struct SelfplayConfig {
+    /// Evaluations a turn, and the most simulations.
+    #[garde(custom(within(1..=10_000_000)))]
+    pub evaluations: u32,
+    /// The other turns that the goal solver tries where the chosen one lets the opponent win at once; 0 for none.
+    pub loss_proof_limit: u32,
     /// Games that each worker thread plays at once; their leaves are evaluated in common batches.
+    #[garde(custom(within(1..=16_384)))]
     pub games_in_flight: u32,
-    /// The groups that each worker thread's games are split into: one is searched while another's batch is evaluated.
+    /// Groups that each worker thread's games are split into: one is searched while another's batch is evaluated.
+    #[garde(custom(auto_within(1..=64)))]
     pub groups: AutoOr,
-    /// The temperature at which turns are drawn from the visits at the start of a game.
-    pub temperature: f32,
-    /// The turns (of both sides) in which the temperature falls by half.
-    pub temperature_half_life: f32,
-    /// The temperature never falls below this.
-    pub final_temperature: f32,
-    /// A state's search gives a policy row only with at least this many visits, but for those of proven wins and for the state that a
-    /// game begins with.
-    pub min_target_visits: u32,
-    /// The share of a game's row weights that goes to the rows by their surprise; 0 weighs them all alike.
-    pub surprise_share: f32,
-    /// A game is recorded as unfinished after this many turns, setups included.
+    /// A game is truncated after this many turns, setups included.
+    // A record of so many turns fits a frame of a shard, at some 700 bytes a turn.
+    #[garde(custom(within(3..=10_000)))]
     pub max_turns: u32,
     /// When a new network of the run takes over.
     pub network_change: NetworkChange,
     /// Games a shard, at most.
+    #[garde(custom(within(1..=1_000_000)))]
     pub games_per_shard: u32,
     /// MiB a shard, at most, but for the last game.
+    #[garde(custom(within(1..=65_536)))]
     pub shard_mib: u32,
-    /// The run's newest shards that are always kept; older ones are removed once the trainer has left them behind. 0 keeps all.
+    /// The run's newest shards that are always kept; older ones are removed once the replay window has moved past them. 0 keeps all.
+    #[garde(custom(within(0..=1_000_000_000)))]
     pub keep_shards: u32,
+    /// The search of a turn.
+    #[garde(dive)]
+    pub search: SearchConfig,
+    /// Randomness that makes games differ.
+    #[garde(dive)]
+    pub exploration: ExplorationConfig,
+    /// What training learns from the searches.
+    #[garde(dive)]
+    pub targets: TargetsConfig,
     /// Full and fast turns.
+    #[garde(dive)]
     pub playout_cap: PlayoutCapConfig,
     /// How games begin.
+    #[garde(dive)]
     pub openings: OpeningsConfig,
     /// Games between unequal sides.
+    #[garde(dive)]
     pub handicap: HandicapConfig,
     /// Less work on games that are decided.
+    #[garde(dive)]
     pub soft_resignation: SoftResignationConfig,
     /// The end of games that are decided.
+    #[garde(dive)]
     pub resignation: ResignationConfig,
+}
+
+/// Randomness that makes games differ.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct ExplorationConfig {
+    /// Mode `puct`: the temperature at which turns are drawn from the visits, at the start of a game.
+    #[garde(custom(within(0.0..=10.0)))]
+    pub temperature: f32,
+    /// The turns (of both sides) in which the temperature falls by half.
+    #[garde(custom(within(0.1..=1e6)))]
+    pub temperature_half_life: f32,
+    /// The lower limit of the temperature.
+    #[garde(custom(within(0.0..=10.0)))]
+    pub final_temperature: f32,
+    /// Mode `puct`: the priors at the current turn's states are raised to 1 over this.
+    #[garde(custom(within(0.1..=10.0)))]
+    pub prior_temperature: f32,
+    /// Mode `puct`: the share of Dirichlet noise in the priors at the current turn's states.
+    #[garde(custom(within(0.0..=1.0)))]
+    pub dirichlet_share: f32,
+    /// The Dirichlet noise's concentration, spread over the legal actions.
+    #[garde(custom(within(0.01..=1_000.0)))]
+    pub dirichlet_concentration: f32,
+    /// Mode `gumbel`: the scale of the Gumbel noise.
+    #[garde(custom(within(0.0..=10.0)))]
+    pub gumbel_noise: f32,
+}
+
+/// What training learns from the searches.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
+#[garde(allow_unvalidated)]
+pub struct TargetsConfig {
+    /// The policy target. In mode `gumbel` always the improved policy.
+    pub kind: PolicyTargetKind,
+    /// The weight of a win probability of 1 in the exponent of the improved policy.
+    #[garde(custom(within(0.0..=1_000.0)))]
+    pub value_scale: f32,
+    /// The minimum visits of a state's search for a row, but for those of proven wins and for the state that a game begins with.
+    #[garde(custom(within(1..=10_000_000)))]
+    pub min_visits: u32,
+    /// The share of a game's row weights that is given by surprise; 0 weighs all rows alike.
+    #[garde(custom(within(0.0..=1.0)))]
+    pub surprise_share: f32,
+}
+
+/// What a policy learns from a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyTargetKind {
+    /// The shares of the visits.
+    Visits,
+    /// The improved policy of completed values.
+    Improved,
 }
 
 /// When a new network of the run takes over.
@@ -58,204 +131,111 @@ pub enum NetworkChange {
 
 /// Playout-cap randomisation (Wu, Accelerating Self-Play Learning in Go, 2019): most turns are searched fast, to get on with the
 /// game; a share in full, to learn the policy from.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
+#[garde(allow_unvalidated)]
 pub struct PlayoutCapConfig {
     /// The share of turns that are searched in full; 1 for all.
+    #[garde(custom(within(0.0..=1.0)))]
     pub full_share: f32,
     /// Evaluations of a fast turn.
+    #[garde(custom(within(1..=10_000_000)))]
     pub fast_evaluations: u32,
     /// Mode `gumbel`: the scale of the Gumbel noise in fast turns.
+    #[garde(custom(within(0.0..=10.0)))]
     pub fast_gumbel_noise: f32,
     /// Whether fast turns give rows, too.
     pub record_fast: bool,
 }
 
 /// How games begin, where that is not with two searched setups.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct OpeningsConfig {
     /// The share of games whose first turns are drawn from the policy alone.
+    #[garde(custom(within(0.0..=1.0)))]
     pub policy_share: f32,
     /// The most turns that are.
+    #[garde(custom(within(1..=1_000)))]
     pub policy_turns: u32,
     /// The temperature at which they are.
+    #[garde(custom(within(0.0..=10.0)))]
     pub policy_temperature: f32,
     /// The share of games that leave an earlier game of the run somewhere in its middle.
+    #[garde(custom(within(0.0..=1.0)), custom(fits_beside(self.file_share)))]
     pub fork_share: f32,
     /// The share of games that start from the file.
+    #[garde(custom(within(0.0..=1.0)))]
     pub file_share: f32,
     /// A file of positions or game records; empty for none.
+    #[garde(custom(named_for(self.file_share)))]
     pub file: String,
 }
 
 /// Games between unequal sides.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct HandicapConfig {
     /// The share of games in which one side, drawn at random, is weaker.
+    #[garde(custom(within(0.0..=1.0)))]
     pub share: f32,
     /// The share of the evaluations that it has.
+    #[garde(custom(within(0.001..=1.0)))]
     pub evaluations: f32,
 }
 
 /// Soft resignation (KataGo's reduced visits): once the last searches all see the same side win, both get fewer evaluations, and their
 /// rows less weight.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct SoftResignationConfig {
     /// How many searches must agree; 0 for no soft resignation.
+    #[garde(custom(within(0..=1_000)))]
     pub turns: u32,
     /// The win probability from which on they do.
+    #[garde(custom(within(0.5..=0.999_999)))]
     pub threshold: f32,
     /// The share of the evaluations that is left where the win is certain.
+    #[garde(custom(within(0.001..=1.0)))]
     pub evaluations: f32,
     /// The weight of the rows there.
+    #[garde(custom(within(0.0..=1.0)))]
     pub weight: f32,
 }
 
 /// Resignation: once the last searches all see the same side lose, the game is over.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ResignationConfig {
     /// How many searches must agree; 0 for no resignation.
+    #[garde(custom(within(0..=1_000)))]
     pub turns: u32,
     /// The win probability of the loser up to which they do.
+    #[garde(custom(within(0.0..=0.499_999)))]
     pub threshold: f32,
     /// The share of games that are played to their end whatever the searches see, to measure how often they are wrong.
+    #[garde(custom(within(0.0..=1.0)))]
     pub played_out_share: f32,
 }
 
-impl Default for SelfplayConfig {
-    fn default() -> Self {
-        Self {
-            games_in_flight: 64,
-            groups: AutoOr::Auto,
-            temperature: 1.0,
-            temperature_half_life: 20.0,
-            final_temperature: 0.2,
-            min_target_visits: 8,
-            surprise_share: 0.0,
-            max_turns: 300,
-            network_change: NetworkChange::Turn,
-            games_per_shard: 256,
-            shard_mib: 64,
-            keep_shards: 0,
-            playout_cap: PlayoutCapConfig::default(),
-            openings: OpeningsConfig::default(),
-            handicap: HandicapConfig::default(),
-            soft_resignation: SoftResignationConfig::default(),
-            resignation: ResignationConfig::default(),
-        }
+/// A game forks or starts from the file, or neither.
+fn fits_beside(file_share: f32) -> impl FnOnce(&f32, &()) -> garde::Result {
+    move |fork_share, ()| match fork_share + file_share > 1.0 {
+        true => Err(not_allowed(
+            fork_share,
+            format!("0 to 1 together with selfplay.openings.file_share = {file_share}"),
+        )),
+        false => Ok(()),
     }
 }
 
-impl Default for PlayoutCapConfig {
-    fn default() -> Self {
-        Self {
-            full_share: 1.0,
-            fast_evaluations: 32,
-            fast_gumbel_noise: 0.5,
-            record_fast: false,
-        }
-    }
-}
-
-impl Default for OpeningsConfig {
-    fn default() -> Self {
-        Self {
-            policy_share: 0.0,
-            policy_turns: 4,
-            policy_temperature: 1.0,
-            fork_share: 0.0,
-            file_share: 0.0,
-            file: String::new(),
-        }
-    }
-}
-
-impl Default for HandicapConfig {
-    fn default() -> Self {
-        Self {
-            share: 0.0,
-            evaluations: 0.25,
-        }
-    }
-}
-
-impl Default for SoftResignationConfig {
-    fn default() -> Self {
-        Self {
-            turns: 0,
-            threshold: 0.95,
-            evaluations: 0.25,
-            weight: 0.1,
-        }
-    }
-}
-
-impl Default for ResignationConfig {
-    fn default() -> Self {
-        Self {
-            turns: 0,
-            threshold: 0.02,
-            played_out_share: 0.1,
-        }
-    }
-}
-
-impl SelfplayConfig {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let selfplay = self;
-        check_range!(selfplay.games_in_flight, 1..=16_384)?;
-        let groups = selfplay.groups.number().unwrap_or(1);
-        check("selfplay.groups", groups, 1..=64)?;
-        check_range!(selfplay.temperature, 0.0..=10.0)?;
-        check_range!(selfplay.temperature_half_life, 0.1..=1e6)?;
-        check_range!(selfplay.final_temperature, 0.0..=10.0)?;
-        check_range!(selfplay.min_target_visits, 1..=10_000_000)?;
-        check_range!(selfplay.surprise_share, 0.0..=1.0)?;
-        // A record of so many turns fits a frame of a shard, at some 700 bytes a turn.
-        check_range!(selfplay.max_turns, 3..=10_000)?;
-        check_range!(selfplay.games_per_shard, 1..=1_000_000)?;
-        check_range!(selfplay.shard_mib, 1..=65_536)?;
-        check_range!(selfplay.keep_shards, 0..=1_000_000_000)?;
-
-        check_range!(selfplay.playout_cap.full_share, 0.0..=1.0)?;
-        check_range!(selfplay.playout_cap.fast_evaluations, 1..=10_000_000)?;
-        check_range!(selfplay.playout_cap.fast_gumbel_noise, 0.0..=10.0)?;
-
-        check_range!(selfplay.openings.policy_share, 0.0..=1.0)?;
-        check_range!(selfplay.openings.policy_turns, 1..=1_000)?;
-        check_range!(selfplay.openings.policy_temperature, 0.0..=10.0)?;
-        check_range!(selfplay.openings.fork_share, 0.0..=1.0)?;
-        check_range!(selfplay.openings.file_share, 0.0..=1.0)?;
-        let openings = &self.openings;
-        if openings.fork_share + openings.file_share > 1.0 {
-            return Err(ConfigError::OutOfRange {
-                key: "selfplay.openings.fork_share + selfplay.openings.file_share",
-                value: (openings.fork_share + openings.file_share).to_string(),
-                allowed: "0 to 1".into(),
-            });
-        }
-        if openings.file_share > 0.0 && openings.file.is_empty() {
-            return Err(ConfigError::OutOfRange {
-                key: "selfplay.openings.file",
-                value: "\"\"".into(),
-                allowed: "the name of a file, where selfplay.openings.file_share is not 0".into(),
-            });
-        }
-
-        check_range!(selfplay.handicap.share, 0.0..=1.0)?;
-        check_range!(selfplay.handicap.evaluations, 0.001..=1.0)?;
-
-        check_range!(selfplay.soft_resignation.turns, 0..=1_000)?;
-        check_range!(selfplay.soft_resignation.threshold, 0.5..=0.999_999)?;
-        check_range!(selfplay.soft_resignation.evaluations, 0.001..=1.0)?;
-        check_range!(selfplay.soft_resignation.weight, 0.0..=1.0)?;
-
-        check_range!(selfplay.resignation.turns, 0..=1_000)?;
-        check_range!(selfplay.resignation.threshold, 0.0..=0.499_999)?;
-        check_range!(selfplay.resignation.played_out_share, 0.0..=1.0)
+/// Games can't start from a file without a name.
+fn named_for(file_share: f32) -> impl FnOnce(&String, &()) -> garde::Result {
+    move |file, ()| match file_share > 0.0 && file.is_empty() {
+        true => Err(not_allowed(
+            "\"\"",
+            "the name of a file, where selfplay.openings.file_share is not 0",
+        )),
+        false => Ok(()),
     }
 }

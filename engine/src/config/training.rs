@@ -1,79 +1,118 @@
 //! How networks are trained.
 
-use super::{ConfigError, check};
+use super::range::{not_allowed, within};
+use garde::Validate;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Training.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
+#[garde(allow_unvalidated)]
 pub struct TrainConfig {
     /// Rows a step of the optimizer.
+    #[garde(custom(within(2..=1_048_576)))]
     pub batch_size: u32,
     /// The rows that are shuffled at once; two such pools are in memory, at about 400 bytes a row.
+    #[garde(custom(within(1..=1_000_000_000)))]
     pub pool_rows: u32,
     /// Into how many parts the rows of each game are split, which are drawn at different times of an epoch.
+    #[garde(custom(within(1..=64)))]
     pub game_parts: u32,
     /// MiB that the window's index, the pools and the batches that are ready may take together.
+    #[garde(custom(within(1..=16_777_216)))]
     pub memory_mib: u32,
     /// The type that convolutions are computed in; the weights are fp32 in any case.
     pub precision: TrainingPrecision,
     /// How gradients change the weights.
     pub optimizer: OptimizerKind,
     /// SGD's momentum: how much of the gradients' running sum stays at each step.
+    #[garde(custom(within(0.0..=0.999_999)))]
     pub momentum: f64,
     /// The optimizer's step size after the warm-up, where the schedule begins.
+    #[garde(custom(within(1e-9..=10.0)))]
     pub learning_rate: f64,
     /// The steps in which the learning rate rises to its value.
+    #[garde(custom(within(0..=10_000_000)))]
     pub warmup_steps: u32,
     /// How the learning rate changes after the warm-up.
     pub schedule: ScheduleKind,
     /// The steps between two changes (`step`), or all in which the learning rate falls (`cosine`).
+    #[garde(custom(within(1..=1_000_000_000)))]
     pub schedule_steps: u32,
     /// What the learning rate is multiplied with at each change (`step`).
+    #[garde(custom(within(0.001..=1.0)))]
     pub schedule_factor: f64,
     /// The learning rate never falls below this (`step`), or ends there (`cosine`).
+    #[garde(custom(within(0.0..=10.0)), custom(at_most_first(self)))]
     pub final_learning_rate: f64,
     /// The decoupled weight decay; biases and norms are left alone.
+    #[garde(custom(within(0.0..=1.0)))]
     pub weight_decay: f64,
     /// The gradient's norm is clipped to this.
+    #[garde(custom(within(1e-6..=1e6)))]
     pub gradient_clip: f64,
     /// How much of the average of the weights stays at each step; the average is what is published. 0 publishes the weights
     /// of the last step.
+    #[garde(custom(within(0.0..=0.999_999)))]
     pub average_decay: f64,
-    /// The weight of the value's loss beside the policy's.
-    pub value_weight: f64,
-    /// The weight of the loss of the turns left beside the policy's. 0 for this helper head and the next ones: it is not computed.
-    pub turns_left_weight: f64,
-    /// Likewise, of how the game ends.
-    pub ending_weight: f64,
-    /// Likewise, of which pieces will be taken.
-    pub taken_weight: f64,
-    /// Likewise, of the opponent's reply.
-    pub reply_weight: f64,
     /// The share of the search's value in the value target; the rest is the game's result.
+    #[garde(custom(within(0.0..=1.0)))]
     pub search_value_share: f32,
     /// About how many turns of searches stand for the result in the value target of a turn behind which a move was drawn at random.
+    #[garde(custom(within(1.0..=1_000.0)))]
     pub short_horizon_turns: f32,
     /// Training draws its rows from all that have come until there are so many, and then from the newest of them, in a window
     /// that grows more slowly than they come.
+    #[garde(custom(within(1..=1_000_000_000_000)))]
     pub window_rows: u64,
     /// The power with which the window grows.
+    #[garde(custom(within(0.01..=1.0)))]
     pub window_exponent: f64,
     /// How many more rows the window holds for each that comes, where it begins to be one.
+    #[garde(custom(within(0.0..=1.0)))]
     pub window_scale: f64,
-    /// How often a new row is drawn before the next generation, on average.
-    pub uses_per_row: f32,
+    /// How often a row is used at most, on average.
+    #[garde(custom(within(0.01..=1_000.0)))]
+    pub reuse_factor: f32,
     /// The most steps between two networks; 0 for as many as the new rows allow.
+    #[garde(custom(within(0..=1_000_000_000_000)))]
     pub network_steps: u64,
     /// Whether half of the rows, drawn at random, are mirrored.
     pub mirror: bool,
     /// The share of games that are never trained on, to measure losses with.
+    #[garde(custom(within(0.0..=0.9)))]
     pub validation_share: f32,
     /// The optimizer's steps between two checkpoints.
+    #[garde(custom(within(1..=10_000_000)))]
     pub checkpoint_steps: u32,
     /// The newest checkpoints that are kept.
+    #[garde(custom(within(1..=1_000)))]
     pub keep_checkpoints: u32,
+    /// Loss weights of the heads.
+    #[garde(dive)]
+    pub heads: HeadWeights,
+}
+
+/// Loss weights of the heads (policy = 1). 0 disables an auxiliary head: it is not computed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct HeadWeights {
+    /// Win probability.
+    #[garde(custom(within(0.0..=1_000.0)))]
+    pub value: f64,
+    /// Turns until the end of the game.
+    #[garde(custom(within(0.0..=1_000.0)))]
+    pub turns_left: f64,
+    /// How the game ends.
+    #[garde(custom(within(0.0..=1_000.0)))]
+    pub ending: f64,
+    /// Which pieces will be captured.
+    #[garde(custom(within(0.0..=1_000.0)))]
+    pub captures: f64,
+    /// The opponent's next turn.
+    #[garde(custom(within(0.0..=1_000.0)))]
+    pub reply: f64,
 }
 
 /// The type that convolutions are computed in when a network is trained.
@@ -122,85 +161,15 @@ impl fmt::Display for OptimizerKind {
     }
 }
 
-impl Default for TrainConfig {
-    fn default() -> Self {
-        Self {
-            batch_size: 256,
-            pool_rows: 100_000,
-            game_parts: 8,
-            memory_mib: 512,
-            precision: TrainingPrecision::Auto,
-            optimizer: OptimizerKind::AdamW,
-            momentum: 0.9,
-            learning_rate: 1e-3,
-            warmup_steps: 100,
-            schedule: ScheduleKind::Constant,
-            schedule_steps: 100_000,
-            schedule_factor: 0.1,
-            final_learning_rate: 1e-5,
-            weight_decay: 1e-4,
-            gradient_clip: 5.0,
-            average_decay: 0.99,
-            value_weight: 1.0,
-            turns_left_weight: 0.1,
-            ending_weight: 0.1,
-            taken_weight: 0.5,
-            reply_weight: 0.15,
-            search_value_share: 0.3,
-            short_horizon_turns: 6.0,
-            window_rows: 250_000,
-            window_exponent: 0.75,
-            window_scale: 0.4,
-            uses_per_row: 2.0,
-            network_steps: 0,
-            mirror: true,
-            validation_share: 0.05,
-            checkpoint_steps: 1_000,
-            keep_checkpoints: 3,
-        }
-    }
-}
-
-impl TrainConfig {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let train = self;
-        check_range!(train.batch_size, 2..=1_048_576)?;
-        check_range!(train.pool_rows, 1..=1_000_000_000)?;
-        check_range!(train.game_parts, 1..=64)?;
-        check_range!(train.memory_mib, 1..=16_777_216)?;
-        check_range!(train.momentum, 0.0..=0.999_999)?;
-        check_range!(train.learning_rate, 1e-9..=10.0)?;
-        check_range!(train.warmup_steps, 0..=10_000_000)?;
-        check_range!(train.schedule_steps, 1..=1_000_000_000)?;
-        check_range!(train.schedule_factor, 0.001..=1.0)?;
-        check_range!(train.final_learning_rate, 0.0..=10.0)?;
-        if train.schedule != ScheduleKind::Constant
-            && train.final_learning_rate > train.learning_rate
-        {
-            return Err(ConfigError::OutOfRange {
-                key: "train.final_learning_rate",
-                value: train.final_learning_rate.to_string(),
-                allowed: format!("0 to train.learning_rate = {}", train.learning_rate),
-            });
-        }
-        check_range!(train.weight_decay, 0.0..=1.0)?;
-        check_range!(train.gradient_clip, 1e-6..=1e6)?;
-        check_range!(train.average_decay, 0.0..=0.999_999)?;
-        check_range!(train.value_weight, 0.0..=1_000.0)?;
-        check_range!(train.turns_left_weight, 0.0..=1_000.0)?;
-        check_range!(train.ending_weight, 0.0..=1_000.0)?;
-        check_range!(train.taken_weight, 0.0..=1_000.0)?;
-        check_range!(train.reply_weight, 0.0..=1_000.0)?;
-        check_range!(train.search_value_share, 0.0..=1.0)?;
-        check_range!(train.short_horizon_turns, 1.0..=1_000.0)?;
-        check_range!(train.window_rows, 1..=1_000_000_000_000)?;
-        check_range!(train.window_exponent, 0.01..=1.0)?;
-        check_range!(train.window_scale, 0.0..=1.0)?;
-        check_range!(train.uses_per_row, 0.01..=1_000.0)?;
-        check_range!(train.network_steps, 0..=1_000_000_000_000)?;
-        check_range!(train.validation_share, 0.0..=0.9)?;
-        check_range!(train.checkpoint_steps, 1..=10_000_000)?;
-        check_range!(train.keep_checkpoints, 1..=1_000)
+/// A schedule falls, it doesn't rise.
+fn at_most_first(train: &TrainConfig) -> impl FnOnce(&f64, &()) -> garde::Result {
+    let (schedule, first) = (train.schedule, train.learning_rate);
+    move |&last, ()| match schedule != ScheduleKind::Constant && last > first {
+        true => Err(not_allowed(
+            last,
+            format!("0 to train.learning_rate = {first}"),
+        )),
+        false => Ok(()),
     }
 }
 
@@ -209,11 +178,18 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
+    fn constant() -> Config {
+        let mut config = Config::default();
+        config.train.schedule = ScheduleKind::Constant;
+        config.train.final_learning_rate = 1e-5;
+        config
+    }
+
     /// Whether a setting is taken, and what is said if it isn't.
     fn outcome(settings: &[&str]) -> Result<(), String> {
         settings
             .iter()
-            .try_fold(Config::default(), |config, setting| config.with(setting))
+            .try_fold(constant(), |config, setting| config.with(setting))
             .and_then(|config| config.validate())
             .map_err(|error| error.to_string())
     }

@@ -1,24 +1,25 @@
 //! The improved policy of one state: what the priors should have been, by the values that the search found.
 
 use super::tree::{NodeId, Tree, win_probability};
-use super::{PolicyTarget, StateTarget};
+use super::{SearchOptions, StateTarget};
+use crate::config::PolicyTargetKind;
 
 /// What the policy should be at a node, in the order of its actions' indices; none where nothing went on from it.
 pub(super) fn state_target(
     tree: &Tree,
     id: NodeId,
     step: usize,
-    kind: PolicyTarget,
+    options: &SearchOptions,
 ) -> Option<StateTarget> {
     let visits = tree.edge_visits(id);
     if visits == 0 {
         return None;
     }
-    let policy = match kind {
-        PolicyTarget::Visits => (0..tree.edges(id).len())
+    let policy = match options.policy_target {
+        PolicyTargetKind::Visits => (0..tree.edges(id).len())
             .map(|edge| tree.link(id, edge).visits as f32 / visits as f32)
             .collect(),
-        PolicyTarget::Improved { value_scale } => improved_policy(tree, id, value_scale),
+        PolicyTargetKind::Improved => improved_policy(tree, id, options.target_value_scale),
     };
     Some(StateTarget {
         step: step as u8,

@@ -70,7 +70,7 @@ pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bo
 fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<OtherTurn>, bool) {
     let most = core
         .options
-        .lost_turn_checks
+        .loss_proof_limit
         .map_or(usize::MAX, |most| most as usize);
     let mut found = Vec::new();
     // A setup has no lost turns.

@@ -55,7 +55,7 @@ pub use decision::{Decision, StateTarget};
 pub use evaluator::{
     Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Null, Query, Uniform,
 };
-pub use options::{Budget, Gumbel, Mode, Noise, PolicyTarget, Puct, SearchOptions};
+pub use options::{Budget, Noise, SearchOptions};
 pub use policy_sampler::{PolicySampler, SampledTurn};
 pub use report::{Depth, LineTurn, Proven, ReportedTurn, SearchReport};
 pub use turn_search::{Search, SearchError, run_search, search_turn};

@@ -1,9 +1,9 @@
 //! One simulation: the way down from a node by PUCT, and the values on the way back.
 
 use super::SearchOptions;
-use super::options::Puct;
 use super::root_priors::RootPriors;
 use super::tree::{NodeId, NodeKind, Tree, win_probability};
+use crate::config::PuctConfig;
 use arimaa::rules::{Action, History, Position};
 use rand::Rng;
 
@@ -176,7 +176,7 @@ fn select<const WATCHED: bool>(
     tree: &Tree,
     id: NodeId,
     avoided: &[usize],
-    options: &Puct,
+    options: &PuctConfig,
     root_priors: Option<&[f32]>,
 ) -> Option<usize> {
     let node = tree.node(id);

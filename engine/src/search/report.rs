@@ -11,10 +11,11 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
+use super::Decision;
 use super::core::Core;
 use super::tree::{NodeKind, win_probability};
 use super::turn_search::{Search, Strategy};
-use super::{Decision, Mode};
+use crate::config::SearchMode;
 use arimaa::rules::{Position, Side};
 use line::expected_line;
 use serde::Serialize;
@@ -28,7 +29,7 @@ pub struct SearchReport {
     /// Whose turn it is.
     pub side: Side,
     /// How turns are found: `gumbel` goes on as `puct` where its budget is too small to compare turns.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Whether the turn is decided.
     pub is_decided: bool,
     /// The position's value by all simulations, or by proof: win probability of the side to move, 0 to 1.
@@ -154,8 +155,8 @@ impl Search {
             position: core.position,
             side,
             mode: match self.strategy() {
-                Strategy::Gumbel(_) => Mode::Gumbel,
-                Strategy::Stepwise(_) => Mode::Puct,
+                Strategy::Gumbel(_) => SearchMode::Gumbel,
+                Strategy::Stepwise(_) => SearchMode::Puct,
             },
             is_decided: decision.is_some(),
             value: gold_value.map(|value| match side {

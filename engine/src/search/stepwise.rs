@@ -156,7 +156,7 @@ impl StepwiseTurn {
     /// Whether a step is to be made final before the search goes on: where it has seen too few complete turns.
     fn goes_on_below(&self, core: &Core) -> bool {
         core.tree.node(self.source).kind == NodeKind::Open
-            && self.complete_visits(core) < f64::from(core.options.min_turn_visits)
+            && self.complete_visits(core) < f64::from(core.options.puct.min_turn_visits)
     }
 
     /// Whether what is left of the budget can't change the choice, unless it proves something: no other turn comes near enough to
@@ -191,7 +191,7 @@ impl StepwiseTurn {
             second = f64::max(second, f64::min(first, visits));
             first = f64::max(first, visits);
         }
-        first >= f64::from(options.min_turn_visits)
+        first >= f64::from(options.puct.min_turn_visits)
             && second + ended + f64::from(left) < VISIT_FLOOR * first
     }
 
@@ -468,7 +468,7 @@ fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choic
             .into_iter()
             .enumerate()
             .filter(|&(_, node)| tree.node(node).kind == NodeKind::Open)
-            .filter_map(|(step, node)| state_target(tree, node, step, core.options.policy_target))
+            .filter_map(|(step, node)| state_target(tree, node, step, &core.options))
             .collect()
     };
     Choice {

@@ -1,6 +1,9 @@
 //! What the tests of the search try it with: evaluators that know nothing and yet have an opinion, and random positions.
 
-use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query, Search};
+use super::{
+    Evaluation, Evaluations, Evaluator, EvaluatorError, Noise, Query, Search, SearchOptions,
+};
+use crate::config::{SearchConfig, SearchMode};
 use arimaa::rules::{
     Action, Board, Game, History, Kind, Phase, Piece, Position, Side, Square, StepState, Steps,
     Turn, TurnEnumerator,
@@ -8,6 +11,21 @@ use arimaa::rules::{
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
+
+/// Options of play to learn from: noise, temperature 1, a limited proof of losses.
+pub(super) fn learning(mode: SearchMode, evaluations: u32) -> SearchOptions {
+    SearchOptions {
+        mode,
+        temperature: 1.0,
+        gumbel_noise: 1.0,
+        noise: Some(Noise {
+            share: 0.25,
+            concentration: 10.0,
+        }),
+        loss_proof_limit: Some(20_000),
+        ..SearchOptions::strongest(&SearchConfig::default(), evaluations)
+    }
+}
 
 /// Values and priors drawn from a hash of the state, so that a state is always judged the same.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,7 +9,8 @@ use super::in_flight::InFlight;
 use super::root_priors::RootPriors;
 use super::stepwise::StepwiseTurn;
 use super::tree::{NodeId, Tree};
-use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Mode, Query, SearchOptions};
+use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query, SearchOptions};
+use crate::config::{AutoOr, SearchMode};
 use arimaa::rules::{History, Phase, Position, StepState, TurnEnumerator};
 use rand::Rng;
 use std::sync::Arc;
@@ -157,7 +158,9 @@ impl Search {
         self.decision = None;
         self.decided_after = None;
         self.strategy = match options.mode {
-            Mode::Gumbel if GumbelTurn::fits(position, &options) && !core.spent.is_stopped => {
+            SearchMode::Gumbel
+                if GumbelTurn::fits(position, &options) && !core.spent.is_stopped =>
+            {
                 let turn = Box::new(GumbelTurn::new(position, &options));
                 let bytes = options.budget.memory_bytes() - turn.beam_bytes();
                 core.tree.set_bound(bytes);
@@ -284,7 +287,7 @@ fn check(
     if options.budget.is_empty() {
         return Err(SearchError::NoBudget);
     }
-    if options.mode == Mode::Gumbel && options.gumbel.candidates == Some(0) {
+    if options.mode == SearchMode::Gumbel && options.gumbel.candidates == AutoOr::Number(0) {
         return Err(SearchError::NoCandidates);
     }
     check_goes_on(position, history)

@@ -2,13 +2,13 @@
 #![allow(dead_code, reason = "each test program uses what it needs")]
 
 use arimaa::rules::{Game, History, Outcome, Position, Reason, TurnEnumerator, distinct_turns};
-use engine::config::SearchConfig;
-use engine::search::{Decision, Evaluator, Mode, SearchOptions, Uniform, search_turn};
+use engine::config::{AutoOr, SearchConfig, SearchMode};
+use engine::search::{Decision, Evaluator, Noise, SearchOptions, Uniform, search_turn};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
 /// Both modes.
-pub(crate) const MODES: [Mode; 2] = [Mode::Puct, Mode::Gumbel];
+pub(crate) const MODES: [SearchMode; 2] = [SearchMode::Puct, SearchMode::Gumbel];
 
 /// What a search is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,21 +21,32 @@ pub(crate) enum Purpose {
     Learning,
 }
 
+/// Options of play to learn from: noise, temperature 1, a limited proof of losses.
+pub(crate) fn learning(mode: SearchMode, evaluations: u32) -> SearchOptions {
+    SearchOptions {
+        mode,
+        temperature: 1.0,
+        gumbel_noise: 1.0,
+        noise: Some(Noise {
+            share: 0.25,
+            concentration: 10.0,
+        }),
+        loss_proof_limit: Some(20_000),
+        ..SearchOptions::strongest(&SearchConfig::default(), evaluations)
+    }
+}
+
 /// The options that all these tests search with.
-pub(crate) fn options(mode: Mode, purpose: Purpose, evaluations: u32) -> SearchOptions {
-    let config = SearchConfig {
-        evaluations,
-        ..SearchConfig::default()
-    };
-    let options = match purpose {
+pub(crate) fn options(mode: SearchMode, purpose: Purpose, evaluations: u32) -> SearchOptions {
+    let mut options = match purpose {
         Purpose::Strongest | Purpose::StrongestOf(_) => {
-            SearchOptions::strongest(&config, evaluations)
+            SearchOptions::strongest(&SearchConfig::default(), evaluations)
         }
-        Purpose::Learning => SearchOptions::exploring(&config, 1.0),
+        Purpose::Learning => learning(mode, evaluations),
     };
-    let mut options = SearchOptions { mode, ..options };
+    options.mode = mode;
     if let Purpose::StrongestOf(turns) = purpose {
-        options.gumbel.candidates = Some(turns as u32);
+        options.gumbel.candidates = AutoOr::Number(turns as u32);
     }
     options
 }

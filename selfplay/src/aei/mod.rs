@@ -93,10 +93,13 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     let method = Method {
         place: arguments.device.place(&config)?,
         threads: arguments.threads.map_or_else(crew::cores, usize::from),
-        search: config.search,
+        search: config.matches.search,
         seed: arguments.seed.unwrap_or_else(rand::random),
     };
-    let mut settings = Settings::new(arguments.network.to_string(), config.search.memory_mib);
+    let mut settings = Settings::new(
+        arguments.network.to_string(),
+        config.matches.search.memory_mib,
+    );
     if arguments.manifest {
         if let PlayerName::Network(NetworkSource::File(path)) = name {
             // A manifest outlives this command: what it names has to be there.
@@ -135,7 +138,7 @@ impl AeiArguments {
         for setting in &self.config.set {
             let key = setting.split('=').next().unwrap_or_default().trim();
             ensure!(
-                key != "search.evaluations",
+                !key.starts_with("selfplay."),
                 "--set {setting}: this key is for self-play; controllers set the option `evaluations`"
             );
         }

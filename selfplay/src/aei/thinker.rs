@@ -272,7 +272,7 @@ impl Thinker {
             memory_mib: job.memory_mib,
         };
         let mut options = SearchOptions {
-            lost_turn_checks: Some(LOST_TURN_CHECKS),
+            loss_proof_limit: Some(LOST_TURN_CHECKS),
             ..SearchOptions::strongest_within(&self.method.search, budget)
         };
         if self.method.search.parallel_leaves.number().is_none()

@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     place.open("--device")?;
     let mut evaluator = Player::open_alone(&arguments.network, &place, threads)?
         .context("--network random: this player doesn't search")?;
-    if config.search.parallel_leaves.number().is_none() {
+    if config.matches.search.parallel_leaves.number().is_none() {
         let options = SearchOptions {
             parallel_leaves: evaluator.leaves_at_once(),
             ..arguments.options(&config)
@@ -146,19 +146,19 @@ impl AnalyzeArguments {
         for setting in &self.config.set {
             let key = setting.split('=').next().unwrap_or_default().trim();
             ensure!(
-                key != "search.evaluations",
-                "--set {setting}: this key is for self-play; use --evaluations"
+                !key.starts_with("selfplay."),
+                "--set {setting}: this key is for self-play; use --evaluations, or a key of section match.search"
             );
         }
         let mut config = self.config.resolve(None)?;
-        config.search.mode = self.mode.unwrap_or(config.search.mode);
-        config.search.memory_mib = self.memory.unwrap_or(config.search.memory_mib);
+        config.matches.search.mode = self.mode.unwrap_or(config.matches.search.mode);
+        config.matches.search.memory_mib = self.memory.unwrap_or(config.matches.search.memory_mib);
         Ok(config)
     }
 
     fn options(&self, config: &Config) -> SearchOptions {
-        let budget = self.limits.budget(config.search.memory_mib);
-        SearchOptions::strongest_within(&config.search, budget)
+        let budget = self.limits.budget(config.matches.search.memory_mib);
+        SearchOptions::strongest_within(&config.matches.search, budget)
     }
 }
 
@@ -278,7 +278,7 @@ mod tests {
     fn progress_says_the_time_the_work_and_the_best_turn() {
         let position = "g [r                                  Er                          R]";
         let game = Game::from_position(position.parse().unwrap());
-        let options = SearchOptions::strongest(&Config::default().search, 64);
+        let options = SearchOptions::strongest(&Config::default().matches.search, 64);
         let mut search = Search::new(game.position(), game.history(), options).unwrap();
         search_on(
             &mut search,

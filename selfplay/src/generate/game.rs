@@ -10,7 +10,7 @@ use super::weights::weigh_by_surprise;
 use crate::batch::{InPlay, Tally};
 use anyhow::{Context, Result, bail};
 use arimaa::rules::{Action, Game, Side};
-use engine::config::{Config, NetworkChange, SelfplayConfig};
+use engine::config::{Config, ExplorationConfig, NetworkChange};
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use engine::shard::{
     Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,
@@ -168,7 +168,7 @@ impl SelfplayGame {
     pub(crate) fn into_record(mut self) -> GameRecord {
         let last_search = self.turns.iter().rev().find_map(TurnRecord::search);
         let value = last_search.map(|search| search.value);
-        let share = self.config().selfplay.surprise_share;
+        let share = self.config().selfplay.targets.surprise_share;
         weigh_by_surprise(&mut self.turns, share);
         GameRecord {
             id: self.id,
@@ -207,18 +207,18 @@ impl SelfplayGame {
         let effort = effort(&self.turns, &selfplay.soft_resignation);
         self.budget = self.budget_of(is_full, effort);
         self.weight = effort.weight;
-        let temperature = temperature(selfplay, number);
+        let temperature = temperature(&selfplay.exploration, number);
         let options = if is_full {
             self.kind = SearchKind::Full;
-            SearchOptions::exploring_with(&config.search, self.budget, temperature)
+            SearchOptions::exploring(selfplay, self.budget, temperature)
         } else {
             self.kind = SearchKind::Fast;
             let noise = cap.fast_gumbel_noise;
-            SearchOptions::fast(&config.search, self.budget, temperature, noise)
+            SearchOptions::fast(selfplay, self.budget, temperature, noise)
         };
         // With playout-cap randomisation what is learned from is found by the whole budget alone, not by what was there before it.
         let is_another = self.searched_by.replace(evaluator) != Some(evaluator);
-        let anew = is_another || !config.search.reuse_tree || (is_full && cap.full_share < 1.0);
+        let anew = is_another || !selfplay.search.reuse_tree || (is_full && cap.full_share < 1.0);
         self.thinker.search(&self.game, options, anew)
     }
 
@@ -252,7 +252,7 @@ impl SelfplayGame {
         let side = self.game.position().side();
         let config = self.config();
         let whole = match is_full {
-            true => config.search.evaluations,
+            true => config.selfplay.evaluations,
             false => config.selfplay.playout_cap.fast_evaluations,
         };
         let handicap = match self.plan.weaker == Some(side) {
@@ -308,7 +308,7 @@ impl SelfplayGame {
                 let begins = self.turns.is_empty();
                 let is_enough = |target: &&StateTarget| {
                     target.proven
-                        || target.visits >= selfplay.min_target_visits
+                        || target.visits >= selfplay.targets.min_visits
                         || begins && target.step == 0
                 };
                 let targets = decision.targets.iter().filter(is_enough);
@@ -387,7 +387,7 @@ impl InPlay for SelfplayGame {
 }
 
 /// The temperature of a game's turn, the first being 0: it falls by half every `temperature_half_life` turns.
-fn temperature(config: &SelfplayConfig, turn: usize) -> f32 {
+fn temperature(config: &ExplorationConfig, turn: usize) -> f32 {
     let cooled = config.temperature * (-(turn as f32) / config.temperature_half_life).exp2();
     cooled.max(config.final_temperature)
 }

@@ -67,6 +67,7 @@ impl GamePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::config::Config;
     use std::collections::HashSet;
 
     fn id(generator: u32, counter: u64) -> GameId {
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn shares_are_kept_and_keys_do_not_disturb_each_other() {
-        let mut config = SelfplayConfig::default();
+        let mut config = Config::default().selfplay;
         config.resignation.played_out_share = 0.25;
         config.openings.policy_turns = 6;
         let draw = |config: &SelfplayConfig| -> Vec<GamePlan> {

@@ -197,6 +197,7 @@ fn opening_of(game: &Game) -> Opening {
 mod tests {
     use super::*;
     use arimaa::notation::format_record;
+    use engine::config::Config;
     use engine::shard::{Ending, samples::random_game};
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
@@ -235,7 +236,7 @@ mod tests {
         let config = OpeningsConfig {
             file_share: 1.0,
             file: path.display().to_string(),
-            ..OpeningsConfig::default()
+            ..Config::default().selfplay.openings
         };
         Starts::open(&config, None)
     }
@@ -297,7 +298,7 @@ mod tests {
         let config = OpeningsConfig {
             file_share: 0.1,
             file: "/nowhere/openings.txt".into(),
-            ..OpeningsConfig::default()
+            ..Config::default().selfplay.openings
         };
         let message = format!("{:#}", Starts::open(&config, None).unwrap_err());
         assert!(
@@ -315,7 +316,7 @@ mod tests {
     fn forks_leave_earlier_games_in_their_middle() {
         let config = OpeningsConfig {
             fork_share: 0.5,
-            ..OpeningsConfig::default()
+            ..Config::default().selfplay.openings
         };
         let starts = Starts::open(&config, None).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(2);

@@ -11,17 +11,6 @@ use engine::config::{Config, ConfigError, SearchConfig};
 use engine::search::{Budget, SearchOptions};
 use std::time::Duration;
 
-/// Keys of section `search` that change nothing in a match: they are for exploring, and for what is learned.
-const SELFPLAY_ALONE: [&str; 7] = [
-    "search.lost_turn_checks",
-    "search.prior_temperature",
-    "search.noise_share",
-    "search.noise_concentration",
-    "search.policy_target",
-    "search.target_value_scale",
-    "search.gumbel_noise",
-];
-
 /// What holds for all players that have nothing of their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Defaults<'a> {
@@ -233,11 +222,9 @@ impl ContenderSearch {
             key("evaluations"),
             key("time")
         );
-        let mut config = search_config(&order.set, defaults.config, key)?;
-        config.evaluations = evaluations.unwrap_or(config.evaluations);
         Ok(Self {
             settings: order.set.clone(),
-            config,
+            config: search_config(&order.set, defaults.config, key)?,
             evaluations,
             time,
         })
@@ -255,7 +242,7 @@ impl ContenderSearch {
     }
 }
 
-/// The configuration of a search, with the settings that a player has of its own.
+/// The search of matches, with the settings that a player has of its own.
 fn search_config(
     settings: &[String],
     config: &Config,
@@ -264,27 +251,23 @@ fn search_config(
     let option = key("set");
     let mut config = config.clone();
     for setting in settings {
-        let name = setting.split('=').next().unwrap_or_default().trim();
         ensure!(
-            name.starts_with("search."),
+            setting.trim_start().starts_with("search."),
             "{option} {setting}: a player has only keys of section `search` of its own, such as search.mode"
         );
-        ensure!(
-            name != "search.evaluations",
-            "{option} {setting}: use {}",
-            key("evaluations")
-        );
-        ensure!(
-            !SELFPLAY_ALONE.contains(&name),
-            "{option} {setting}: this key is for self-play and changes nothing in a match"
-        );
-        config = config.with(setting).map_err(|error| match error {
-            ConfigError::Set { setting, reason } => anyhow!("{option} {setting}: {reason}"),
+        let whole = format!("match.{}", setting.trim_start());
+        config = config.with(&whole).map_err(|error| match error {
+            ConfigError::Set { reason, .. } => {
+                anyhow!(
+                    "{option} {setting}: {}",
+                    reason.replace("match.search.", "search.")
+                )
+            }
             other => other.into(),
         })?;
     }
     config.validate().with_context(|| option)?;
-    Ok(config.search)
+    Ok(config.matches.search)
 }
 
 #[cfg(test)]
@@ -299,62 +282,25 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_change_nothing_in_a_match_are_the_refused_ones() {
-        let options = |config: &SearchConfig| {
-            let options = SearchOptions::strongest(config, 64);
-            // What is learned changes no turn.
-            SearchOptions {
-                policy_target: engine::search::PolicyTarget::Visits,
-                gumbel: engine::search::Gumbel {
-                    target_value_scale: 0.0,
-                    ..options.gumbel
-                },
-                ..options
-            }
-        };
-        let usual = search_of(&[]).unwrap();
-        for (key, other) in [
-            ("mode", "puct"),
-            ("memory_mib", "3"),
-            ("parallel_leaves", "3"),
-            ("goal_solver", "false"),
-            ("lost_turn_checks", "3"),
-            ("exploration", "3.0"),
-            ("exploration_base", "3.0"),
-            ("first_play_reduction", "0.7"),
-            ("prior_temperature", "3.0"),
-            ("noise_share", "0.7"),
-            ("noise_concentration", "3.0"),
-            ("min_turn_visits", "3"),
-            ("policy_target", "visits"),
-            ("target_value_scale", "3.0"),
-            ("gumbel_candidates", "3"),
-            ("gumbel_beam_width", "3"),
-            ("gumbel_beam_value_scale", "3.0"),
-            ("gumbel_visit_constant", "3.0"),
-            ("gumbel_value_scale", "3.0"),
-            ("gumbel_noise", "3.0"),
-        ] {
-            let setting = format!("search.{key}={other}");
-            let changed = Config::default().with(&setting).unwrap().search;
-            assert_ne!(changed, usual, "{setting}");
-            let matters = options(&changed) != options(&usual);
-            assert_eq!(search_of(&[&setting]).is_ok(), matters, "{setting}");
-        }
-        assert!(!search_of(&["search.reuse_tree=false"]).unwrap().reuse_tree);
+    fn a_player_has_settings_of_its_own() {
+        let search = search_of(&["search.reuse_tree=false", "search.puct.exploration=1"]).unwrap();
+        let mut expected = Config::default().matches.search;
+        expected.reuse_tree = false;
+        expected.puct.exploration = 1.0;
+        assert_eq!(search, expected);
     }
 
     #[test]
     fn faulty_settings_are_named_with_their_option() {
         for (setting, part) in [
-            ("pit.max_turns=5", "only keys of section `search`"),
+            ("match.max_turns=5", "only keys of section `search`"),
             ("mode=gumbel", "only keys of section `search`"),
-            ("search.evaluations=5", "use --b-evaluations"),
-            ("search.noise_share=0.5", "changes nothing in a match"),
-            ("search.mood=5", "no key `search.mood`"),
+            ("search.evaluations=5", "search.evaluations is not a key"),
+            ("search.dirichlet_share=0.5", "is not a key"),
+            ("search.mood=5", "search.mood is not a key"),
             ("search.mode", "expected KEY=VALUE"),
             ("search.mode=best", "`gumbel`"),
-            ("search.gumbel_candidates=0", "1 to 4096"),
+            ("search.gumbel.candidates=0", "1 to 4096"),
         ] {
             let message = format!("{:#}", search_of(&[setting]).unwrap_err());
             assert!(message.starts_with("--b-set"), "{message}");

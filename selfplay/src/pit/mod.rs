@@ -126,7 +126,7 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
         clock: order.clock,
         place: &place,
     };
-    let max_turns = order.max_turns.unwrap_or(config.pit.max_turns);
+    let max_turns = order.max_turns.unwrap_or(config.matches.max_turns);
     let (beginning, openings) = Beginning::new(&order, &source, defaults, max_turns)?;
     let contenders = open_players(&order, &source, defaults)?;
     let engines = contenders.iter();

@@ -99,7 +99,7 @@ impl PlayerPlan {
                 plays_by: "search".into(),
                 evaluations: search.evaluations,
                 time: search.time.map(|time| time.as_secs_f64()),
-                search: Some(without_selfplay(search.config)),
+                search: Some(search.config),
                 ..plan
             },
             Way::Policy { temperature } => Self {
@@ -115,22 +115,6 @@ impl PlayerPlan {
             },
             Way::Random => plan,
         }
-    }
-}
-
-/// The configuration without what changes nothing in a match.
-fn without_selfplay(config: SearchConfig) -> SearchConfig {
-    let usual = SearchConfig::default();
-    SearchConfig {
-        evaluations: usual.evaluations,
-        lost_turn_checks: usual.lost_turn_checks,
-        prior_temperature: usual.prior_temperature,
-        noise_share: usual.noise_share,
-        noise_concentration: usual.noise_concentration,
-        policy_target: usual.policy_target,
-        target_value_scale: usual.target_value_scale,
-        gumbel_noise: usual.gumbel_noise,
-        ..config
     }
 }
 
@@ -282,11 +266,11 @@ pub(super) mod tests {
         );
         let search = |plan: &mut Plan| {
             let search = plan.players[0].search.as_mut().unwrap();
-            search.exploration = 0.25;
+            search.puct.exploration = 0.25;
         };
         assert_eq!(
             there(search),
-            "player 1 search exploration is 0.25 there and 0.5 here"
+            "player 1 search puct exploration is 0.25 there and 0.5 here"
         );
         assert_eq!(
             there(|plan| plan.players[1].identity = "ab".into()),

@@ -135,7 +135,7 @@ fn wrong_arguments_are_named() {
             "this player doesn't search",
         ),
         (
-            &["--set", "search.evaluations=5"],
+            &["--set", "selfplay.evaluations=5"],
             "controllers set the option `evaluations`",
         ),
         (&["--listen", "nowhere"], "can't listen at nowhere"),

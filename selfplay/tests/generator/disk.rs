@@ -15,7 +15,10 @@ const GAMES: u64 = 60;
 
 /// Some games that depend on nothing but the seed.
 fn orders(folder: &Path) -> Orders {
-    let keys = ["search.reuse_tree=false", "selfplay.games_per_shard=4"];
+    let keys = [
+        "selfplay.search.reuse_tree=false",
+        "selfplay.games_per_shard=4",
+    ];
     let games = GAMES.to_string();
     let arguments = ["--games", &games, "--threads", "2", "--seed", "51"];
     Orders::for_run(folder).set(&keys).with(&arguments)

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Everything that may be drawn for a game, but for forks: those depend on which games are finished.
 const VARIED: [&str; 14] = [
-    "search.reuse_tree=false",
+    "selfplay.search.reuse_tree=false",
     "selfplay.playout_cap.full_share=0.4",
     "selfplay.playout_cap.fast_evaluations=4",
     "selfplay.openings.policy_share=0.6",
@@ -26,7 +26,7 @@ const VARIED: [&str; 14] = [
     "selfplay.resignation.turns=2",
     "selfplay.resignation.threshold=0.4",
     "selfplay.resignation.played_out_share=0.7",
-    "selfplay.surprise_share=0.5",
+    "selfplay.targets.surprise_share=0.5",
     // Most finished games wait in the journal.
     "selfplay.games_per_shard=40",
 ];
@@ -151,8 +151,14 @@ fn many_kills() {
             let orders = Orders::for_run(&run).with(&arguments);
             match seed.parse::<u64>().unwrap() % 3 {
                 0 => orders.set(&VARIED),
-                1 => orders.set(&["search.reuse_tree=false", "selfplay.games_per_shard=1"]),
-                _ => orders.set(&["search.reuse_tree=false", "selfplay.games_per_shard=20"]),
+                1 => orders.set(&[
+                    "selfplay.search.reuse_tree=false",
+                    "selfplay.games_per_shard=1",
+                ]),
+                _ => orders.set(&[
+                    "selfplay.search.reuse_tree=false",
+                    "selfplay.games_per_shard=20",
+                ]),
             }
         };
         let (killed, spared) = (orders("killed"), orders("spared"));
@@ -227,7 +233,7 @@ fn kills_between_the_steps_of_tiny_shards_change_no_game() {
         let keys = [
             "selfplay.games_per_shard=1",
             "selfplay.max_turns=6",
-            "search.reuse_tree=false",
+            "selfplay.search.reuse_tree=false",
         ];
         Orders::for_folder(&folder.path().join(name))
             .set(&keys)

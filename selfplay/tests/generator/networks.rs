@@ -3,10 +3,9 @@
 use super::audit::Audit;
 use super::process::{Orders, Running, names, wait_until};
 use super::stops::{get, metrics_address};
-use engine::config::NetworkConfig;
 use engine::run::RunDirectory;
 use engine::shard::{Evaluator, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
-use network::Network;
+use network::{Architecture, Network};
 use std::fs;
 use std::path::Path;
 
@@ -15,9 +14,9 @@ fn orders(run: &Path, change: &str) -> Orders {
     let change = format!("selfplay.network_change={change}");
     let keys = [
         "network.precision=fp32",
-        "search.evaluations=24",
+        "selfplay.evaluations=24",
         "selfplay.games_per_shard=10",
-        "search.lost_turn_checks=0",
+        "selfplay.loss_proof_limit=0",
         &change,
     ];
     let arguments = ["--threads", "1", "--seed", "61"];
@@ -26,14 +25,13 @@ fn orders(run: &Path, change: &str) -> Orders {
 
 /// Puts a small network into the run, all at once.
 fn publish(run: &Path, generation: u32) {
-    let sizes = NetworkConfig {
+    let sizes = Architecture {
         blocks: 1,
         channels: 8,
-        ..NetworkConfig::default()
     };
     let path = RunDirectory::new(run).network(generation);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let network = Network::new(sizes.into(), u64::from(generation)).unwrap();
+    let network = Network::new(sizes, u64::from(generation)).unwrap();
     network.save(&path, &Default::default()).unwrap();
 }
 

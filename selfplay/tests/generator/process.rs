@@ -9,9 +9,9 @@ use tempfile::TempDir;
 
 /// Small games of a generator that knows nothing.
 const SMALL: [&str; 5] = [
-    "search.evaluations=8",
-    "search.lost_turn_checks=0",
-    "selfplay.min_target_visits=2",
+    "selfplay.evaluations=8",
+    "selfplay.loss_proof_limit=0",
+    "selfplay.targets.min_visits=2",
     "selfplay.max_turns=40",
     "selfplay.games_in_flight=4",
 ];

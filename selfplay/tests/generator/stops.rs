@@ -125,7 +125,7 @@ fn a_generator_that_takes_too_much_memory_plays_fewer_games_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let orders = endless(
         folder.path(),
-        &["selfplay.games_in_flight=40", "search.evaluations=300"],
+        &["selfplay.games_in_flight=40", "selfplay.evaluations=300"],
     );
     let mut running = orders.clone().with(&["--max-memory", "0.001"]).start();
     running.wait_until("it plays fewer", |running| {

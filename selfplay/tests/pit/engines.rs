@@ -41,7 +41,7 @@ fn short<'a>(games: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         "--openings",
         "own",
         "--set",
-        "pit.max_turns=6",
+        "match.max_turns=6",
         "--games",
         games,
     ];

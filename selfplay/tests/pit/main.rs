@@ -40,7 +40,7 @@ fn a_match_is_reported_and_its_games_are_records() {
         "--seed",
         "2",
         "--set",
-        "pit.max_turns=40",
+        "match.max_turns=40",
         "--json",
     ];
     let report = json(&mut pit(folder.path(), "uniform", "random", &options));
@@ -76,7 +76,7 @@ fn a_match_is_reported_and_its_games_are_records() {
 
 /// A match of `material` against itself, whose games end soon.
 fn mirror_match(out: &Path, more: &[&str]) -> serde_json::Value {
-    let short = ["--games", "4", "--set", "pit.max_turns=16", "--json"];
+    let short = ["--games", "4", "--set", "match.max_turns=16", "--json"];
     json(pit(out, "material", "material", &short).args(more))
 }
 
@@ -95,7 +95,7 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
         "--b-evaluations",
         "48",
         "--a-set",
-        "search.exploration=3",
+        "search.puct.exploration=3",
         "--a-set",
         "search.reuse_tree=false",
         "--b-set",
@@ -113,11 +113,14 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
     );
     assert_eq!(
         a["settings"],
-        serde_json::json!(["search.exploration=3", "search.reuse_tree=false"])
+        serde_json::json!(["search.puct.exploration=3", "search.reuse_tree=false"])
     );
     assert_eq!(b["settings"], serde_json::json!(["search.mode=gumbel"]));
     assert_eq!(
-        (&a["search"]["exploration"], &b["search"]["exploration"]),
+        (
+            &a["search"]["puct"]["exploration"],
+            &b["search"]["puct"]["exploration"]
+        ),
         (&3.0.into(), &0.5.into())
     );
     for (player, least, most) in [(a, 4.0, 8.0), (b, 24.0, 48.0)] {
@@ -131,7 +134,12 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
         "random",
         &["--games", "2", "--evaluations", "8"],
     )
-    .args(["--a-set", "search.mode=gumbel", "--set", "pit.max_turns=16"])
+    .args([
+        "--a-set",
+        "search.mode=gumbel",
+        "--set",
+        "match.max_turns=16",
+    ])
     .output()
     .unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
@@ -152,7 +160,7 @@ fn settings_of_both_players_play_like_those_of_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let play = |more: &[&str]| records(&mirror_match(folder.path(), more));
     let puct = "search.mode=puct";
-    let common = play(&["--evaluations", "24", "--set", puct]);
+    let common = play(&["--evaluations", "24", "--set", "match.search.mode=puct"]);
     let own = [
         "--a-evaluations",
         "24",
@@ -173,7 +181,7 @@ fn settings_of_both_players_play_like_those_of_the_configuration() {
 fn with_too_few_evaluations_to_compare_turns_mode_gumbel_is_mode_puct() {
     let folder = tempfile::tempdir().unwrap();
     let play = |evaluations: &str, mode: &str| {
-        let set = format!("search.mode={mode}");
+        let set = format!("match.search.mode={mode}");
         records(&mirror_match(
             folder.path(),
             &["--evaluations", evaluations, "--set", &set],
@@ -215,7 +223,7 @@ fn the_same_seed_plays_the_same_games_whatever_the_threads() {
             "--json",
         ];
         let mut command = pit(folder.path(), "uniform", "uniform", &options);
-        records(&json(command.args(["--set", "pit.max_turns=20"])))
+        records(&json(command.args(["--set", "match.max_turns=20"])))
     };
     let one = play("1", "1");
     assert_eq!(
@@ -297,9 +305,9 @@ fn faulty_orders_are_refused_by_name() {
         ),
         (
             "uniform",
-            with(["--a-set", "pit.max_turns=9"]),
+            with(["--a-set", "match.max_turns=9"]),
             1,
-            "--a-set pit.max_turns=9: a player has only keys of section `search`",
+            "--a-set match.max_turns=9: a player has only keys of section `search`",
         ),
         (
             "uniform",
@@ -331,7 +339,7 @@ fn networks_meet_in_the_evaluation_service() {
         "--device",
         "cpu:service",
         "--set",
-        "pit.max_turns=20",
+        "match.max_turns=20",
         "--json",
     ];
     let options = [&options[..], &more].concat();

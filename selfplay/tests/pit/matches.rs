@@ -73,7 +73,7 @@ fn several_players_are_rated_by_all_their_games() {
             "16",
         ]);
         command
-            .args(["--set", "pit.max_turns=120", "--out"])
+            .args(["--set", "match.max_turns=120", "--out"])
             .arg(folder.path());
         command
     };
@@ -131,7 +131,7 @@ fn copies_of_a_game_are_counted_as_such() {
         "--openings",
         "own",
         "--set",
-        "pit.max_turns=8",
+        "match.max_turns=8",
     ];
     let match_of = || pit(folder.path(), &policy, &policy, &options);
     // Both set up their pieces, and play, as they always do.

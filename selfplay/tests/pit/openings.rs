@@ -14,7 +14,7 @@ fn games(out: &Path, more: &[&str]) -> Vec<Game> {
         "--evaluations",
         "4",
         "--set",
-        "pit.max_turns=12",
+        "match.max_turns=12",
         "--json",
     ];
     let report = json(pit(out, "material", "random", &short).args(more));
@@ -59,7 +59,7 @@ fn players_set_up_their_own_pieces_where_they_are_asked_to() {
         "--evaluations",
         "4",
         "--set",
-        "pit.max_turns=6",
+        "match.max_turns=6",
         "--json",
     ];
     // Whether the first turn is a player's that says what it thinks of it.

@@ -27,7 +27,7 @@ fn the_built_in_network_plays_where_no_first_player_is_named() {
             .arg("--out")
             .arg(folder.path().join(players.concat()));
         command.args(["--games", "2", "--evaluations", "8", "--json"]);
-        let limits = ["--set", "pit.max_turns=10", "--b-evaluations", "4"];
+        let limits = ["--set", "match.max_turns=10", "--b-evaluations", "4"];
         let report = json(command.args(limits));
         (report["a"]["name"].clone(), records(&report))
     };
@@ -48,7 +48,7 @@ fn a_policy_plays_without_a_search_and_the_same_whatever_the_threads() {
         network(folder.path(), "n.safetensors", 1).display()
     );
     let play = |more: &[&str]| {
-        let short = ["--games", "4", "--set", "pit.max_turns=14", "--json"];
+        let short = ["--games", "4", "--set", "match.max_turns=14", "--json"];
         json(pit(folder.path(), &policy, "random", &short).args(more))
     };
     let report = play(&["--threads", "1"]);
@@ -184,7 +184,7 @@ fn a_limit_of_time_is_kept_apart_and_said() {
         "--games",
         "2",
         "--set",
-        "pit.max_turns=6",
+        "match.max_turns=6",
         "--json",
     ];
     let report = json(&mut pit(folder.path(), "uniform", "material", &options));

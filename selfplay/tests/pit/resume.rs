@@ -48,7 +48,7 @@ const MATCH: [&str; 11] = [
     "--seed",
     "3",
     "--set",
-    "pit.max_turns=100",
+    "match.max_turns=100",
     "--set",
     "selfplay.games_in_flight=2",
     "--json",
@@ -132,7 +132,7 @@ fn another_match_is_never_gone_on_with() {
         "--evaluations",
         "4",
         "--set",
-        "pit.max_turns=8",
+        "match.max_turns=8",
     ];
     let resume = |more: &[&str]| {
         let output = pit(&out, "material", "random", &short)
@@ -154,7 +154,7 @@ fn another_match_is_never_gone_on_with() {
         (&["--seed", "5"][..], "seed is 0 there and 5 here"),
         (
             &["--a-set", "search.mode=puct"],
-            "search mode is \"auto\" there and \"puct\" here",
+            "search mode is \"gumbel\" there and \"puct\" here",
         ),
         (
             &["--a-evaluations", "8"],
@@ -165,7 +165,7 @@ fn another_match_is_never_gone_on_with() {
             "openings turns is 0 there and 1 here",
         ),
         (
-            &["--set", "pit.max_turns=9"],
+            &["--set", "match.max_turns=9"],
             "max_turns is 8 there and 9 here",
         ),
     ] {

@@ -19,7 +19,7 @@ pub(crate) struct RunArguments {
     /// The folder of the run
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
-    /// Steps of the optimizer for this network [default: as many as use the new rows train.uses_per_row times each]
+    /// Steps of the optimizer for this network [default: as many as use the new rows train.reuse_factor times each]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
     /// End with an error where games are missing, in place of waiting for a generator to make them

@@ -96,8 +96,8 @@ impl Cycle {
         }
         let is_first = self.is_without_network(trained);
         let wanted = u64::from(match is_first {
-            true => self.config.cycle.first_games,
-            false => self.config.cycle.games_per_generation,
+            true => self.config.training_loop.first_games,
+            false => self.config.training_loop.games_per_generation,
         })
         .saturating_mul(times);
         let there = self.counts.in_new_shards(&self.run, &known.shards)?;
@@ -108,7 +108,7 @@ impl Cycle {
                 grouped(wanted)
             ));
         }
-        if is_first || self.config.cycle.order == LoopOrder::InTurns {
+        if is_first || self.config.training_loop.order == LoopOrder::InTurns {
             self.play(is_first, there, wanted, &known)
         } else {
             self.wait(there, wanted, &known)
@@ -117,7 +117,7 @@ impl Cycle {
 
     /// Whether the next games are `uniform`'s: the first network knows no more than it, unless it was trained elsewhere.
     pub(super) fn is_without_network(&self, trained: u32) -> bool {
-        trained == 0 && !self.began_trained && self.config.cycle.first_games > 0
+        trained == 0 && !self.began_trained && self.config.training_loop.first_games > 0
     }
 
     /// Lets the newest network, or `uniform`, play the games that are missing.

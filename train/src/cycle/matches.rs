@@ -13,7 +13,7 @@ use std::path::Path;
 impl Cycle {
     /// Decides on the candidates: each plays against the newest network, and takes over or is put aside.
     pub(super) fn judge(&self) -> Result<Flow, TrainError> {
-        let needed = self.config.cycle.gate_score;
+        let needed = self.config.training_loop.gate_score;
         for (generation, path) in self.run.list_candidates()? {
             let (champion, _) = self.newest()?;
             if needed == 0.0 {
@@ -21,7 +21,7 @@ impl Cycle {
                 continue;
             }
             let opponent = Player::Network(champion);
-            let games = self.config.cycle.gate_games;
+            let games = self.config.training_loop.gate_games;
             let Some(result) = self.result(generation, &path, opponent, games)? else {
                 return Ok(Flow::Stop);
             };
@@ -42,11 +42,11 @@ impl Cycle {
     /// Plays the newest network's matches that have no result yet, or one of fewer games than are asked for. Which network is the
     /// last to play is known when all are trained: it need not be the one that was trained last.
     pub(super) fn compare(&self) -> Result<Flow, TrainError> {
-        let cycle = &self.config.cycle;
+        let cycle = &self.config.training_loop;
         let (generation, path) = self.newest()?;
         let games = match self.trained()? >= cycle.generations {
-            true => cycle.final_pit_games,
-            false => cycle.pit_games,
+            true => cycle.final_match_games,
+            false => cycle.match_games,
         };
         if games == 0 {
             return Ok(Flow::GoOn);
@@ -56,7 +56,7 @@ impl Cycle {
         for opponent in opponents(
             generation,
             before,
-            cycle.pit_last as usize,
+            cycle.match_opponents as usize,
             cycle.anchors.iter().copied().map(Player::from),
         ) {
             if self.result(generation, &path, opponent, games)?.is_none() {

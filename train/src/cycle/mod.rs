@@ -108,10 +108,10 @@ impl Crews {
     /// In turns each has all threads; side by side they are shared out, one at least for each.
     fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
         let all = workplace.thread_count();
-        let (generator, own) = match config.cycle.order {
+        let (generator, own) = match config.training_loop.order {
             LoopOrder::InTurns => (all, all),
             LoopOrder::SideBySide => {
-                let share = config.cycle.generator_threads.number();
+                let share = config.training_loop.generator_threads.number();
                 let share = share.map_or(all / 2, |threads| threads as usize).max(1);
                 (share, all.saturating_sub(share).max(1))
             }
@@ -197,7 +197,7 @@ impl Cycle {
     }
 
     fn go_through(&mut self) -> Result<Flow, TrainError> {
-        let generations = self.config.cycle.generations;
+        let generations = self.config.training_loop.generations;
         self.start_generator()?;
         // A kill may have come between a network and its record.
         self.record_networks()?;
@@ -303,8 +303,8 @@ impl Cycle {
     /// `uniform` does it for it.
     fn start_generator(&mut self) -> Result<(), TrainError> {
         let trained = self.trained()?;
-        let is_wanted = self.config.cycle.order == LoopOrder::SideBySide
-            && trained < self.config.cycle.generations
+        let is_wanted = self.config.training_loop.order == LoopOrder::SideBySide
+            && trained < self.config.training_loop.generations
             && !self.is_without_network(trained);
         if is_wanted && self.generator.is_none() {
             let crew = &self.crews.generator;
@@ -320,7 +320,7 @@ impl Cycle {
 
     /// Says what there is to do, and roughly how long that takes.
     fn announce(&self) -> Result<(), TrainError> {
-        let cycle = &self.config.cycle;
+        let cycle = &self.config.training_loop;
         let trained = self.trained()?;
         if trained >= cycle.generations {
             say(&format!(
@@ -362,10 +362,10 @@ impl Cycle {
             cycle.generations - trained,
             cycle.generations,
             grouped(cycle.games_per_generation.into()),
-            self.config.search.evaluations,
-            cycle.pit_games,
-            cycle.pit_last as usize + cycle.anchors.len(),
-            cycle.final_pit_games,
+            self.config.selfplay.evaluations,
+            cycle.match_games,
+            cycle.match_opponents as usize + cycle.anchors.len(),
+            cycle.final_match_games,
         ));
         Ok(())
     }
@@ -377,7 +377,7 @@ impl Cycle {
             steps: None,
             least_new_games: 0,
             // In turns nobody makes more.
-            wait: config.cycle.order == LoopOrder::SideBySide,
+            wait: config.training_loop.order == LoopOrder::SideBySide,
         };
         match train(
             &self.run,

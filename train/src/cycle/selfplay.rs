@@ -108,7 +108,7 @@ impl Selfplay {
         ]);
         command.args([
             "--evaluations",
-            &config.cycle.pit_evaluations.to_string(),
+            &config.training_loop.match_evaluations.to_string(),
             "--json",
         ]);
         if let Some(evaluations) = pit.opponent.evaluations() {

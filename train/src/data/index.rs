@@ -304,6 +304,7 @@ pub(crate) fn window_rows(config: &TrainConfig, seen_rows: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::data::samples::{game, header, set_written, write_shard};
+    use engine::config::Config;
 
     fn names(folder: &Path) -> Vec<String> {
         Index::new(folder, 0.0).list().unwrap()
@@ -435,7 +436,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_with_a_power_of_the_rows() {
-        let config = TrainConfig::default();
+        let config = Config::default().train;
         let rows = |seen| window_rows(&config, seen);
         assert_eq!([0, 1_000, 250_000].map(rows), [250_000; 3]);
         // 16^0.75 is 8: 250,000 · (1 + 0.4 · 7 / 0.75).

@@ -19,7 +19,7 @@ fn new_run(folder: &Path) -> (RunDirectory, Config) {
     config.train.checkpoint_steps = 4;
     config.train.keep_checkpoints = 20;
     // Enough for all steps that are asked for.
-    config.train.uses_per_row = 100.0;
+    config.train.reuse_factor = 100.0;
     config.train.network_steps = 20;
     begin_run(&run, &config, 7).unwrap();
     make_folder(&run.shards()).unwrap();
@@ -254,7 +254,7 @@ fn each_generation_begins_with_the_last_one_and_counts_what_is_new() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
     config.train.validation_share = 0.0;
-    config.train.uses_per_row = 1.0;
+    config.train.reuse_factor = 1.0;
     config.train.network_steps = 0;
     train_to_end(&run, &config, None);
     let origin = |generation| network::Network::load(&run.network(generation)).unwrap();
@@ -268,7 +268,7 @@ fn each_generation_begins_with_the_last_one_and_counts_what_is_new() {
     assert_eq!(number("steps"), number("new_rows") / 64);
     let error = outcome(&run, &config, steps(None)).unwrap_err();
     assert!(matches!(error, TrainError::NothingNew { .. }), "{error}");
-    config.train.uses_per_row = 3.0;
+    config.train.reuse_factor = 3.0;
     write_more_games(&run, 2);
     train_to_end(&run, &config, Some(3));
     let third = origin(2);

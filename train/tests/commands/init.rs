@@ -131,7 +131,7 @@ fn a_bad_configuration_or_command_line_is_named() {
         ),
         (
             "[loop]\npit_games = 3\n",
-            ["loop.pit_games = 3", "an even number"],
+            ["loop.match_games = 3", "an even number"],
         ),
         ("[train]\npool_rows = 0\n", ["train.pool_rows = 0", "1 to"]),
         ("[train\n", ["bad.toml", "line 1"]),
@@ -246,7 +246,7 @@ fn a_larger_network_is_begun_with_the_games_of_another_run() {
         "--steps",
         "1000",
         "--set",
-        "train.uses_per_row=1",
+        "train.reuse_factor=1",
     ]);
     fails(
         &mut command,

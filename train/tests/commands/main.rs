@@ -118,7 +118,9 @@ fn a_network_is_trained_published_and_described() {
     assert_eq!(described["last_steps"]["trained_rows"], 12 * 64);
     assert_eq!(described["training"], serde_json::Value::Null);
     // One network and one look at the clock say nothing of the time that others take.
-    let wanted = Config::load(&run.join("config.toml")).unwrap().cycle;
+    let wanted = Config::load(&run.join("config.toml"))
+        .unwrap()
+        .training_loop;
     let left = &described["time_left"];
     assert_eq!(left["generations"], wanted.generations - 1);
     assert_eq!(left["seconds"], serde_json::Value::Null);

@@ -21,9 +21,9 @@ const GAMES: usize = 30 + 24;
 /// Two generations of a few short games.
 const SHORT: [&str; 24] = [
     "--set",
-    "search.evaluations=12",
+    "selfplay.evaluations=12",
     "--set",
-    "selfplay.min_target_visits=1",
+    "selfplay.targets.min_visits=1",
     "--set",
     "selfplay.max_turns=16",
     "--set",
@@ -37,11 +37,11 @@ const SHORT: [&str; 24] = [
     "--set",
     "loop.games_per_generation=24",
     "--set",
-    "loop.pit_games=2",
+    "loop.match_games=2",
     "--set",
-    "loop.final_pit_games=4",
+    "loop.final_match_games=4",
     "--set",
-    "loop.pit_evaluations=2",
+    "loop.match_evaluations=2",
     "--set",
     "loop.anchors=[\"random\", \"material:4\", \"first\"]",
 ];
@@ -242,8 +242,8 @@ fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
     init(&elsewhere);
     let settings = [
         "loop.generations=1",
-        "loop.pit_games=0",
-        "loop.final_pit_games=2",
+        "loop.match_games=0",
+        "loop.final_match_games=2",
     ];
     let of_loop = arguments(&run, &settings);
     let mut begin = train();
@@ -267,10 +267,10 @@ fn games_are_played_for_a_training_that_was_begun_and_ran_out_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let settings = [
-        "train.uses_per_row=1",
+        "train.reuse_factor=1",
         "loop.generations=1",
-        "loop.pit_games=0",
-        "loop.final_pit_games=2",
+        "loop.match_games=0",
+        "loop.final_match_games=2",
     ];
     let of_loop = arguments(&run, &settings);
     assert_eq!(outcome(train().arg("init").args(&of_loop[3..])).0, 0);
@@ -359,8 +359,8 @@ fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
         [
             "pit.max_turns=3",
             "loop.gate_games=2",
-            "loop.pit_games=2",
-            "loop.final_pit_games=4",
+            "loop.match_games=2",
+            "loop.final_match_games=4",
             score,
         ]
     };

@@ -23,7 +23,7 @@ pub(crate) const SMALL: [&str; 14] = [
     "--set",
     "train.pool_rows=300",
     "--set",
-    "train.uses_per_row=100",
+    "train.reuse_factor=100",
     "--set",
     "train.network_steps=20",
 ];

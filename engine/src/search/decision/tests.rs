@@ -1,22 +1,17 @@
 //! Tests of what a decision says of the search behind it: the spread of values, and what its targets have to teach.
 
-use super::super::trial::{Hashed, answer, few_turns, history_of, position, random_game};
-use super::super::turn_search::Strategy;
-use super::super::{
-    Mode, Noise, PolicyTarget, Search, SearchOptions, Uniform, run_search, search_turn,
+use super::super::trial::{
+    Hashed, answer, few_turns, history_of, learning as options, position, random_game,
 };
+use super::super::turn_search::Strategy;
+use super::super::{Noise, Search, SearchOptions, Uniform, run_search, search_turn};
 use super::*;
-use crate::config::SearchConfig;
+use crate::config::{PolicyTargetKind, SearchMode};
 use arimaa::rules::Position;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-const MODES: [Mode; 2] = [Mode::Puct, Mode::Gumbel];
-
-fn options(mode: Mode, evaluations: u32) -> SearchOptions {
-    let exploring = SearchOptions::exploring_with(&SearchConfig::default(), evaluations, 1.0);
-    SearchOptions { mode, ..exploring }
-}
+const MODES: [SearchMode; 2] = [SearchMode::Puct, SearchMode::Gumbel];
 
 /// The search of a position with values and priors by hash, run to its end.
 fn searched(
@@ -141,10 +136,7 @@ fn the_surprise_is_measured_from_the_priors_without_noise_and_temperature() {
         concentration: 2.0,
     };
     for mode in MODES {
-        for policy_target in [
-            PolicyTarget::Visits,
-            PolicyTarget::Improved { value_scale: 8.0 },
-        ] {
+        for policy_target in [PolicyTargetKind::Visits, PolicyTargetKind::Improved] {
             let mut rng = ChaCha8Rng::seed_from_u64(4);
             let (mut targets, mut surprising) = (0, 0);
             for turns in [0, 1, 2, 3, 10, 20, 30] {
@@ -153,6 +145,7 @@ fn the_surprise_is_measured_from_the_priors_without_noise_and_temperature() {
                     noise: Some(noise),
                     prior_temperature: 1.5,
                     policy_target,
+                    target_value_scale: 8.0,
                     ..options(mode, 100)
                 };
                 let search = searched(game.position(), game.history(), options, &mut rng);
@@ -226,7 +219,7 @@ fn proven_targets_surprise_where_priors_are_known() {
     let position = position(Side::Gold, "Rd6 Ra1 rh2 ce5");
     let history = history_of(&position);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let search = searched(&position, &history, options(Mode::Puct, 60), &mut rng);
+    let search = searched(&position, &history, options(SearchMode::Puct, 60), &mut rng);
     let targets = &search.decision().unwrap().targets;
     assert!(targets.len() == 3 && targets.iter().all(|target| target.proven));
     assert!(targets.iter().all(|target| target.surprise == 0.0));

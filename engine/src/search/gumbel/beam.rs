@@ -9,7 +9,6 @@
 use super::super::batch::Batch;
 use super::super::core::Core;
 use super::super::flow::Flow;
-use super::super::options::Gumbel;
 use super::super::puct::ends_turn;
 use super::super::tree::{NodeId, NodeKind, Tree, win_probability};
 use super::likelihood::{Continuation, Likelihood, continuations};
@@ -129,7 +128,7 @@ impl Beam {
 
     /// Adds what follows a prefix, merged with what is there.
     fn follow_all<R: Rng>(&mut self, core: &mut Core, prefix: usize, node: NodeId, rng: &mut R) {
-        let is_noisy = core.options.gumbel.noise > 0.0;
+        let is_noisy = core.options.gumbel_noise > 0.0;
         let promise = promise_of(core, node);
         // What other orders add to prefixes that were followed before.
         let mut late = BTreeMap::new();
@@ -178,7 +177,7 @@ impl Beam {
         mut late: BTreeMap<(u8, SlotId), Likelihood>,
         rng: &mut R,
     ) {
-        let is_noisy = core.options.gumbel.noise > 0.0;
+        let is_noisy = core.options.gumbel_noise > 0.0;
         while let Some(((_, slot), added)) = late.pop_first() {
             let Some(node) = self.slots[slot.0].node else {
                 continue;
@@ -207,7 +206,7 @@ impl Beam {
         if prefix.node.is_none_or(|node| !self.has_expanded(node)) {
             return;
         }
-        let is_noisy = core.options.gumbel.noise > 0.0;
+        let is_noisy = core.options.gumbel_noise > 0.0;
         late.entry((prefix.depth(&core.tree, &self.origins), slot))
             .and_modify(|likelihood| likelihood.merge(added, is_noisy))
             .or_insert(added);
@@ -315,7 +314,7 @@ impl Beam {
     /// A candidate's node, the logarithm of its probability, and what it is ranked by beside its value.
     pub(super) fn ranked(&self, slot: SlotId, core: &Core) -> (NodeId, f64, f64) {
         let slot = &self.slots[slot.0];
-        let rank = match core.options.gumbel.noise {
+        let rank = match core.options.gumbel_noise {
             noise if noise > 0.0 => slot.likelihood.perturbed * f64::from(noise),
             _ => slot.likelihood.log_prior,
         };
@@ -389,11 +388,8 @@ impl Slot {
 
 /// What a state's value promises for what follows it, in units of the noise, as the perturbed logarithm is.
 fn promise_of(core: &Core, node: NodeId) -> f64 {
-    let Gumbel {
-        noise,
-        beam_value_scale,
-        ..
-    } = core.options.gumbel;
+    let noise = core.options.gumbel_noise;
+    let beam_value_scale = core.options.gumbel.beam_value_scale;
     let own_value = win_probability(core.side(), core.tree.node(node).own_value);
     let unit = if noise > 0.0 { noise } else { 1.0 };
     f64::from(beam_value_scale * own_value / unit)

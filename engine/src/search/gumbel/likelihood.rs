@@ -53,7 +53,7 @@ pub(super) fn continuations<R: Rng>(
     of: Likelihood,
     rng: &mut R,
 ) -> Vec<Continuation> {
-    let noise = core.options.gumbel.noise;
+    let noise = core.options.gumbel_noise;
     let state = core.tree.state(node);
     let edges = core.tree.edges(node);
     let priors: Vec<f32> = edges.iter().map(|edge| edge.prior()).collect();

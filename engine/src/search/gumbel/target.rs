@@ -42,7 +42,7 @@ impl Improved {
         Self {
             scale: f64::from(options.value_scale)
                 * (f64::from(options.visit_constant) + f64::from(most)),
-            target_scale: options.target_value_scale.into(),
+            target_scale: core.options.target_value_scale.into(),
             mixed_value: (f64::from(own) + visits * mean) / (1.0 + visits),
         }
     }

@@ -7,19 +7,19 @@ mod targets;
 use super::super::core::Core;
 use super::super::trial::{Hashed, answer, history_of};
 use super::super::turn_search::Strategy;
-use super::super::{Budget, Mode, Search, SearchOptions};
+use super::super::{Budget, Search, SearchOptions};
 use super::GumbelTurn;
-use crate::config::SearchConfig;
+use crate::config::{AutoOr, SearchConfig, SearchMode};
 use arimaa::rules::{Action, History, Position, StepState};
 use rand::rngs::ChaCha8Rng;
 
 /// Mode `gumbel` with so many candidates and a beam of that width, as far as the budget lets it.
 fn options(budget: Budget, candidates: u32, beam_width: u32) -> SearchOptions {
     let mut options = SearchOptions::strongest(&SearchConfig::default(), 1);
-    options.mode = Mode::Gumbel;
+    options.mode = SearchMode::Gumbel;
     options.budget = budget;
-    options.gumbel.candidates = Some(candidates);
-    options.gumbel.beam_width = Some(beam_width);
+    options.gumbel.candidates = AutoOr::Number(candidates);
+    options.gumbel.beam_width = AutoOr::Number(beam_width);
     options
 }
 

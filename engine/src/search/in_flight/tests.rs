@@ -1,22 +1,21 @@
 //! Tests of searches with several leaves in flight.
 
 use super::super::tree::{NodeKind, Tree};
-use super::super::trial::{Hashed, answer, few_turns, history_of, random_game};
+use super::super::trial::{Hashed, answer, few_turns, history_of, learning, random_game};
 use super::super::turn_search::Strategy;
-use super::super::{Budget, Evaluation, Mode, Search, SearchOptions};
-use crate::config::SearchConfig;
+use super::super::{Budget, Evaluation, Search, SearchOptions};
+use crate::config::SearchMode;
 use arimaa::rules::{Game, Position};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-const MODES: [Mode; 2] = [Mode::Puct, Mode::Gumbel];
+const MODES: [SearchMode; 2] = [SearchMode::Puct, SearchMode::Gumbel];
 
-fn options(mode: Mode, budget: Budget, parallel_leaves: u32) -> SearchOptions {
+fn options(mode: SearchMode, budget: Budget, parallel_leaves: u32) -> SearchOptions {
     SearchOptions {
-        mode,
         budget,
         parallel_leaves,
-        ..SearchOptions::exploring(&SearchConfig::default(), 1.0)
+        ..learning(mode, 1)
     }
 }
 
@@ -216,7 +215,7 @@ fn with_one_leaf_nothing_is_watched() {
                 (sizes, search.decision().unwrap().clone())
             };
             let (sizes, decision) = decided(1);
-            assert!(mode == Mode::Gumbel || sizes.iter().all(|&size| size <= 1));
+            assert!(mode == SearchMode::Gumbel || sizes.iter().all(|&size| size <= 1));
             assert_eq!((sizes, decision), decided(0));
         }
     }

@@ -1,9 +1,9 @@
 //! Tests of the look at all other turns.
 
 use super::super::trial::{Hashed, answer, history_of, position};
-use super::super::{Budget, Mode, Search, SearchOptions};
+use super::super::{Budget, Search, SearchOptions};
 use super::*;
-use crate::config::SearchConfig;
+use crate::config::{SearchConfig, SearchMode};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn new_search(position: &Position, budget: Budget) -> (Search, History) {
     let history = history_of(position);
     let config = SearchConfig::default();
     let options = SearchOptions {
-        mode: Mode::Puct,
+        mode: SearchMode::Puct,
         ..SearchOptions::strongest_within(&config, budget)
     };
     let search = Search::new(position, &history, options).unwrap();

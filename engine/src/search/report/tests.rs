@@ -1,7 +1,7 @@
 //! Tests of the report.
 
 use super::*;
-use crate::config::SearchConfig;
+use crate::config::{SearchConfig, SearchMode};
 use crate::search::{
     Evaluation, Evaluations, Evaluator, EvaluatorError, Query, SearchOptions, Uniform, run_search,
 };
@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::collections::HashSet;
 
-const MODES: [Mode; 2] = [Mode::Puct, Mode::Gumbel];
+const MODES: [SearchMode; 2] = [SearchMode::Puct, SearchMode::Gumbel];
 
 /// Values by how far rabbits have come, the same for both sides; equal priors.
 #[derive(Debug, Clone, Copy)]
@@ -62,18 +62,16 @@ fn skirmish() -> Position {
     )
 }
 
-fn options(mode: Mode, evaluations: u32) -> SearchOptions {
-    let config = SearchConfig {
-        exploration: 1.5,
-        ..SearchConfig::default()
-    };
+fn options(mode: SearchMode, evaluations: u32) -> SearchOptions {
+    let mut config = SearchConfig::default();
+    config.puct.exploration = 1.5;
     SearchOptions {
         mode,
         ..SearchOptions::strongest(&config, evaluations)
     }
 }
 
-fn begun(position: &Position, mode: Mode, evaluations: u32) -> (Search, History) {
+fn begun(position: &Position, mode: SearchMode, evaluations: u32) -> (Search, History) {
     let mut history = History::default();
     history.push(position);
     let search = Search::new(position, &history, options(mode, evaluations)).unwrap();
@@ -83,7 +81,7 @@ fn begun(position: &Position, mode: Mode, evaluations: u32) -> (Search, History)
 fn searched(
     evaluator: &mut dyn Evaluator,
     position: &Position,
-    mode: Mode,
+    mode: SearchMode,
     evaluations: u32,
 ) -> Search {
     let (mut search, history) = begun(position, mode, evaluations);
@@ -169,7 +167,7 @@ fn proven_losses_come_last_and_have_no_visits_while_another_turn_is_left() {
         assert!(!open.is_empty() && lost.iter().all(is_lost), "{report}");
         assert!(open.is_sorted_by(|one, other| one.visits >= other.visits));
         assert!(lost.iter().all(|turn| turn.value == Some(0.0)));
-        if mode == Mode::Puct {
+        if mode == SearchMode::Puct {
             assert!(lost.iter().all(|turn| turn.visits == 0.0));
         }
         assert!(open.iter().any(|turn| turn.is_chosen));
@@ -253,19 +251,24 @@ fn check_sums(report: &SearchReport) {
 #[test]
 fn the_turns_share_all_visits() {
     for evaluations in [4, 64, 500, 6_000] {
-        let search = searched(&mut Advance, &skirmish(), Mode::Puct, evaluations);
+        let search = searched(&mut Advance, &skirmish(), SearchMode::Puct, evaluations);
         let report = search.report(usize::MAX);
         check_sums(&report);
         // All but the first went on from the position, at once or behind steps made final.
         assert_eq!(report.shared_visits, f64::from(report.visits - 1));
-        let search = searched(&mut Advance, &skirmish(), Mode::Gumbel, evaluations.max(8));
+        let search = searched(
+            &mut Advance,
+            &skirmish(),
+            SearchMode::Gumbel,
+            evaluations.max(8),
+        );
         let report = search.report(usize::MAX);
         check_sums(&report);
         assert_eq!(report.shared_visits, f64::from(report.visits));
     }
     // No turn is left unfinished where there are few.
     let few = position(Side::Gold, &["Ra2", "rh8"]);
-    let report = searched(&mut Uniform, &few, Mode::Puct, 200).report(usize::MAX);
+    let report = searched(&mut Uniform, &few, SearchMode::Puct, 200).report(usize::MAX);
     let sum: f64 = report.turns.iter().map(|turn| turn.visits).sum();
     assert_eq!(report.unfinished_visits, 0.0);
     assert!(close(sum, f64::from(report.visits - 1)));
@@ -357,7 +360,7 @@ fn exchanged_colours_exchange_the_report() {
 }
 
 /// The report as text, with the time that it took put at half a second.
-fn text_of(position: &Position, mode: Mode, evaluations: u32, top: usize) -> String {
+fn text_of(position: &Position, mode: SearchMode, evaluations: u32, top: usize) -> String {
     let mut report = searched(&mut Uniform, position, mode, evaluations).report(top);
     report.seconds = 0.5;
     report.evaluations_per_second = 2.0 * f64::from(report.evaluations);
@@ -380,7 +383,7 @@ turns: 2 of 2
 
 line      Gold    Ra2n";
     let few = position(Side::Gold, &["Ra2", "rh8"]);
-    assert_eq!(text_of(&few, Mode::Gumbel, 16, 4), expected);
+    assert_eq!(text_of(&few, SearchMode::Gumbel, 16, 4), expected);
 }
 
 #[test]
@@ -399,12 +402,12 @@ turns: 2 of 14
 line      Gold    Rh1w Rg1n Rg2e Rh2w
           Silver  ra3s ra2s";
     let lost = position(Side::Gold, &["Rh1", "ra3"]);
-    assert_eq!(text_of(&lost, Mode::Puct, 200, 2), expected);
+    assert_eq!(text_of(&lost, SearchMode::Puct, 200, 2), expected);
 }
 
 #[test]
 fn json_has_the_documented_keys() {
-    let search = searched(&mut Advance, &skirmish(), Mode::Puct, 300);
+    let search = searched(&mut Advance, &skirmish(), SearchMode::Puct, 300);
     let value = serde_json::to_value(search.report(3)).unwrap();
     let read: serde_json::Value = serde_json::from_str(&value.to_string()).unwrap();
     assert_eq!(read, value);
@@ -435,7 +438,7 @@ fn json_has_the_documented_keys() {
         (&"puct".into(), &"gold".into())
     );
     let lost = position(Side::Gold, &["Rh1", "ra3"]);
-    let report = searched(&mut Uniform, &lost, Mode::Puct, 8).report(1);
+    let report = searched(&mut Uniform, &lost, SearchMode::Puct, 8).report(1);
     let proven = serde_json::json!({ "winner": "silver", "turns": 2 });
     assert_eq!(serde_json::to_value(report).unwrap()["proven"], proven);
 }

@@ -2,26 +2,17 @@
 
 use super::super::decision::Decision;
 use super::super::flow::Flow;
-use super::super::trial::{Hashed, answer, few_turns, history_of, random_game, random_turn};
+use super::super::trial::{
+    Hashed, answer, few_turns, history_of, learning as options, random_game, random_turn,
+};
 use super::super::turn_search::Strategy;
-use super::super::{Budget, Mode, Search, SearchOptions};
+use super::super::{Budget, Search};
 use super::*;
-use crate::config::SearchConfig;
+use crate::config::SearchMode;
 use arimaa::rules::Game;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rustc_hash::FxHashMap;
-
-fn options(mode: Mode, evaluations: u32) -> SearchOptions {
-    let config = SearchConfig {
-        evaluations,
-        ..SearchConfig::default()
-    };
-    SearchOptions {
-        mode,
-        ..SearchOptions::exploring(&config, 1.0)
-    }
-}
 
 /// Answers all that a search asks; what it decides.
 fn decide(search: &mut Search, history: &History, rng: &mut ChaCha8Rng) -> Decision {
@@ -142,7 +133,7 @@ fn what_lies_below_the_turns_that_were_played_is_kept() {
         if game.outcome().is_some() {
             continue;
         }
-        let mode = [Mode::Puct, Mode::Gumbel][index / 2 % 2];
+        let mode = [SearchMode::Puct, SearchMode::Gumbel][index / 2 % 2];
         let mut game = game;
         let mut search =
             Search::new(game.position(), game.history(), options(mode, budget)).unwrap();
@@ -198,7 +189,7 @@ fn positions_that_have_stood_again_are_fresh() {
     let mut rng = ChaCha8Rng::seed_from_u64(62);
     let start = few_turns(60, &mut rng);
     let mut history = history_of(&start);
-    let mut search = Search::new(&start, &history, options(Mode::Puct, 2_000)).unwrap();
+    let mut search = Search::new(&start, &history, options(SearchMode::Puct, 2_000)).unwrap();
     decide(&mut search, &history, &mut rng);
     let tree = &search.core().tree;
     let stood = tree.node_ids().find(|&id| {
@@ -210,7 +201,7 @@ fn positions_that_have_stood_again_are_fresh() {
     let before = below(tree, search.core().root);
     history.push(&stood);
     search
-        .go_on(&start, &history, options(Mode::Puct, 2_000))
+        .go_on(&start, &history, options(SearchMode::Puct, 2_000))
         .unwrap();
     let tree = &search.core().tree;
     check_consistency(tree, &history);
@@ -226,7 +217,7 @@ fn positions_that_have_stood_again_are_fresh() {
     // Twice: it is forbidden now, and the edges that lead there must go.
     history.push(&stood);
     search
-        .go_on(&start, &history, options(Mode::Puct, 2_000))
+        .go_on(&start, &history, options(SearchMode::Puct, 2_000))
         .unwrap();
     assert_eq!(search.core().tree.len(), 1, "the tree begins anew");
     decide(&mut search, &history, &mut rng);
@@ -239,7 +230,7 @@ fn positions_that_have_stood_again_are_fresh() {
 fn whole_games_keep_a_consistent_tree() {
     for seed in 0..8 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mode = [Mode::Puct, Mode::Gumbel][seed as usize % 2];
+        let mode = [SearchMode::Puct, SearchMode::Gumbel][seed as usize % 2];
         let mut game = Game::new();
         let mut search = Search::new(game.position(), game.history(), options(mode, 48)).unwrap();
         while game.outcome().is_none() && game.turns().len() < 120 {
@@ -265,7 +256,7 @@ fn visits_add_up() {
         if game.outcome().is_some() {
             continue;
         }
-        for mode in [Mode::Puct, Mode::Gumbel] {
+        for mode in [SearchMode::Puct, SearchMode::Gumbel] {
             let mut options = options(mode, 1);
             options.budget = Budget::visits([3, 64, 500][index % 3]);
             let mut search = Search::new(game.position(), game.history(), options).unwrap();

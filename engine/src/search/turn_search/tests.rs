@@ -1,10 +1,10 @@
 //! Tests of the search for a turn.
 
 use super::super::tree::NodeKind;
-use super::super::trial::{Hashed, answer, random_game};
-use super::super::{Noise, PolicyTarget, StateTarget, Uniform};
+use super::super::trial::{Hashed, answer, learning, random_game};
+use super::super::{Noise, StateTarget, Uniform};
 use super::*;
-use crate::config::{SearchConfig, SearchMode};
+use crate::config::{Config, PolicyTargetKind, SearchConfig, SearchMode};
 use arimaa::rules::{Action, Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -18,12 +18,7 @@ fn options(evaluations: u32) -> SearchOptions {
 }
 
 fn exploring(evaluations: u32) -> SearchOptions {
-    let config = SearchConfig {
-        mode: SearchMode::Puct,
-        evaluations,
-        ..SearchConfig::default()
-    };
-    SearchOptions::exploring(&config, 1.0)
+    learning(SearchMode::Puct, evaluations)
 }
 
 fn position(side: Side, pieces: &[(&str, char)]) -> Position {
@@ -126,6 +121,7 @@ fn noise_gets_into_the_visits_and_not_into_the_improved_policy() {
         let options = SearchOptions {
             noise: Some(noise),
             policy_target,
+            target_value_scale: 10.0,
             ..options(40)
         };
         decide(game.position(), options, 3).targets
@@ -134,9 +130,9 @@ fn noise_gets_into_the_visits_and_not_into_the_improved_policy() {
         let share = 1.0 / target.policy.len() as f32;
         target.policy.iter().all(|&p| (p - share).abs() < 1e-5)
     };
-    let improved = targets(PolicyTarget::Improved { value_scale: 10.0 });
+    let improved = targets(PolicyTargetKind::Improved);
     assert!(!improved.is_empty() && improved.iter().all(even));
-    assert!(!targets(PolicyTarget::Visits).iter().all(even));
+    assert!(!targets(PolicyTargetKind::Visits).iter().all(even));
 }
 
 /// The winner at the end of a decided turn.
@@ -315,8 +311,8 @@ fn full_and_fast_turns_take_turns_in_one_search() {
         share: 1.0,
         concentration: 1.0,
     };
-    let config = SearchConfig::default();
-    let modes = [Mode::Puct, Mode::Gumbel];
+    let config = Config::default().selfplay;
+    let modes = [SearchMode::Puct, SearchMode::Gumbel];
     for (full_mode, fast_mode) in modes
         .into_iter()
         .flat_map(|one| modes.map(|two| (one, two)))
@@ -325,7 +321,7 @@ fn full_and_fast_turns_take_turns_in_one_search() {
             mode: full_mode,
             noise: Some(noise),
             prior_temperature: 2.0,
-            ..SearchOptions::exploring_with(&config, 200, 1.0)
+            ..SearchOptions::exploring(&config, 200, 1.0)
         };
         let fast = SearchOptions {
             mode: fast_mode,

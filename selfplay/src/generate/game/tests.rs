@@ -6,14 +6,31 @@ use crate::batch::Batcher;
 use crate::generate::log::NoLog;
 use crate::line::tests::SlowLine;
 use crate::line::{Line, LocalLine};
+use engine::config::{SearchConfig, SearchMode, TargetsConfig};
 use engine::search::{Null, Uniform};
 use engine::shard::replay;
 
 fn config() -> Config {
     let mut config = Config::default();
-    config.search.evaluations = 16;
-    config.selfplay.min_target_visits = 2;
-    config.selfplay.max_turns = 40;
+    let selfplay = &mut config.selfplay;
+    selfplay.evaluations = 16;
+    selfplay.loss_proof_limit = 20_000;
+    selfplay.max_turns = 40;
+    selfplay.search = SearchConfig {
+        mode: SearchMode::Puct,
+        ..SearchConfig::default()
+    };
+    selfplay.exploration = ExplorationConfig {
+        temperature: 1.0,
+        temperature_half_life: 20.0,
+        final_temperature: 0.2,
+        ..selfplay.exploration
+    };
+    selfplay.targets = TargetsConfig {
+        value_scale: 10.0,
+        min_visits: 2,
+        ..selfplay.targets
+    };
     config
 }
 
@@ -155,7 +172,7 @@ fn a_game_is_the_same_in_whatever_company_it_is_played() {
 #[test]
 fn trees_are_kept_where_the_configuration_says_so() {
     let fresh = |mut config: Config| {
-        config.search.reuse_tree = false;
+        config.selfplay.search.reuse_tree = false;
         config
     };
     let [kept, fresh] = [config(), fresh(config())].map(|config| play_by(&config, 0..2));
@@ -171,7 +188,7 @@ fn trees_are_kept_where_the_configuration_says_so() {
 #[test]
 fn whole_turns_are_sampled_in_mode_gumbel() {
     let mut config = config();
-    config.search.mode = engine::config::SearchMode::Gumbel;
+    config.selfplay.search.mode = SearchMode::Gumbel;
     for record in play_by(&config, 0..3) {
         engine::shard::replay(&record).unwrap();
         assert!(record.turns.iter().any(|turn| !turn.rows.is_empty()));
@@ -180,11 +197,11 @@ fn whole_turns_are_sampled_in_mode_gumbel() {
 
 #[test]
 fn the_temperature_halves_and_stops_falling() {
-    let config = SelfplayConfig {
+    let config = ExplorationConfig {
         temperature: 1.0,
         temperature_half_life: 10.0,
         final_temperature: 0.3,
-        ..SelfplayConfig::default()
+        ..Config::default().selfplay.exploration
     };
     for (turn, expected) in [(0, 1.0), (10, 0.5), (100, 0.3)] {
         assert!((temperature(&config, turn) - expected).abs() < 1e-6);

@@ -180,6 +180,7 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
     use crate::commands::bench::generate::write_shards;
+    use engine::config::Config;
 
     #[test]
     fn whole_pools_are_measured() {
@@ -190,7 +191,7 @@ mod tests {
             window_scale: 0.0,
             pool_rows: 1_000,
             memory_mib: 100,
-            ..TrainConfig::default()
+            ..Config::default().train
         };
         let report = measure(folder.path(), &config, 2_000).unwrap();
         assert!((3_000..3_500).contains(&report.window_rows));

@@ -184,7 +184,8 @@ impl RunReport {
         let games = GamesReport::of(&run.shards(), &mut problems);
         let number = |key: &str| log.last_steps.as_ref()?[key].as_u64();
         let supply = state.as_ref().and_then(|state| state.state.supply.as_ref());
-        let config = Config::load(&run.config()).map(|config| Some(config.cycle.generations));
+        let config =
+            Config::load(&run.config()).map(|config| Some(config.training_loop.generations));
         Ok(Self {
             path: path.to_owned(),
             window: WindowReport {

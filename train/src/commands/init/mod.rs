@@ -40,7 +40,7 @@ pub(crate) struct InitArguments {
     /// Begin with this network's weights instead of random ones: a file, or `tusker` for the network that is built in
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     network: Option<PathBuf>,
-    /// With --from: steps of the optimizer for network 1 [default: as many as use the rows train.uses_per_row times each]
+    /// With --from: steps of the optimizer for network 1 [default: as many as use the rows train.reuse_factor times each]
     #[arg(long, value_name = "N", requires = "from", conflicts_with = "network", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
     #[command(flatten)]

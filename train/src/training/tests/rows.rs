@@ -12,7 +12,7 @@ fn newest_state(run: &RunDirectory) -> TrainingState {
 fn rows_are_used_as_often_as_allowed_and_then_others_must_come() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
-    config.train.uses_per_row = 1.0;
+    config.train.reuse_factor = 1.0;
     fs::write(run.config(), config.to_toml()).unwrap();
     let error = outcome(&run, &config, steps(40)).unwrap_err().to_string();
     let stopped = newest_state(&run);
@@ -93,7 +93,7 @@ fn a_trainer_waits_for_games_until_they_are_there_or_the_user_stops() {
 fn a_generation_takes_no_more_steps_than_configured() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
-    config.train.uses_per_row = 1.0;
+    config.train.reuse_factor = 1.0;
     config.train.network_steps = 5;
     train_to_end(&run, &config, None);
     let first = newest_state(&run);
@@ -110,7 +110,7 @@ fn a_generation_takes_no_more_steps_than_configured() {
 fn a_wish_to_stop_while_waiting_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
-    config.train.uses_per_row = 1.0;
+    config.train.reuse_factor = 1.0;
     config.train.checkpoint_steps = 100;
     fs::write(run.config(), config.to_toml()).unwrap();
     outcome(&run, &config, steps(40)).unwrap_err();
@@ -133,10 +133,10 @@ fn a_wish_to_stop_while_waiting_changes_nothing() {
 fn rows_may_be_used_more_often_when_that_is_raised() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
-    config.train.uses_per_row = 1.0;
+    config.train.reuse_factor = 1.0;
     fs::write(run.config(), config.to_toml()).unwrap();
     outcome(&run, &config, steps(20)).unwrap_err();
-    config.train.uses_per_row = 3.0;
+    config.train.reuse_factor = 3.0;
     fs::write(run.config(), config.to_toml()).unwrap();
     train_to_end(&run, &config, None);
     let end = newest_state(&run);
@@ -149,7 +149,7 @@ fn rows_may_be_used_more_often_when_that_is_raised() {
 fn lost_checkpoints_give_no_row_back() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
-    config.train.uses_per_row = 2.0;
+    config.train.reuse_factor = 2.0;
     config.train.checkpoint_steps = 100;
     for _ in 0..2 {
         train_to_end(&run, &config, Some(6));

@@ -67,7 +67,7 @@ fn sample(
 ) -> Vec<Position> {
     let history = history_of(start);
     let mut options = options(Budget::unlimited(), 3, 1_000);
-    options.gumbel.noise = noise;
+    options.gumbel_noise = noise;
     // Values would draw the beam away from the policy.
     options.gumbel.beam_value_scale = 0.0;
     search.restart(start, &history, options).unwrap();

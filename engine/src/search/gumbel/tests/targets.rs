@@ -72,11 +72,10 @@ impl WrittenOut {
         }
         let own = own_value(core);
         let mean = if mass > 0.0 { sum / mass } else { 0.0 };
-        let gumbel = &core.options.gumbel;
         Self {
             orders,
             mixed_value: (own + visits * mean) / (1.0 + visits),
-            scale: gumbel.target_value_scale.into(),
+            scale: core.options.target_value_scale.into(),
         }
     }
 
@@ -208,9 +207,9 @@ fn searches_of(
         let (candidates, beam_width) = sizes[index % sizes.len()];
         let budget = Budget::evaluations([300, 900][index / 4 % 2]);
         let mut options = options(budget, candidates, beam_width);
-        options.gumbel.target_value_scale = [1.0, 5.0, 50.0][index % 3];
+        options.target_value_scale = [1.0, 5.0, 50.0][index % 3];
         options.gumbel.value_scale = [0.02, 0.1, 1.0][index % 3];
-        options.gumbel.noise = [0.0, 1.0][index % 2];
+        options.gumbel_noise = [0.0, 1.0][index % 2];
         let search = decided(&position, evaluator, options, rng);
         let (core, turn) = of(&search);
         let is_sampled = turn.candidates.iter().all(|one| one.slot.is_some());
@@ -287,7 +286,7 @@ fn the_recursion_is_the_policy_of_whole_turns_written_out() {
 fn orders_that_are_found_late_count_like_the_others() {
     let mut rng = ChaCha8Rng::seed_from_u64(188);
     let has_replaced = |core: &Core, turn: &GumbelTurn| {
-        turn.candidates.len() as u32 > core.options.gumbel.candidates.unwrap_or(0)
+        turn.candidates.len() as u32 > core.options.gumbel.candidates.number().unwrap_or(0)
     };
     let sizes = [(2, 2), (3, 5), (5, 8)];
     let mut compared = 0;
@@ -341,8 +340,8 @@ fn targets_over_positions_of_games_sum_to_one_and_promise_no_less() {
             continue;
         }
         let mut options = options(Budget::evaluations(160), 12, 16);
-        options.gumbel.target_value_scale = rng.random_range(0.5..25.0);
-        options.gumbel.noise = rng.random_range(0.0..2.0);
+        options.target_value_scale = rng.random_range(0.5..25.0);
+        options.gumbel_noise = rng.random_range(0.0..2.0);
         let search = decided(game.position(), Hashed::default(), options, &mut rng);
         let (core, turn) = of(&search);
         if core.is_proven() {

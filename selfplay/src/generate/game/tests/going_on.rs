@@ -43,10 +43,10 @@ impl GameLog for Kept {
 /// Everything on at once.
 fn varied() -> Config {
     let mut config = config();
-    config.search.reuse_tree = false;
+    config.selfplay.search.reuse_tree = false;
     let selfplay = &mut config.selfplay;
     selfplay.max_turns = 30;
-    selfplay.surprise_share = 0.5;
+    selfplay.targets.surprise_share = 0.5;
     selfplay.playout_cap.full_share = 0.3;
     selfplay.playout_cap.fast_evaluations = 6;
     selfplay.openings.policy_share = 0.5;
@@ -124,7 +124,7 @@ fn a_game_that_is_gone_on_with_goes_as_it_would_have_gone() {
 /// The turns of a game as they were before its rows were weighed by surprise.
 fn unweighed(config: &Config, record: &GameRecord) -> Vec<TurnRecord> {
     let mut config = config.clone();
-    config.selfplay.surprise_share = 0.0;
+    config.selfplay.targets.surprise_share = 0.0;
     let line = Box::new(LocalLine::new(Box::new(Null::default())));
     let counter = record.id.counter;
     play_on(&config, line, (1, 1), counter..counter + 1)

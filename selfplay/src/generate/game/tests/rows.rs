@@ -28,7 +28,7 @@ fn a_share_of_turns_is_searched_in_full_and_the_others_fast() {
     let share = full as f32 / all as f32;
     assert!((0.18..0.32).contains(&share), "{full} of {all}");
     config.selfplay.playout_cap.record_fast = true;
-    config.selfplay.min_target_visits = 1;
+    config.selfplay.targets.min_visits = 1;
     let records = play_by(&config, 0..4);
     let mut fast = records
         .iter()
@@ -40,8 +40,8 @@ fn a_share_of_turns_is_searched_in_full_and_the_others_fast() {
 #[test]
 fn what_a_game_begins_with_gives_a_row_with_any_visits() {
     let mut config = config();
-    config.search.goal_solver = false;
-    config.selfplay.min_target_visits = 10_000;
+    config.selfplay.search.goal_solver = false;
+    config.selfplay.targets.min_visits = 10_000;
     for record in play_by(&config, 0..4) {
         let [first, others @ ..] = &record.turns[..] else {
             panic!("a game without turns");
@@ -60,7 +60,7 @@ fn a_full_turn_of_playout_caps_does_not_build_on_what_was_there() {
     let mut config = config();
     config.selfplay.playout_cap.full_share = 0.999_999;
     let kept = play_by(&config, 0..3);
-    config.search.reuse_tree = false;
+    config.selfplay.search.reuse_tree = false;
     assert_eq!(kept, play_by(&config, 0..3));
 }
 
@@ -185,7 +185,7 @@ fn rows_weigh_by_their_surprise() {
         (2, 1),
         0..2,
     );
-    config.selfplay.surprise_share = 0.5;
+    config.selfplay.targets.surprise_share = 0.5;
     let weighed = play_on(
         &config,
         Box::new(LocalLine::new(Box::new(Null::default()))),

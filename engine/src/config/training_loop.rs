@@ -1,0 +1,110 @@
+//! The loop of generating, training and comparing.
+
+use super::range::{auto_within, even_within, not_allowed, within};
+use super::{Anchor, AutoOr};
+use garde::Validate;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The loop of generating, training and comparing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields)]
+#[garde(allow_unvalidated)]
+pub struct LoopConfig {
+    /// Networks to train, one after the other.
+    #[garde(custom(within(1..=1_000_000)))]
+    pub generations: u32,
+    /// Whether the generator rests while the trainer works.
+    pub order: LoopOrder,
+    /// The generator's share of the threads, where both work at once.
+    #[garde(custom(auto_within(1..=1_024)))]
+    pub generator_threads: AutoOr,
+    /// Games that `uniform` plays in place of the first network, which knows no more than it; 0 lets the first network play as
+    /// many as the others.
+    #[garde(custom(within(0..=100_000_000)))]
+    pub first_games: u32,
+    /// New games that come before the next network is trained.
+    #[garde(custom(within(1..=100_000_000)))]
+    pub games_per_generation: u32,
+    /// A new network plays matches against so many of those before it.
+    #[garde(custom(within(0..=1_000)))]
+    pub match_opponents: u32,
+    /// It plays matches against these, too, which stay the same.
+    #[garde(custom(each_once(self.match_evaluations)))]
+    pub anchors: Vec<Anchor>,
+    /// Games of each match of a new network; 0 for no matches.
+    #[garde(custom(even_within(0..=1_000_000)))]
+    pub match_games: u32,
+    /// Games of each of the last network's matches instead.
+    #[garde(custom(even_within(0..=1_000_000)))]
+    pub final_match_games: u32,
+    /// Evaluations a turn in those matches, but for anchors that have a number of their own.
+    #[garde(custom(within(1..=10_000_000)))]
+    pub match_evaluations: u32,
+    /// The points a game that a new network must have against the one that plays before it takes over; 0 asks for nothing.
+    #[garde(custom(within(0.0..=1.0)))]
+    pub gate_score: f64,
+    /// Games of that match.
+    #[garde(custom(even_within(2..=1_000_000)))]
+    pub gate_games: u32,
+}
+
+/// Who works when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopOrder {
+    /// First all games of a generation, then the training.
+    InTurns,
+    /// The generator plays all the time.
+    SideBySide,
+}
+
+/// An anchor without evaluations of its own is the same as with those of the matches.
+fn each_once(evaluations: u32) -> impl FnOnce(&Vec<Anchor>, &()) -> garde::Result {
+    move |anchors, ()| {
+        let resolved = |anchor: &Anchor| anchor.with_evaluations(evaluations);
+        let different: BTreeSet<Anchor> = anchors.iter().map(resolved).collect();
+        if different.len() == anchors.len() {
+            return Ok(());
+        }
+        let names: Vec<String> = anchors.iter().map(Anchor::to_string).collect();
+        Err(not_allowed(format!("[{}]", names.join(", ")), "each once"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn what_the_loop_can_t_do_is_refused_by_key() {
+        for (settings, key) in [
+            (&["loop.match_games=3"][..], "loop.match_games = 3"),
+            (&["loop.gate_games=0"], "loop.gate_games = 0"),
+            (&["loop.gate_score=1.5"], "loop.gate_score = 1.5"),
+            (&["loop.generator_threads=0"], "loop.generator_threads = 0"),
+            (
+                &["loop.anchors=[\"random\", \"random\"]"],
+                "loop.anchors = [random, random]",
+            ),
+            (
+                &[
+                    "loop.match_evaluations=50",
+                    "loop.anchors=[\"material\", \"material:50\"]",
+                ],
+                "loop.anchors = [material, material:50]",
+            ),
+            (
+                &["loop.order=side_by_side", "selfplay.network_change=never"],
+                "selfplay.network_change = \"never\"",
+            ),
+        ] {
+            let set = |config: Config, setting: &&str| config.with(setting).unwrap();
+            let config = settings.iter().fold(Config::default(), set);
+            let message = config.validate().unwrap_err().to_string();
+            assert!(message.starts_with(key), "{message}");
+        }
+        let none = Config::default().with("loop.anchors=[]").unwrap();
+        assert!(none.validate().is_ok() && none.training_loop.anchors.is_empty());
+    }
+}
