@@ -387,3 +387,65 @@ fn states_that_nothing_leads_to_are_refused() {
     more["more"] = json!(1);
     refused::<StepState>(more);
 }
+
+/// How a value is written: its JSON, and its bytes in bincode as hexadecimal digits.
+fn written<T>(value: &T) -> (String, String)
+where
+    T: Serialize + DeserializeOwned + PartialEq + Debug,
+{
+    reads_back(value);
+    let bytes = numbers(value).into_iter();
+    (
+        serde_json::to_string(value).unwrap(),
+        bytes.map(|byte| format!("{byte:02x}")).collect(),
+    )
+}
+
+/// Files hold these forms, so they must not change between versions.
+#[test]
+fn the_forms_of_every_type_are_fixed() {
+    let e4: Square = "e4".parse().unwrap();
+    let position: Position = "g [r                                  Er                          R]"
+        .parse()
+        .unwrap();
+    let setup: Setup = "RHCEMCHR/RRRDDRRR".parse().unwrap();
+    let steps: Turn = "d4n d5n".parse().unwrap();
+    let mut game = Game::from_position(position);
+    game.play(&steps).unwrap();
+    let state = StepState::new(&position).after_step("e4n".parse().unwrap());
+    let found = [
+        written(&Side::Silver),
+        written(&Kind::Camel),
+        written(&Piece::new(Side::Silver, Kind::Camel)),
+        written(&e4),
+        written(&Direction::West),
+        written(&Step::new(e4, Direction::West)),
+        written(&Action::Place(e4)),
+        written(&Action::End),
+        written(&Phase::Play),
+        written(&Bitboard::TRAPS),
+        written(position.board()),
+        written(&position),
+        written(&setup),
+        written(&Turn::Setup(setup)),
+        written(&steps),
+        written(&game),
+        written(&state),
+        written(&state.pending()),
+        written(&StepState::new(&position).legal_actions(&History::default())),
+        written(game.history()),
+        written(&Outcome {
+            winner: Side::Silver,
+            reason: Reason::Elimination,
+        }),
+        written(&TurnLabel::due(&game)),
+        written(&BoardPicture {
+            turn_number: 300,
+            position,
+        }),
+        written(&"12x".parse::<TurnLabel>().unwrap_err()),
+    ];
+    let expected = include_str!("data/serialised.txt");
+    let lines: Vec<String> = found.map(|(json, bytes)| format!("{json}\n{bytes}")).into();
+    assert_eq!(lines.join("\n") + "\n", expected);
+}
