@@ -224,7 +224,7 @@ fn read_archive(bytes: &[u8]) -> usize {
         assert_eq!(again.unwrap().game, game.game);
         count += 1;
     }
-    let lines = bytes.split(|&byte| byte == b'\n').count() as u64;
+    let lines = bytes.split(|&byte| byte == b'\n').count();
     assert!(line <= lines);
     count
 }
@@ -249,7 +249,7 @@ fn read_texts(bytes: &[u8]) -> usize {
         };
         let id = GameId {
             generator: 0,
-            counter: game.line,
+            counter: game.line as u64,
         };
         let record = import(&game.game, game.conclusion, id).unwrap();
         assert_eq!(record.to_game().as_ref(), Ok(&game.game));

@@ -64,7 +64,7 @@ fn random_games_come_back_from_an_archive() {
         .collect();
     assert_eq!(read.len(), games.len());
     for (id, (read, game)) in read.iter().zip(&games).enumerate() {
-        assert_eq!((read.id, read.line), (id as u64, id as u64 + 2));
+        assert_eq!((read.id, read.line), (id as u64, id + 2));
         assert_eq!(&read.game, game);
         let winner = game.outcome().map_or(Side::Gold, |outcome| outcome.winner);
         assert_eq!(read.winner, Some(winner));

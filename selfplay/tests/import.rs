@@ -92,7 +92,7 @@ fn texts_become_shards() {
         report.contains("left out: 1 with something wrong\n"),
         "{report}"
     );
-    let named = format!("left out: {}: line 14, turn 2g: ", first.display());
+    let named = format!("left out: {}: line 14, column ", first.display());
     assert!(complaints.starts_with(&named), "{complaints}");
 
     let shards = read(&out);
@@ -201,10 +201,10 @@ fn an_archive_is_known_by_its_first_line_and_filtered() {
         "{report}"
     );
     for message in [
-        "line 7, game 5: the archive says that the game ended by goal",
-        "line 8, game 6: the column result holds `x`",
-        "line 9, game 7, turn 2g: turn 1g is due here",
-        "line 11: the line has 10 fields for 9 columns",
+        "line 7, column 18: the archive says that the game ended by goal",
+        "line 8, column 18: a result (w, b, g, s, d, n, u) must stand here, not `x`",
+        "line 9, column 24: turn 1g is due here, not 2g",
+        "line 11, column 1: the line has 10 fields for 9 columns",
     ] {
         let named = format!("left out: {}: {message}", file.display());
         assert!(complaints.contains(&named), "{named} in {complaints}");
@@ -289,7 +289,7 @@ fn files_that_cannot_be_read_are_named_and_the_others_imported() {
     for message in [
         format!("error: can't read {}: ", missing.display()),
         format!(
-            "error: {}: line 1: the first line names no column id, termination",
+            "error: {}: line 1, column 1: the first line names no column id, termination",
             columns.display()
         ),
         format!(

@@ -188,6 +188,31 @@ fn errors_of_texts_read_back() {
             step,
             error: StepError::DeadEnd,
         }),
+        NotationReason::Io("the disk is gone".to_owned()),
+        NotationReason::TooLong {
+            what: "line".into(),
+            limit: 80,
+        },
+        NotationReason::MissingColumns("id, result".to_owned()),
+        NotationReason::DoubleColumn("id".to_owned()),
+        NotationReason::FieldCount {
+            found: 2,
+            expected: 3,
+        },
+        NotationReason::Corrupt,
+        NotationReason::NoTurns,
+        NotationReason::NothingToTakeBack,
+        NotationReason::AfterConclusion,
+        NotationReason::LoserWon(Side::Gold),
+        NotationReason::OtherEnding {
+            played: Outcome {
+                winner: Side::Gold,
+                reason: Reason::Goal,
+            },
+            winner: None,
+            termination: "time".to_owned(),
+        },
+        NotationReason::NotOver(Reason::Goal),
     ] {
         reads_back(&NotationError {
             line: 2,

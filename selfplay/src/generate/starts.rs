@@ -280,10 +280,10 @@ mod tests {
         for (text, part) in [
             (
                 format!("{begun}\n\n{begun}2s Ra1n Ra2q\n"),
-                "line 9, turn 2s: column 4",
+                "line 9, column 4",
             ),
             ("\n# nothing\n".into(), "no position and no game"),
-            ("\ng [R ]".into(), "line 2: column"),
+            ("\ng [R ]".into(), "line 2, column"),
             (
                 "g [R                                  Er                          r]".into(),
                 "line 1: the game is over already",

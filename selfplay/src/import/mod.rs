@@ -9,7 +9,7 @@ mod source;
 
 use crate::output;
 use anyhow::Result;
-use arimaa::notation::{ArchiveError, ArchiveFault};
+use arimaa::notation::{NotationError, NotationReason};
 use choice::{Choice, Unwanted};
 use clap::Args;
 use engine::progress::Progress;
@@ -195,7 +195,7 @@ impl Import<'_> {
     fn import_batch(
         &mut self,
         path: &Path,
-        batch: Vec<Result<Unread, ArchiveError>>,
+        batch: Vec<Result<Unread, NotationError>>,
     ) -> Result<()> {
         let choice = &self.arguments.choice;
         let imported: Vec<Result<GameRecord, LeftOut>> = batch
@@ -228,17 +228,17 @@ impl Import<'_> {
 /// Where a file stops.
 enum End {
     Whole,
-    Failed(ArchiveError),
+    Failed(NotationError),
 }
 
 /// Some games, and whether the file has more.
-fn read_batch(source: &mut Source) -> (Vec<Result<Unread, ArchiveError>>, Option<End>) {
+fn read_batch(source: &mut Source) -> (Vec<Result<Unread, NotationError>>, Option<End>) {
     let mut batch = Vec::new();
     let mut bytes = 0;
     while batch.len() < BATCH_GAMES && bytes < BATCH_BYTES {
         match source.next() {
             None => return (batch, Some(End::Whole)),
-            Some(Err(error)) if matches!(error.fault, ArchiveFault::Io(_)) => {
+            Some(Err(error)) if matches!(error.reason, NotationReason::Io(_)) => {
                 return (batch, Some(End::Failed(error)));
             }
             Some(unread) => {
@@ -252,7 +252,7 @@ fn read_batch(source: &mut Source) -> (Vec<Result<Unread, ArchiveError>>, Option
 
 /// Makes a record of a game; it is numbered later.
 fn import_game(
-    unread: Result<Unread, ArchiveError>,
+    unread: Result<Unread, NotationError>,
     choice: &Choice,
 ) -> Result<GameRecord, LeftOut> {
     let played = unread

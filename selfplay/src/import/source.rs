@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use arimaa::notation::{
-    ArchiveColumns, ArchiveError, ArchiveLine, ArchiveReader, Conclusion, RecordReader, RecordText,
+    ArchiveColumns, ArchiveLine, ArchiveReader, Conclusion, NotationError, RecordReader, RecordText,
 };
 use arimaa::rules::Game;
 use clap::ValueEnum;
@@ -35,7 +35,7 @@ pub(super) enum Unread {
 /// A game that keeps to the rules, and what can be asked of it.
 pub(super) struct PlayedGame {
     /// Where it begins in its file.
-    pub(super) line: u64,
+    pub(super) line: usize,
     pub(super) game: Game,
     pub(super) conclusion: Option<Conclusion>,
     /// Of Gold and Silver, where they are known.
@@ -81,7 +81,7 @@ impl Source {
     }
 
     /// The next game, or why there is none in its place.
-    pub(super) fn next(&mut self) -> Option<Result<Unread, ArchiveError>> {
+    pub(super) fn next(&mut self) -> Option<Result<Unread, NotationError>> {
         match self {
             Self::Text(reader) => reader.next_text().map(|text| text.map(Unread::Text)),
             Self::Archive(reader, columns) => {
@@ -102,7 +102,7 @@ impl Unread {
     }
 
     /// Reads the game.
-    pub(super) fn read(&self) -> Result<PlayedGame, ArchiveError> {
+    pub(super) fn read(&self) -> Result<PlayedGame, NotationError> {
         match self {
             Self::Archive(line, columns) => {
                 let game = columns.read(line)?;

@@ -45,7 +45,7 @@ pub(super) struct Opening {
     start: Position,
     turns: Vec<Turn>,
     /// Where it stands in its file, if it has one.
-    line: Option<u64>,
+    line: Option<usize>,
 }
 
 impl Openings {
@@ -111,7 +111,7 @@ fn listed(openings: &[Opening], pair: u64) -> &Opening {
 }
 
 impl Opening {
-    fn new(game: &Game, line: Option<u64>) -> Self {
+    fn new(game: &Game, line: Option<usize>) -> Self {
         Self {
             start: *game.start(),
             turns: game.turns().to_vec(),

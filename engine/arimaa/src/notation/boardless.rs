@@ -1,7 +1,7 @@
 //! Steps, actions, setups and turns by themselves, without the board that they are made on: no letters of pieces, no
 //! removals.
 
-use super::token::{Place, words};
+use super::token::{Place, Span};
 use super::{NotationError, NotationReason};
 use crate::rules::{Action, Direction, Kind, Setup, SetupError, Square, Step, Steps, Turn};
 use crate::rules::{StepError, TurnError};
@@ -22,15 +22,15 @@ impl FromStr for Step {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
-        step_at(text, Place::START)
+        read_step(Span::whole(text))
     }
 }
 
-fn step_at(text: &str, place: Place) -> Result<Step, NotationError> {
-    let what = "a step by its square and direction, like `d2n`,";
-    let letters: Vec<char> = text.chars().collect();
+fn read_step(word: Span<'_>) -> Result<Step, NotationError> {
+    let place = word.place;
+    let letters: Vec<char> = word.text.chars().collect();
     let [file, rank, direction] = letters[..] else {
-        return Err(place.expected(what, text));
+        return Err(word.expected("a step by its square and direction, like `d2n`,"));
     };
     let from = [file, rank]
         .iter()
@@ -90,20 +90,19 @@ impl FromStr for Setup {
             .ok_or_else(|| Place::START.expected("a setup, like `RHCEMCHR/RRRDDRRR`,", text))?;
         let mut kinds = [Kind::Rabbit; 16];
         let (home_kinds, front_kinds) = kinds.split_at_mut(8);
-        read_rank(front, Place::START, front_kinds)?;
-        let after = Place::START.right(front.chars().count() + 1);
-        read_rank(home, after, home_kinds)?;
+        read_rank(Span::whole(front), front_kinds)?;
+        let place = Place::START.right(front.chars().count() + 1);
+        read_rank(Span { text: home, place }, home_kinds)?;
         Self::new(kinds).map_err(|error: SetupError| Place::START.fault(error))
     }
 }
 
 /// Reads eight upper-case letters.
-fn read_rank(text: &str, place: Place, kinds: &mut [Kind]) -> Result<(), NotationError> {
-    let blanks = text.chars().take_while(|c| c.is_whitespace()).count();
-    let place = place.right(blanks);
-    let text = text.trim();
+fn read_rank(rank: Span<'_>, kinds: &mut [Kind]) -> Result<(), NotationError> {
+    let rank = rank.trim();
+    let Span { text, place } = rank;
     if text.chars().count() != kinds.len() {
-        return Err(place.expected("a rank of eight letters", text));
+        return Err(rank.expected("a rank of eight letters"));
     }
     for (index, (letter, slot)) in text.chars().zip(kinds).enumerate() {
         *slot = Kind::ALL
@@ -141,8 +140,8 @@ impl FromStr for Turn {
             return text.parse().map(Self::Setup);
         }
         let mut steps = Steps::new();
-        for word in words(text, Place::START) {
-            let step = step_at(word.text, word.place)?;
+        for word in Span::whole(text).words() {
+            let step = read_step(word)?;
             steps
                 .try_push(step)
                 .map_err(|_| word.place.fault(StepError::NoStepLeft))?;

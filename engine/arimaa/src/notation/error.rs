@@ -1,7 +1,8 @@
 //! What is wrong with a text, and where.
 
 use crate::rules::{
-    Piece, PositionError, SetupError, SetupFault, Square, SquareError, StepError, TurnError,
+    Outcome, Piece, PositionError, Reason, SetupError, SetupFault, Side, Square, SquareError,
+    StepError, TurnError,
 };
 use std::borrow::Cow;
 
@@ -107,6 +108,63 @@ pub enum NotationReason {
     /// A turn that can't be played.
     #[error(transparent)]
     Turn(#[from] TurnError),
+    /// A source could not be read, for this reason. Nothing follows this error.
+    #[error("{0}")]
+    Io(String),
+    /// A line or a game is too long to be one. It is passed over.
+    #[error("the {what} has more than {limit} bytes")]
+    TooLong {
+        /// The line or the game.
+        what: Cow<'static, str>,
+        /// The most bytes that it may have.
+        limit: usize,
+    },
+    /// The first line of an archive does not name these columns, which must be there.
+    #[error("the first line names no column {0}")]
+    MissingColumns(String),
+    /// The first line of an archive names a column twice.
+    #[error("the first line names the column {0} twice")]
+    DoubleColumn(String),
+    /// A line of an archive has more or fewer fields than there are columns.
+    #[error("the line has {found} fields for {expected} columns")]
+    FieldCount {
+        /// The line's fields.
+        found: usize,
+        /// The columns.
+        expected: usize,
+    },
+    /// The server itself distrusts the record.
+    #[error("the archive marks the record as corrupt")]
+    Corrupt,
+    /// A game has no turn.
+    #[error("the game has no turn")]
+    NoTurns,
+    /// There is no turn that could be taken back.
+    #[error("there is no turn to take back")]
+    NothingToTakeBack,
+    /// Something follows the entry by which a side gave up.
+    #[error("the game has been given up before this turn")]
+    AfterConclusion,
+    /// A side that gave up has won.
+    #[error("{0} has given up by the last entry, but has won")]
+    LoserWon(Side),
+    /// The game is over by the rules, but the archive names another winner or another way.
+    #[error("{played}, but the archive says that {} won by {termination}", name_of(.winner))]
+    OtherEnding {
+        /// What the turns say.
+        played: Outcome,
+        /// The winner by the archive.
+        winner: Option<Side>,
+        /// How the game ended by the archive.
+        termination: String,
+    },
+    /// The archive says that the rules ended the game, but it is not over.
+    #[error("the archive says that the game ended by {0}, but it is not over after its last turn")]
+    NotOver(Reason),
+}
+
+fn name_of(winner: &Option<Side>) -> String {
+    winner.map_or_else(|| "nobody".to_owned(), |side| side.to_string())
 }
 
 impl From<SetupFault> for NotationReason {

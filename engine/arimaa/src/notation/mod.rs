@@ -70,9 +70,9 @@ mod token;
 mod turn;
 
 pub use archive::{
-    ArchiveColumns, ArchiveError, ArchiveFault, ArchiveLine, ArchiveReader, ArchivedGame,
-    ArchivedPlayer, Conclusion, RecordReader, RecordText, SideLetters, Termination, WrittenGame,
-    format_concluded_record, format_movelist,
+    ArchiveColumns, ArchiveLine, ArchiveReader, ArchivedGame, ArchivedPlayer, Conclusion,
+    RecordReader, RecordText, SideLetters, Termination, WrittenGame, format_concluded_record,
+    format_movelist,
 };
 pub use error::{NotationError, NotationReason};
 pub use picture::{BoardPicture, format_board_picture, parse_board_picture};

@@ -1,7 +1,7 @@
 //! The picture of a board, as arimaa.com draws it.
 
 use super::position::square_at_fault;
-use super::token::Place;
+use super::token::{Place, Span};
 use super::{NotationError, NotationReason, TurnLabel};
 use crate::rules::{Bitboard, Board, Piece, Position, Square};
 use std::fmt;
@@ -108,41 +108,35 @@ pub fn parse_board_picture(text: &str) -> Result<(u32, Position), NotationError>
     let mut lines = text
         .lines()
         .enumerate()
-        .map(|(index, line)| {
-            let place = Place {
-                line: index + 1,
-                column: 1,
-            };
-            (line.trim_end(), place)
+        .map(|(index, line)| Span {
+            text: line.trim_end(),
+            place: Place::of_line(index + 1),
         })
-        .skip_while(|(line, _)| line.is_empty());
-    let end = Place {
-        line: text.lines().count().max(1),
-        column: 1,
+        .skip_while(|line| line.text.is_empty());
+    let end = Span {
+        text: "",
+        place: Place::of_line(text.lines().count().max(1)),
     };
-    let mut next = || lines.next().unwrap_or(("", end));
-    let (line, place) = next();
-    let label = TurnLabel::read(line, place)?;
+    let mut next = || lines.next().unwrap_or(end);
+    let label = TurnLabel::read(next())?;
     whole_line(next(), FRAME, "the upper frame ` +-----------------+`")?;
     let mut pieces = Vec::new();
-    let mut ranks = end;
+    let mut lines_of_ranks = [0; 8];
     for rank in (0..8).rev() {
-        let (line, place) = next();
-        if rank == 7 {
-            ranks = place;
-        }
-        read_rank(line, place, rank, &mut pieces)?;
+        let line = next();
+        lines_of_ranks[rank] = line.place.line;
+        read_rank(line, rank as u8, &mut pieces)?;
     }
     whole_line(next(), FRAME, "the lower frame ` +-----------------+`")?;
     whole_line(next(), FILES, "the files `   a b c d e f g h`")?;
-    if let Some((line, place)) = lines.find(|(line, _)| !line.is_empty()) {
-        return Err(place.expected("nothing", line));
+    if let Some(line) = lines.find(|line| !line.text.is_empty()) {
+        return Err(line.expected("nothing"));
     }
     let board: Board = pieces.into_iter().collect();
     let position = Position::new(board, label.side).map_err(|error| {
         let square = square_at_fault(error.first(), &board);
         let place = Place {
-            line: ranks.line + usize::from(7 - square.rank()),
+            line: lines_of_ranks[usize::from(square.rank())],
             column: column_of(square.file()),
         };
         place.fault(error)
@@ -150,39 +144,25 @@ pub fn parse_board_picture(text: &str) -> Result<(u32, Position), NotationError>
     Ok((label.number, position))
 }
 
-fn whole_line(
-    (line, place): (&str, Place),
-    wanted: &str,
-    what: &'static str,
-) -> Result<(), NotationError> {
-    if line == wanted {
+fn whole_line(line: Span<'_>, wanted: &str, what: &'static str) -> Result<(), NotationError> {
+    if line.text == wanted {
         Ok(())
     } else {
-        Err(place.expected(what, line))
+        Err(line.expected(what))
     }
 }
 
 /// Reads a line like `6|   r x     x   H |`.
 fn read_rank(
-    line: &str,
-    place: Place,
+    line: Span<'_>,
     rank: u8,
     pieces: &mut Vec<(Square, Piece)>,
 ) -> Result<(), NotationError> {
-    const RANKS: [&str; 8] = [
-        "rank 1, `1| … |`,",
-        "rank 2, `2| … |`,",
-        "rank 3, `3| … |`,",
-        "rank 4, `4| … |`,",
-        "rank 5, `5| … |`,",
-        "rank 6, `6| … |`,",
-        "rank 7, `7| … |`,",
-        "rank 8, `8| … |`,",
-    ];
-    let letters: Vec<char> = line.chars().collect();
+    let place = line.place;
+    let letters: Vec<char> = line.text.chars().collect();
     let number = char::from(b'1' + rank);
     if letters.len() != 20 || letters[..2] != [number, '|'] || letters[18..] != [' ', '|'] {
-        return Err(place.expected(RANKS[usize::from(rank)], line));
+        return Err(line.expected(format!("rank {number}, `{number}| … |`,")));
     }
     for file in 0..8 {
         let column = column_of(file);

@@ -1,6 +1,6 @@
 //! The short form of boards and positions.
 
-use super::token::Place;
+use super::token::{Place, Span};
 use super::{NotationError, NotationReason};
 use crate::rules::{Board, Piece, Position, PositionFault, Side, Square};
 use std::fmt;
@@ -20,7 +20,7 @@ const SQUARES: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn parse_board(text: &str) -> Result<Board, NotationError> {
-    board_at(text, Place::START).map(|(board, _)| board)
+    read_board(Span::whole(text)).map(|(board, _)| board)
 }
 
 /// Reads a position: the side to move, `g` or `s`, and its board, as [`parse_board`] reads it.
@@ -33,16 +33,23 @@ pub fn parse_board(text: &str) -> Result<Board, NotationError> {
 /// # Ok::<(), arimaa::notation::NotationError>(())
 /// ```
 pub fn parse_position(text: &str) -> Result<Position, NotationError> {
-    let blanks = text.chars().take_while(|c| c.is_whitespace()).count();
-    let place = Place::START.right(blanks);
-    let mut letters = text.trim_start().chars();
+    read_position(Span::whole(text))
+}
+
+/// Reads a position from a part of a text.
+pub(super) fn read_position(text: Span<'_>) -> Result<Position, NotationError> {
+    let Span { text, place } = text.trim();
+    let mut letters = text.chars();
     let side = match letters.next() {
         Some('g') => Side::Gold,
         Some('s') => Side::Silver,
         Some(other) => return Err(place.fault(NotationReason::Side(other))),
         None => return Err(place.expected("the side to move, g or s,", "")),
     };
-    let (board, first) = board_at(letters.as_str(), place.right(1))?;
+    let (board, first) = read_board(Span {
+        text: letters.as_str(),
+        place: place.right(1),
+    })?;
     Position::new(board, side).map_err(|error| {
         let at_fault = text_index(square_at_fault(error.first(), &board));
         first.right(at_fault).fault(error)
@@ -96,11 +103,12 @@ fn text_index(square: Square) -> usize {
     square.flip().index()
 }
 
-/// Reads the board of a text that begins at a place; also says where its first square stands.
-fn board_at(text: &str, start: Place) -> Result<(Board, Place), NotationError> {
-    let blanks = text.chars().take_while(|c| c.is_whitespace()).count();
-    let bracket = start.right(blanks);
-    let text = text.trim();
+/// Reads a board from a part of a text; also says where its first square stands.
+fn read_board(text: Span<'_>) -> Result<(Board, Place), NotationError> {
+    let Span {
+        text,
+        place: bracket,
+    } = text.trim();
     let inside = text
         .strip_prefix('[')
         .ok_or_else(|| bracket.expected("`[`", &first_letter(text)))?;

@@ -1,10 +1,10 @@
 //! Game records.
 
-use super::archive::is_note;
-use super::token::{Place, words};
+use super::position::read_position;
+use super::token::{Place, Span};
 use super::turn::{push_turn, read_turn};
-use super::{NotationError, NotationReason, format_position, parse_position};
-use crate::rules::{Game, Phase, Position, Side};
+use super::{NotationError, NotationReason, format_position};
+use crate::rules::{Game, Phase, Position, Side, TurnError};
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
@@ -64,9 +64,10 @@ impl TurnLabel {
         }
     }
 
-    /// Reads a label that stands at a place.
-    pub(super) fn read(text: &str, place: Place) -> Result<Self, NotationError> {
-        let expected = || place.expected("a turn's number and side, like `12g`,", text);
+    /// Reads a label.
+    pub(super) fn read(label: Span<'_>) -> Result<Self, NotationError> {
+        let Span { text, place } = label;
+        let expected = || label.expected("a turn's number and side, like `12g`,");
         let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
         let mut letters = text[digits.len()..].chars();
         let side = match (letters.next(), letters.next()) {
@@ -78,12 +79,26 @@ impl TurnLabel {
             }
             _ => return Err(expected()),
         };
-        if digits.starts_with('0') || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-            return Err(expected());
-        }
-        let number = digits.parse().map_err(|_| expected())?;
+        let number = read_number(digits).ok_or_else(expected)?;
         Ok(Self { number, side })
     }
+
+    /// Reads a label as records of all times write it: `w` and `b` are Gold and Silver as well.
+    pub(super) fn read_old_or_new(text: &str) -> Option<Self> {
+        let side = match text.chars().last()? {
+            'w' | 'g' => Side::Gold,
+            'b' | 's' => Side::Silver,
+            _ => return None,
+        };
+        let number = read_number(&text[..text.len() - 1])?;
+        Some(Self { number, side })
+    }
+}
+
+/// Reads a turn's number, which has no sign and does not begin with a zero.
+fn read_number(digits: &str) -> Option<u32> {
+    let is_number = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
 }
 
 /// The label, as it stands before a turn.
@@ -91,7 +106,7 @@ impl FromStr for TurnLabel {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
-        Self::read(text, Place::START)
+        Self::read(Span::whole(text))
     }
 }
 
@@ -119,24 +134,23 @@ impl fmt::Display for TurnLabel {
 /// # Ok::<(), arimaa::notation::NotationError>(())
 /// ```
 pub fn parse_record(text: &str) -> Result<Game, NotationError> {
-    let mut game = Game::new();
-    let mut due = TurnLabel::first(game.start());
     let mut lines = text
         .lines()
         .enumerate()
-        .filter(|(_, line)| !is_note(line))
+        .filter(|(_, text)| !is_note(text))
+        .map(|(index, text)| Span {
+            text,
+            place: Place::of_line(index + 1),
+        })
         .peekable();
-    if let Some((index, line)) = lines.next_if(|(_, line)| is_position(line)) {
-        let start = parse_position(line).map_err(|error| NotationError {
-            line: index + 1,
-            ..error
-        })?;
-        game = Game::from_position(start);
-        due = TurnLabel::first(&start);
-    }
-    for (index, line) in lines {
-        read_line(line, index + 1, due, &mut game)?;
-        due = due.next();
+    let start = match lines.next_if(|line| is_position(line.text)) {
+        Some(line) => read_position(line)?,
+        None => Position::INITIAL,
+    };
+    let mut game = Game::from_position(start);
+    for turn in lines.filter_map(LabelledTurn::of_line) {
+        turn.check_label(TurnLabel::read(turn.label)?, TurnLabel::due(&game))?;
+        turn.play(&mut game)?;
     }
     Ok(game)
 }
@@ -147,34 +161,59 @@ pub(super) fn is_position(line: &str) -> bool {
     line.starts_with(['g', 's']) && line.contains('[')
 }
 
-/// Reads a line of a record and plays its turn.
-fn read_line(
-    text: &str,
-    line: usize,
-    due: TurnLabel,
-    game: &mut Game,
-) -> Result<(), NotationError> {
-    let start = Place { line, column: 1 };
-    let Some(label) = words(text, start).next() else {
-        return Ok(());
+/// Whether a line says nothing of the game: blank, a remark, or a tag.
+pub(super) fn is_note(line: &str) -> bool {
+    let Some(word) = line.split_whitespace().next() else {
+        return true;
     };
-    let found = TurnLabel::read(label.text, label.place)?;
-    if found != due {
-        return Err(label.place.fault(NotationReason::OtherTurn {
+    let tag = word.strip_suffix(':');
+    word.starts_with('#') || tag.is_some_and(|tag| TurnLabel::read_old_or_new(tag).is_none())
+}
+
+/// A line of a record: a turn behind its label.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LabelledTurn<'a> {
+    pub(super) label: Span<'a>,
+    /// What follows the label.
+    pub(super) turn: Span<'a>,
+}
+
+impl<'a> LabelledTurn<'a> {
+    /// Splits a line; a blank one has no label.
+    pub(super) fn of_line(line: Span<'a>) -> Option<Self> {
+        let label = line.words().next()?;
+        let blanks = line.text.len() - line.text.trim_start().len();
+        let turn = Span {
+            text: &line.text[blanks + label.text.len()..],
+            place: label.place.right(label.text.chars().count()),
+        };
+        Some(Self { label, turn })
+    }
+
+    /// Refuses a label that is not the one that is due.
+    pub(super) fn check_label(
+        &self,
+        found: TurnLabel,
+        due: TurnLabel,
+    ) -> Result<(), NotationError> {
+        if found == due {
+            return Ok(());
+        }
+        Err(self.label.place.fault(NotationReason::OtherTurn {
             due: due.to_string(),
             found: found.to_string(),
-        }));
+        }))
     }
-    let blanks = text.len() - text.trim_start().len();
-    let rest = &text[blanks + label.text.len()..];
-    let after = label.place.right(label.text.chars().count());
-    if let Some(outcome) = game.outcome() {
-        let error = crate::rules::TurnError::GameOver(outcome);
-        return Err(label.place.fault(error));
+
+    /// Plays the turn.
+    pub(super) fn play(&self, game: &mut Game) -> Result<(), NotationError> {
+        if let Some(outcome) = game.outcome() {
+            return Err(self.label.place.fault(TurnError::GameOver(outcome)));
+        }
+        let written = read_turn(self.turn, game.position())?;
+        game.play(&written.turn)
+            .map_err(|error| written.fault(error))
     }
-    let written = read_turn(rest, after, game.position())?;
-    game.play(&written.turn)
-        .map_err(|error| written.fault(error))
 }
 
 /// Writes a game's record, as [`parse_record`] reads it. Each line ends with a line feed.

@@ -1,6 +1,6 @@
 //! Steps and turns.
 
-use super::token::{Place, Word, words};
+use super::token::{Place, Span};
 use super::{NotationError, NotationReason};
 use crate::rules::{
     Bitboard, Board, Direction, Phase, Piece, Position, Setup, SetupFault, Side, Square, Step,
@@ -24,7 +24,7 @@ use arrayvec::ArrayVec;
 /// # Ok::<(), arimaa::notation::NotationError>(())
 /// ```
 pub fn parse_turn(text: &str, position: &Position) -> Result<Turn, NotationError> {
-    read_turn(text, Place::START, position).map(|written| written.turn)
+    read_turn(Span::whole(text), position).map(|written| written.turn)
 }
 
 /// Writes a turn as it is played in a position: a setup's sixteen placements, home rank first, or the steps, each followed by
@@ -168,14 +168,10 @@ impl WrittenTurn {
     }
 }
 
-/// Reads a turn from a text that begins at a place.
-pub(super) fn read_turn(
-    text: &str,
-    start: Place,
-    position: &Position,
-) -> Result<WrittenTurn, NotationError> {
-    let place = words(text, start).next().map_or(start, |word| word.place);
-    let words = words(text, start);
+/// Reads a turn from a part of a text.
+pub(super) fn read_turn(text: Span<'_>, position: &Position) -> Result<WrittenTurn, NotationError> {
+    let place = text.words().next().map_or(text.place, |word| word.place);
+    let words = text.words();
     match position.phase() {
         Phase::Setup => read_setup(words, place, position.side()),
         Phase::Play => read_steps(words, place, position),
@@ -191,8 +187,8 @@ enum Said<'a> {
 }
 
 /// Reads a word of a turn: a piece, a square, and what is said of it.
-fn read_word(word: Word<'_>) -> Result<(Piece, Square, Said<'_>), NotationError> {
-    let Word { text, place } = word;
+fn read_word(word: Span<'_>) -> Result<(Piece, Square, Said<'_>), NotationError> {
+    let Span { text, place } = word;
     let mut letters = text.chars();
     let letter = letters.next().unwrap_or(' ');
     let piece =
@@ -210,7 +206,7 @@ fn read_word(word: Word<'_>) -> Result<(Piece, Square, Said<'_>), NotationError>
 }
 
 fn read_setup<'a>(
-    words: impl Iterator<Item = Word<'a>>,
+    words: impl Iterator<Item = Span<'a>>,
     place: Place,
     side: Side,
 ) -> Result<WrittenTurn, NotationError> {
@@ -261,7 +257,7 @@ fn one_too_many(board: &Board, piece: Piece) -> Option<SetupFault> {
 }
 
 fn read_steps<'a>(
-    words: impl Iterator<Item = Word<'a>>,
+    words: impl Iterator<Item = Span<'a>>,
     place: Place,
     position: &Position,
 ) -> Result<WrittenTurn, NotationError> {

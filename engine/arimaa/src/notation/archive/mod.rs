@@ -37,135 +37,16 @@
 //! - `resigns`, `resign`, `resigned`: the side gave up; `lost`: it lost otherwise. No turn follows. Usually the side is to move;
 //!   if not, this stands behind its next turn's number.
 
-mod error;
+mod game;
+mod lines;
 mod movelist;
 mod reader;
 #[cfg(test)]
 mod tests;
 mod text;
 
-pub use error::{ArchiveError, ArchiveFault};
+pub use game::{ArchivedGame, ArchivedPlayer, Conclusion, Termination};
+pub use lines::{ArchiveLine, MAX_LINE_BYTES};
 pub use movelist::{SideLetters, format_movelist};
-pub use reader::{ArchiveColumns, ArchiveLine, ArchiveReader, MAX_LINE_BYTES};
-pub(super) use text::is_note;
+pub use reader::{ArchiveColumns, ArchiveReader};
 pub use text::{RecordReader, RecordText, WrittenGame, format_concluded_record};
-
-use crate::rules::{Game, Reason, Side};
-use std::fmt;
-
-/// A game of the archive.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ArchivedGame {
-    /// The line that it stands in, from 1; the line with the columns' names counts.
-    pub line: u64,
-    /// Its number on the server.
-    pub id: u64,
-    /// Who played Gold.
-    pub gold: ArchivedPlayer,
-    /// Who played Silver.
-    pub silver: ArchivedPlayer,
-    /// What it was played for; may be empty.
-    pub event: String,
-    /// Whether it counted for the ratings, where that is known.
-    pub is_rated: Option<bool>,
-    /// Who won, by the rules or otherwise; none where nobody did.
-    pub winner: Option<Side>,
-    /// How it ended, as it is written.
-    pub termination: Termination,
-    /// How it was lost, where the rules did not end it and somebody won.
-    pub conclusion: Option<Conclusion>,
-    /// Its turns, from the setups on. Where they end the game by the rules, `winner` is who won by them.
-    pub game: Game,
-}
-
-/// How a game was lost that the rules did not end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conclusion {
-    /// The other side gave up.
-    Resigned {
-        /// Who won.
-        winner: Side,
-    },
-    /// The other side lost by something outside the game: its clock, an illegal turn, a decision of the server.
-    Forfeited {
-        /// Who won.
-        winner: Side,
-    },
-}
-
-impl Conclusion {
-    /// Who won.
-    pub fn winner(self) -> Side {
-        match self {
-            Self::Resigned { winner } | Self::Forfeited { winner } => winner,
-        }
-    }
-}
-
-/// A player of a game of the archive.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ArchivedPlayer {
-    /// The name on the server; may be empty.
-    pub name: String,
-    /// The rating when the game was played, in Elo points of the server; finite.
-    pub rating: Option<f64>,
-}
-
-/// How a game of the archive ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Termination {
-    /// By the rules: `g` goal, `e` elimination, `m` immobilization.
-    Rules(Reason),
-    /// `r`: a side gave up.
-    Resignation,
-    /// `t`: a side ran out of time.
-    Time,
-    /// `s`: the time for the game was up, and the score decided.
-    Score,
-    /// `f`: a side forfeited.
-    Forfeit,
-    /// `i`: a side made an illegal turn.
-    IllegalTurn,
-    /// `p`: a side repeated a position, which once lost the game.
-    Repetition,
-    /// `a`: the game was abandoned.
-    Abandoned,
-    /// Anything else, as it is written; often empty.
-    Other(String),
-}
-
-impl Termination {
-    /// Reads a code of the archive. Those that are not known are kept: they say nothing that could be checked.
-    pub fn from_code(code: &str) -> Self {
-        match code {
-            "g" => Self::Rules(Reason::Goal),
-            "e" => Self::Rules(Reason::Elimination),
-            "m" => Self::Rules(Reason::Immobilization),
-            "r" => Self::Resignation,
-            "t" => Self::Time,
-            "s" => Self::Score,
-            "f" => Self::Forfeit,
-            "i" => Self::IllegalTurn,
-            "p" => Self::Repetition,
-            "a" => Self::Abandoned,
-            other => Self::Other(other.to_owned()),
-        }
-    }
-}
-
-/// In words: `goal`, `resignation`.
-impl fmt::Display for Termination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rules(reason) => return reason.fmt(f),
-            Self::Resignation => "resignation",
-            Self::Time => "time",
-            Self::Score => "score",
-            Self::Forfeit => "forfeit",
-            Self::IllegalTurn => "an illegal turn",
-            Self::Repetition => "repetition",
-            Self::Abandoned => "abandonment",
-            Self::Other(code) => return write!(f, "`{code}`"),
-        })
-    }
-}

@@ -1,125 +1,58 @@
 //! The turns of a game, as the server writes them: in one field of its archive, or on a line each.
 
-use super::super::record::TurnLabel;
-use super::super::token::{Place, words};
-use super::super::turn::{format_turn, read_turn};
-use super::reader::shorten;
-use super::{ArchiveFault, Conclusion};
-use crate::rules::{Game, Position, Side, TurnError};
+use super::Conclusion;
+use crate::notation::record::{LabelledTurn, TurnLabel};
+use crate::notation::token::{Place, Span};
+use crate::notation::{NotationError, NotationReason, format_turn};
+use crate::rules::{Game, Position, Side};
 
 /// What separates turns in a field of the archive: two characters, no line feed.
 pub(super) const SEPARATOR: &str = "\\n";
 
-/// A movelist, played.
-#[derive(Debug)]
-pub(super) struct Movelist {
-    pub(super) game: Game,
-    /// How its last entry says that it ended.
-    pub(super) conclusion: Option<Conclusion>,
-}
-
-/// A fault of a movelist, with the line and the turn at fault as it is written.
-#[derive(Debug)]
-pub(super) struct MovelistError {
-    pub(super) line: u64,
-    pub(super) turn: Option<String>,
-    pub(super) fault: ArchiveFault,
-}
-
-/// An entry of a movelist: usually a turn.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'a> {
-    /// The line that it stands in, from 1.
-    pub(super) line: u64,
-    /// All of it, its number and side included.
-    pub(super) text: &'a str,
-}
-
-/// A turn that was played and not taken back.
-struct LastingTurn<'a> {
-    line: u64,
-    label: &'a str,
-    /// The turn behind the label.
-    text: &'a str,
-    /// Where `text` begins in the entry.
-    place: Place,
-}
-
-impl LastingTurn<'_> {
-    fn error(&self, fault: ArchiveFault) -> MovelistError {
-        MovelistError {
-            line: self.line,
-            turn: Some(shorten(self.label)),
-            fault,
-        }
-    }
-}
-
-/// Reads a movelist and plays it from where the game started. `line` is where it begins.
+/// Reads the entries of a movelist, most of them turns, and plays them from where the game started. Also says how the last entry
+/// concludes the game. `place` is where the movelist begins.
 pub(super) fn read_movelist<'a>(
-    line: u64,
     start: &Position,
-    entries: impl Iterator<Item = Entry<'a>>,
-) -> Result<Movelist, MovelistError> {
+    entries: impl Iterator<Item = Span<'a>>,
+    place: Place,
+) -> Result<(Game, Option<Conclusion>), NotationError> {
     let (turns, conclusion) = lasting_turns(start, entries)?;
     let mut game = Game::from_position(*start);
     for turn in &turns {
-        play(turn, &mut game).map_err(|fault| turn.error(fault))?;
+        turn.play(&mut game)?;
     }
-    if turns.is_empty() {
-        return Err(MovelistError {
-            line,
-            turn: None,
-            fault: ArchiveFault::NoTurns,
-        });
+    match turns.is_empty() {
+        true => Err(place.fault(NotationReason::NoTurns)),
+        false => Ok((game, conclusion)),
     }
-    Ok(Movelist { game, conclusion })
 }
 
-/// The turns that were not taken back, and who gave up. Taking back is resolved before anything is played, so that a list of
-/// nothing but turns and their taking back costs no more than its length.
+/// The turns that were not taken back, and how the last entry concludes the game. Taking back is resolved before anything is
+/// played, so that a list of nothing but turns and their taking back costs no more than its length.
 fn lasting_turns<'a>(
     start: &Position,
-    entries: impl Iterator<Item = Entry<'a>>,
-) -> Result<(Vec<LastingTurn<'a>>, Option<Conclusion>), MovelistError> {
+    entries: impl Iterator<Item = Span<'a>>,
+) -> Result<(Vec<LabelledTurn<'a>>, Option<Conclusion>), NotationError> {
     let first = TurnLabel::first(start);
-    let mut turns: Vec<LastingTurn> = Vec::new();
+    let mut turns: Vec<LabelledTurn> = Vec::new();
     let mut conclusion = None;
-    for (index, Entry { line, text }) in entries.enumerate() {
-        let Some(label) = words(text, Place::START).next() else {
-            continue;
-        };
-        let found = read_label(label.text).ok_or_else(|| MovelistError {
-            line,
-            turn: None,
-            fault: ArchiveFault::Label {
-                entry: index + 1,
-                found: shorten(label.text),
-            },
-        })?;
-        let blanks = text.len() - text.trim_start().len();
-        let rest = &text[blanks + label.text.len()..];
-        let turn = LastingTurn {
-            line,
-            label: label.text,
-            text: rest,
-            place: label.place.right(label.text.chars().count()),
-        };
-        let word = rest.trim();
+    for turn in entries.filter_map(LabelledTurn::of_line) {
+        let label = turn.label;
+        let found = TurnLabel::read_old_or_new(label.text)
+            .ok_or_else(|| label.expected("a turn's number and side (w, b, g, s)"))?;
         let due = first.after(turns.len());
+        let word = turn.turn.text.trim();
         let concluded = read_conclusion(word, found.side);
-        // Who gives up while the other side is to move stands behind its own next turn.
-        if found != due && !(concluded.is_some() && found == due.next()) {
-            let due = due.to_string();
-            return Err(turn.error(ArchiveFault::OtherTurn { due }));
-        }
+        // A side that gives up while the other side is to move stands behind its own next turn's number.
+        let is_next = concluded.is_some() && found == due.next();
+        turn.check_label(found, if is_next { found } else { due })?;
         if conclusion.is_some() && !word.is_empty() {
-            return Err(turn.error(ArchiveFault::AfterConclusion));
+            return Err(label.place.fault(NotationReason::AfterConclusion));
         }
         match word {
             "" => {}
             "takeback" if turns.pop().is_none() => {
-                return Err(turn.error(ArchiveFault::NothingToTakeBack));
+                return Err(label.place.fault(NotationReason::NothingToTakeBack));
             }
             "takeback" => {}
             _ if concluded.is_some() => conclusion = concluded,
@@ -137,37 +70,6 @@ fn read_conclusion(word: &str, side: Side) -> Option<Conclusion> {
         "lost" => Some(Conclusion::Forfeited { winner }),
         _ => None,
     }
-}
-
-/// Reads `12w`, `12g`, `12b` or `12s`.
-pub(super) fn read_label(text: &str) -> Option<TurnLabel> {
-    let side = match text.chars().last()? {
-        'w' | 'g' => Side::Gold,
-        'b' | 's' => Side::Silver,
-        _ => return None,
-    };
-    let digits = &text[..text.len() - 1];
-    let is_number = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.parse().ok().filter(|_| is_number)?;
-    Some(TurnLabel { number, side })
-}
-
-fn play(turn: &LastingTurn<'_>, game: &mut Game) -> Result<(), ArchiveFault> {
-    if let Some(outcome) = game.outcome() {
-        return Err(ArchiveFault::Turn {
-            column: 1,
-            reason: TurnError::GameOver(outcome).into(),
-        });
-    }
-    let written = read_turn(turn.text, turn.place, game.position());
-    let played = written.and_then(|written| {
-        game.play(&written.turn)
-            .map_err(|error| written.fault(error))
-    });
-    played.map_err(|error| ArchiveFault::Turn {
-        column: error.column,
-        reason: error.reason,
-    })
 }
 
 /// The letters of the sides in a movelist.

@@ -1,18 +1,18 @@
-//! The lines of an archive.
+//! The games of an archive.
 
-use super::movelist::{Entry, Movelist, SEPARATOR, read_movelist};
-use super::{ArchiveError, ArchiveFault, ArchivedGame, ArchivedPlayer, Conclusion, Termination};
-use crate::rules::{Position, Side};
-use std::io::{BufRead, ErrorKind};
+use super::lines::{ArchiveLine, Lines};
+use super::movelist::{SEPARATOR, read_movelist};
+use super::{ArchivedGame, ArchivedPlayer, Conclusion, Termination};
+use crate::notation::token::{Place, Span};
+use crate::notation::{NotationError, NotationReason};
+use crate::rules::{Game, Position, Side};
+use std::io::BufRead;
 
-/// The longest line that is read, its end not counted. A longer one is an error, and its bytes are passed over, not kept.
-pub const MAX_LINE_BYTES: usize = 1 << 20;
-
-/// Reads an archive line by line: each is a game or an error that names it, and after an error the next line is read. Only what
-/// the archive can't give at all ([`ArchiveFault::Io`]) ends it. Blank lines are passed over. Memory is bounded by
-/// [`MAX_LINE_BYTES`].
+/// Reads an archive line by line: each is a game or an error that names it, and after an error the next line is read. Only a
+/// failure of the source ([`NotationReason::Io`]) ends it. Blank lines are passed over. Memory is bounded by
+/// [`MAX_LINE_BYTES`](super::MAX_LINE_BYTES).
 ///
-/// Most of the work is in the turns. [`next_line`](Self::next_line) leaves it to whoever has more than one thread for it.
+/// Most of the work is in the turns. With [`next_line`](Self::next_line) and [`ArchiveColumns::read`], several threads can share it.
 ///
 /// ```
 /// use arimaa::notation::{ArchiveReader, Conclusion, Termination};
@@ -29,9 +29,9 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// assert_eq!((game.termination, game.game.turns().len()), (Termination::Resignation, 2));
 /// assert_eq!(game.conclusion, Some(Conclusion::Resigned { winner: Side::Silver }));
 /// let error = games.next().unwrap().unwrap_err();
-/// assert!(error.to_string().starts_with("line 3, game 8, turn 1w: column 4: "));
+/// assert!(error.to_string().starts_with("line 3, column 42: "));
 /// assert!(games.next().is_none());
-/// # Ok::<(), arimaa::notation::ArchiveError>(())
+/// # Ok::<(), arimaa::notation::NotationError>(())
 /// ```
 #[derive(Debug)]
 pub struct ArchiveReader<R> {
@@ -39,34 +39,19 @@ pub struct ArchiveReader<R> {
     columns: ArchiveColumns,
 }
 
-/// A line of an archive, not yet read as a game.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArchiveLine {
-    number: u64,
-    text: String,
-}
-
-impl ArchiveLine {
-    /// Its size without its end, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.text.len()
-    }
-}
-
 impl<R: BufRead> ArchiveReader<R> {
     /// Reads the columns' names.
     ///
     /// # Errors
-    /// The first line can't be read, is empty, or does not name the columns that must be there, or names one twice.
-    pub fn new(source: R) -> Result<Self, ArchiveError> {
+    /// The first line can't be read, is missing, does not name the columns that must be there, or names one twice.
+    pub fn new(source: R) -> Result<Self, NotationError> {
         let mut lines = Lines::new(source);
-        let (_, names) = match lines.next() {
-            None => return Err(ArchiveError::of_line(1, ArchiveFault::Empty)),
+        let names = match lines.next() {
             Some(line) => line?,
+            None => return Err(Place::START.expected("a line that names the columns", "")),
         };
         Ok(Self {
-            columns: ArchiveColumns::read_names(&names)
-                .map_err(|fault| ArchiveError::of_line(1, fault))?,
+            columns: ArchiveColumns::read_names(names.span())?,
             lines,
         })
     }
@@ -77,19 +62,14 @@ impl<R: BufRead> ArchiveReader<R> {
     }
 
     /// The next line that is not blank. What the iterator gives is made of it by [`ArchiveColumns::read`].
-    pub fn next_line(&mut self) -> Option<Result<ArchiveLine, ArchiveError>> {
-        loop {
-            match self.lines.next()? {
-                Ok((_, text)) if text.trim().is_empty() => {}
-                Ok((number, text)) => return Some(Ok(ArchiveLine { number, text })),
-                Err(error) => return Some(Err(error)),
-            }
-        }
+    pub fn next_line(&mut self) -> Option<Result<ArchiveLine, NotationError>> {
+        self.lines
+            .find(|line| !matches!(line, Ok(line) if line.text.trim().is_empty()))
     }
 }
 
 impl<R: BufRead> Iterator for ArchiveReader<R> {
-    type Item = Result<ArchivedGame, ArchiveError>;
+    type Item = Result<ArchivedGame, NotationError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.next_line()?;
@@ -97,314 +77,172 @@ impl<R: BufRead> Iterator for ArchiveReader<R> {
     }
 }
 
-/// The lines of a source with their numbers, from 1; ends after a failure of the source.
-#[derive(Debug)]
-pub(super) struct Lines<R> {
-    source: R,
-    /// The lines read so far.
-    count: u64,
-    /// Whether nothing follows any more.
-    is_done: bool,
-}
-
-impl<R> Lines<R> {
-    pub(super) fn new(source: R) -> Self {
-        Self {
-            source,
-            count: 0,
-            is_done: false,
-        }
-    }
-}
-
-impl<R: BufRead> Iterator for Lines<R> {
-    type Item = Result<(u64, String), ArchiveError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_done {
-            return None;
-        }
-        let number = self.count + 1;
-        match read_line(&mut self.source) {
-            Ok(Some(line)) => {
-                self.count = number;
-                let line = line.map(|bytes| (number, into_text(bytes, number == 1)));
-                Some(line.map_err(|fault| ArchiveError::of_line(number, fault)))
-            }
-            Ok(None) => {
-                self.is_done = true;
-                None
-            }
-            Err(error) => {
-                self.is_done = true;
-                Some(Err(ArchiveError::of_line(number, error.into())))
-            }
-        }
-    }
-}
-
-/// Reads a line without its end; none at the end of the source. A line that is too long is read to its end and is a fault.
-fn read_line(source: &mut impl BufRead) -> std::io::Result<Option<Result<Vec<u8>, ArchiveFault>>> {
-    let mut line = Vec::new();
-    let (mut has_begun, mut is_too_long) = (false, false);
-    loop {
-        let bytes = match source.fill_buf() {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if bytes.is_empty() {
-            break;
-        }
-        has_begun = true;
-        let end = bytes.iter().position(|&byte| byte == b'\n');
-        let part = &bytes[..end.unwrap_or(bytes.len())];
-        // One byte more than the limit may be the carriage return before the end.
-        if line.len() + part.len() > MAX_LINE_BYTES + 1 {
-            is_too_long = true;
-            line = Vec::new();
-        }
-        if !is_too_long {
-            line.extend_from_slice(part);
-        }
-        let used = end.map_or(part.len(), |end| end + 1);
-        source.consume(used);
-        if end.is_some() {
-            break;
-        }
-    }
-    if !has_begun {
-        return Ok(None);
-    }
-    if line.last() == Some(&b'\r') {
-        line.pop();
-    }
-    let limit = MAX_LINE_BYTES;
-    if is_too_long || line.len() > limit {
-        return Ok(Some(Err(ArchiveFault::LineTooLong { limit })));
-    }
-    Ok(Some(Ok(line)))
-}
-
-/// The text of a line. What is no UTF-8 was written in Latin-1, as names of players and places were for long: there every byte is
-/// a letter. A byte order mark is no part of the first line.
-fn into_text(line: Vec<u8>, is_first: bool) -> String {
-    let text = String::from_utf8(line)
-        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect());
-    match text.strip_prefix('\u{feff}') {
-        Some(rest) if is_first => rest.to_owned(),
-        _ => text,
-    }
-}
-
-/// The beginning of a text, for a message.
-pub(super) fn shorten(text: &str) -> String {
-    const LONGEST: usize = 24;
-    match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
-
-/// Where the columns of an archive stand.
+/// The columns of an archive.
 #[derive(Debug, Clone)]
 pub struct ArchiveColumns {
-    count: usize,
-    id: usize,
-    result: usize,
-    termination: usize,
-    movelist: usize,
-    gold_name: Option<usize>,
-    silver_name: Option<usize>,
-    gold_rating: Option<usize>,
-    silver_rating: Option<usize>,
-    event: Option<usize>,
-    rated: Option<usize>,
-    corrupt: Option<usize>,
+    /// Their names, in the order in which they stand.
+    names: Vec<String>,
 }
 
+/// The columns that must be there.
+const REQUIRED: [&str; 4] = ["id", "result", "termination", "movelist"];
+
+/// The other columns that are read.
+const OPTIONAL: [&str; 7] = [
+    "wusername",
+    "busername",
+    "wrating",
+    "brating",
+    "event",
+    "rated",
+    "corrupt",
+];
+
 impl ArchiveColumns {
+    fn read_names(line: Span<'_>) -> Result<Self, NotationError> {
+        let mut names: Vec<String> = Vec::new();
+        for Span { text: name, place } in line.split("\t").map(Span::trim) {
+            let is_read = REQUIRED.contains(&name) || OPTIONAL.contains(&name);
+            if is_read && names.iter().any(|other| other == name) {
+                return Err(place.fault(NotationReason::DoubleColumn(name.to_owned())));
+            }
+            names.push(name.to_owned());
+        }
+        let is_missing = |name: &&str| !names.iter().any(|other| other == name);
+        let missing: Vec<&str> = REQUIRED.into_iter().filter(is_missing).collect();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            return Err(line.place.fault(NotationReason::MissingColumns(missing)));
+        }
+        Ok(Self { names })
+    }
+
     /// Reads the game of a line.
     ///
     /// # Errors
-    /// What stands there is no game, see [`ArchiveFault`].
-    pub fn read(&self, line: &ArchiveLine) -> Result<ArchivedGame, ArchiveError> {
-        read_game(&line.text, line.number, self)
-    }
-
-    fn read_names(line: &str) -> Result<Self, ArchiveFault> {
-        let names: Vec<&str> = line.split('\t').map(str::trim).collect();
-        let mut missing = Vec::new();
-        let find = |name: &'static str| {
-            let mut places = (0..names.len()).filter(|&place| names[place] == name);
-            match (places.next(), places.next()) {
-                (_, Some(_)) => Err(ArchiveFault::DoubleColumn(name)),
-                (place, None) => Ok(place),
-            }
-        };
-        let mut require = |name: &'static str| {
-            let place = find(name)?;
-            if place.is_none() {
-                missing.push(name);
-            }
-            Ok::<usize, ArchiveFault>(place.unwrap_or(0))
-        };
-        let columns = Self {
-            count: names.len(),
-            id: require("id")?,
-            result: require("result")?,
-            termination: require("termination")?,
-            movelist: require("movelist")?,
-            gold_name: find("wusername")?,
-            silver_name: find("busername")?,
-            gold_rating: find("wrating")?,
-            silver_rating: find("brating")?,
-            event: find("event")?,
-            rated: find("rated")?,
-            corrupt: find("corrupt")?,
-        };
-        if missing.is_empty() {
-            Ok(columns)
-        } else {
-            Err(ArchiveFault::MissingColumns(missing))
+    /// What stands there is no game. The error names the line and the column, in characters, of the field or turn at fault.
+    pub fn read(&self, line: &ArchiveLine) -> Result<ArchivedGame, NotationError> {
+        let fields: Vec<Span> = line.span().split("\t").map(Span::trim).collect();
+        let (found, expected) = (fields.len(), self.names.len());
+        if found != expected {
+            let reason = NotationReason::FieldCount { found, expected };
+            return Err(line.span().place.fault(reason));
         }
+        // A column that is not there is empty.
+        let field = |name: &str| {
+            let column = self.names.iter().position(|other| other == name);
+            column.map_or(Span::whole(""), |column| fields[column])
+        };
+        let id = field("id");
+        let id = id
+            .text
+            .parse()
+            .map_err(|_| id.expected("a game's number"))?;
+        if field("corrupt").text == "1" {
+            return Err(field("corrupt").place.fault(NotationReason::Corrupt));
+        }
+        let winner = read_winner(field("result"))?;
+        let [gold, silver] = [("wusername", "wrating"), ("busername", "brating")];
+        let read_player = |(name, rating)| {
+            Ok(ArchivedPlayer {
+                name: field(name).text.to_owned(),
+                rating: read_rating(field(rating))?,
+            })
+        };
+        let (gold, silver) = (read_player(gold)?, read_player(silver)?);
+        let termination = Termination::from_code(field("termination").text);
+        let movelist = field("movelist");
+        let entries = movelist.split(SEPARATOR);
+        let (game, given_up) = read_movelist(&Position::INITIAL, entries, movelist.place)?;
+        check_ending(&game, given_up, winner, &termination)
+            .map_err(|reason| field("result").place.fault(reason))?;
+        Ok(ArchivedGame {
+            line: line.number,
+            id,
+            gold,
+            silver,
+            event: field("event").text.to_owned(),
+            is_rated: match field("rated").text {
+                "1" => Some(true),
+                "0" => Some(false),
+                _ => None,
+            },
+            winner,
+            conclusion: conclusion(&game, given_up, winner, &termination),
+            termination,
+            game,
+        })
     }
 }
 
-fn read_game(
-    line: &str,
-    number: u64,
-    columns: &ArchiveColumns,
-) -> Result<ArchivedGame, ArchiveError> {
-    let of_line = |fault| ArchiveError::of_line(number, fault);
-    let fields: Vec<&str> = line.split('\t').collect();
-    let (found, expected) = (fields.len(), columns.count);
-    if found != expected {
-        return Err(of_line(ArchiveFault::FieldCount { found, expected }));
-    }
-    let field = |place: usize| fields[place].trim();
-    let optional = |place: Option<usize>| place.map_or("", field);
-    let id = field(columns.id);
-    let id: u64 = id
-        .parse()
-        .map_err(|_| of_line(wrong_field("id", id, "game's number")))?;
-    let of_game = |fault| ArchiveError {
-        game: Some(id),
-        ..of_line(fault)
-    };
-    if optional(columns.corrupt) == "1" {
-        return Err(of_game(ArchiveFault::Corrupt));
-    }
-    let winner = read_winner(field(columns.result)).map_err(of_game)?;
-    let gold_rating = read_rating("wrating", optional(columns.gold_rating)).map_err(of_game)?;
-    let silver_rating = read_rating("brating", optional(columns.silver_rating)).map_err(of_game)?;
-    let termination = Termination::from_code(field(columns.termination));
-    let entries = fields[columns.movelist].split(SEPARATOR);
-    let entries = entries.map(|text| Entry { line: number, text });
-    let movelist =
-        read_movelist(number, &Position::INITIAL, entries).map_err(|error| ArchiveError {
-            turn: error.turn,
-            ..of_game(error.fault)
-        })?;
-    check_ending(&movelist, winner, &termination).map_err(of_game)?;
-    let conclusion = conclusion(&movelist, winner, &termination);
-    Ok(ArchivedGame {
-        line: number,
-        id,
-        gold: ArchivedPlayer {
-            name: optional(columns.gold_name).to_owned(),
-            rating: gold_rating,
-        },
-        silver: ArchivedPlayer {
-            name: optional(columns.silver_name).to_owned(),
-            rating: silver_rating,
-        },
-        event: optional(columns.event).to_owned(),
-        is_rated: read_flag(optional(columns.rated)),
-        winner,
-        termination,
-        conclusion,
-        game: movelist.game,
-    })
-}
-
-fn wrong_field(column: &'static str, text: &str, what: &'static str) -> ArchiveFault {
-    ArchiveFault::Field {
-        column,
-        text: shorten(text),
-        what,
-    }
-}
-
-fn read_winner(text: &str) -> Result<Option<Side>, ArchiveFault> {
-    match text {
+fn read_winner(result: Span<'_>) -> Result<Option<Side>, NotationError> {
+    match result.text {
         "w" | "g" => Ok(Some(Side::Gold)),
         "b" | "s" => Ok(Some(Side::Silver)),
         "d" | "n" | "u" | "" => Ok(None),
-        _ => Err(wrong_field("result", text, "result (w, b, g, s, d, n, u)")),
+        _ => Err(result.expected("a result (w, b, g, s, d, n, u)")),
     }
 }
 
 /// Databases write nothing at all as `NULL` or `\N`.
-fn read_rating(column: &'static str, text: &str) -> Result<Option<f64>, ArchiveFault> {
-    if matches!(text, "" | "NULL" | "\\N") {
+fn read_rating(rating: Span<'_>) -> Result<Option<f64>, NotationError> {
+    if matches!(rating.text, "" | "NULL" | "\\N") {
         return Ok(None);
     }
-    match text.parse::<f64>() {
-        Ok(rating) if rating.is_finite() => Ok(Some(rating)),
-        _ => Err(wrong_field(column, text, "rating")),
-    }
+    let number = rating
+        .text
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite());
+    number.map(Some).ok_or_else(|| rating.expected("a rating"))
 }
 
-fn read_flag(text: &str) -> Option<bool> {
-    match text {
-        "1" => Some(true),
-        "0" => Some(false),
-        _ => None,
-    }
-}
-
-/// Holds what the archive says of the end against the turns. A game that the rules end may have any termination that is not
+/// Compares what the archive says of the end with the turns. A game that the rules end may have any termination that is not
 /// another one of the rules, and one that they do not end any that is none of the rules.
 fn check_ending(
-    movelist: &Movelist,
+    game: &Game,
+    given_up: Option<Conclusion>,
     winner: Option<Side>,
     termination: &Termination,
-) -> Result<(), ArchiveFault> {
-    if let (Some(conclusion), Some(winner)) = (movelist.conclusion, winner)
-        && conclusion.winner() != winner
+) -> Result<(), NotationReason> {
+    if let (Some(given_up), Some(winner)) = (given_up, winner)
+        && given_up.winner() != winner
     {
-        return Err(ArchiveFault::LoserWon(winner));
+        return Err(NotationReason::LoserWon(winner));
     }
-    match (movelist.game.outcome(), termination) {
-        (None, Termination::Rules(_)) => Err(ArchiveFault::NotOver(termination.clone())),
-        (None, _) => Ok(()),
-        (Some(played), stated) => {
-            let is_other = matches!(stated, Termination::Rules(reason) if *reason != played.reason);
-            if is_other || winner != Some(played.winner) {
-                return Err(ArchiveFault::OtherEnding {
-                    played,
-                    winner,
-                    termination: stated.clone(),
-                });
-            }
+    let stated = match *termination {
+        Termination::Rules(reason) => Some(reason),
+        _ => None,
+    };
+    match (game.outcome(), stated) {
+        (None, None) => Ok(()),
+        (None, Some(reason)) => Err(NotationReason::NotOver(reason)),
+        (Some(played), stated)
+            if winner == Some(played.winner)
+                && stated.is_none_or(|reason| reason == played.reason) =>
+        {
             Ok(())
         }
+        (Some(played), _) => Err(NotationReason::OtherEnding {
+            played,
+            winner,
+            termination: termination.to_string(),
+        }),
     }
 }
 
-/// How a game that the rules do not end was lost, if anybody is known to have won it.
+/// How a game that the rules do not end was lost, where its winner is known.
 fn conclusion(
-    movelist: &Movelist,
+    game: &Game,
+    given_up: Option<Conclusion>,
     winner: Option<Side>,
     termination: &Termination,
 ) -> Option<Conclusion> {
-    let winner = winner.filter(|_| movelist.game.outcome().is_none())?;
-    match termination {
-        Termination::Resignation => Some(Conclusion::Resigned { winner }),
-        Termination::Other(_) => movelist
-            .conclusion
-            .or(Some(Conclusion::Forfeited { winner })),
-        _ => Some(Conclusion::Forfeited { winner }),
-    }
+    let winner = winner.filter(|_| game.outcome().is_none())?;
+    let forfeited = Conclusion::Forfeited { winner };
+    Some(match termination {
+        Termination::Resignation => Conclusion::Resigned { winner },
+        Termination::Other(_) => given_up.unwrap_or(forfeited),
+        _ => forfeited,
+    })
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::notation::{NotationReason, parse_record};
-use crate::rules::{Outcome, StepError, TurnError};
+use crate::notation::{NotationError, NotationReason, parse_record};
+use crate::rules::{Outcome, Reason, Side, StepError, TurnError};
 use std::io::{BufReader, Read};
 
 const HEADER: &str =
@@ -20,7 +20,7 @@ fn line(result: &str, termination: &str, movelist: &str) -> String {
     format!("112\tanna\tbert\t1871\t\tFriendly game\t{result}\t{termination}\t{movelist}")
 }
 
-fn read(line: &str) -> Result<ArchivedGame, ArchiveError> {
+fn read(line: &str) -> Result<ArchivedGame, NotationError> {
     let archive = format!("{HEADER}\n{line}\n");
     let mut games = ArchiveReader::new(archive.as_bytes()).unwrap();
     let game = games.next().unwrap();
@@ -28,12 +28,24 @@ fn read(line: &str) -> Result<ArchivedGame, ArchiveError> {
     game
 }
 
-/// The error of a movelist whose setups have been made: the turn, and the whole message.
-fn movelist_fault(turns: &str) -> (Option<String>, ArchiveFault, String) {
-    let error = read(&line("w", "r", &(setups(['w', 'b']) + turns))).unwrap_err();
+/// Where an error of a line is: the first word of the movelist's entry or the field, and the column in it.
+fn place_of(error: &NotationError, line: &str) -> (String, usize) {
+    assert_eq!(error.line, 2);
+    let (end, _) = line.char_indices().nth(error.column - 1).unwrap();
+    let before = line[..end].rsplit(['\t', '\n']).next().unwrap();
+    let before = before.rsplit("\\n").next().unwrap();
+    let entry = &line[end - before.len()..];
+    let label = entry.split(['\t', '\\', ' ']).next().unwrap();
+    (label.to_owned(), before.chars().count() + 1)
+}
+
+/// The error of a movelist whose setups have been made: the turn and the column in it, the reason, and the whole message.
+fn movelist_fault(turns: &str) -> (String, usize, NotationReason, String) {
+    let line = line("w", "r", &(setups(['w', 'b']) + turns));
+    let error = read(&line).unwrap_err();
     let message = error.to_string();
-    assert_eq!((error.line, error.game), (2, Some(112)));
-    (error.turn, error.fault, message)
+    let (turn, column) = place_of(&error, &line);
+    (turn, column, error.reason, message)
 }
 
 #[test]
@@ -139,26 +151,26 @@ fn columns_may_stand_anywhere() {
 fn a_first_line_without_the_columns_is_refused() {
     let fault = |text: &str| {
         let error = ArchiveReader::new(text.as_bytes()).unwrap_err();
-        assert_eq!((error.line, error.game), (1, None));
-        error.fault
+        assert_eq!(error.line, 1);
+        (error.column, error.reason)
     };
-    assert!(matches!(fault(""), ArchiveFault::Empty));
-    let ArchiveFault::MissingColumns(missing) = fault("wusername\tresult\n") else {
-        panic!("nothing is missing");
-    };
-    assert_eq!(missing, ["id", "termination", "movelist"]);
+    let message = ArchiveReader::new(&b""[..]).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "line 1, column 1: a line that names the columns must stand here, not the end"
+    );
+    let missing = NotationReason::MissingColumns("id, termination, movelist".to_owned());
+    assert_eq!(fault("wusername\tresult\n"), (1, missing));
     let message = ArchiveReader::new(&b"id\n"[..]).unwrap_err().to_string();
     assert_eq!(
         message,
-        "line 1: the first line names no column result, termination, movelist"
+        "line 1, column 1: the first line names no column result, termination, movelist"
     );
     let twice = format!("{HEADER}\twrating");
-    assert!(matches!(
-        fault(&twice),
-        ArchiveFault::DoubleColumn("wrating")
-    ));
+    let double = NotationReason::DoubleColumn("wrating".to_owned());
+    assert_eq!(fault(&twice), (HEADER.len() + 2, double));
     let long = "i".repeat(MAX_LINE_BYTES + 1);
-    assert!(matches!(fault(&long), ArchiveFault::LineTooLong { .. }));
+    assert!(matches!(fault(&long), (1, NotationReason::TooLong { .. })));
 }
 
 #[test]
@@ -169,94 +181,84 @@ fn faulty_fields_are_named() {
         (
             "112",
             "x12",
-            "line 2: the column id holds `x12`, which is no game's number",
+            "line 2, column 1: a game's number must stand here, not `x12`",
         ),
         (
             "112",
             "-1",
-            "line 2: the column id holds `-1`, which is no game's number",
+            "line 2, column 1: a game's number must stand here, not `-1`",
         ),
         (
             "1871",
             "inf",
-            "line 2, game 112: the column wrating holds `inf`, which is no rating",
+            "line 2, column 15: a rating must stand here, not `inf`",
         ),
         (
             "\tw\t",
             "\tx\t",
-            "line 2, game 112: the column result holds `x`, which is no result (w, b, g, s, d, n, u)",
+            "line 2, column 35: a result (w, b, g, s, d, n, u) must stand here, not `x`",
         ),
         (
             "bert",
             "bert\t",
-            "line 2: the line has 10 fields for 9 columns",
+            "line 2, column 1: the line has 10 fields for 9 columns",
         ),
-        ("\tbert", "", "line 2: the line has 8 fields for 9 columns"),
+        (
+            "\tbert",
+            "",
+            "line 2, column 1: the line has 8 fields for 9 columns",
+        ),
     ] {
         let error = read(&good.replace(from, to)).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
     let archive = format!("{HEADER}\tcorrupt\n{good}\t1\n{good}\t0\n");
     let games: Vec<_> = ArchiveReader::new(archive.as_bytes()).unwrap().collect();
-    assert!(matches!(&games[0], Err(error) if matches!(error.fault, ArchiveFault::Corrupt)));
+    assert!(
+        matches!(&games[0], Err(error) if error.reason == NotationReason::Corrupt && error.line == 2)
+    );
     assert!(games[1].is_ok());
 }
 
 #[test]
 fn turns_that_break_the_rules_are_named() {
-    let (turn, fault, message) = movelist_fault("2w Ee2n Ee3n\\n2b ra7s ra6s ra5n");
-    assert_eq!(turn.as_deref(), Some("2b"));
+    let (turn, column, fault, message) = movelist_fault("2w Ee2n Ee3n\\n2b ra7s ra6s ra5n");
+    assert_eq!((turn.as_str(), column), ("2b", 14));
     assert!(matches!(
         fault,
-        ArchiveFault::Turn {
-            column: 14,
-            reason: NotationReason::Turn(TurnError::Step {
-                number: 3,
-                error: StepError::RabbitBackward(_),
-                ..
-            })
-        }
+        NotationReason::Turn(TurnError::Step {
+            number: 3,
+            error: StepError::RabbitBackward(_),
+            ..
+        })
     ));
     assert!(
-        message.starts_with("line 2, game 112, turn 2b: column 14: step 3"),
+        message.starts_with("line 2, column 202: step 3"),
         "{message}"
     );
     // Gold's cat is lost in the trap; the record says that the elephant is.
-    let (turn, fault, _) = movelist_fault("2g Cc2n Ec3x");
-    assert_eq!(turn.as_deref(), Some("2g"));
-    assert!(matches!(
-        fault,
-        ArchiveFault::Turn {
-            column: 9,
-            reason: NotationReason::NotRemoved { .. }
-        }
-    ));
-    let (_, fault, _) = movelist_fault("2w Ra1 Rb1");
-    assert!(matches!(
-        fault,
-        ArchiveFault::Turn {
-            column: 4,
-            reason: NotationReason::Turn(TurnError::SetupUnexpected)
-        }
-    ));
-    let error = read(&line("w", "r", "1w Ra1")).unwrap_err();
-    assert_eq!(error.turn.as_deref(), Some("1w"));
-    let (_, fault, _) = movelist_fault("2w pass");
-    assert!(matches!(
-        fault,
-        ArchiveFault::Turn {
-            column: 4,
-            reason: NotationReason::Piece('p')
-        }
-    ));
+    let (turn, column, fault, _) = movelist_fault("2g Cc2n Ec3x");
+    assert_eq!((turn.as_str(), column), ("2g", 9));
+    assert!(matches!(fault, NotationReason::NotRemoved { .. }));
+    let (_, column, fault, _) = movelist_fault("2w Ra1 Rb1");
+    assert_eq!(
+        (column, fault),
+        (4, NotationReason::Turn(TurnError::SetupUnexpected))
+    );
+    let line = line("w", "r", "1w Ra1");
+    let error = read(&line).unwrap_err();
+    assert_eq!(place_of(&error, &line).0, "1w");
+    let (_, column, fault, _) = movelist_fault("2w pass");
+    assert_eq!((column, fault), (4, NotationReason::Piece('p')));
 }
 
 #[test]
 fn movelists_that_do_not_go_on_are_refused() {
     for wrong in ["2b ra7s", "3w Ee2n", "1w Ee2n", "2s", "3w takeback"] {
-        let (_, fault, message) = movelist_fault(wrong);
-        assert!(matches!(fault, ArchiveFault::OtherTurn { .. }), "{wrong}");
-        assert!(message.ends_with("turn 2g is due here"), "{message}");
+        let (_, column, fault, message) = movelist_fault(wrong);
+        assert!(matches!(fault, NotationReason::OtherTurn { .. }), "{wrong}");
+        assert_eq!(column, 1);
+        assert!(message.contains(": turn 2g is due here, not "), "{message}");
     }
     for wrong in [
         "x",
@@ -269,34 +271,35 @@ fn movelists_that_do_not_go_on_are_refused() {
         "2é",
         "é",
     ] {
-        let (turn, fault, _) = movelist_fault(wrong);
-        assert_eq!(turn, None);
-        assert!(
-            matches!(fault, ArchiveFault::Label { entry: 3, .. }),
-            "{wrong}"
+        let (turn, column, fault, _) = movelist_fault(wrong);
+        assert!(wrong.starts_with(&turn), "{turn}");
+        assert_eq!(column, 1);
+        assert_eq!(
+            fault,
+            NotationReason::Expected {
+                what: "a turn's number and side (w, b, g, s)".into(),
+                found: format!("`{turn}`"),
+            }
         );
     }
-    let (turn, fault, _) = movelist_fault("2w resigns\\n2w Ee2n");
-    assert!(matches!(fault, ArchiveFault::AfterConclusion));
-    assert_eq!(turn.as_deref(), Some("2w"));
+    let (turn, column, fault, _) = movelist_fault("2w resigns\\n2w Ee2n");
+    assert_eq!(fault, NotationReason::AfterConclusion);
+    assert_eq!((turn.as_str(), column), ("2w", 1));
     for nothing in ["", "\\n", "1w", "1w resigns"] {
         let error = read(&line("b", "r", nothing)).unwrap_err();
-        assert!(matches!(error.fault, ArchiveFault::NoTurns), "{nothing}");
+        assert_eq!(error.reason, NotationReason::NoTurns, "{nothing}");
     }
     let error = read(&line("b", "r", "1w takeback")).unwrap_err();
-    assert!(matches!(error.fault, ArchiveFault::NothingToTakeBack));
+    assert_eq!(error.reason, NotationReason::NothingToTakeBack);
 }
 
 #[test]
 fn the_end_must_be_what_the_turns_say() {
     let played = setups(['w', 'b']);
     let error = read(&line("w", "g", &played)).unwrap_err();
-    assert!(matches!(
-        error.fault,
-        ArchiveFault::NotOver(Termination::Rules(Reason::Goal))
-    ));
+    assert_eq!(error.reason, NotationReason::NotOver(Reason::Goal));
     let error = read(&line("w", "r", &format!("{played}2w resigns"))).unwrap_err();
-    assert!(matches!(error.fault, ArchiveFault::LoserWon(Side::Gold)));
+    assert_eq!(error.reason, NotationReason::LoserWon(Side::Gold));
     // Gold's rabbit walks up the h file, which Silver clears.
     let won = played
         + "2w Rh2n Rh3n Rh4n Rh5n\\n2b rh7w rh8s rh7s\\n3w takeback\\n2b hg7s hg6s rh7w rh8s\\n\
@@ -317,21 +320,19 @@ fn the_end_must_be_what_the_turns_say() {
     assert!(read(&line("w", "g", &format!("{text}\\n4b"))).is_ok());
     for (result, termination) in [("b", "g"), ("", "g"), ("w", "e"), ("b", "t")] {
         let error = read(&line(result, termination, &text)).unwrap_err();
-        assert!(matches!(error.fault, ArchiveFault::OtherEnding { .. }));
+        assert!(matches!(error.reason, NotationReason::OtherEnding { .. }));
     }
     let error = read(&line("b", "m", &text)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 2, game 112: Gold wins by goal, but the archive says that Silver won by immobilization"
+        "line 2, column 35: Gold wins by goal, but the archive says that Silver won by immobilization"
     );
-    let error = read(&line("w", "g", &format!("{text}\\n4b ra7s"))).unwrap_err();
-    assert_eq!(error.turn.as_deref(), Some("4b"));
+    let line = line("w", "g", &format!("{text}\\n4b ra7s"));
+    let error = read(&line).unwrap_err();
+    assert_eq!(place_of(&error, &line), ("4b".to_owned(), 1));
     assert!(matches!(
-        error.fault,
-        ArchiveFault::Turn {
-            reason: NotationReason::Turn(TurnError::GameOver(_)),
-            ..
-        }
+        error.reason,
+        NotationReason::Turn(TurnError::GameOver(_))
     ));
 }
 
@@ -356,16 +357,16 @@ fn after_a_faulty_line_the_next_is_read() {
         .filter_map(|game| game.as_ref().err())
         .collect();
     assert!(matches!(
-        (faults[0].line, &faults[0].fault),
-        (3, ArchiveFault::FieldCount { found: 2, .. })
+        (faults[0].line, &faults[0].reason),
+        (3, NotationReason::FieldCount { found: 2, .. })
     ));
     assert!(matches!(
-        (faults[1].line, &faults[1].fault),
-        (4, ArchiveFault::LineTooLong { .. })
+        (faults[1].line, &faults[1].reason),
+        (4, NotationReason::TooLong { .. })
     ));
     assert!(matches!(
-        (faults[2].line, &faults[2].fault),
-        (6, ArchiveFault::FieldCount { found: 1, .. })
+        (faults[2].line, &faults[2].reason),
+        (6, NotationReason::FieldCount { found: 1, .. })
     ));
 }
 
@@ -378,7 +379,7 @@ fn the_longest_line_is_still_read() {
     assert!(read(&longest).is_ok());
     assert!(read(&format!("{longest}\r")).is_ok());
     let error = read(&longest.replace("Friendly", "Friendlyx")).unwrap_err();
-    assert!(matches!(error.fault, ArchiveFault::LineTooLong { .. }));
+    assert!(matches!(error.reason, NotationReason::TooLong { .. }));
 }
 
 #[test]
@@ -405,7 +406,7 @@ fn an_archive_that_cannot_be_read_ends() {
     let source = format!("{HEADER}\n");
     let mut games = ArchiveReader::new(BufReader::new(source.as_bytes().chain(Failing))).unwrap();
     let error = games.next().unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "line 2: the disk is gone");
+    assert_eq!(error.to_string(), "line 2, column 1: the disk is gone");
     assert!(games.next().is_none());
 }
 
@@ -476,7 +477,7 @@ fn who_gives_up_need_not_be_to_move() {
     for wrong in ["3w resigns", "2b", "2b Ee2n"] {
         let error = read(&line("", "", &format!("{movelist}{wrong}"))).unwrap_err();
         assert!(
-            matches!(error.fault, ArchiveFault::OtherTurn { .. }),
+            matches!(error.reason, NotationReason::OtherTurn { .. }),
             "{wrong}"
         );
     }

@@ -1,10 +1,11 @@
 //! Games as texts, one after another.
 
-use super::super::record::{TurnLabel, is_position};
-use super::super::{format_record, parse_position};
-use super::movelist::{Entry, read_label, read_movelist};
-use super::reader::Lines;
-use super::{ArchiveError, ArchiveFault, Conclusion, MAX_LINE_BYTES};
+use super::Conclusion;
+use super::lines::{ArchiveLine, Lines, MAX_LINE_BYTES};
+use super::movelist::read_movelist;
+use crate::notation::position::read_position;
+use crate::notation::record::{TurnLabel, is_note, is_position};
+use crate::notation::{NotationError, NotationReason, format_record, parse_position};
 use crate::rules::{Game, Phase, Position, Side};
 use std::io::BufRead;
 
@@ -12,7 +13,7 @@ use std::io::BufRead;
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenGame {
     /// The line that it begins in, from 1.
-    pub line: u64,
+    pub line: usize,
     /// Its turns.
     pub game: Game,
     /// How it was lost, where the rules did not end it and the last line says so.
@@ -20,7 +21,7 @@ pub struct WrittenGame {
 }
 
 /// Reads games that stand one after another in a text, see [the module](super): each is a game or an error that names the line,
-/// and after an error the next game is read. Only what the source can't give at all ([`ArchiveFault::Io`]) ends it. A game has
+/// and after an error the next game is read. Only a failure of the source ([`NotationReason::Io`]) ends it. A game has
 /// [`MAX_LINE_BYTES`] at most; memory is bounded by that.
 ///
 /// ```
@@ -41,20 +42,20 @@ pub struct WrittenGame {
 /// let game = games.next().unwrap()?;
 /// assert_eq!((game.line, game.game.turns().len(), game.conclusion), (5, 1, None));
 /// assert!(games.next().is_none());
-/// # Ok::<(), arimaa::notation::ArchiveError>(())
+/// # Ok::<(), arimaa::notation::NotationError>(())
 /// ```
 #[derive(Debug)]
 pub struct RecordReader<R> {
     lines: Lines<R>,
     /// The first line of the next game, where it has been read already.
-    begun: Option<(u64, String)>,
+    begun: Option<ArchiveLine>,
 }
 
 /// The lines of a game in a text, not yet read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordText {
-    /// With their numbers; never empty.
-    lines: Vec<(u64, String)>,
+    /// Never empty.
+    lines: Vec<ArchiveLine>,
 }
 
 impl<R: BufRead> RecordReader<R> {
@@ -67,47 +68,48 @@ impl<R: BufRead> RecordReader<R> {
     }
 
     /// The lines of the next game. What the iterator gives is made of them by [`RecordText::read`].
-    pub fn next_text(&mut self) -> Option<Result<RecordText, ArchiveError>> {
-        let mut lines: Vec<(u64, String)> = Vec::new();
+    pub fn next_text(&mut self) -> Option<Result<RecordText, NotationError>> {
+        let mut lines: Vec<ArchiveLine> = Vec::new();
         let mut has_turns = false;
         let mut bytes = 0;
         let mut fault = None;
-        loop {
-            let (number, line) = match self.begun.take().map(Ok).or_else(|| self.lines.next()) {
-                None => break,
-                Some(Ok(line)) => line,
-                Some(Err(error)) if matches!(error.fault, ArchiveFault::Io(_)) => {
+        while let Some(line) = self.begun.take().map(Ok).or_else(|| self.lines.next()) {
+            let line = match line {
+                Ok(line) => line,
+                Err(error) if matches!(error.reason, NotationReason::Io(_)) => {
                     return Some(Err(error));
                 }
                 // A line that is too long spoils its game.
-                Some(Err(error)) => {
+                Err(error) => {
                     fault.get_or_insert(error);
                     has_turns = true;
                     continue;
                 }
             };
-            if is_note(&line) {
+            if is_note(&line.text) {
                 continue;
             }
-            let is_start = is_position(&line);
-            let takes_back = lines.last().is_some_and(|(_, last)| is_takeback(last));
+            let is_start = is_position(&line.text);
+            let takes_back = lines.last().is_some_and(|last| is_takeback(&last.text));
             // A position alone is a game as well, one without turns.
-            let is_game = has_turns || lines.first().is_some_and(|(_, first)| is_in_play(first));
-            if is_game && (is_start || is_first_turn(&line) && !takes_back) {
-                self.begun = Some((number, line));
+            let is_game = has_turns || lines.first().is_some_and(|first| is_in_play(&first.text));
+            if is_game && (is_start || is_first_turn(&line.text) && !takes_back) {
+                self.begun = Some(line);
                 break;
             }
             has_turns |= !is_start;
-            bytes += line.len();
+            bytes += line.bytes();
             if bytes > MAX_LINE_BYTES {
-                let limit = MAX_LINE_BYTES;
-                let line = lines.first().map_or(number, |(first, _)| *first);
+                let first = lines.first().unwrap_or(&line).span();
                 fault.get_or_insert_with(|| {
-                    ArchiveError::of_line(line, ArchiveFault::GameTooLong { limit })
+                    first.place.fault(NotationReason::TooLong {
+                        what: "game".into(),
+                        limit: MAX_LINE_BYTES,
+                    })
                 });
             }
             if fault.is_none() {
-                lines.push((number, line));
+                lines.push(line);
             }
         }
         match fault {
@@ -119,7 +121,7 @@ impl<R: BufRead> RecordReader<R> {
 }
 
 impl<R: BufRead> Iterator for RecordReader<R> {
-    type Item = Result<WrittenGame, ArchiveError>;
+    type Item = Result<WrittenGame, NotationError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let text = self.next_text()?;
@@ -129,72 +131,47 @@ impl<R: BufRead> Iterator for RecordReader<R> {
 
 impl RecordText {
     /// The line that the game begins in, from 1.
-    pub fn line(&self) -> u64 {
-        self.lines.first().map_or(1, |(number, _)| *number)
+    pub fn line(&self) -> usize {
+        self.lines[0].number
     }
 
     /// Its size without the ends of its lines, in bytes.
     pub fn bytes(&self) -> usize {
-        self.lines.iter().map(|(_, line)| line.len()).sum()
+        self.lines.iter().map(ArchiveLine::bytes).sum()
     }
 
     /// Reads the game.
     ///
     /// # Errors
-    /// What stands there is no game, see [`ArchiveFault`].
-    pub fn read(&self) -> Result<WrittenGame, ArchiveError> {
+    /// What stands there is no game. The error names the line and the column of the turn at fault.
+    pub fn read(&self) -> Result<WrittenGame, NotationError> {
         let line = self.line();
-        let (start, turns) = match self.lines.split_first() {
-            Some(((number, first), rest)) if is_position(first) => {
-                let start = parse_position(first).map_err(|error| {
-                    let (column, reason) = (error.column, error.reason);
-                    ArchiveError::of_line(*number, ArchiveFault::Turn { column, reason })
-                })?;
-                (start, rest)
-            }
-            _ => (Position::INITIAL, &self.lines[..]),
+        let place = self.lines[0].span().place;
+        let mut entries = self.lines.iter().map(ArchiveLine::span).peekable();
+        let start = match entries.next_if(|line| is_position(line.text)) {
+            Some(line) => read_position(line)?,
+            None => Position::INITIAL,
         };
-        if turns.is_empty() && start != Position::INITIAL {
+        if entries.peek().is_none() && start != Position::INITIAL {
             return Ok(WrittenGame {
                 line,
                 game: Game::from_position(start),
                 conclusion: None,
             });
         }
-        let entries = turns.iter().map(|(number, text)| Entry {
-            line: *number,
-            text,
-        });
-        let movelist = read_movelist(line, &start, entries).map_err(|error| ArchiveError {
-            turn: error.turn,
-            ..ArchiveError::of_line(error.line, error.fault)
-        })?;
-        let conclusion = match (movelist.game.outcome(), movelist.conclusion) {
-            (Some(played), Some(conclusion)) if conclusion.winner() != played.winner => {
-                return Err(ArchiveError::of_line(
-                    line,
-                    ArchiveFault::LoserWon(played.winner),
-                ));
+        let (game, given_up) = read_movelist(&start, entries, place)?;
+        let conclusion = match (game.outcome(), given_up) {
+            (Some(played), Some(given_up)) if given_up.winner() != played.winner => {
+                return Err(place.fault(NotationReason::LoserWon(played.winner)));
             }
             (Some(_), _) => None,
-            (None, conclusion) => conclusion,
+            (None, given_up) => given_up,
         };
         Ok(WrittenGame {
             line,
-            game: movelist.game,
+            game,
             conclusion,
         })
-    }
-}
-
-/// Whether a line says nothing of the game: blank, a remark, or a tag.
-pub(in super::super) fn is_note(line: &str) -> bool {
-    match line.split_whitespace().next() {
-        None => true,
-        Some(word) => {
-            let tag = word.strip_suffix(':');
-            word.starts_with('#') || tag.is_some_and(|tag| read_label(tag).is_none())
-        }
     }
 }
 
@@ -203,7 +180,8 @@ fn is_in_play(line: &str) -> bool {
 }
 
 fn is_first_turn(line: &str) -> bool {
-    let label = line.split_whitespace().next().and_then(read_label);
+    let word = line.split_whitespace().next();
+    let label = word.and_then(TurnLabel::read_old_or_new);
     label.is_some_and(|label| label.number == 1 && label.side == Side::Gold)
 }
 

@@ -1,12 +1,13 @@
 use super::super::*;
 use crate::notation::parse_record;
+use crate::rules::Side;
 use std::io::BufReader;
 
 const GOLD_SETUP: &str = "Ra1 Rb1 Rc1 Dd1 De1 Rf1 Rg1 Rh1 Ra2 Hb2 Cc2 Md2 Ee2 Cf2 Hg2 Rh2";
 const SILVER_SETUP: &str = "ra8 rb8 rc8 cd8 ce8 rf8 rg8 rh8 ra7 hb7 dc7 md7 ee7 df7 hg7 rh7";
 
 /// The games of a text: the line, and the count of turns or the message.
-fn written(text: &str) -> Vec<Result<(u64, usize), String>> {
+fn written(text: &str) -> Vec<Result<(usize, usize), String>> {
     RecordReader::new(BufReader::with_capacity(7, text.as_bytes()))
         .map(|game| match game {
             Ok(game) => Ok((game.line, game.game.turns().len())),
@@ -67,14 +68,22 @@ fn after_a_faulty_game_the_next_is_read() {
         format!("no game\n{good}{wrong}{unlabelled}{long}{endless}g [nowhere]\n2g Ee2n\n{good}");
     let found = written(&text);
     let message = |index: usize| found[index].clone().unwrap_err();
-    assert!(message(0).starts_with("line 1: entry 1"), "{}", message(0));
+    assert!(
+        message(0).starts_with("line 1, column 1: a turn's number"),
+        "{}",
+        message(0)
+    );
     assert_eq!(found[1], Ok((2, 3)));
     let third = message(2);
-    assert!(third.starts_with("line 7, turn 2g: column 4: "), "{third}");
-    assert!(message(3).starts_with("line 10: entry 3"), "{}", message(3));
-    assert!(message(4).starts_with("line 14: the line has more than"));
-    assert!(message(5).starts_with("line 15: the game has more than"));
-    assert!(message(6).contains(": column 4: "), "{}", message(6));
+    assert!(third.starts_with("line 7, column 4: "), "{third}");
+    assert!(
+        message(3).starts_with("line 10, column 1: a turn's number"),
+        "{}",
+        message(3)
+    );
+    assert!(message(4).starts_with("line 14, column 1: the line has more than"));
+    assert!(message(5).starts_with("line 15, column 1: the game has more than"));
+    assert!(message(6).contains(", column 4: "), "{}", message(6));
     assert!(matches!(found[7], Ok((_, 3))));
     assert_eq!(found.len(), 8);
 }
@@ -91,7 +100,7 @@ fn the_loser_by_the_last_line_has_not_won() {
     assert_eq!(
         written(&format!("{won}3g resigns\n")),
         [Err(
-            "line 1: Gold has given up by the last entry, but has won".to_owned()
+            "line 1, column 1: Gold has given up by the last entry, but has won".to_owned()
         )]
     );
 }
