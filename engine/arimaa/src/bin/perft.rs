@@ -228,41 +228,26 @@ fn check_counts(path: &Path, out: &mut impl Write) -> Result<bool> {
     Ok(different == 0)
 }
 
+/// Writes a line for each field in which two counts differ.
 fn write_differences(
     out: &mut impl Write,
     id: &str,
     expected: &Count,
     found: &Count,
 ) -> io::Result<()> {
-    let mut line = |what: &str, expected: &dyn std::fmt::Display, found: &dyn std::fmt::Display| {
-        writeln!(out, "{id}: {what} is {found}, not {expected}")
+    let fields = |count: &Count| {
+        let turns = &count.turns;
+        [
+            ("distinct_turns", turns.distinct_turns.to_string()),
+            ("has_legal_turn", turns.has_legal_turn.to_string()),
+            ("first_steps", format!("[{}]", turns.first_steps.join(" "))),
+            ("turns_checksum", count.turns_checksum.clone()),
+        ]
     };
-    let turns = [&expected.turns, &found.turns];
-    if let [expected, found] = turns.map(|turns| turns.distinct_turns)
-        && expected != found
-    {
-        line("distinct_turns", &expected, &found)?;
-    }
-    if let [expected, found] = turns.map(|turns| turns.has_legal_turn)
-        && expected != found
-    {
-        line("has_legal_turn", &expected, &found)?;
-    }
-    if let [expected, found] = turns.map(|turns| turns.first_steps.join(" "))
-        && expected != found
-    {
-        line(
-            "first_steps",
-            &format!("[{expected}]"),
-            &format!("[{found}]"),
-        )?;
-    }
-    if expected.turns_checksum != found.turns_checksum {
-        line(
-            "turns_checksum",
-            &expected.turns_checksum,
-            &found.turns_checksum,
-        )?;
+    for ((field, expected), (_, found)) in fields(expected).into_iter().zip(fields(found)) {
+        if expected != found {
+            writeln!(out, "{id}: {field} is {found}, not {expected}")?;
+        }
     }
     Ok(())
 }

@@ -1,58 +1,42 @@
 //! Facts about turns, ends and games, and whether the rules agree with them.
 
-use super::count::{SideLetter, count};
-use crate::notation::{
-    NotationError, NotationReason, TurnLabel, format_board, parse_board, parse_turn,
-};
+use super::count::{PositionLine, PositionLineError, SideLetter, count};
+use crate::notation::{NotationReason, TurnLabel, format_board, parse_turn};
 use crate::rules::{Game, History, Position, Reason, Side, TurnEnumerator};
 use serde::{Deserialize, Serialize};
 
-/// A fact to be held against the rules: what is given, and what must come out.
+/// A fact to be compared with the rules: what is given, and what must come out.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Case {
     /// A turn is legal or not, repetition left aside.
     Turn {
-        /// What to call the case.
-        id: String,
-        /// The board.
-        position: String,
-        /// The side to move.
-        side: SideLetter,
+        /// The position, which may be one that no game reaches.
+        #[serde(flatten)]
+        position: PositionLine,
         /// The turn.
         turn: String,
-        /// Whether it is legal.
-        legal: bool,
-        /// The board after it, where it is legal.
-        result: Option<String>,
+        /// What must come out.
+        #[serde(flatten)]
+        expected: TurnResult,
     },
     /// A position has so many turns.
     Count {
-        /// What to call the case.
-        id: String,
-        /// The board.
-        position: String,
-        /// The side to move.
-        side: SideLetter,
-        /// How many different boards its turns can end on.
-        distinct_turns: u64,
-        /// Their checksum.
-        turns_checksum: String,
-        /// Its legal first steps, sorted.
-        first_steps: Vec<String>,
+        /// The position.
+        #[serde(flatten)]
+        position: PositionLine,
+        /// What must come out.
+        #[serde(flatten)]
+        expected: CountResult,
     },
     /// A game ends, or goes on, in a position.
     End {
-        /// What to call the case.
-        id: String,
-        /// The board.
-        position: String,
-        /// The side to move.
-        side: SideLetter,
-        /// Who has won.
-        winner: Option<SideLetter>,
-        /// How.
-        reason: Option<Reason>,
+        /// The position.
+        #[serde(flatten)]
+        position: PositionLine,
+        /// What must come out.
+        #[serde(flatten)]
+        expected: EndResult,
     },
     /// A game goes on to its end, to an illegal turn, or to the last move given.
     Game {
@@ -60,13 +44,50 @@ pub enum Case {
         id: String,
         /// Turns from the empty board on, each behind its number and side.
         moves: Vec<String>,
-        /// Who has won.
-        winner: Option<SideLetter>,
-        /// How.
-        reason: Option<GameReason>,
-        /// How many turns were handed in, a rejected one included.
-        plies_played: usize,
+        /// What must come out.
+        #[serde(flatten)]
+        expected: GameResult,
     },
+}
+
+/// Whether a turn is legal, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnResult {
+    /// Whether it is legal.
+    pub legal: bool,
+    /// The board after it, where it is legal.
+    pub result: Option<String>,
+}
+
+/// The turns of a position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountResult {
+    /// How many different boards the turns can end on.
+    pub distinct_turns: u64,
+    /// The [`checksum`](super::checksum) of these boards in 16 hexadecimal digits.
+    pub turns_checksum: String,
+    /// The legal first steps, sorted.
+    pub first_steps: Vec<String>,
+}
+
+/// How a game has ended in a position, if it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndResult {
+    /// The side that has won.
+    pub winner: Option<SideLetter>,
+    /// How.
+    pub reason: Option<Reason>,
+}
+
+/// How a game that was played out has ended, if it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GameResult {
+    /// The side that has won.
+    pub winner: Option<SideLetter>,
+    /// How.
+    pub reason: Option<GameReason>,
+    /// How many turns were handed in, a rejected one included.
+    pub plies_played: usize,
 }
 
 /// How a game of a case ends.
@@ -106,6 +127,9 @@ pub struct Answer {
     /// What came out.
     #[serde(flatten)]
     pub found: Found,
+    /// Why the last turn is illegal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// What came out of a case, by its kind.
@@ -113,162 +137,78 @@ pub struct Answer {
 #[serde(untagged)]
 pub enum Found {
     /// Of a turn.
-    Turn {
-        /// Whether it is legal.
-        legal: bool,
-        /// The board after it, where it is legal.
-        result: Option<String>,
-        /// Why it is illegal.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        fault: Option<String>,
-    },
+    Turn(TurnResult),
     /// Of a count.
-    Count {
-        /// How many different boards the turns can end on.
-        distinct_turns: u64,
-        /// Their checksum.
-        turns_checksum: String,
-        /// The legal first steps, sorted.
-        first_steps: Vec<String>,
-    },
+    Count(CountResult),
     /// Of an end.
-    End {
-        /// Who has won.
-        winner: Option<SideLetter>,
-        /// How.
-        reason: Option<Reason>,
-    },
+    End(EndResult),
     /// Of a game.
-    Game {
-        /// Who has won.
-        winner: Option<SideLetter>,
-        /// How.
-        reason: Option<GameReason>,
-        /// How many turns were handed in.
-        plies_played: usize,
-        /// Why the last turn is illegal.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        fault: Option<String>,
-    },
-}
-
-/// The board of a case can't be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{id}: position: {error}")]
-pub struct PositionFault {
-    /// The case.
-    pub id: String,
-    /// What is wrong with its board.
-    pub error: NotationError,
+    Game(GameResult),
 }
 
 impl Case {
     /// What the case is called.
     pub fn id(&self) -> &str {
         match self {
-            Self::Turn { id, .. }
-            | Self::Count { id, .. }
-            | Self::End { id, .. }
-            | Self::Game { id, .. } => id,
+            Self::Turn { position, .. }
+            | Self::Count { position, .. }
+            | Self::End { position, .. } => &position.id,
+            Self::Game { id, .. } => id,
         }
     }
 
     /// Asks the rules, and compares.
-    pub fn answer(&self) -> Result<Answer, PositionFault> {
-        let found = self.ask().map_err(|error| PositionFault {
-            id: self.id().to_owned(),
-            error,
-        })?;
-        Ok(Answer {
-            id: self.id().to_owned(),
-            pass: self.agrees(&found),
-            found,
-        })
-    }
-
-    fn ask(&self) -> Result<Found, NotationError> {
-        Ok(match self {
+    ///
+    /// # Errors
+    /// The board of the case can't be read.
+    pub fn answer(&self) -> Result<Answer, PositionLineError> {
+        let mut fault = None;
+        let (expected, found) = match self {
             Self::Turn {
                 position,
-                side,
                 turn,
-                ..
-            } => try_turn(turn, &read_position(position, *side)?),
-            Self::Count { position, side, .. } => {
-                let mut enumerator = TurnEnumerator::new();
-                let counted = count(&read_position(position, *side)?, &mut enumerator);
-                Found::Count {
+                expected,
+            } => {
+                let played = try_turn(turn, &position.any_position()?);
+                let found = TurnResult {
+                    legal: played.is_ok(),
+                    result: played.as_ref().ok().cloned(),
+                };
+                fault = played.err();
+                (Found::Turn(expected.clone()), Found::Turn(found))
+            }
+            Self::Count { position, expected } => {
+                let counted = count(&position.any_position()?, &mut TurnEnumerator::new());
+                let found = CountResult {
                     distinct_turns: counted.turns.distinct_turns,
                     turns_checksum: counted.turns_checksum,
                     first_steps: counted.turns.first_steps,
-                }
+                };
+                (Found::Count(expected.clone()), Found::Count(found))
             }
-            Self::End { position, side, .. } => {
-                let outcome = read_position(position, *side)?.outcome(&History::default());
-                Found::End {
+            Self::End { position, expected } => {
+                let outcome = position.any_position()?.outcome(&History::default());
+                let found = EndResult {
                     winner: outcome.map(|outcome| outcome.winner.into()),
                     reason: outcome.map(|outcome| outcome.reason),
-                }
+                };
+                (Found::End(expected.clone()), Found::End(found))
             }
-            Self::Game { moves, .. } => play_out(moves),
+            Self::Game {
+                moves, expected, ..
+            } => {
+                let found;
+                (found, fault) = play_out(moves);
+                (Found::Game(expected.clone()), Found::Game(found))
+            }
+        };
+        Ok(Answer {
+            id: self.id().to_owned(),
+            pass: expected == found,
+            found,
+            fault,
         })
     }
-
-    fn agrees(&self, answer: &Found) -> bool {
-        match (self, answer) {
-            (
-                Self::Turn { legal, result, .. },
-                Found::Turn {
-                    legal: found,
-                    result: board,
-                    ..
-                },
-            ) => legal == found && result == board,
-            (
-                Self::Count {
-                    distinct_turns,
-                    turns_checksum,
-                    first_steps,
-                    ..
-                },
-                found,
-            ) => {
-                *found
-                    == Found::Count {
-                        distinct_turns: *distinct_turns,
-                        turns_checksum: turns_checksum.clone(),
-                        first_steps: first_steps.clone(),
-                    }
-            }
-            (Self::End { winner, reason, .. }, found) => {
-                *found
-                    == Found::End {
-                        winner: *winner,
-                        reason: *reason,
-                    }
-            }
-            (
-                Self::Game {
-                    winner,
-                    reason,
-                    plies_played,
-                    ..
-                },
-                Found::Game {
-                    winner: found_winner,
-                    reason: found_reason,
-                    plies_played: found_plies,
-                    ..
-                },
-            ) => (winner, reason, plies_played) == (found_winner, found_reason, found_plies),
-            _ => false,
-        }
-    }
-}
-
-/// The position of a case. Cases may hold boards that no game reaches.
-fn read_position(board: &str, side: SideLetter) -> Result<Position, NotationError> {
-    Ok(Position::in_play(parse_board(board)?, side.into()))
 }
 
 /// Why a turn handed in as text was not played.
@@ -276,23 +216,15 @@ fn refusal(error: impl Into<NotationReason>) -> String {
     error.into().to_string()
 }
 
-fn try_turn(text: &str, position: &Position) -> Found {
-    let end = parse_turn(text, position)
-        .map_err(|error| error.to_string())
-        .and_then(|turn| {
-            position
-                .after_turn(&turn, &History::default())
-                .map_err(refusal)
-        });
-    Found::Turn {
-        legal: end.is_ok(),
-        result: end.as_ref().ok().map(|end| format_board(end.board())),
-        fault: end.err(),
-    }
+/// The board after a turn, or why the turn is illegal.
+fn try_turn(text: &str, position: &Position) -> Result<String, String> {
+    let turn = parse_turn(text, position).map_err(|error| error.to_string())?;
+    let end = position.after_turn(&turn, &History::default());
+    Ok(format_board(end.map_err(refusal)?.board()))
 }
 
-/// Plays a game until it is over, a turn is illegal, or the moves are used up.
-fn play_out(moves: &[String]) -> Found {
+/// Plays a game until it is over, a turn is illegal, or the moves are used up. Also says why a turn is illegal.
+fn play_out(moves: &[String]) -> (GameResult, Option<String>) {
     let mut game = Game::new();
     for (index, text) in moves.iter().enumerate() {
         let side = game.position().side();
@@ -306,20 +238,20 @@ fn play_out(moves: &[String]) -> Found {
             Err(_) => Some((side.opponent(), GameReason::Illegal)),
         };
         if let Some((winner, reason)) = outcome {
-            return Found::Game {
+            let result = GameResult {
                 winner: Some(winner.into()),
                 reason: Some(reason),
                 plies_played: index + 1,
-                fault: played.err(),
             };
+            return (result, played.err());
         }
     }
-    Found::Game {
+    let result = GameResult {
         winner: None,
         reason: None,
         plies_played: moves.len(),
-        fault: None,
-    }
+    };
+    (result, None)
 }
 
 /// A move without its number and side. They are not checked: whose turn it is follows from the game.

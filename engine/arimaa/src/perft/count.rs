@@ -92,17 +92,31 @@ pub struct SequencesLine {
 pub enum PositionLineError {
     /// The board can't be read.
     #[error("position: {0}")]
-    Board(NotationError),
+    Board(#[from] NotationError),
     /// The board is no position.
     #[error("position: {0}")]
-    Position(PositionError),
+    Position(#[from] PositionError),
 }
 
 impl PositionLine {
     /// The position of the line.
+    ///
+    /// # Errors
+    /// The board can't be read, or is no position.
     pub fn position(&self) -> Result<Position, PositionLineError> {
-        let board = parse_board(&self.position).map_err(PositionLineError::Board)?;
-        Position::new(board, self.side.into()).map_err(PositionLineError::Position)
+        Ok(Position::new(self.board()?, self.side.into())?)
+    }
+
+    /// The position of the line, also where no game reaches it.
+    ///
+    /// # Errors
+    /// The board can't be read.
+    pub fn any_position(&self) -> Result<Position, PositionLineError> {
+        Ok(Position::in_play(self.board()?, self.side.into()))
+    }
+
+    fn board(&self) -> Result<Board, NotationError> {
+        parse_board(&self.position)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counting turns, and holding the counts and the rules against what independent engines say: the program `perft` without its
+//! Counting turns, and comparing the counts and the rules with what independent engines say: the program `perft` without its
 //! arguments and files.
 //!
 //! [`count`] looks at one position, [`sequences`] at several turns in a row, and [`Case`] at whole facts about turns, ends and
@@ -7,7 +7,7 @@
 mod cases;
 mod count;
 
-pub use cases::{Answer, Case, Found, GameReason, PositionFault};
+pub use cases::{Answer, Case, CountResult, EndResult, Found, GameReason, GameResult, TurnResult};
 pub use count::{
     Count, CountLine, PositionLine, PositionLineError, SequencesLine, SideLetter, TurnCount,
     checksum, count, count_turns, sequences,
