@@ -31,6 +31,14 @@ impl Step {
     pub const fn to(self) -> Option<Square> {
         self.from.neighbour(self.direction)
     }
+
+    /// East and west exchanged.
+    pub const fn mirror(self) -> Self {
+        Self {
+            from: self.from.mirror(),
+            direction: self.direction.mirror(),
+        }
+    }
 }
 
 impl std::fmt::Debug for Step {
@@ -99,10 +107,7 @@ impl Action {
     /// East and west exchanged.
     pub const fn mirror(self) -> Self {
         match self {
-            Self::Step(step) => Self::Step(Step {
-                from: step.from.mirror(),
-                direction: step.direction.mirror(),
-            }),
+            Self::Step(step) => Self::Step(step.mirror()),
             Self::Place(square) => Self::Place(square.mirror()),
             Self::End => Self::End,
         }

@@ -123,7 +123,7 @@ impl Board {
         let of_gold = Bitboard(u64::from(piece.side == Side::Gold).wrapping_neg());
         self.sides[0] ^= squares & of_gold;
         self.sides[1] ^= squares & !of_gold;
-        for (plane, bit) in self.strength.iter_mut().zip(piece.kind.bits()) {
+        for (plane, bit) in self.strength.iter_mut().zip(index_bits(piece.kind)) {
             *plane ^= squares & bit;
         }
     }
@@ -199,7 +199,7 @@ impl Board {
         let stronger = self
             .strength
             .iter()
-            .zip(than.bits())
+            .zip(index_bits(than))
             .fold(Bitboard::EMPTY, |stronger, (&plane, bit)| {
                 (plane & !bit) | (!(plane ^ bit) & stronger)
             });
@@ -212,7 +212,7 @@ impl Board {
         let weaker = self
             .strength
             .iter()
-            .zip(than.bits())
+            .zip(index_bits(than))
             .fold(Bitboard::EMPTY, |weaker, (&plane, bit)| {
                 (!plane & bit) | (!(plane ^ bit) & weaker)
             });
@@ -249,6 +249,17 @@ impl Board {
             .map(|(square, piece)| (square.flip(), Piece::new(piece.side.opponent(), piece.kind)))
             .collect()
     }
+}
+
+/// The index of a kind in binary, the lowest bit first, each bit as the set of all squares or of none.
+#[inline]
+const fn index_bits(kind: Kind) -> [Bitboard; 3] {
+    let index = kind.index() as u64;
+    [
+        Bitboard((index & 1).wrapping_neg()),
+        Bitboard((index >> 1 & 1).wrapping_neg()),
+        Bitboard((index >> 2).wrapping_neg()),
+    ]
 }
 
 /// Later pieces replace earlier ones on the same square.

@@ -1,67 +1,8 @@
 //! A game: its turns so far, the positions that have stood, and its end.
 
-use super::{History, Outcome, Phase, Piece, Position, Square, Step, StepState, Turn};
-
-/// Why a step is illegal.
-///
-/// ```
-/// use arimaa::rules::{History, Position, StepError, StepState};
-/// let position: Position = "s [r                                  Er                          R]".parse()?;
-/// let state = StepState::new(&position);
-/// let error = state.check_step("e4e".parse()?, &History::default());
-/// assert_eq!(error, Err(StepError::Frozen("e4".parse()?)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum StepError {
-    /// Nothing stands there.
-    #[error("there is no piece on {0}")]
-    NoPiece(Square),
-    /// The step leaves the board.
-    #[error("it leaves the board at {0}")]
-    OffBoard(Square),
-    /// The way is blocked.
-    #[error("{square} is occupied ({piece})")]
-    Occupied {
-        /// The square to step to.
-        square: Square,
-        /// What stands there.
-        piece: Piece,
-    },
-    /// A frozen piece can't step.
-    #[error("the piece on {0} is frozen")]
-    Frozen(Square),
-    /// Rabbits don't step backward.
-    #[error("the rabbit on {0} can't step backward")]
-    RabbitBackward(Square),
-    /// An enemy piece moves only by push or pull.
-    #[error(
-        "no stronger piece stands next to the enemy piece on {0} to push it, and it is no pull"
-    )]
-    NoPusher(Square),
-    /// All who could push are frozen.
-    #[error("every piece that could push the enemy piece on {0} is frozen")]
-    PusherFrozen(Square),
-    /// A push needs two steps.
-    #[error("a push can't start on the last step")]
-    PushOnLastStep,
-    /// A push must be completed at once.
-    #[error("the push off {0} must be completed first, by a stronger unfrozen piece next to it")]
-    PushNotCompleted(Square),
-    /// No legal turn goes on with it.
-    #[error(
-        "no legal turn goes on with it: the turn would change nothing or repeat a position a third time"
-    )]
-    DeadEnd,
-    /// A turn has no more than four steps.
-    #[error("a turn has no more than four steps")]
-    NoStepLeft,
-    /// The turn is a setup.
-    #[error("the turn is a setup: pieces are placed, not moved")]
-    InSetup,
-}
+use super::{
+    History, Outcome, Pending, Phase, Position, Reason, Square, Step, StepError, StepState, Turn,
+};
 
 /// Why a turn is illegal.
 ///
@@ -207,6 +148,22 @@ impl Game {
 }
 
 impl Position {
+    /// How the game has ended here, if it has; `history` holds the positions that have stood, this one among them.
+    pub fn outcome(&self, history: &History) -> Option<Outcome> {
+        if self.phase() == Phase::Setup {
+            return None;
+        }
+        self.outcome_on_board().or_else(|| {
+            StepState::new(self)
+                .legal_actions(history)
+                .is_empty()
+                .then(|| Outcome {
+                    winner: self.side().opponent(),
+                    reason: Reason::Immobilization,
+                })
+        })
+    }
+
     /// The position after a turn, if it is legal with this history. That the game is over here already is not asked.
     pub fn after_turn(&self, turn: &Turn, history: &History) -> Result<Position, TurnError> {
         let steps = match (turn, self.phase()) {
@@ -262,7 +219,7 @@ impl StepState {
         Err(match self.pending() {
             _ if self.phase() == Phase::Setup => TurnError::SetupExpected,
             _ if self.steps_used() == 0 => TurnError::Empty,
-            super::Pending::Push { square, .. } => TurnError::PushNotCompleted(square),
+            Pending::Push { square, .. } => TurnError::PushNotCompleted(square),
             _ if self.board() == self.start() => TurnError::NoChange,
             _ => TurnError::Repetition,
         })

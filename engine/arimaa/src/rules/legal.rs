@@ -1,9 +1,70 @@
 //! Which actions are legal in a step state.
 
 use super::{
-    Action, ActionSet, Bitboard, Direction, History, Kind, Pending, Phase, Step, StepError,
+    Action, ActionSet, Bitboard, Direction, History, Kind, Pending, Phase, Piece, Square, Step,
     StepState,
 };
+
+/// Why a step is illegal.
+///
+/// ```
+/// use arimaa::rules::{History, Position, StepError, StepState};
+/// let position: Position = "s [r                                  Er                          R]".parse()?;
+/// let state = StepState::new(&position);
+/// let error = state.check_step("e4e".parse()?, &History::default());
+/// assert_eq!(error, Err(StepError::Frozen("e4".parse()?)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum StepError {
+    /// Nothing stands there.
+    #[error("there is no piece on {0}")]
+    NoPiece(Square),
+    /// The step leaves the board.
+    #[error("it leaves the board at {0}")]
+    OffBoard(Square),
+    /// The way is blocked.
+    #[error("{square} is occupied ({piece})")]
+    Occupied {
+        /// The square to step to.
+        square: Square,
+        /// What stands there.
+        piece: Piece,
+    },
+    /// A frozen piece can't step.
+    #[error("the piece on {0} is frozen")]
+    Frozen(Square),
+    /// Rabbits don't step backward.
+    #[error("the rabbit on {0} can't step backward")]
+    RabbitBackward(Square),
+    /// An enemy piece moves only by push or pull.
+    #[error(
+        "no stronger piece stands next to the enemy piece on {0} to push it, and it is no pull"
+    )]
+    NoPusher(Square),
+    /// All who could push are frozen.
+    #[error("every piece that could push the enemy piece on {0} is frozen")]
+    PusherFrozen(Square),
+    /// A push needs two steps.
+    #[error("a push can't start on the last step")]
+    PushOnLastStep,
+    /// A push must be completed at once.
+    #[error("the push off {0} must be completed first, by a stronger unfrozen piece next to it")]
+    PushNotCompleted(Square),
+    /// No legal turn goes on with it.
+    #[error(
+        "no legal turn goes on with it: the turn would change nothing or repeat a position a third time"
+    )]
+    DeadEnd,
+    /// A turn has no more than four steps.
+    #[error("a turn has no more than four steps")]
+    NoStepLeft,
+    /// The turn is a setup.
+    #[error("the turn is a setup: pieces are placed, not moved")]
+    InSetup,
+}
 
 impl StepState {
     /// All legal actions: exactly those with which at least one legal turn goes on. A complete turn has none left.

@@ -34,14 +34,12 @@
 mod action;
 mod bitboard;
 mod board;
-mod commuting;
 mod faults;
 mod game;
 mod goal;
 mod history;
 mod key_set;
 mod legal;
-mod outcome;
 mod piece;
 mod play;
 mod position;
@@ -56,16 +54,15 @@ pub use action::{Action, ActionSet, Step};
 pub use bitboard::{Bitboard, Squares};
 pub use board::Board;
 pub use faults::{Faults, NoFault};
-pub use game::{Game, StepError, TurnError};
+pub use game::{Game, TurnError};
 pub use goal::{elimination_in, goal_in, goal_threat};
 pub use history::{EmptyCount, History};
-pub use outcome::{Outcome, Reason};
+pub use legal::StepError;
 pub use piece::{Kind, Piece, Side};
 pub use play::PlayError;
-pub use position::{Phase, Position, PositionError, PositionFault};
+pub use position::{Outcome, Phase, Position, PositionError, PositionFault, Reason};
 pub use square::{Direction, Square, SquareError};
-pub use state::StateInTurn;
-pub use state::{Pending, SETUP_ORDER, StepState, TURN_STEPS};
+pub use state::{Pending, SETUP_ORDER, StateInTurn, StepState, TURN_STEPS};
 pub use turn::{Setup, SetupError, SetupFault, Steps, Turn};
 pub use turns::{
     DistinctTurns, DistinctTurnsIter, TurnEnumerator, count_distinct_turns, distinct_turns,

@@ -1,6 +1,5 @@
 //! Sides, kinds and pieces.
 
-use super::Bitboard;
 use std::fmt;
 
 /// Gold moves first and plays towards rank 8; Silver plays towards rank 1.
@@ -116,17 +115,6 @@ impl Kind {
             kinds
         };
         KINDS[bits & 7]
-    }
-
-    /// The index in binary, the lowest bit first, each bit as the set of all squares or of none.
-    #[inline]
-    pub(super) const fn bits(self) -> [Bitboard; 3] {
-        let index = self as u64;
-        [
-            Bitboard((index & 1).wrapping_neg()),
-            Bitboard((index >> 1 & 1).wrapping_neg()),
-            Bitboard((index >> 2).wrapping_neg()),
-        ]
     }
 
     /// How many of this kind a side starts with.

@@ -1,9 +1,7 @@
 //! A position between two turns, and when the game is over in it.
 
-use super::{
-    Bitboard, Board, Faults, History, Kind, Outcome, Piece, Reason, Side, Square, StepState,
-    zobrist,
-};
+use super::{Bitboard, Board, Faults, Kind, Piece, Side, Square, zobrist};
+use std::fmt;
 
 /// Whether a turn sets pieces up or moves them.
 ///
@@ -40,6 +38,58 @@ pub struct Position {
     board: Board,
     side: Side,
     phase: Phase,
+}
+
+/// How a game ended.
+///
+/// ```
+/// use arimaa::rules::Reason;
+/// assert_eq!(Reason::Immobilization.to_string(), "immobilization");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum Reason {
+    /// A rabbit stands on its goal rank at the end of a turn.
+    Goal,
+    /// A side has no rabbits left.
+    Elimination,
+    /// The side to move has no legal turn.
+    Immobilization,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Goal => "goal",
+            Self::Elimination => "elimination",
+            Self::Immobilization => "immobilization",
+        })
+    }
+}
+
+/// The end of a game. There are no draws.
+///
+/// ```
+/// use arimaa::rules::{History, Position};
+/// let position: Position = "s [   R                                r                           ]".parse()?;
+/// let outcome = position.outcome(&History::default());
+/// assert_eq!(outcome.map(|outcome| outcome.to_string()).as_deref(), Some("Gold wins by goal"));
+/// # Ok::<(), arimaa::notation::NotationError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Outcome {
+    /// Who won.
+    pub winner: Side,
+    /// How.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} wins by {}", self.winner, self.reason)
+    }
 }
 
 /// One reason why a board can't be a position.
@@ -165,22 +215,6 @@ impl Position {
     #[inline]
     pub(super) fn key_of(board: u64, side: Side, phase: Phase) -> u64 {
         board ^ zobrist::side(side) ^ zobrist::setup(phase == Phase::Setup)
-    }
-
-    /// How the game has ended here, if it has; `history` holds the positions that have stood, this one among them.
-    pub fn outcome(&self, history: &History) -> Option<Outcome> {
-        if self.phase == Phase::Setup {
-            return None;
-        }
-        self.outcome_on_board().or_else(|| {
-            StepState::new(self)
-                .legal_actions(history)
-                .is_empty()
-                .then(|| Outcome {
-                    winner: self.side.opponent(),
-                    reason: Reason::Immobilization,
-                })
-        })
     }
 
     /// How the game has ended here by goal or elimination: everything but the search for a legal turn.

@@ -74,18 +74,12 @@ pub enum Pending {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StepState {
-    board: Board,
+    now: StateInTurn,
     start: Board,
-    pending_pieces: Bitboard,
-    pending_square: Square,
-    pending_kind: PendingKind,
-    side: Side,
-    phase: Phase,
-    used: u8,
 }
 
 /// A step state without the board at its turn's start. A search tree has one of these a node, and the start but once a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StateInTurn {
     board: Board,
     pending_pieces: Bitboard,
@@ -120,24 +114,9 @@ impl StateInTurn {
     /// The whole step state, of a turn that started from `start`.
     #[inline]
     pub fn with_start(&self, start: &Board) -> StepState {
-        let Self {
-            board,
-            pending_pieces,
-            pending_square,
-            pending_kind,
-            side,
-            phase,
-            used,
-        } = *self;
         StepState {
-            board,
+            now: *self,
             start: *start,
-            pending_pieces,
-            pending_square,
-            pending_kind,
-            side,
-            phase,
-            used,
         }
     }
 }
@@ -155,45 +134,29 @@ impl StepState {
     #[inline]
     pub fn new(position: &Position) -> Self {
         Self {
-            board: *position.board(),
+            now: StateInTurn {
+                board: *position.board(),
+                pending_pieces: Bitboard::EMPTY,
+                pending_square: Square::wrapping(0),
+                pending_kind: PendingKind::Nothing,
+                side: position.side(),
+                phase: position.phase(),
+                used: 0,
+            },
             start: *position.board(),
-            pending_pieces: Bitboard::EMPTY,
-            pending_square: Square::wrapping(0),
-            pending_kind: PendingKind::Nothing,
-            side: position.side(),
-            phase: position.phase(),
-            used: 0,
         }
     }
 
     /// The state but for the board at the turn's start.
     #[inline]
     pub fn in_turn(&self) -> StateInTurn {
-        let Self {
-            board,
-            start: _,
-            pending_pieces,
-            pending_square,
-            pending_kind,
-            side,
-            phase,
-            used,
-        } = *self;
-        StateInTurn {
-            board,
-            pending_pieces,
-            pending_square,
-            pending_kind,
-            side,
-            phase,
-            used,
-        }
+        self.now
     }
 
     /// The pieces as they stand now.
     #[inline]
     pub fn board(&self) -> &Board {
-        &self.board
+        &self.now.board
     }
 
     /// The pieces as they stood at the start of the turn.
@@ -205,54 +168,54 @@ impl StepState {
     /// Whose turn it is.
     #[inline]
     pub fn side(&self) -> Side {
-        self.side
+        self.now.side
     }
 
     /// Setup or play.
     #[inline]
     pub fn phase(&self) -> Phase {
-        self.phase
+        self.now.phase
     }
 
     /// The steps made so far in this turn; in a setup, the pieces placed.
     #[inline]
     pub fn steps_used(&self) -> u8 {
-        self.used
+        self.now.used
     }
 
     /// The steps left in this turn, 0 to 4; in a setup, the pieces of [`SETUP_ORDER`] still to place.
     #[inline]
     pub fn steps_left(&self) -> u8 {
-        match self.phase {
-            Phase::Setup => (SETUP_ORDER.len() as u8).saturating_sub(self.used),
-            Phase::Play => TURN_STEPS.saturating_sub(self.used),
+        match self.now.phase {
+            Phase::Setup => (SETUP_ORDER.len() as u8).saturating_sub(self.now.used),
+            Phase::Play => TURN_STEPS.saturating_sub(self.now.used),
         }
     }
 
     /// The position at the turn's start.
     #[inline]
     pub fn start_position(&self) -> Position {
-        Position::from_parts(self.start, self.side, self.phase)
+        Position::from_parts(self.start, self.now.side, self.now.phase)
     }
 
     /// The position, where no step of the turn has been made yet.
     #[inline]
     pub fn turn_start(&self) -> Option<Position> {
-        (self.used == 0).then(|| self.start_position())
+        (self.now.used == 0).then(|| self.start_position())
     }
 
     /// What the last step has left open.
     #[inline]
     pub fn pending(&self) -> Pending {
-        match self.pending_kind {
+        match self.now.pending_kind {
             PendingKind::Nothing => Pending::Nothing,
             PendingKind::Push => Pending::Push {
-                square: self.pending_square,
-                pushers: self.pending_pieces,
+                square: self.now.pending_square,
+                pushers: self.now.pending_pieces,
             },
             PendingKind::Pull => Pending::Pull {
-                square: self.pending_square,
-                pulled: self.pending_pieces,
+                square: self.now.pending_square,
+                pulled: self.now.pending_pieces,
             },
         }
     }
@@ -260,8 +223,8 @@ impl StepState {
     /// The kind of the next piece that a setup places.
     #[inline]
     pub fn next_placement(&self) -> Option<Kind> {
-        match self.phase {
-            Phase::Setup => SETUP_ORDER.get(self.used as usize).copied(),
+        match self.now.phase {
+            Phase::Setup => SETUP_ORDER.get(self.now.used as usize).copied(),
             Phase::Play => None,
         }
     }
@@ -270,13 +233,15 @@ impl StepState {
     /// is pending.
     #[inline]
     pub fn key(&self) -> u64 {
-        let mut small = self.used as u64 | (self.side as u64) << 8 | (self.phase as u64) << 16;
+        let mut small =
+            self.now.used as u64 | (self.now.side as u64) << 8 | (self.now.phase as u64) << 16;
         let mut pieces = 0;
-        if self.pending_kind != PendingKind::Nothing {
-            small |= (self.pending_kind as u64) << 24 | (self.pending_square.index() as u64) << 32;
-            pieces = zobrist::mix(self.pending_pieces.0 ^ 0x5bd1_e995);
+        if self.now.pending_kind != PendingKind::Nothing {
+            small |= (self.now.pending_kind as u64) << 24
+                | (self.now.pending_square.index() as u64) << 32;
+            pieces = zobrist::mix(self.now.pending_pieces.0 ^ 0x5bd1_e995);
         }
-        self.board.key()
+        self.now.board.key()
             ^ zobrist::mix(self.start.key().wrapping_add(1))
             ^ zobrist::mix(small ^ 0xa5a5 << 48)
             ^ pieces
@@ -285,12 +250,12 @@ impl StepState {
     /// Whether the turn may end here. (After its last step it ends without being asked.)
     #[inline]
     pub fn can_end(&self, history: &History) -> bool {
-        match self.phase {
+        match self.now.phase {
             Phase::Setup => self.steps_left() == 0,
             Phase::Play => {
-                self.used > 0
-                    && self.pending_kind != PendingKind::Push
-                    && self.board != self.start
+                self.now.used > 0
+                    && self.now.pending_kind != PendingKind::Push
+                    && self.now.board != self.start
                     && !history.forbids_key(self.end_key())
             }
         }
@@ -299,7 +264,7 @@ impl StepState {
     /// The key of the position that follows if the turn ends here.
     #[inline]
     fn end_key(&self) -> u64 {
-        Position::key_of(self.board.key(), self.side.opponent(), Phase::Play)
+        Position::key_of(self.now.board.key(), self.now.side.opponent(), Phase::Play)
     }
 
     /// Whether the turn is complete: no step or placement is left, and it ends without being asked.
@@ -311,44 +276,41 @@ impl StepState {
     /// The position after the turn ends here; whether it may is not asked ([`can_end`](Self::can_end)). A setup's rabbits fill
     /// what is left of the home ranks.
     pub fn end(&self) -> Position {
-        let mut board = self.board;
-        let mut phase = self.phase;
+        let mut board = self.now.board;
+        let mut phase = self.now.phase;
         if phase == Phase::Setup {
-            for square in Bitboard::home(self.side) & board.empty() {
-                board.put(square, Piece::new(self.side, Kind::Rabbit));
+            for square in Bitboard::home(self.now.side) & board.empty() {
+                board.put(square, Piece::new(self.now.side, Kind::Rabbit));
             }
-            if self.side == Side::Silver {
+            if self.now.side == Side::Silver {
                 phase = Phase::Play;
             }
         }
-        Position::from_parts(board, self.side.opponent(), phase)
+        Position::from_parts(board, self.now.side.opponent(), phase)
     }
 
     /// The state after an own or enemy piece's step; whether it is legal is not asked.
     #[inline]
     pub fn after_step(&self, step: Step) -> Self {
-        let (Some(to), Some(piece)) = (step.to(), self.board.piece_at(step.from)) else {
+        let (Some(to), Some(piece)) = (step.to(), self.now.board.piece_at(step.from)) else {
             return *self;
         };
-        let mut next = Self {
-            pending_pieces: Bitboard::EMPTY,
-            pending_square: Square::wrapping(0),
-            pending_kind: PendingKind::Nothing,
-            used: self.used + 1,
-            ..*self
-        };
-        next.board.move_piece(step.from, to, piece);
+        let mut next = *self;
+        next.now.used += 1;
+        next.set_pending(PendingKind::Nothing, Square::wrapping(0), Bitboard::EMPTY);
+        next.now.board.move_piece(step.from, to, piece);
         let around = Bitboard::around(step.from);
-        if piece.side != self.side {
-            let pulled = self.pending_kind == PendingKind::Pull
-                && self.pending_square == to
-                && self.pending_pieces.contains(step.from);
+        if piece.side != self.now.side {
+            let pulled = self.now.pending_kind == PendingKind::Pull
+                && self.now.pending_square == to
+                && self.now.pending_pieces.contains(step.from);
             if !pulled {
-                let pushers = next.able() & next.board.stronger(self.side, piece.kind) & around;
+                let pushers =
+                    next.able() & next.now.board.stronger(self.now.side, piece.kind) & around;
                 next.set_pending(PendingKind::Push, step.from, pushers);
             }
-        } else if self.pending_kind != PendingKind::Push && next.used < TURN_STEPS {
-            let pulled = self.board.weaker(self.side.opponent(), piece.kind) & around;
+        } else if self.now.pending_kind != PendingKind::Push && next.now.used < TURN_STEPS {
+            let pulled = self.now.board.weaker(self.now.side.opponent(), piece.kind) & around;
             if !pulled.is_empty() {
                 next.set_pending(PendingKind::Pull, step.from, pulled);
             }
@@ -359,14 +321,14 @@ impl StepState {
     /// The pieces of the side to move that are not frozen.
     #[inline]
     pub(super) fn able(&self) -> Bitboard {
-        self.board.side(self.side) & !self.board.frozen(self.side)
+        self.now.board.side(self.now.side) & !self.now.board.frozen(self.now.side)
     }
 
     #[inline]
     fn set_pending(&mut self, kind: PendingKind, square: Square, pieces: Bitboard) {
-        self.pending_kind = kind;
-        self.pending_square = square;
-        self.pending_pieces = pieces;
+        self.now.pending_kind = kind;
+        self.now.pending_square = square;
+        self.now.pending_pieces = pieces;
     }
 
     /// The state after the next piece of a setup is placed; whether that is legal is not asked.
@@ -374,8 +336,8 @@ impl StepState {
     pub fn after_placement(&self, square: Square) -> Self {
         let mut next = *self;
         if let Some(kind) = self.next_placement() {
-            next.board.put(square, Piece::new(self.side, kind));
-            next.used += 1;
+            next.now.board.put(square, Piece::new(self.now.side, kind));
+            next.now.used += 1;
         }
         next
     }
@@ -390,32 +352,38 @@ impl StepState {
         }
     }
 
+    /// The state with its boards, sets and squares exchanged for others.
+    fn map(
+        &self,
+        board: impl Fn(&Board) -> Board,
+        set: impl Fn(Bitboard) -> Bitboard,
+        square: impl Fn(Square) -> Square,
+    ) -> Self {
+        let now = self.now;
+        let pending_square = match now.pending_kind {
+            PendingKind::Nothing => now.pending_square,
+            _ => square(now.pending_square),
+        };
+        Self {
+            now: StateInTurn {
+                board: board(&now.board),
+                pending_pieces: set(now.pending_pieces),
+                pending_square,
+                ..now
+            },
+            start: board(&self.start),
+        }
+    }
+
     /// East and west exchanged.
     pub fn mirror(&self) -> Self {
-        Self {
-            board: self.board.mirror(),
-            start: self.start.mirror(),
-            pending_pieces: self.pending_pieces.mirror(),
-            pending_square: match self.pending_kind {
-                PendingKind::Nothing => self.pending_square,
-                _ => self.pending_square.mirror(),
-            },
-            ..*self
-        }
+        self.map(Board::mirror, Bitboard::mirror, Square::mirror)
     }
 
     /// The colours exchanged and the ranks flipped: the same game with the sides' names exchanged.
     pub fn swap_colours(&self) -> Self {
-        Self {
-            board: self.board.swap_colours(),
-            start: self.start.swap_colours(),
-            pending_pieces: self.pending_pieces.flip(),
-            pending_square: match self.pending_kind {
-                PendingKind::Nothing => self.pending_square,
-                _ => self.pending_square.flip(),
-            },
-            side: self.side.opponent(),
-            ..*self
-        }
+        let mut swapped = self.map(Board::swap_colours, Bitboard::flip, Square::flip);
+        swapped.now.side = self.now.side.opponent();
+        swapped
     }
 }

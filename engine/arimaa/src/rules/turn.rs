@@ -219,15 +219,7 @@ impl Turn {
     pub fn mirror(&self) -> Self {
         match self {
             Self::Setup(setup) => Self::Setup(setup.mirror()),
-            Self::Steps(steps) => Self::Steps(
-                steps
-                    .iter()
-                    .map(|step| Step {
-                        from: step.from.mirror(),
-                        direction: step.direction.mirror(),
-                    })
-                    .collect(),
-            ),
+            Self::Steps(steps) => Self::Steps(steps.iter().map(|step| step.mirror()).collect()),
         }
     }
 }

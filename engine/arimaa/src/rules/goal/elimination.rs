@@ -3,8 +3,7 @@
 //! Only an enemy's step into or away from a trap's neighbourhood takes an enemy piece, one piece a step. So every capture ends
 //! with a push or a pull, and a rabbit needs one of them for every square between it and the nearest trap.
 
-use super::Line;
-use super::field::{Field, Move, around};
+use super::field::{Field, Line, around, push};
 use crate::rules::Bitboard;
 
 /// Within so many steps, no more than `steps`, the enemy has no rabbits left.
@@ -58,10 +57,4 @@ fn least_steps(field: &Field) -> u8 {
 fn moved_by_last_pair(field: &Field) -> Bitboard {
     let rabbits = field.enemy_rabbits();
     rabbits | (rabbits & Bitboard::TRAPS).neighbours()
-}
-
-/// Puts the steps before those that the line holds.
-fn push(line: &mut Line, steps: &[Move]) -> bool {
-    line.extend(steps.iter().rev().copied());
-    true
 }

@@ -1,6 +1,16 @@
 //! A small copy of a board for the solvers: seen by the mover, who plays north, without keys.
 
-use crate::rules::{Bitboard, Board, Direction, Kind, Side, Square, Step};
+use crate::rules::{Bitboard, Board, Direction, Kind, Side, Square, Step, TURN_STEPS};
+use arrayvec::ArrayVec;
+
+/// Steps on a field, the last one first.
+pub(super) type Line = ArrayVec<Move, { TURN_STEPS as usize }>;
+
+/// Puts the steps before those that the line holds.
+pub(super) fn push(line: &mut Line, steps: &[Move]) -> bool {
+    line.extend(steps.iter().rev().copied());
+    true
+}
 
 /// The squares of a set and those next to them.
 #[inline]

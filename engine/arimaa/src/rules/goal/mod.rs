@@ -10,11 +10,7 @@ mod race;
 use super::{
     Bitboard, History, Kind, Pending, Phase, Position, Side, Step, StepState, Steps, TURN_STEPS,
 };
-use arrayvec::ArrayVec;
-use field::{Field, Move};
-
-/// Steps on a field, the last one first.
-type Line = ArrayVec<Move, { TURN_STEPS as usize }>;
+use field::{Field, Line, Move};
 
 /// Steps after which the turn may end with a rabbit of the side to move on its goal rank: a shortest such sequence of at most
 /// `steps` steps, and of no more than are left in the turn. No steps where the turn may end so already. `None` says that there is
@@ -43,13 +39,7 @@ pub fn goal_in(state: &StepState, steps: u8) -> Option<Steps> {
     if has_goal(state, side) || !won_at_start.is_empty() {
         return shortest_end(state, steps, &|next| has_goal(next, side));
     }
-    let field = Field::new(state.board(), side);
-    (1..=steps).find_map(|count| {
-        let mut line = Line::new();
-        begin(state, &field, count, &mut line, race::in_exactly)
-            .then(|| steps_of(&line, side))
-            .flatten()
-    })
+    shortest(state, steps, race::in_exactly)
 }
 
 /// Steps with which the enemy of the side to move would reach its goal in a whole turn, if the side to move passed: a shortest
@@ -99,13 +89,7 @@ pub fn elimination_in(state: &StepState, steps: u8) -> Option<Steps> {
     if gone(state) {
         return shortest_end(state, steps, &gone);
     }
-    let field = Field::new(state.board(), side);
-    (1..=steps).find_map(|count| {
-        let mut line = Line::new();
-        begin(state, &field, count, &mut line, elimination::within)
-            .then(|| steps_of(&line, side))
-            .flatten()
-    })
+    shortest(state, steps, elimination::within)
 }
 
 fn rabbits(state: &StepState, side: Side) -> Bitboard {
@@ -116,14 +100,23 @@ fn has_goal(state: &StepState, side: Side) -> bool {
     !(rabbits(state, side) & Bitboard::goal(side)).is_empty()
 }
 
+/// Finds a win on a field within so many steps, and puts its steps on the line.
+type Solver = fn(&Field, u8, &mut Line) -> bool;
+
+/// The shortest steps that a solver finds, at least one and at most `steps`.
+fn shortest(state: &StepState, steps: u8, solve: Solver) -> Option<Steps> {
+    let side = state.side();
+    let field = Field::new(state.board(), side);
+    let mut line = Line::new();
+    let is_found = (1..=steps).any(|count| begin(state, &field, count, &mut line, solve));
+    if !is_found {
+        return None;
+    }
+    line.iter().rev().map(|step| step.step(side)).collect()
+}
+
 /// Makes the step that is pending, if one is, and has `solve` find the others.
-fn begin(
-    state: &StepState,
-    field: &Field,
-    steps: u8,
-    line: &mut Line,
-    solve: fn(&Field, u8, &mut Line) -> bool,
-) -> bool {
+fn begin(state: &StepState, field: &Field, steps: u8, line: &mut Line, solve: Solver) -> bool {
     let side = state.side();
     let (square, pieces, is_push) = match state.pending() {
         Pending::Nothing => return solve(field, steps, line),
@@ -148,10 +141,6 @@ fn begin(
         is_found
     });
     is_found || (!is_push && solve(field, steps, line))
-}
-
-fn steps_of(line: &Line, side: Side) -> Option<Steps> {
-    line.iter().rev().map(|step| step.step(side)).collect()
 }
 
 /// The shortest legal steps after which the turn may end as wanted, by trying everything. Meant for states in which hardly more

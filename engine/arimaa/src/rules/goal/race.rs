@@ -7,8 +7,7 @@
 //! A turn falls apart into single steps of own pieces and pairs (a push, or a step with its pull). The last step is always a
 //! single one: a rabbit's from rank 7 to rank 8.
 
-use super::Line;
-use super::field::{Field, Move, around};
+use super::field::{Field, Line, Move, around, push};
 use crate::rules::{Bitboard, Direction};
 
 /// A goal in exactly so many steps, 1 to 4, where none takes fewer.
@@ -271,10 +270,4 @@ fn zone_of_four(field: &Field) -> Zone {
         zone.pulled |= ball | around(Bitboard::TRAPS & ball);
     }
     zone
-}
-
-/// Puts the steps before those that the line holds.
-fn push(line: &mut Line, steps: &[Move]) -> bool {
-    line.extend(steps.iter().rev().copied());
-    true
 }
