@@ -1,10 +1,8 @@
 //! What a controller says to an engine.
 
-use super::words::{
-    needed, nothing_more, one_line, shortened, split_word, words, write_on_one_line,
-};
+use super::words::{needed, nothing_more, one_line, split_word, write_on_one_line};
 use super::{MessageError, StandardOption};
-use crate::notation::{format_position, parse_position};
+use crate::notation::{format_position, parse_position, shorten};
 use crate::rules::Position;
 use std::fmt;
 use std::str::FromStr;
@@ -48,27 +46,6 @@ pub enum Command {
     Quit,
 }
 
-words! {
-    /// The words that messages of controllers begin with.
-    enum Verb {
-        Aei = "aei",
-        IsReady = "isready",
-        NewGame = "newgame",
-        SetPosition = "setposition",
-        SetOption = "setoption",
-        MakeMove = "makemove",
-        Go = "go",
-        Stop = "stop",
-        Quit = "quit",
-    }
-}
-
-/// The word behind `go` that asks for thinking on the opponent's time.
-const PONDER: &str = "ponder";
-/// The words in front of an option's name and of its value.
-const NAME: &str = "name";
-const VALUE: &str = "value";
-
 impl Command {
     /// The command that sets a standard option.
     pub fn set(option: StandardOption, value: impl fmt::Display) -> Self {
@@ -77,45 +54,33 @@ impl Command {
             value: Some(value.to_string()),
         }
     }
-
-    fn verb(&self) -> Verb {
-        match self {
-            Self::Aei => Verb::Aei,
-            Self::IsReady => Verb::IsReady,
-            Self::NewGame => Verb::NewGame,
-            Self::SetPosition(_) => Verb::SetPosition,
-            Self::SetOption { .. } => Verb::SetOption,
-            Self::MakeMove(_) => Verb::MakeMove,
-            Self::Go | Self::Ponder => Verb::Go,
-            Self::Stop => Verb::Stop,
-            Self::Quit => Verb::Quit,
-        }
-    }
 }
 
 /// One line, without its end.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.verb())?;
         match self {
-            Self::SetPosition(position) => write!(f, " {}", format_position(position)),
+            Self::Aei => f.write_str("aei"),
+            Self::IsReady => f.write_str("isready"),
+            Self::NewGame => f.write_str("newgame"),
+            Self::SetPosition(position) => write!(f, "setposition {}", format_position(position)),
             Self::SetOption { name, value } => {
-                write!(f, " {NAME} ")?;
+                f.write_str("setoption name ")?;
                 write_on_one_line(f, name)?;
-                match value {
-                    Some(value) => {
-                        write!(f, " {VALUE} ")?;
-                        write_on_one_line(f, value)
-                    }
-                    None => Ok(()),
-                }
+                let Some(value) = value else {
+                    return Ok(());
+                };
+                f.write_str(" value ")?;
+                write_on_one_line(f, value)
             }
             Self::MakeMove(turn) => {
-                f.write_str(" ")?;
+                f.write_str("makemove ")?;
                 write_on_one_line(f, turn)
             }
-            Self::Ponder => write!(f, " {PONDER}"),
-            _ => Ok(()),
+            Self::Go => f.write_str("go"),
+            Self::Ponder => f.write_str("go ponder"),
+            Self::Stop => f.write_str("stop"),
+            Self::Quit => f.write_str("quit"),
         }
     }
 }
@@ -126,49 +91,45 @@ impl FromStr for Command {
 
     fn from_str(text: &str) -> Result<Self, MessageError> {
         let (word, rest) = split_word(one_line(text)?);
-        let verb = Verb::of(word).ok_or_else(|| MessageError::Unknown(shortened(word)))?;
-        let message = verb.word();
-        let command = match verb {
-            Verb::SetPosition => {
-                let text = needed(message, "a side and a board", rest)?;
-                return Ok(Self::SetPosition(parse_position(text)?));
+        let alone = |message, command| nothing_more(message, rest).map(|()| command);
+        match word {
+            "aei" => alone("aei", Self::Aei),
+            "isready" => alone("isready", Self::IsReady),
+            "newgame" => alone("newgame", Self::NewGame),
+            "setposition" => {
+                let position = needed("setposition", "a side and a board", rest)?;
+                Ok(Self::SetPosition(parse_position(position)?))
             }
-            Verb::SetOption => return set_option(message, rest),
-            Verb::MakeMove => {
-                let turn = needed(message, "a turn", rest)?;
-                return Ok(Self::MakeMove(turn.to_owned()));
+            "setoption" => set_option(rest),
+            "makemove" => {
+                let turn = needed("makemove", "a turn", rest)?;
+                Ok(Self::MakeMove(turn.to_owned()))
             }
-            Verb::Go => {
-                let (word, rest) = split_word(rest);
-                return match word {
-                    PONDER => nothing_more(message, rest).map(|()| Self::Ponder),
-                    _ => nothing_more(message, word).map(|()| Self::Go),
-                };
-            }
-            Verb::Aei => Self::Aei,
-            Verb::IsReady => Self::IsReady,
-            Verb::NewGame => Self::NewGame,
-            Verb::Stop => Self::Stop,
-            Verb::Quit => Self::Quit,
-        };
-        nothing_more(message, rest)?;
-        Ok(command)
+            "go" => match split_word(rest) {
+                ("ponder", more) => nothing_more("go", more).map(|()| Self::Ponder),
+                _ => alone("go", Self::Go),
+            },
+            "stop" => alone("stop", Self::Stop),
+            "quit" => alone("quit", Self::Quit),
+            _ => Err(MessageError::Unknown(shorten(word))),
+        }
     }
 }
 
 /// Reads `name NAME` and `value VALUE`, the value with all that follows it.
-fn set_option(message: &'static str, text: &str) -> Result<Command, MessageError> {
+fn set_option(text: &str) -> Result<Command, MessageError> {
+    let message = "setoption";
     let (word, rest) = split_word(needed(message, "`name` and the option's name", text)?);
-    if word != NAME {
+    if word != "name" {
         nothing_more(message, word)?;
     }
     let (name, rest) = split_word(needed(message, "the option's name", rest)?);
     let (word, value) = split_word(rest);
-    if word != VALUE {
+    if word != "value" {
         nothing_more(message, word)?;
     }
     Ok(Command::SetOption {
         name: name.to_owned(),
-        value: (word == VALUE).then(|| value.to_owned()),
+        value: (word == "value").then(|| value.to_owned()),
     })
 }

@@ -1,7 +1,8 @@
 //! Options that a controller sets: what the protocol names, and what values options take.
 
 use super::OptionError;
-use super::words::{shortened, words};
+use super::words::words;
+use crate::notation::shorten;
 use std::str::FromStr;
 
 words! {
@@ -56,6 +57,8 @@ const LONGEST: f64 = 1e9;
 impl StandardOption {
     /// The values that it takes.
     pub fn kind(self) -> OptionKind {
+        let float = |least, most| OptionKind::Float { least, most };
+        let spin = |least, most| OptionKind::Spin { least, most };
         match self {
             Self::TcMove
             | Self::TcReserve
@@ -65,37 +68,16 @@ impl StandardOption {
             | Self::GoldUsed
             | Self::SilverUsed
             | Self::LastMoveUsed
-            | Self::MoveUsed => OptionKind::Float {
-                least: 0.0,
-                most: LONGEST,
-            },
+            | Self::MoveUsed => float(0.0, LONGEST),
             // A controller may count on below nothing for a moment.
-            Self::GoldReserve | Self::SilverReserve => OptionKind::Float {
-                least: -LONGEST,
-                most: LONGEST,
-            },
-            Self::TcPercent => OptionKind::Float {
-                least: 0.0,
-                most: 1_000.0,
-            },
-            Self::TcTurns => OptionKind::Spin {
-                least: 0,
-                most: 1_000_000,
-            },
-            Self::OpponentRating | Self::Rating => OptionKind::Float {
-                least: -100_000.0,
-                most: 100_000.0,
-            },
-            Self::Rated => OptionKind::Spin { least: 0, most: 1 },
+            Self::GoldReserve | Self::SilverReserve => float(-LONGEST, LONGEST),
+            Self::TcPercent => float(0.0, 1_000.0),
+            Self::TcTurns => spin(0, 1_000_000),
+            Self::OpponentRating | Self::Rating => float(-100_000.0, 100_000.0),
+            Self::Rated => spin(0, 1),
             Self::Opponent | Self::Event => OptionKind::Text,
-            Self::Hash => OptionKind::Spin {
-                least: 1,
-                most: 1_048_576,
-            },
-            Self::Depth => OptionKind::Spin {
-                least: -1_000_000,
-                most: 1_000_000,
-            },
+            Self::Hash => spin(1, 1_048_576),
+            Self::Depth => spin(-1_000_000, 1_000_000),
         }
     }
 }
@@ -104,7 +86,7 @@ impl FromStr for StandardOption {
     type Err = OptionError;
 
     fn from_str(name: &str) -> Result<Self, OptionError> {
-        Self::of(name).ok_or_else(|| OptionError::Unknown(shortened(name)))
+        Self::of(name).ok_or_else(|| OptionError::Unknown(shorten(name)))
     }
 }
 
@@ -165,14 +147,14 @@ impl OptionKind {
     /// ```
     pub fn read(&self, value: Option<&str>) -> Result<OptionValue, OptionError> {
         let bad = |value: &str| OptionError::BadValue {
-            value: shortened(value),
+            value: shorten(value),
             allowed: self.allowed(),
         };
         let text = match (self, value.map(str::trim)) {
             (Self::Button, None | Some("")) => return Ok(OptionValue::Pressed),
             (Self::Button, Some(value)) => {
                 return Err(OptionError::NotNeeded {
-                    value: shortened(value),
+                    value: shorten(value),
                 });
             }
             (_, Some(text)) => text,

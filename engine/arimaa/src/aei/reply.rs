@@ -1,9 +1,8 @@
 //! What an engine says to a controller.
 
 use super::MessageError;
-use super::words::{
-    needed, nothing_more, one_line, shortened, split_word, words, write_on_one_line,
-};
+use super::words::{needed, nothing_more, one_line, split_word, words, write_on_one_line};
+use crate::notation::shorten;
 use crate::rules::Side;
 use std::fmt;
 use std::str::FromStr;
@@ -99,31 +98,6 @@ pub enum Info {
     },
 }
 
-words! {
-    /// The words that messages of engines begin with.
-    enum Verb {
-        ProtocolVersion = "protocol-version",
-        Identity = "id",
-        AeiOk = "aeiok",
-        ReadyOk = "readyok",
-        BestMove = "bestmove",
-        Info = "info",
-        Log = "log",
-    }
-}
-
-words! {
-    /// The kinds of information that the protocol names.
-    enum InfoKind {
-        Score = "score",
-        Depth = "depth",
-        Nodes = "nodes",
-        Variation = "pv",
-        Time = "time",
-        CurrentMoveNumber = "currmovenumber",
-    }
-}
-
 impl Reply {
     /// A line of the log.
     pub fn log(level: LogLevel, text: impl fmt::Display) -> Self {
@@ -132,45 +106,33 @@ impl Reply {
             text: text.to_string(),
         }
     }
-
-    fn verb(&self) -> Verb {
-        match self {
-            Self::ProtocolVersion(_) => Verb::ProtocolVersion,
-            Self::Identity { .. } => Verb::Identity,
-            Self::AeiOk => Verb::AeiOk,
-            Self::ReadyOk => Verb::ReadyOk,
-            Self::BestMove(_) => Verb::BestMove,
-            Self::Info(_) => Verb::Info,
-            Self::Log { .. } => Verb::Log,
-        }
-    }
 }
 
 /// One line, without its end.
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.verb())?;
         match self {
-            Self::ProtocolVersion(version) => write!(f, " {version}"),
+            Self::ProtocolVersion(version) => write!(f, "protocol-version {version}"),
             Self::Identity { kind, value } => {
-                write!(f, " {kind} ")?;
+                write!(f, "id {kind} ")?;
                 write_on_one_line(f, value)
             }
-            Self::AeiOk | Self::ReadyOk => Ok(()),
-            Self::BestMove(turn) => write_behind(f, turn),
-            Self::Info(info) => write!(f, " {info}"),
-            Self::Log { level, text } => {
-                if let Some(level) = level {
-                    write!(f, " {level}")?;
-                }
-                write_behind(f, text)
-            }
+            Self::AeiOk => f.write_str("aeiok"),
+            Self::ReadyOk => f.write_str("readyok"),
+            Self::BestMove(turn) => write_behind(f, "bestmove", turn),
+            Self::Info(info) => write!(f, "info {info}"),
+            Self::Log { level: None, text } => write_behind(f, "log", text),
+            Self::Log {
+                level: Some(level),
+                text,
+            } => write_behind(f, &format!("log {level}"), text),
         }
     }
 }
 
-/// Writes a blank and a text, or nothing where there is no text.
-fn write_behind(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+/// Writes the beginning of a message, and a blank and a text where there is one.
+fn write_behind(f: &mut fmt::Formatter<'_>, before: &str, text: &str) -> fmt::Result {
+    f.write_str(before)?;
     if text.is_empty() {
         return Ok(());
     }
@@ -182,23 +144,18 @@ fn write_behind(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Score(score) => write!(f, "{} {score}", InfoKind::Score),
+            Self::Score(score) => write!(f, "score {score}"),
             Self::Depth { steps, goes_on } => {
                 let more = if *goes_on { "+" } else { "" };
-                write!(f, "{} {steps}{more}", InfoKind::Depth)
+                write!(f, "depth {steps}{more}")
             }
-            Self::Nodes(nodes) => write!(f, "{} {nodes}", InfoKind::Nodes),
-            Self::Variation(turns) => {
-                write!(f, "{}", InfoKind::Variation)?;
-                write_behind(f, turns)
-            }
-            Self::Time(seconds) => write!(f, "{} {seconds}", InfoKind::Time),
-            Self::CurrentMoveNumber(number) => {
-                write!(f, "{} {number}", InfoKind::CurrentMoveNumber)
-            }
+            Self::Nodes(nodes) => write!(f, "nodes {nodes}"),
+            Self::Variation(turns) => write_behind(f, "pv", turns),
+            Self::Time(seconds) => write!(f, "time {seconds}"),
+            Self::CurrentMoveNumber(number) => write!(f, "currmovenumber {number}"),
             Self::Other { kind, value } => {
                 write_on_one_line(f, kind)?;
-                write_behind(f, value)
+                write_behind(f, "", value)
             }
         }
     }
@@ -210,44 +167,44 @@ impl FromStr for Reply {
 
     fn from_str(text: &str) -> Result<Self, MessageError> {
         let (word, rest) = split_word(one_line(text)?);
-        let verb = Verb::of(word).ok_or_else(|| MessageError::Unknown(shortened(word)))?;
-        let message = verb.word();
-        Ok(match verb {
-            Verb::ProtocolVersion => {
+        match word {
+            "protocol-version" => {
+                let message = "protocol-version";
                 let (version, more) = split_word(needed(message, "a number", rest)?);
                 nothing_more(message, more)?;
-                Self::ProtocolVersion(number(message, version, "a version, 0 or more")?)
+                number(message, version, "a version, 0 or more").map(Self::ProtocolVersion)
             }
-            Verb::Identity => {
-                let (kind, value) = split_word(needed(message, "name, author or version", rest)?);
-                let kind = IdentityKind::of(kind).ok_or_else(|| MessageError::Unexpected {
-                    message,
-                    word: shortened(kind),
-                })?;
-                Self::Identity {
-                    kind,
-                    value: value.to_owned(),
+            "id" => {
+                let (kind, value) = split_word(needed("id", "name, author or version", rest)?);
+                match IdentityKind::of(kind) {
+                    Some(kind) => Ok(Self::Identity {
+                        kind,
+                        value: value.to_owned(),
+                    }),
+                    None => Err(MessageError::Unexpected {
+                        message: "id",
+                        word: shorten(kind),
+                    }),
                 }
             }
-            Verb::AeiOk => nothing_more(message, rest).map(|()| Self::AeiOk)?,
-            Verb::ReadyOk => nothing_more(message, rest).map(|()| Self::ReadyOk)?,
-            Verb::BestMove => Self::BestMove(rest.to_owned()),
-            Verb::Info => Self::Info(rest.parse()?),
-            Verb::Log => {
-                let level = LogLevel::ALL.into_iter();
-                let mut level = level.filter(|level| rest.starts_with(level.word()));
-                let marked = level
-                    .next()
-                    .map(|level| (level, &rest[level.word().len()..]));
-                match marked {
+            "aeiok" => nothing_more("aeiok", rest).map(|()| Self::AeiOk),
+            "readyok" => nothing_more("readyok", rest).map(|()| Self::ReadyOk),
+            "bestmove" => Ok(Self::BestMove(rest.to_owned())),
+            "info" => rest.parse().map(Self::Info),
+            "log" => {
+                let marked = LogLevel::ALL
+                    .into_iter()
+                    .find_map(|level| Some((level, rest.strip_prefix(level.word())?)));
+                Ok(match marked {
                     Some((level, text)) => Self::log(level, text.trim_start()),
                     None => Self::Log {
                         level: None,
                         text: rest.to_owned(),
                     },
-                }
+                })
             }
-        })
+            _ => Err(MessageError::Unknown(shorten(word))),
+        }
     }
 }
 
@@ -256,37 +213,32 @@ impl FromStr for Info {
     type Err = MessageError;
 
     fn from_str(text: &str) -> Result<Self, MessageError> {
-        let message = Verb::Info.word();
-        let text = needed(message, "the kind of information", text)?;
-        let (word, value) = split_word(one_line(text)?);
-        let Some(kind) = InfoKind::of(word) else {
-            return Ok(Self::Other {
-                kind: word.to_owned(),
-                value: value.to_owned(),
-            });
-        };
+        let text = needed("info", "the kind of information", text)?;
+        let (kind, value) = split_word(one_line(text)?);
         Ok(match kind {
-            InfoKind::Variation => Self::Variation(value.to_owned()),
-            InfoKind::Score => Self::Score(number(message, value, "a score, a whole number")?),
-            InfoKind::Nodes => Self::Nodes(number(message, value, "a count of nodes")?),
-            InfoKind::CurrentMoveNumber => {
-                Self::CurrentMoveNumber(number(message, value, "a turn's number")?)
-            }
-            InfoKind::Depth => {
+            "pv" => Self::Variation(value.to_owned()),
+            "score" => Self::Score(number("info", value, "a score, a whole number")?),
+            "nodes" => Self::Nodes(number("info", value, "a count of nodes")?),
+            "currmovenumber" => Self::CurrentMoveNumber(number("info", value, "a turn's number")?),
+            "depth" => {
                 let digits = value.strip_suffix('+');
                 Self::Depth {
-                    steps: number(message, digits.unwrap_or(value), "a depth in steps")?,
+                    steps: number("info", digits.unwrap_or(value), "a depth in steps")?,
                     goes_on: digits.is_some(),
                 }
             }
-            InfoKind::Time => {
+            "time" => {
                 let expected = "a number of seconds, 0 or more";
-                let seconds: f64 = number(message, value, expected)?;
+                let seconds: f64 = number("info", value, expected)?;
                 if !(seconds.is_finite() && seconds.is_sign_positive()) {
-                    return Err(not_a_number(message, value, expected));
+                    return Err(not_a_number("info", value, expected));
                 }
                 Self::Time(seconds)
             }
+            _ => Self::Other {
+                kind: kind.to_owned(),
+                value: value.to_owned(),
+            },
         })
     }
 }
@@ -303,7 +255,7 @@ fn number<T: FromStr>(
 fn not_a_number(message: &'static str, word: &str, expected: &'static str) -> MessageError {
     MessageError::Number {
         message,
-        word: shortened(word),
+        word: shorten(word),
         expected,
     }
 }

@@ -1,6 +1,7 @@
 //! Enumerations of the protocol's words, and the ways that both kinds of messages are split and written by.
 
 use super::MessageError;
+use crate::notation::shorten;
 use std::fmt;
 
 /// Declares an enumeration whose variants are words: written by `Display`, found by `of`, and all of them in `ALL`.
@@ -42,7 +43,7 @@ pub(super) fn one_line(text: &str) -> Result<&str, MessageError> {
         return Err(MessageError::Empty);
     }
     match line.contains(['\n', '\r']) {
-        true => Err(MessageError::Lines(shortened(line))),
+        true => Err(MessageError::Lines(shorten(line))),
         false => Ok(line),
     }
 }
@@ -72,29 +73,13 @@ pub(super) fn nothing_more(message: &'static str, rest: &str) -> Result<(), Mess
         "" => Ok(()),
         word => Err(MessageError::Unexpected {
             message,
-            word: shortened(word),
+            word: shorten(word),
         }),
-    }
-}
-
-/// The longest word that an error quotes.
-const QUOTED: usize = 60;
-
-/// A text that is quoted in an error: what is long is cut.
-pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
 /// Writes a text that must not end the line before the message does.
 pub(super) fn write_on_one_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    for (index, line) in text.lines().enumerate() {
-        if index > 0 {
-            f.write_str(" ")?;
-        }
-        f.write_str(&line.replace('\r', " "))?;
-    }
-    Ok(())
+    let lines: Vec<&str> = text.lines().collect();
+    f.write_str(&lines.join(" ").replace('\r', " "))
 }

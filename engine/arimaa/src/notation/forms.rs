@@ -131,10 +131,8 @@ impl Forms for Piece {
     }
 
     fn from_plain(index: u8) -> Result<Self, String> {
-        let side = Side::ALL.get(usize::from(index / 6));
-        let kind = Kind::ALL[usize::from(index % 6)];
-        side.map(|&side| Self::new(side, kind))
-            .ok_or_else(|| no_value(index, Self::WHAT))
+        let piece = Self::ALL.get(usize::from(index)).copied();
+        piece.ok_or_else(|| no_value(index, Self::WHAT))
     }
 }
 
@@ -298,10 +296,9 @@ impl Forms for BoardPicture {
     }
 
     fn from_plain((turn_number, position): (u32, Position)) -> Result<Self, String> {
-        let side = position.side();
-        let label = TurnLabel::from_plain((turn_number, side))?;
+        TurnLabel::from_plain((turn_number, position.side()))?;
         Ok(Self {
-            turn_number: label.number,
+            turn_number,
             position,
         })
     }

@@ -80,4 +80,5 @@ pub use picture::{BoardPicture, format_board_picture, parse_board_picture};
 pub(crate) use position::board_letters;
 pub use position::{format_board, format_position, parse_board, parse_position};
 pub use record::{TurnLabel, format_record, parse_record};
+pub(crate) use token::shorten;
 pub use turn::{captured, format_step, format_step_with_capture, format_turn, parse_turn};

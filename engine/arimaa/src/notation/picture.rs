@@ -81,18 +81,12 @@ pub fn format_board_picture(position: &Position, turn_number: u32) -> String {
         text.push_str(&format!("{}|", rank + 1));
         for file in 0..8 {
             let square = Square::at(file, rank);
-            let empty = if Bitboard::TRAPS.contains(square) {
-                'x'
-            } else {
-                ' '
-            };
             text.push(' ');
-            text.push(
-                position
-                    .board()
-                    .piece_at(square)
-                    .map_or(empty, Piece::letter),
-            );
+            text.push(match position.board().piece_at(square) {
+                Some(piece) => piece.letter(),
+                None if Bitboard::TRAPS.contains(square) => 'x',
+                None => ' ',
+            });
         }
         text.push_str(" |\n");
     }
