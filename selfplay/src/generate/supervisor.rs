@@ -320,7 +320,6 @@ impl<'a> Supervisor<'a> {
             largest_batch: counts.largest_batch.load(Relaxed),
             devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
             rows_waiting: service.map(|service| service.rows_waiting() as u64),
-            cache: None,
             network: NetworkInUse {
                 name: playing.evaluator.name.clone(),
                 identity: (playing.evaluator.identity != playing.evaluator.name)

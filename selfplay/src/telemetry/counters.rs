@@ -1,4 +1,4 @@
-//! What whoever runs the generator counts, and what is known of the run from its start on.
+//! What the supervisor of a generator counts, and what is known of the run from its start on.
 
 use network::DeviceCounters;
 use serde::Serialize;
@@ -12,7 +12,7 @@ pub(crate) struct Counters {
     pub(crate) gold_wins: u64,
     /// Finished games that Silver won.
     pub(crate) silver_wins: u64,
-    /// Games that ended at the turn limit, won by nobody.
+    /// Truncated games: they ended at the turn limit, without a winner.
     pub(crate) unfinished: u64,
     /// Won games that ended because the other side resigned.
     pub(crate) resigned: u64,
@@ -30,9 +30,9 @@ pub(crate) struct Counters {
     pub(crate) full_turns: u64,
     /// Rows recorded for training.
     pub(crate) rows: u64,
-    /// Step states whose evaluations were taken, those from a cache too.
+    /// Step states whose evaluations were taken.
     pub(crate) evaluations: u64,
-    /// Batches that they were asked for in.
+    /// Batches in which the workers requested them.
     pub(crate) batches: u64,
     /// Evaluations that the largest batch has room for; 0 where that is not known.
     pub(crate) largest_batch: u64,
@@ -40,8 +40,6 @@ pub(crate) struct Counters {
     pub(crate) devices: Vec<DeviceCounters>,
     /// Rows that wait for such a device now; none without them.
     pub(crate) rows_waiting: Option<u64>,
-    /// How the cache of evaluations was used; none where there is no cache.
-    pub(crate) cache: Option<CacheUses>,
     /// The network that plays.
     pub(crate) network: NetworkInUse,
     /// Networks taken since the start, the first among them.
@@ -65,13 +63,45 @@ impl Counters {
     pub(crate) fn games(&self) -> u64 {
         self.gold_wins + self.silver_wins + self.unfinished
     }
+
+    /// Turns a finished game.
+    pub(super) fn mean_game_turns(&self) -> Option<f64> {
+        ratio(self.game_turns, self.games())
+    }
+
+    /// Gold's share of the games with a winner.
+    pub(super) fn gold_share(&self) -> Option<f64> {
+        ratio(self.gold_wins, self.gold_wins + self.silver_wins)
+    }
+
+    /// Errors a check.
+    pub(super) fn resignation_error_rate(&self) -> Option<f64> {
+        ratio(self.resignation_errors, self.resignation_checks)
+    }
+
+    /// Turns that were not searched in full.
+    pub(super) fn fast_turns(&self) -> u64 {
+        self.turns.saturating_sub(self.full_turns)
+    }
+
+    pub(super) fn known_largest_batch(&self) -> Option<u64> {
+        Some(self.largest_batch).filter(|&batch| batch > 0)
+    }
+
+    /// A mean batch as a share of the largest.
+    pub(super) fn batch_fill(&self, mean_batch: Option<f64>) -> Option<f64> {
+        Some(mean_batch? / self.known_largest_batch()? as f64)
+    }
 }
 
-/// Answers that a cache was asked for, and those that it had.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct CacheUses {
-    pub(crate) queries: u64,
-    pub(crate) hits: u64,
+/// None where the whole is nothing.
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// To four digits behind the point: more of them would say nothing.
+pub(super) fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
 }
 
 /// Who evaluates.
@@ -108,6 +138,14 @@ impl State {
             Self::Running => "running",
             Self::WaitingForDisk { .. } => "waiting_for_disk",
             Self::Stopping => "stopping",
+        }
+    }
+
+    /// Why it waits.
+    pub(super) fn waiting_reason(&self) -> Option<&str> {
+        match self {
+            Self::WaitingForDisk { reason } => Some(reason),
+            Self::Running | Self::Stopping => None,
         }
     }
 }

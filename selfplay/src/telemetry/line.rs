@@ -1,117 +1,100 @@
 //! What a person reads of a snapshot.
 
+use super::counters::{Counters, State};
 use super::snapshot::Snapshot;
-use super::window::ratio;
+use super::window::Change;
 use engine::progress::{bytes_in_words, in_words};
 use network::DeviceUse;
 use std::time::Duration;
 
-/// What differs between now and the whole time.
-struct Figures {
-    /// A second.
-    turns: f64,
-    /// A second.
-    evaluations: f64,
-    /// Evaluations.
-    mean_batch: Option<f64>,
-    /// What the devices did, in words; none where they are not known, or there are none.
-    devices: Option<String>,
-    /// Hits a query.
-    cache_hits: Option<f64>,
-}
-
 /// How things go now. The number of games, which stands before it, is left to the progress bar.
 pub(super) fn message(snapshot: &Snapshot) -> String {
-    let now = Figures {
-        turns: snapshot.turns_per_second,
-        evaluations: snapshot.evaluations_per_second,
-        mean_batch: snapshot.mean_batch,
-        devices: DeviceUse::in_words(&snapshot.devices, snapshot.rows_waiting),
-        cache_hits: snapshot.cache_hit_share,
-    };
+    let Snapshot { now, recent, .. } = snapshot;
+    let devices = DeviceUse::in_words(&recent.devices(), now.rows_waiting);
     let left = snapshot
         .seconds_left
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .map(|left| format!("{} left", in_words(left)));
     let mut parts = vec!["games".to_owned()];
-    parts.extend(state(snapshot));
-    parts.extend(in_parts(snapshot, &now));
+    parts.extend(pause(&now.state));
+    // The service makes other batches of those that the workers request.
+    parts.extend(figures(
+        now,
+        recent,
+        devices.or_else(|| batches(now, recent)),
+    ));
     parts.extend(left);
     parts.join(", ")
 }
 
 /// How things went from the start to the end.
 pub(super) fn summary(snapshot: &Snapshot) -> String {
-    let quotient = |part: u64, whole: u64| ratio(part as f64, whole as f64);
-    let throughout = Figures {
-        turns: snapshot.turns_per_second_since_start,
-        evaluations: snapshot.evaluations_per_second_since_start,
-        mean_batch: quotient(snapshot.evaluations, snapshot.batches),
-        devices: None,
-        cache_hits: snapshot
-            .cache_hits
-            .zip(snapshot.cache_queries)
-            .and_then(|(hits, queries)| quotient(hits, queries)),
-    };
-    let mut parts = vec![format!("{} games", snapshot.games)];
-    parts.extend(in_parts(snapshot, &throughout));
+    let Snapshot {
+        now, since_start, ..
+    } = snapshot;
+    let mut parts = vec![format!("{} games", now.games())];
+    parts.extend(figures(now, since_start, batches(now, since_start)));
     parts.join(", ")
 }
 
 /// Why it does not play as it should.
-fn state(snapshot: &Snapshot) -> Option<String> {
-    match (snapshot.state, &snapshot.waiting_reason) {
-        (_, Some(reason)) => Some(format!("waiting for the disk ({reason})")),
-        ("stopping", None) => Some("stopping".to_owned()),
-        _ => None,
+fn pause(state: &State) -> Option<String> {
+    match state {
+        State::Running => None,
+        State::WaitingForDisk { reason } => Some(format!("waiting for the disk ({reason})")),
+        State::Stopping => Some("stopping".to_owned()),
     }
 }
 
+/// How full the workers' batches were.
+fn batches(now: &Counters, change: &Change) -> Option<String> {
+    let mean = change.mean_batch()?;
+    Some(match now.batch_fill(Some(mean)) {
+        Some(fill) => format!("batches {} full", percent(fill)),
+        None => format!("batches of {mean:.0}"),
+    })
+}
+
 /// What is known, in words.
-fn in_parts(snapshot: &Snapshot, figures: &Figures) -> Vec<String> {
-    let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+fn figures(now: &Counters, change: &Change, batches: Option<String>) -> Vec<String> {
     let mut parts = vec![
-        format!("{:.0} turns/s", figures.turns),
-        format!("{:.0} evaluations/s", figures.evaluations),
+        format!("{:.0} turns/s", change.per_second(|now| now.turns)),
+        format!(
+            "{:.0} evaluations/s",
+            change.per_second(|now| now.evaluations)
+        ),
     ];
-    if let Some(turns) = snapshot.mean_game_turns {
+    if let Some(turns) = now.mean_game_turns() {
         parts.push(format!("{turns:.0} turns a game"));
     }
-    if let Some(share) = snapshot.gold_share {
+    if let Some(share) = now.gold_share() {
         parts.push(format!("Gold wins {}", percent(share)));
     }
-    if snapshot.unfinished > 0 {
-        parts.push(format!("{} unfinished", snapshot.unfinished));
+    if now.unfinished > 0 {
+        parts.push(format!("{} unfinished", now.unfinished));
     }
-    if snapshot.resignation_checks > 0 {
+    if now.resignation_checks > 0 {
         parts.push(format!(
             "{} of {} checked resignations wrong",
-            snapshot.resignation_errors, snapshot.resignation_checks
+            now.resignation_errors, now.resignation_checks
         ));
     }
-    match (&figures.devices, figures.mean_batch, snapshot.largest_batch) {
-        // How large the workers' own batches are says little where a service makes others of them.
-        (Some(devices), ..) => parts.push(devices.clone()),
-        (None, Some(mean), Some(largest)) => {
-            parts.push(format!("batches {} full", percent(mean / largest as f64)));
-        }
-        (None, Some(mean), None) => parts.push(format!("batches of {mean:.0}")),
-        (None, None, _) => {}
+    parts.extend(batches);
+    if !now.network.name.is_empty() {
+        parts.push(format!("network {}", now.network.name));
     }
-    if let Some(share) = figures.cache_hits {
-        parts.push(format!("{} from the cache", percent(share)));
-    }
-    if !snapshot.network.is_empty() {
-        parts.push(format!("network {}", snapshot.network));
-    }
-    parts.push(format!("disk {}", bytes_in_words(snapshot.disk_used_bytes)));
+    parts.push(format!("disk {}", bytes_in_words(now.disk_used)));
     parts
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", 100.0 * share)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::counters::{Counters, Limits, State};
+    use crate::telemetry::counters::Limits;
     use crate::telemetry::snapshot::Reporter;
     use crate::telemetry::testing::{busy, devices, moment};
 
@@ -128,7 +111,7 @@ mod tests {
         };
         let snapshot = after_ten_seconds(&busy(), limits);
         let figures = "412 turns/s, 26368 evaluations/s, 90 turns a game, Gold wins 56%, 4 unfinished, \
-             1 of 8 checked resignations wrong, batches 80% full, 25% from the cache, network 000012, disk 1.50 GiB";
+             1 of 8 checked resignations wrong, batches 80% full, network 000012, disk 1.50 GiB";
         assert_eq!(message(&snapshot), format!("games, {figures}, 40s left"));
         assert_eq!(summary(&snapshot), format!("40 games, {figures}"));
     }
@@ -144,13 +127,13 @@ mod tests {
         let line = message(&snapshot);
         assert!(
             line.contains(
-                "wrong, cuda:0 93%, cuda:1 50% busy, batches of 406 (97% full), 1,204 rows wait, 25% from"
+                "wrong, cuda:0 93%, cuda:1 50% busy, batches of 406 (97% full), 1,204 rows wait, network"
             ),
             "{line}"
         );
         let summary = summary(&snapshot);
         assert!(
-            summary.contains("wrong, batches 80% full, 25% from"),
+            summary.contains("wrong, batches 80% full, network"),
             "{summary}"
         );
     }
@@ -174,7 +157,7 @@ mod tests {
         assert_eq!(
             summary(&idle),
             format!(
-                "40 games, 103 turns/s, 6592 evaluations/s, {figures}, batches 80% full, 25% from the cache, {end}"
+                "40 games, 103 turns/s, 6592 evaluations/s, {figures}, batches 80% full, {end}"
             )
         );
     }

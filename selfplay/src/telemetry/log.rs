@@ -1,10 +1,12 @@
 //! The log of a generator: one JSON object a line, for programs that draw curves.
 //!
 //! Every line has `event` and `time` (RFC 3339, UTC). A line `start` says what was begun ([`About`]), a line `progress` how it goes
-//! ([`Snapshot`]), a line `end` why and how it ended (`reason` and a snapshot). Several starts of the program may add to one file.
+//! (the table of [`super::figures`]), a line `end` why and how it ended (`reason` and a snapshot). Several starts of the program may
+//! add to one file.
 
 use super::counters::About;
 use super::snapshot::Snapshot;
+use engine::files::write_whole;
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -27,16 +29,16 @@ pub(super) enum Event<'a> {
     },
 }
 
-/// A file that lines are added to, as long and as often as that works.
+/// A file of telemetry. Where it can't be written, only the first of several failures in a row is complained of.
 #[derive(Debug)]
-pub(super) struct JsonLog {
+pub(super) struct OutputFile {
     path: PathBuf,
-    /// Whether the last line could not be written.
+    /// Whether it could not be written the last time.
     failing: bool,
 }
 
-impl JsonLog {
-    /// A log that nothing is written to yet.
+impl OutputFile {
+    /// A file that nothing is written to yet.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -44,24 +46,33 @@ impl JsonLog {
         }
     }
 
-    /// Adds a line. Returns what to complain about: where several lines in a row can't be written, only the first is worth it.
-    pub(super) fn write(&mut self, event: &Event) -> Option<String> {
-        let result = self.append(event);
-        let failed_before = std::mem::replace(&mut self.failing, result.is_err());
-        match result {
-            Err(error) if !failed_before => Some(format!(
-                "can't write to {}: {error}; the games go on, and the next line is tried again",
-                self.path.display()
-            )),
-            _ => None,
-        }
+    /// Adds a line to the log. Returns what to complain about.
+    pub(super) fn append(&mut self, event: &Event) -> Option<String> {
+        let added = self.add_line(event);
+        self.complaint(added)
+    }
+
+    /// Writes the file anew, with the keys of the log's lines. Returns what to complain about.
+    pub(super) fn replace(&mut self, snapshot: &Snapshot) -> Option<String> {
+        let text = serde_json::to_vec_pretty(snapshot).map_err(io::Error::from);
+        let written = text.and_then(|text| write_whole(&self.path, &text));
+        self.complaint(written)
+    }
+
+    fn complaint(&mut self, written: io::Result<()>) -> Option<String> {
+        let failed_before = std::mem::replace(&mut self.failing, written.is_err());
+        let error = written.err().filter(|_| !failed_before)?;
+        Some(format!(
+            "can't write to {}: {error}; the games go on, and the next write is tried again",
+            self.path.display()
+        ))
     }
 
     /// The file is opened for each line, one in many seconds: so a file that was moved away by the rotation of logs is begun anew.
-    fn append(&self, event: &Event) -> io::Result<()> {
+    fn add_line(&self, event: &Event) -> io::Result<()> {
         let mut line = serde_json::to_string(event)?;
         line.push('\n');
-        // Opening a pipe that nobody reads would wait for ever.
+        // Opening a pipe without a reader would wait for ever.
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => {
                 return Err(io::Error::new(
@@ -125,7 +136,7 @@ mod tests {
         let path = folder.path().join("log.jsonl");
         let snapshot = Snapshot::default();
         let add = || {
-            let complaint = JsonLog::new(path.clone()).write(&progress(&snapshot));
+            let complaint = OutputFile::new(path.clone()).append(&progress(&snapshot));
             assert_eq!(complaint, None);
         };
         add();
@@ -147,20 +158,20 @@ mod tests {
     fn what_cannot_be_written_is_complained_of_once_and_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("later").join("log.jsonl");
-        let mut log = JsonLog::new(path.clone());
+        let mut log = OutputFile::new(path.clone());
         let snapshot = Snapshot::default();
-        let complaint = log.write(&progress(&snapshot)).unwrap();
+        let complaint = log.append(&progress(&snapshot)).unwrap();
         assert!(
             complaint.contains("later/log.jsonl: No such file"),
             "{complaint}"
         );
-        assert_eq!(log.write(&progress(&snapshot)), None);
+        assert_eq!(log.append(&progress(&snapshot)), None);
         fs::create_dir(folder.path().join("later")).unwrap();
-        assert_eq!(log.write(&progress(&snapshot)), None);
+        assert_eq!(log.append(&progress(&snapshot)), None);
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         fs::remove_dir_all(folder.path().join("later")).unwrap();
         assert!(
-            log.write(&progress(&snapshot)).is_some(),
+            log.append(&progress(&snapshot)).is_some(),
             "a new failure is worth a new complaint"
         );
     }
@@ -169,11 +180,11 @@ mod tests {
     fn a_moved_file_is_begun_anew() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.jsonl");
-        let mut log = JsonLog::new(path.clone());
+        let mut log = OutputFile::new(path.clone());
         let snapshot = Snapshot::default();
-        log.write(&progress(&snapshot));
+        log.append(&progress(&snapshot));
         fs::rename(&path, folder.path().join("log.1.jsonl")).unwrap();
-        log.write(&progress(&snapshot));
+        log.append(&progress(&snapshot));
         for name in ["log.jsonl", "log.1.jsonl"] {
             let text = fs::read_to_string(folder.path().join(name)).unwrap();
             assert_eq!(text.lines().count(), 1, "{name}");
@@ -185,8 +196,8 @@ mod tests {
     fn neither_a_full_nor_a_strange_file_is_written() {
         let snapshot = Snapshot::default();
         let complaint = |path: &str| {
-            JsonLog::new(path.into())
-                .write(&progress(&snapshot))
+            OutputFile::new(path.into())
+                .append(&progress(&snapshot))
                 .unwrap()
         };
         assert!(complaint("/dev/null").contains("/dev/null: this is no regular file"));

@@ -1,16 +1,17 @@
 //! What a person, a log and a Prometheus server see of a running generator.
 //!
 //! ```text
-//! Counters ──> Telemetry::tick ──> Snapshot ──> the progress line         (line)
-//!                   │                 ├───────> JSON lines in a file      (log)
-//!              two windows            ├───────> /metrics over HTTP        (metrics, server)
-//!                                     └───────> a file of the newest one, for `train info`
+//! Counters ──> Telemetry::tick ──> Snapshot ──> the progress line              (line)
+//!                   │                 └──> table ──> JSON lines in a file      (figures, log)
+//!              two windows                   ├─────> a file of the newest one, for `train info`
+//!                                            └─────> /metrics over HTTP        (metrics, server)
 //! ```
-//! Whoever runs the generator fills [`Counters`] and hands them over some times a second; nothing here asks the disk or the system
+//! The supervisor of a generator fills [`Counters`] and hands them over some times a second; nothing here asks the disk or the system
 //! how they are. A tick costs microseconds and is never held up by a reader; none of the outputs can make a generator fail once it
 //! has begun.
 
 mod counters;
+mod figures;
 mod line;
 mod log;
 mod metrics;
@@ -20,13 +21,12 @@ mod snapshot;
 mod testing;
 mod window;
 
-pub(crate) use counters::{About, CacheUses, Counters, Limits, NetworkInUse, State};
+pub(crate) use counters::{About, Counters, Limits, NetworkInUse, State};
 
 use anyhow::Result;
 use clap::Args;
-use engine::files::write_whole;
 use engine::progress::Progress;
-use log::{Event, JsonLog};
+use log::{Event, OutputFile};
 use server::MetricsServer;
 use snapshot::{Moment, Reporter, Snapshot, rfc3339};
 use std::path::PathBuf;
@@ -55,9 +55,9 @@ pub(crate) struct Telemetry {
     begun: Instant,
     reporter: Reporter,
     progress: Progress,
-    log: Option<JsonLog>,
+    log: Option<OutputFile>,
     server: Option<MetricsServer>,
-    newest: Option<NewestFile>,
+    newest: Option<OutputFile>,
     /// Since the start; none before the first tick.
     last_tick: Option<Duration>,
     /// Since the start.
@@ -98,7 +98,7 @@ impl Telemetry {
             begun: Instant::now(),
             reporter,
             progress: Progress::new("generate", about.limits.games).without_estimate(),
-            log: arguments.json_log.clone().map(JsonLog::new),
+            log: arguments.json_log.clone().map(OutputFile::new),
             server,
             newest: None,
             last_tick: None,
@@ -114,10 +114,7 @@ impl Telemetry {
 
     /// Keeps the newest snapshot in a file from now on, for other programs to read; it is written anew with each line of the log.
     pub(crate) fn keep_newest_in(&mut self, path: PathBuf, counters: &Counters) {
-        self.newest = Some(NewestFile {
-            path,
-            failing: false,
-        });
+        self.newest = Some(OutputFile::new(path));
         let snapshot = self.reporter.report(counters, self.now());
         self.write_newest(&snapshot);
     }
@@ -143,7 +140,7 @@ impl Telemetry {
             }
         }
         self.progress
-            .show(snapshot.games, || line::message(&snapshot));
+            .show(snapshot.now.games(), || line::message(&snapshot));
         if let Some(complaint) = self.look_at_server() {
             self.say(complaint);
         }
@@ -189,7 +186,7 @@ impl Telemetry {
     }
 
     fn write(&mut self, event: &Event) {
-        let complaint = self.log.as_mut().and_then(|log| log.write(event));
+        let complaint = self.log.as_mut().and_then(|log| log.append(event));
         if let Some(complaint) = complaint {
             self.say(&complaint);
         }
@@ -199,32 +196,10 @@ impl Telemetry {
         let complaint = self
             .newest
             .as_mut()
-            .and_then(|newest| newest.write(snapshot));
+            .and_then(|newest| newest.replace(snapshot));
         if let Some(complaint) = complaint {
             self.say(&complaint);
         }
-    }
-}
-
-/// A file of the newest snapshot: JSON, with the keys of the log's lines.
-#[derive(Debug)]
-struct NewestFile {
-    path: PathBuf,
-    /// Whether it could not be written the last time.
-    failing: bool,
-}
-
-impl NewestFile {
-    /// Writes it anew. Returns what to complain about: only the first of several failures in a row is worth it.
-    fn write(&mut self, snapshot: &Snapshot) -> Option<String> {
-        let text = serde_json::to_vec_pretty(snapshot).map_err(std::io::Error::from);
-        let written = text.and_then(|text| write_whole(&self.path, &text));
-        let failed_before = std::mem::replace(&mut self.failing, written.is_err());
-        let error = written.err().filter(|_| !failed_before)?;
-        Some(format!(
-            "can't write {}: {error}; the games go on, and it is tried again",
-            self.path.display()
-        ))
     }
 }
 

@@ -199,16 +199,23 @@ fn response(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::counters::Counters;
     use crate::telemetry::testing::{ask, get, is_closed, parse_page};
     use std::io::{Read, Write};
     use std::net::TcpStream;
 
     fn server() -> MetricsServer {
-        let first = Snapshot {
-            gold_wins: 7,
+        MetricsServer::start("127.0.0.1:0", won_by_gold(7)).unwrap()
+    }
+
+    fn won_by_gold(gold_wins: u64) -> Snapshot {
+        Snapshot {
+            now: Counters {
+                gold_wins,
+                ..Counters::default()
+            },
             ..Snapshot::default()
-        };
-        MetricsServer::start("127.0.0.1:0", first).unwrap()
+        }
     }
 
     fn gold_wins(address: SocketAddr) -> f64 {
@@ -221,10 +228,7 @@ mod tests {
     fn the_newest_snapshot_is_served_as_prometheus_text() {
         let server = server();
         assert_eq!(gold_wins(server.address()), 7.0);
-        server.publish(Snapshot {
-            gold_wins: 8,
-            ..Snapshot::default()
-        });
+        server.publish(won_by_gold(8));
         assert_eq!(gold_wins(server.address()), 8.0);
         let whole = ask(
             server.address(),

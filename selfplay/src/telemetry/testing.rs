@@ -1,7 +1,7 @@
 //! Counters and a clock for the tests.
 
 use super::snapshot::Moment;
-use super::{CacheUses, Counters, NetworkInUse, State};
+use super::{Counters, NetworkInUse, State};
 use network::{Device, DeviceCounters};
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read, Write};
@@ -27,10 +27,6 @@ pub(super) fn busy() -> Counters {
         largest_batch: 256,
         devices: Vec::new(),
         rows_waiting: None,
-        cache: Some(CacheUses {
-            queries: 1_000,
-            hits: 250,
-        }),
         network: NetworkInUse {
             name: "000012".to_owned(),
             identity: Some("c0ffee".to_owned()),

@@ -43,9 +43,6 @@ const EVERYTHING: &str = r#"{
         {"device": "cuda:1", "busy": 0.3333, "mean_batch": 230.375, "fill": 0.97}
     ],
     "rows_waiting": 1204,
-    "cache_queries": 1000,
-    "cache_hits": 250,
-    "cache_hit_share": 0.25,
     "network": "000012",
     "network_identity": "c0ffee",
     "networks_loaded": 2,
@@ -126,7 +123,7 @@ fn the_log_has_a_line_an_interval_a_first_and_a_last() {
     );
     assert_eq!(lines[2]["turns_per_second"], 100.0);
     assert_eq!(lines[4]["reason"], "all games are played");
-    assert_eq!(last.turns, 4_000);
+    assert_eq!(last.now.turns, 4_000);
 }
 
 #[test]
@@ -169,22 +166,19 @@ fn a_log_that_cannot_be_written_stops_nothing() {
         telemetry.tick_at(&busy(), moment(f64::from(second)));
     }
     let snapshot = telemetry.finish_at(&busy(), "Ctrl-C", moment(100.0));
-    assert_eq!(snapshot.games, 40);
+    assert_eq!(snapshot.now.games(), 40);
 }
 
 #[test]
 fn a_file_that_cannot_be_written_is_complained_of_once() {
     let folder = tempfile::tempdir().unwrap();
-    let mut newest = NewestFile {
-        path: folder.path().join("nowhere").join("status.json"),
-        failing: false,
-    };
-    let complaint = newest.write(&Snapshot::default()).unwrap();
+    let mut newest = OutputFile::new(folder.path().join("nowhere").join("status.json"));
+    let complaint = newest.replace(&Snapshot::default()).unwrap();
     assert!(
         complaint.contains("nowhere/status.json: No such file"),
         "{complaint}"
     );
-    assert_eq!(newest.write(&Snapshot::default()), None);
+    assert_eq!(newest.replace(&Snapshot::default()), None);
 }
 
 #[test]
@@ -249,7 +243,7 @@ fn the_systems_clocks_are_used() {
     telemetry.tick(&busy());
     let snapshot = telemetry.finish(&busy(), "the end");
     assert!(
-        snapshot.seconds < 60.0 && snapshot.time.starts_with("20"),
+        snapshot.since_start.seconds() < 60.0 && snapshot.time.starts_with("20"),
         "{snapshot:?}"
     );
 }

@@ -1,83 +1,69 @@
 //! How the counters changed over the last while: what rates are computed from.
 
-use super::counters::Counters;
-use network::DeviceCounters;
+use super::counters::{Counters, ratio, rounded};
+use network::{DeviceCounters, DeviceUse};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A window moves on in so many steps: it is this share longer than it was asked to be, at most.
 const STEPS: u32 = 30;
 
-/// The counters that rates are computed from, at one time since the start.
+/// The counters at one time since the start.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sample {
-    at: Duration,
-    games: u64,
-    turns: u64,
-    evaluations: u64,
-    batches: u64,
-    cache_queries: u64,
-    cache_hits: u64,
-    disk_used: u64,
-    devices: Vec<DeviceCounters>,
-}
-
-impl Sample {
-    pub(super) fn new(counters: &Counters, at: Duration) -> Self {
-        let cache = counters.cache.unwrap_or_default();
-        Self {
-            at,
-            games: counters.games(),
-            turns: counters.turns,
-            evaluations: counters.evaluations,
-            batches: counters.batches,
-            cache_queries: cache.queries,
-            cache_hits: cache.hits,
-            disk_used: counters.disk_used,
-            devices: counters.devices.clone(),
-        }
-    }
+    pub(super) at: Duration,
+    pub(super) counters: Counters,
 }
 
 /// What came between two samples.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Change {
-    pub(super) seconds: f64,
-    pub(super) games: u64,
-    pub(super) turns: u64,
-    pub(super) evaluations: u64,
-    pub(super) batches: u64,
-    pub(super) cache_queries: u64,
-    pub(super) cache_hits: u64,
-    /// Bytes; 0 where there are fewer now.
-    pub(super) disk_used: u64,
-    pub(super) devices: Vec<DeviceCounters>,
+    earlier: Sample,
+    later: Sample,
 }
 
 impl Change {
-    fn between(earlier: &Sample, later: &Sample) -> Self {
+    pub(super) fn between(earlier: &Sample, later: &Sample) -> Self {
         Self {
-            seconds: later.at.saturating_sub(earlier.at).as_secs_f64(),
-            games: later.games.saturating_sub(earlier.games),
-            turns: later.turns.saturating_sub(earlier.turns),
-            evaluations: later.evaluations.saturating_sub(earlier.evaluations),
-            batches: later.batches.saturating_sub(earlier.batches),
-            cache_queries: later.cache_queries.saturating_sub(earlier.cache_queries),
-            cache_hits: later.cache_hits.saturating_sub(earlier.cache_hits),
-            disk_used: later.disk_used.saturating_sub(earlier.disk_used),
-            devices: DeviceCounters::between(&earlier.devices, &later.devices),
+            earlier: earlier.clone(),
+            later: later.clone(),
         }
     }
 
-    /// So much of something in this time, a second.
-    pub(super) fn per_second(&self, amount: u64) -> f64 {
-        ratio(amount as f64, self.seconds).unwrap_or(0.0)
+    pub(super) fn seconds(&self) -> f64 {
+        self.later.at.saturating_sub(self.earlier.at).as_secs_f64()
     }
-}
 
-/// None where the whole is nothing.
-pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+    /// By how much a number rose; 0 where it fell.
+    pub(super) fn of(&self, number: fn(&Counters) -> u64) -> u64 {
+        number(&self.later.counters).saturating_sub(number(&self.earlier.counters))
+    }
+
+    /// The same a second; 0 where no time passed.
+    pub(super) fn per_second(&self, number: fn(&Counters) -> u64) -> f64 {
+        let rate = self.of(number) as f64 / self.seconds();
+        if rate.is_finite() { rate } else { 0.0 }
+    }
+
+    /// Evaluations a batch; none without a batch.
+    pub(super) fn mean_batch(&self) -> Option<f64> {
+        ratio(self.of(|now| now.evaluations), self.of(|now| now.batches))
+    }
+
+    /// How the devices were used.
+    pub(super) fn devices(&self) -> Vec<DeviceUse> {
+        let (earlier, later) = (&self.earlier.counters, &self.later.counters);
+        DeviceCounters::between(&earlier.devices, &later.devices)
+            .iter()
+            .map(|done| done.in_time(self.seconds()))
+            .map(|used| DeviceUse {
+                busy: rounded(used.busy),
+                mean_batch: used.mean_batch.map(rounded),
+                fill: used.fill.map(rounded),
+                ..used
+            })
+            .collect()
+    }
 }
 
 /// The last while. Its memory is bounded, however often it is looked at.
@@ -125,8 +111,10 @@ mod tests {
     fn sample(milliseconds: u64, turns: u64) -> Sample {
         Sample {
             at: Duration::from_millis(milliseconds),
-            turns,
-            ..Sample::default()
+            counters: Counters {
+                turns,
+                ..Counters::default()
+            },
         }
     }
 
@@ -135,7 +123,7 @@ mod tests {
         let mut window = Window::new(Duration::from_secs(15), Sample::default());
         let mut rate = |milliseconds, turns| {
             let change = window.until(sample(milliseconds, turns));
-            change.per_second(change.turns)
+            change.per_second(|now| now.turns)
         };
         assert_eq!(rate(0, 0), 0.0);
         // The first window is as long as there was time.
@@ -169,6 +157,6 @@ mod tests {
     #[test]
     fn what_falls_has_not_risen() {
         let mut window = Window::new(Duration::from_secs(15), sample(0, 10));
-        assert_eq!(window.until(sample(1_000, 5)).turns, 0);
+        assert_eq!(window.until(sample(1_000, 5)).of(|now| now.turns), 0);
     }
 }
