@@ -1,7 +1,7 @@
 //! One game: finding it, and printing it with boards and searches.
 
-use super::counts::entropy;
 use super::read::{Games, in_frame};
+use super::summary::entropy;
 use super::text::printable;
 use crate::output::{complain, print};
 use anyhow::bail;
@@ -148,18 +148,14 @@ fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String>
 }
 
 fn describe_origin(text: &mut String, found: &FoundGame) -> fmt::Result {
-    let FoundGame {
-        path,
-        at,
-        header,
-        record,
-        ..
-    } = found;
-    let (path, frame, offset) = (path.display(), at.frame, at.offset);
+    let (record, header) = (&found.record, &found.header);
     writeln!(
         text,
-        "game {} from {path}, frame {frame} at byte {offset}",
-        record.id
+        "game {} from {}, frame {} at byte {}",
+        record.id,
+        found.path.display(),
+        found.at.frame,
+        found.at.offset
     )?;
     writeln!(
         text,

@@ -3,16 +3,16 @@
 //! | where | what |
 //! |---|---|
 //! | `read` | every game and every fault of a shard, games that are there twice |
-//! | `counts` | what is counted of good games |
-//! | `report`, `text` | what is printed: the keys of the JSON object with their meanings, and the same for people |
+//! | `summary`, `lengths` | what is counted of good games: the keys of the JSON object with their meanings |
+//! | `text` | the same for people |
 //! | `game` | finding one game, and printing it |
 //! | `repair` | copying the good games of damaged shards |
 
-mod counts;
 mod game;
+mod lengths;
 mod read;
 mod repair;
-mod report;
+mod summary;
 mod text;
 
 pub(crate) use game::{GameChoice, find_game};
@@ -23,10 +23,10 @@ use anyhow::{Context, ensure};
 use engine::shard::list_shards;
 use rayon::prelude::*;
 use read::Inspected;
-use report::Report;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use summary::ShardSummary;
 
 /// What to inspect, and what to print of it.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) struct InspectArguments {
     paths: Vec<PathBuf>,
     /// Print the totals as one JSON object
     ///
-    /// Shares and means of nothing are null. Every key is explained where it stands in `selfplay/src/inspect/report.rs`.
+    /// Shares and means of nothing are null. Every key is explained where it stands in `selfplay/src/inspect/summary.rs`.
     #[arg(long)]
     json: bool,
     /// Print one game with its boards and searches instead
@@ -113,11 +113,11 @@ fn print_totals(
         Some(folder) => repair::repair(&inspected, folder)?,
         None => Vec::new(),
     };
-    let report = Report::new(&inspected, repaired);
+    let summary = ShardSummary::new(&inspected, repaired);
     if json {
-        print(&format!("{}\n", serde_json::to_string(&report)?))?;
+        print(&format!("{}\n", serde_json::to_string(&summary)?))?;
     } else {
-        print(&report.to_string())?;
+        print(&summary.to_string())?;
     }
-    Ok(report.bad_frames == 0)
+    Ok(summary.bad_frames == 0)
 }

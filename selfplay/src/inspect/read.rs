@@ -1,6 +1,6 @@
 //! Reading shards: every game that is whole, wherever it stands, and every fault with its place.
 
-use super::counts::Counts;
+use super::summary::ShardSummary;
 use engine::shard::{
     FrameLocation, GameId, GameRecord, Header, ReplayError, ShardError, ShardFault, ShardReader,
     replay,
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Games that one thread takes at once. Their sums are added in the order of the file, whoever took them, so that a shard's
+/// Games that one thread takes at once. Their sums are added in the order of the file, so that a shard's
 /// totals don't depend on the threads.
 const GAMES_AT_ONCE: usize = 16;
 
@@ -46,14 +46,15 @@ impl Iterator for Games {
     }
 }
 
-/// What one shard holds.
+/// What one shard holds, or some games of it.
+#[derive(Default)]
 pub(super) struct Inspected {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
     /// None where it can't be read: then nothing of the shard can.
     pub(super) header: Option<(u32, Header)>,
     /// Of the games that were read and replayed without a fault.
-    pub(super) counts: Counts,
+    pub(super) summary: ShardSummary,
     /// In the order of the file.
     pub(super) faults: Vec<ShardError>,
     /// The good games.
@@ -62,14 +63,7 @@ pub(super) struct Inspected {
 
 impl Inspected {
     pub(super) fn of_shard(path: &Path) -> Self {
-        let mut inspected = Self {
-            path: path.to_owned(),
-            bytes: 0,
-            header: None,
-            counts: Counts::default(),
-            faults: Vec::new(),
-            ids: Vec::new(),
-        };
+        let mut inspected = Self::empty(path);
         match Games::open(path) {
             Ok(games) => inspected.read(games),
             Err(fault) => {
@@ -90,49 +84,41 @@ impl Inspected {
         });
         let path = &self.path;
         // One thread at a time reads, all of them replay.
-        let mut parts: Vec<(usize, Part)> = chunks
+        let mut parts: Vec<(usize, Self)> = chunks
             .enumerate()
             .par_bridge()
-            .map(|(index, chunk)| (index, Part::of_games(path, chunk)))
+            .map(|(index, chunk)| (index, Self::of_games(path, chunk)))
             .collect();
         parts.sort_by_key(|&(index, _)| index);
         for (_, part) in parts {
-            self.counts.add(&part.counts);
+            self.summary.add(&part.summary);
             self.faults.extend(part.faults);
             self.ids.extend(part.ids);
         }
     }
-}
 
-/// What some games of a shard hold.
-#[derive(Default)]
-struct Part {
-    counts: Counts,
-    faults: Vec<ShardError>,
-    ids: Vec<(GameId, FrameLocation)>,
-}
-
-impl Part {
     fn of_games(path: &Path, games: Vec<(FrameLocation, Result<GameRecord, ShardError>)>) -> Self {
-        let mut part = Self::default();
+        let mut part = Self::empty(path);
         for (at, game) in games {
-            if let Err(fault) = game.and_then(|record| part.count(path, at, &record)) {
+            if let Err(fault) = game.and_then(|record| part.count(at, &record)) {
                 part.faults.push(fault);
             }
         }
         part
     }
 
-    fn count(
-        &mut self,
-        path: &Path,
-        at: FrameLocation,
-        record: &GameRecord,
-    ) -> Result<(), ShardError> {
-        let turns = replay(record).map_err(|error| in_frame(path, at, error))?;
-        self.counts.count(record, &turns);
+    fn count(&mut self, at: FrameLocation, record: &GameRecord) -> Result<(), ShardError> {
+        let turns = replay(record).map_err(|error| in_frame(&self.path, at, error))?;
+        self.summary.count(record, &turns);
         self.ids.push((record.id, at));
         Ok(())
+    }
+
+    fn empty(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..Self::default()
+        }
     }
 }
 

@@ -1,141 +1,204 @@
-//! The report for people: a name, then what there is under it, line by line.
+//! The summary for people: a name, then what there is under it, line by line.
 
-use super::report::{Report, RowMeans, SearchMeans, Version};
-use crate::statistics::text::{calibration, line, percent};
+use super::lengths::Lengths;
+use super::summary::{Mean, Rows, Searches, ShardSummary, Version};
+use crate::statistics::text::{calibration, percent};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use std::fmt::{self, Display, Formatter};
 
-impl Display for Report {
+/// The width of the names.
+const NAMES: u16 = 12;
+
+impl Display for ShardSummary {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let a_row = Optional(self.bytes_per_row, |bytes| {
-            format!(", {bytes:.1} bytes a row")
-        });
-        let kib = self.bytes as f64 / 1024.0;
-        line(
-            f,
-            "shards",
-            format_args!("{} ({kib:.1} KiB{a_row})", self.shards),
-        )?;
-        let starts = self.starts;
-        let begun = listed(&[
-            (starts.empty, "from the empty board"),
-            (starts.fork, "forked"),
-            (starts.opening, "after given openings"),
-            (starts.position, "from given positions"),
-        ]);
-        line(f, "games", format_args!("{}{begun}", self.games))?;
-        self.lengths(f)?;
-        self.endings(f)?;
-        let origins = self.origins;
-        let chosen = listed(&[
-            (origins.full, "searched in full"),
-            (origins.fast, "searched fast"),
-            (origins.policy, "drawn from the policy"),
-            (origins.given, "given"),
-        ]);
-        line(f, "turns", format_args!("{}{chosen}", self.turns))?;
-        searches(f, "full", &self.full_searches)?;
-        searches(f, "fast", &self.fast_searches)?;
-        let weightless = self.policy.weightless;
-        line(
-            f,
-            "rows",
-            format_args!("{}, {weightless} of weight 0", self.rows),
-        )?;
-        rows(f, "setups", &self.setup_policy)?;
-        rows(f, "play", &self.play_policy)?;
-        calibration(f, "search", &self.search_calibration)?;
-        calibration(f, "network", &self.network_calibration)?;
+        let mut lines = Lines::default();
+        self.games(&mut lines);
+        self.turns(&mut lines);
+        writeln!(f, "{}", lines.finish())?;
+        calibration(f, "search", &self.search_calibration.report())?;
+        calibration(f, "network", &self.network_calibration.report())?;
+        let mut lines = Lines::default();
         for total in &self.evaluators {
             let name = printable(&total.evaluator.name);
             let identity = printable(&total.evaluator.identity);
             let (games, turns) = (total.games, total.turns);
-            line(
-                f,
-                "evaluator",
-                format_args!("{name} ({identity}): {turns} turns in {games} games"),
-            )?;
+            let text = format!("{name} ({identity}): {turns} turns in {games} games");
+            lines.add("evaluator", text);
         }
-        versions(f, "format", &self.versions.format)?;
-        versions(f, "encoding", &self.versions.encoding)?;
-        versions(f, "program", &self.versions.program)?;
-        versions(f, "config", &self.versions.config)?;
-        line(f, "bad frames", format_args!("{}", self.bad_frames))?;
+        versions(&mut lines, "format", &self.versions.format);
+        versions(&mut lines, "encoding", &self.versions.encoding);
+        versions(&mut lines, "program", &self.versions.program);
+        versions(&mut lines, "config", &self.versions.config);
+        lines.add("bad frames", self.bad_frames.to_string());
         for repaired in &self.repaired {
-            line(f, "repair", format_args!("{repaired}"))?;
+            lines.add("repair", repaired.to_string());
         }
-        Ok(())
+        writeln!(f, "{}", lines.finish())
     }
 }
 
-impl Report {
-    fn lengths(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (Some(lengths), Some(mean)) = (&self.lengths, self.mean_turns) else {
-            return Ok(());
-        };
-        let (median, longest) = (lengths.median, lengths.longest);
-        let (p10, p90) = (lengths.p10, lengths.p90);
-        line(
-            f,
-            "lengths",
-            format_args!(
-                "mean {mean:.1} turns, median {median}, 10% to 90% {p10} to {p90}, longest {longest}"
-            ),
-        )?;
-        let most = lengths.distribution.iter().map(|range| range.games).max();
-        for range in &lengths.distribution {
-            let width = (range.games * 40).div_ceil(most.unwrap_or(1).max(1));
-            let bar = "#".repeat(width as usize);
-            let turns = match (range.from, range.to) {
-                (from, to) if from == to => from.to_string(),
-                (from, to) => format!("{from} to {to}"),
-            };
-            let row = format!("{turns:>11} {:>8} {bar}", range.games);
-            line(f, "", format_args!("{}", row.trim_end()))?;
+impl ShardSummary {
+    fn games(&self, lines: &mut Lines) {
+        let kib = self.bytes as f64 / 1024.0;
+        let a_row = self.bytes_per_row;
+        let a_row = a_row.map_or_else(String::new, |bytes| format!(", {bytes:.1} bytes a row"));
+        lines.add("shards", format!("{} ({kib:.1} KiB{a_row})", self.shards));
+        let starts = listed(&[
+            (self.starts.empty, "from the empty board"),
+            (self.starts.fork, "forked"),
+            (self.starts.opening, "after given openings"),
+            (self.starts.position, "from given positions"),
+        ]);
+        lines.add("games", format!("{}{starts}", self.games));
+        if let (Some(lengths), Some(mean)) = (&self.lengths, self.mean_turns) {
+            add_lengths(lines, lengths, mean);
         }
-        Ok(())
-    }
-
-    fn endings(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let endings = self.endings;
-        let list = [
-            (endings.goal, "by goal"),
-            (endings.elimination, "by elimination"),
-            (endings.immobilization, "by immobilization"),
-            (endings.resigned, "resigned"),
-            (endings.forfeited, "forfeited"),
+        let endings = [
+            (self.endings.goal, "by goal"),
+            (self.endings.elimination, "by elimination"),
+            (self.endings.immobilization, "by immobilization"),
+            (self.endings.resigned, "resigned"),
+            (self.endings.forfeited, "forfeited"),
             (self.unfinished, "unfinished"),
-        ]
-        .map(|(games, way)| format!("{games} {way}"));
-        line(f, "endings", format_args!("{}", list.join(", ")))?;
+        ];
+        let endings = endings.map(|(games, way)| format!("{games} {way}"));
+        lines.add("endings", endings.join(", "));
         if let (Some(share), Some(interval)) = (self.gold_share, self.gold_share_interval) {
             let (part, whole) = (self.gold_wins, self.games - self.unfinished);
             let share = percent(share, interval);
-            line(f, "won by Gold", format_args!("{part} of {whole}, {share}"))?;
+            lines.add("won by Gold", format!("{part} of {whole}, {share}"));
         }
-        let waived = &self.resignations;
-        if let (Some(rate), Some(interval)) = (waived.error_rate, waived.error_rate_interval) {
-            line(
-                f,
-                "resignation",
-                format_args!(
-                    "waived in {} games, not lost in {} ({} unfinished), {}",
-                    waived.waived,
-                    waived.not_lost,
-                    waived.not_lost_unfinished,
-                    percent(rate, interval)
-                ),
-            )?;
+        let it = &self.resignations;
+        if let (Some(rate), Some(interval)) = (it.error_rate, it.error_rate_interval) {
+            let (waived, not_lost, unfinished) = (it.waived, it.not_lost, it.not_lost_unfinished);
+            let share = percent(rate, interval);
+            let text = format!(
+                "waived in {waived} games, not lost in {not_lost} ({unfinished} unfinished), {share}"
+            );
+            lines.add("resignation", text);
         }
-        Ok(())
+    }
+
+    fn turns(&self, lines: &mut Lines) {
+        let origins = listed(&[
+            (self.origins.full, "searched in full"),
+            (self.origins.fast, "searched fast"),
+            (self.origins.policy, "drawn from the policy"),
+            (self.origins.given, "given"),
+        ]);
+        lines.add("turns", format!("{}{origins}", self.turns));
+        let header = [
+            "",
+            "mean visits",
+            "mean evaluations",
+            "of allowed",
+            "proven",
+        ];
+        let searches = [("full", &self.full_searches), ("fast", &self.fast_searches)];
+        let known = searches.into_iter().filter(|(_, it)| it.turns > 0);
+        lines.table(header, known.map(|(kind, it)| searches_row(kind, it)));
+        let weightless = self.policy.weightless;
+        let text = format!("{}, {weightless} of weight 0", self.rows);
+        lines.add("rows", text);
+        let header = ["", "rows", "mean entropy", "mean surprise", "mean weight"];
+        let rows = [("setups", &self.setup_policy), ("play", &self.play_policy)];
+        let known = rows.into_iter().filter(|(_, it)| it.rows > 0);
+        lines.table(header, known.map(|(kind, it)| rows_row(kind, it)));
     }
 }
 
-/// A number as text, or nothing.
-struct Optional<Format: Fn(f64) -> String>(Option<f64>, Format);
+fn add_lengths(lines: &mut Lines, lengths: &Lengths, mean: f64) {
+    let (median, longest) = (lengths.median, lengths.longest);
+    let (p10, p90) = (lengths.p10, lengths.p90);
+    let text = format!(
+        "mean {mean:.1} turns, median {median}, 10% to 90% {p10} to {p90}, longest {longest}"
+    );
+    lines.add("lengths", text);
+    let most = lengths.distribution.iter().map(|range| range.games).max();
+    let rows = lengths.distribution.iter().map(|range| {
+        let width = (range.games * 40).div_ceil(most.unwrap_or(1).max(1));
+        let turns = match (range.from, range.to) {
+            (from, to) if from == to => from.to_string(),
+            (from, to) => format!("{from} to {to}"),
+        };
+        [turns, range.games.to_string(), "#".repeat(width as usize)]
+    });
+    lines.table(["turns", "games", ""], rows);
+}
 
-impl<Format: Fn(f64) -> String> Display for Optional<Format> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |number| f.write_str(&self.1(number)))
+fn searches_row(kind: &str, searches: &Searches) -> [String; 5] {
+    let number = |mean: Mean| shown(mean, |mean| format!("{mean:.1}"));
+    [
+        kind.to_owned(),
+        number(searches.visits),
+        number(searches.evaluations),
+        number(searches.budget),
+        shown(searches.proven, |share| format!("{:.1}%", 100.0 * share)),
+    ]
+}
+
+fn rows_row(kind: &str, rows: &Rows) -> [String; 5] {
+    let nats = |mean: Mean| shown(mean, |mean| format!("{mean:.3} nats"));
+    [
+        kind.to_owned(),
+        rows.rows.to_string(),
+        nats(rows.entropy),
+        nats(rows.surprise),
+        shown(rows.weight, |mean| format!("{mean:.3}")),
+    ]
+}
+
+/// A mean as text; a dash of nothing.
+fn shown(mean: Mean, format: impl Fn(f64) -> String) -> String {
+    mean.value().map_or_else(|| "-".to_owned(), format)
+}
+
+fn versions<Name: Display>(lines: &mut Lines, of: &str, versions: &[Version<Name>]) {
+    for version in versions {
+        let name = printable(&version.version.to_string());
+        let (shards, games) = (version.shards, version.games);
+        lines.add(of, format!("{name}: {games} games in {shards} shards"));
+    }
+}
+
+/// Names, and what there is under each.
+#[derive(Default)]
+struct Lines(Table);
+
+impl Lines {
+    fn add(&mut self, name: &str, text: String) {
+        self.0.add_row([name, &text]);
+    }
+
+    /// A table under the last name; none without rows. Columns with a header are aligned to the right.
+    fn table<const COLUMNS: usize>(
+        &mut self,
+        header: [&str; COLUMNS],
+        rows: impl Iterator<Item = [String; COLUMNS]>,
+    ) {
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_header(header).add_rows(rows);
+        if table.is_empty() {
+            return;
+        }
+        for (column, header) in table.column_iter_mut().zip(header) {
+            column.set_padding((0, 2));
+            if !header.is_empty() {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        self.add("", table.trim_fmt());
+    }
+
+    fn finish(self) -> String {
+        let mut table = self.0;
+        table.load_style(NOTHING);
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 0));
+        }
+        table.set_constraints([ColumnConstraint::Absolute(Width::Fixed(NAMES))]);
+        table.trim_fmt()
     }
 }
 
@@ -154,53 +217,4 @@ fn listed(counts: &[(u64, &str)]) -> String {
         [] => String::new(),
         parts => format!(": {}", parts.join(", ")),
     }
-}
-
-fn searches(f: &mut Formatter<'_>, kind: &str, means: &SearchMeans) -> fmt::Result {
-    let Some(visits) = means.visits else {
-        return Ok(());
-    };
-    let evaluations = Optional(means.evaluations, |mean| format!(", {mean:.1} evaluations"));
-    let budget = Optional(means.budget, |mean| format!(" of {mean:.1} allowed"));
-    let proven = Optional(means.proven, |share| {
-        format!(", {:.1}% proven", 100.0 * share)
-    });
-    line(
-        f,
-        "",
-        format_args!("{kind:<8}mean {visits:.1} visits{evaluations}{budget}{proven}"),
-    )
-}
-
-fn rows(f: &mut Formatter<'_>, kind: &str, means: &RowMeans) -> fmt::Result {
-    let (Some(entropy), Some(surprise), Some(weight)) =
-        (means.entropy, means.surprise, means.weight)
-    else {
-        return Ok(());
-    };
-    let rows = means.rows;
-    line(
-        f,
-        "",
-        format_args!(
-            "{kind:<8}{rows}: entropy {entropy:.3} nats, surprise {surprise:.3} nats, weight {weight:.3}"
-        ),
-    )
-}
-
-fn versions<Name: Display>(
-    f: &mut Formatter<'_>,
-    of: &str,
-    versions: &[Version<Name>],
-) -> fmt::Result {
-    for version in versions {
-        let name = printable(&version.version.to_string());
-        let (shards, games) = (version.shards, version.games);
-        line(
-            f,
-            of,
-            format_args!("{name}: {games} games in {shards} shards"),
-        )?;
-    }
-    Ok(())
 }

@@ -138,18 +138,21 @@ fn every_number_is_the_one_counted_by_hand() {
         "\
 games       4: 1 forked, 3 from given positions
 lengths     mean 1.2 turns, median 1, 10% to 90% 0 to 3, longest 3
-                      0        1 ####################
-                      1        2 ########################################
-                      2        0
-                      3        1 ####################
+            turns  games
+                0      1  ####################
+                1      2  ########################################
+                2      0
+                3      1  ####################
 endings     1 by goal, 0 by elimination, 0 by immobilization, 1 resigned, 1 forfeited, 1 unfinished
 won by Gold 2 of 3, 66.7% (20.8 to 93.9)
 resignation waived in 2 games, not lost in 2 (1 unfinished), 100.0% (34.2 to 100.0)
 turns       5: 1 searched in full, 1 searched fast, 1 drawn from the policy, 2 given
-            full    mean 20.0 visits, 30.0 evaluations of 40.0 allowed, 0.0% proven
-            fast    mean 6.0 visits, 8.0 evaluations of 10.0 allowed, 100.0% proven
+                  mean visits  mean evaluations  of allowed  proven
+            full         20.0              30.0        40.0    0.0%
+            fast          6.0               8.0        10.0  100.0%
 rows        2, 1 of weight 0
-            play    2: entropy 0.693 nats, surprise 0.500 nats, weight 1.000
+                  rows  mean entropy  mean surprise  mean weight
+            play     2    0.693 nats     0.500 nats        1.000
 calibration of search values, 2 in decided games: Brier score 0.0312, log loss 0.1438 nats
               Gold wins     values   mean%    won%   error
              70 to  80%         1    75.0   100.0
