@@ -89,6 +89,7 @@ pub(crate) struct CheckpointHeader {
     /// The network's sizes.
     pub(crate) architecture: Architecture,
     /// The run's configuration when the checkpoint was written.
+    #[serde(deserialize_with = "Config::deserialize_kept")]
     pub(crate) config: Config,
     /// Where the training stands.
     pub(crate) state: TrainingState,

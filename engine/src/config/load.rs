@@ -6,6 +6,8 @@ use super::range::not_allowed;
 use super::{LoopOrder, NetworkChange};
 use crate::files;
 use garde::Validate;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -185,14 +187,7 @@ impl Config {
             path: None,
             error: Box::new(error),
         })?;
-        let mut table = DEFAULT.0.clone();
-        let mut problems = Vec::new();
-        replace(&mut table, replaced, "", &mut problems);
-        let config = match problems.is_empty() {
-            true => typed(table),
-            false => Err(problems),
-        };
-        config
+        over_default(replaced)
             .and_then(|config| {
                 let problems = config.problems();
                 problems.is_empty().then_some(config).ok_or(problems)
@@ -207,6 +202,16 @@ impl Config {
                     problems,
                 }
             })
+    }
+
+    /// Reads a configuration that an earlier version wrote: keys that it did not know have their defaults.
+    ///
+    /// # Errors
+    ///
+    /// Those of the format, unknown keys and wrong types.
+    pub fn deserialize_kept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        over_default(Table::deserialize(deserializer)?)
+            .map_err(|problems| D::Error::custom(Lines(None, &problems)))
     }
 
     /// Checks the ranges of all values.
@@ -292,6 +297,17 @@ impl Config {
             true => typed(table).map_err(first),
             false => Err(first(problems)),
         }
+    }
+}
+
+/// The default configuration with some keys replaced.
+fn over_default(by: Table) -> Result<Config, Vec<Problem>> {
+    let mut table = DEFAULT.0.clone();
+    let mut problems = Vec::new();
+    replace(&mut table, by, "", &mut problems);
+    match problems.is_empty() {
+        true => typed(table),
+        false => Err(problems),
     }
 }
 

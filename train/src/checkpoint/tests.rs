@@ -220,7 +220,7 @@ fn a_checkpoint_from_before_a_key_is_whole() {
         digest: String::new(),
     };
     let bare = serde_json::to_string(&header).unwrap();
-    let old = bare.replace(r#""surprise_share":0.0,"#, "");
+    let old = bare.replace(r#""prior_temperature":1.0,"#, "");
     assert_ne!(old, bare);
     let named = contents
         .iter()

@@ -436,7 +436,12 @@ mod tests {
 
     #[test]
     fn the_window_grows_with_a_power_of_the_rows() {
-        let config = Config::default().train;
+        let config = TrainConfig {
+            window_rows: 250_000,
+            window_exponent: 0.75,
+            window_scale: 0.4,
+            ..Config::default().train
+        };
         let rows = |seen| window_rows(&config, seen);
         assert_eq!([0, 1_000, 250_000].map(rows), [250_000; 3]);
         // 16^0.75 is 8: 250,000 · (1 + 0.4 · 7 / 0.75).

@@ -127,7 +127,7 @@ fn a_bad_configuration_or_command_line_is_named() {
     for (text, parts) in [
         (
             "[train]\nbatch = 3\n",
-            ["bad.toml", "unknown field `batch`"],
+            ["bad.toml", "train.batch is not a key"],
         ),
         (
             "[loop]\npit_games = 3\n",

@@ -27,7 +27,7 @@ const SHORT: [&str; 24] = [
     "--set",
     "selfplay.max_turns=16",
     "--set",
-    "pit.max_turns=16",
+    "match.max_turns=16",
     "--set",
     "selfplay.games_per_shard=4",
     "--set",
@@ -357,7 +357,7 @@ fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
     // Nobody wins in three turns: each game is half a point.
     let settings = |score| {
         [
-            "pit.max_turns=3",
+            "match.max_turns=3",
             "loop.gate_games=2",
             "loop.match_games=2",
             "loop.final_match_games=4",
