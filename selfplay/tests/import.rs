@@ -342,10 +342,7 @@ fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() {
     let out = folder.path().join("out");
     let (code, _, complaints) = outcome(import().arg(&file).arg("--out").arg(&out));
     assert_eq!(code, 1);
-    assert!(
-        complaints.contains("begins with `\u{fffd}[31mred`"),
-        "{complaints}"
-    );
+    assert!(complaints.contains("not `\u{fffd}[31mred"), "{complaints}");
 }
 
 #[test]

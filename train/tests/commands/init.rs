@@ -130,8 +130,12 @@ fn a_bad_configuration_or_command_line_is_named() {
             ["bad.toml", "train.batch is not a key"],
         ),
         (
-            "[loop]\npit_games = 3\n",
+            "[loop]\nmatch_games = 3\n",
             ["loop.match_games = 3", "an even number"],
+        ),
+        (
+            "[loop]\npit_games = 4\n",
+            ["bad.toml", "loop.pit_games is now loop.match_games"],
         ),
         ("[train]\npool_rows = 0\n", ["train.pool_rows = 0", "1 to"]),
         ("[train\n", ["bad.toml", "line 1"]),
