@@ -67,9 +67,7 @@ pub enum ShardFault {
     #[error("this is no shard: it does not begin as one")]
     NotAShard,
     /// The file is of another format version.
-    #[error(
-        "the shard has format version {found}; this program reads versions 1 to {FORMAT_VERSION}"
-    )]
+    #[error("the shard has format version {found}; this program reads version {FORMAT_VERSION}")]
     Version {
         /// The file's version.
         found: u32,

@@ -44,24 +44,6 @@ impl<HeaderPart, GamePart> Content<HeaderPart, GamePart> {
             Self::End { .. } => "end",
         }
     }
-
-    /// The same with the game in another form.
-    pub(super) fn map_game<Other>(
-        self,
-        other: impl FnOnce(GamePart) -> Other,
-    ) -> Content<HeaderPart, Other> {
-        match self {
-            Self::Header {
-                format_version,
-                header,
-            } => Content::Header {
-                format_version,
-                header,
-            },
-            Self::Game(game) => Content::Game(other(game)),
-            Self::End { games } => Content::End { games },
-        }
-    }
 }
 
 pub(super) type ContentToWrite<'a> = Content<&'a Header, &'a GameRecord>;

@@ -54,14 +54,9 @@
 //!
 //! # Versions
 //!
-//! The format version changes whenever any of this does, a new field at the end included. A reader reads every version from 1 to
-//! its own, or refuses the file by the version's number; it never guesses. What the numbers in `actions` and the order of
+//! The format version changes whenever any of this does, a new field at the end included. A reader refuses a file of another
+//! version by both numbers; it never guesses. What the numbers in `actions` and the order of
 //! `policy` mean is the encoding's: it has its own version, which the header carries.
-//!
-//! | version | what differs |
-//! |---|---|
-//! | 2 | as above |
-//! | 1 | [`GameRecord`]: `id`, `seed`, `turns`, `ending` alone. [`TurnRecord`]: `actions` list of u16, `value` f32, `network_value` f32, `visits` u32, `rows`. [`RowRecord`] without `surprise`. [`Ending`] 1 without a value, no 2 and 3. Read as a game from the empty board whose turns were all searched in full by the header's evaluator, with 0 for budgets, evaluations, spreads and surprises; an unfinished game's value is its last turn's |
 //!
 //! # Example
 //!
@@ -95,7 +90,6 @@ mod frame;
 mod import;
 pub mod journal;
 mod name;
-mod old;
 mod policy;
 mod reader;
 mod record;
@@ -124,8 +118,8 @@ pub use replay::{
 };
 pub use writer::{ShardWriter, remove_unfinished};
 
-/// The version of the format that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 2;
+/// The version of the format that this program writes and reads.
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The first bytes of every shard. A copy that changed line ends or dropped the eighth bit is noticed at once.
 const MAGIC: [u8; 8] = *b"Tusker\r\n";

@@ -3,10 +3,7 @@
 mod resync;
 
 use super::frame::{Content, FRAME_HEAD_BYTES, FrameHead, MAX_FRAME_BYTES, Unpacker};
-use super::old::version_1::GameRecord1;
-use super::{
-    Evaluator, FORMAT_VERSION, GameRecord, Header, MAGIC, START_BYTES, ShardError, ShardFault,
-};
+use super::{FORMAT_VERSION, GameRecord, Header, MAGIC, START_BYTES, ShardError, ShardFault};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -53,9 +50,9 @@ impl ShardReader {
             Ok(Content::Header {
                 format_version,
                 header,
-            }) if format_version == frames.version => Ok(header),
+            }) if format_version == FORMAT_VERSION => Ok(header),
             Ok(Content::Header { format_version, .. }) => Err(ShardFault::Versions {
-                start: frames.version,
+                start: FORMAT_VERSION,
                 header: format_version,
             }),
             Ok(content) => Err(ShardFault::Kind {
@@ -65,7 +62,6 @@ impl ShardReader {
             Err(fault) => Err(fault),
         };
         let header = header.map_err(|fault| frames.error(at, fault))?;
-        frames.evaluator = Some(header.evaluator.clone());
         let first_game = FrameLocation {
             frame: 1,
             // A header that was read has an end.
@@ -93,11 +89,6 @@ impl ShardReader {
     /// The file's size when it was opened, in bytes.
     pub fn bytes(&self) -> u64 {
         self.frames.bytes
-    }
-
-    /// The format version that it was written in.
-    pub fn format_version(&self) -> u32 {
-        self.frames.version
     }
 
     /// What all its games have in common.
@@ -219,10 +210,6 @@ impl Iterator for ShardReader {
 struct FrameReader {
     path: PathBuf,
     file: BufReader<File>,
-    /// The format version.
-    version: u32,
-    /// The header's, once it has been read.
-    evaluator: Option<Evaluator>,
     /// The file's size when it was opened.
     bytes: u64,
     /// Where the file is read from next.
@@ -245,8 +232,6 @@ impl FrameReader {
         let mut frames = Self {
             path: path.to_owned(),
             file: BufReader::new(file),
-            version: FORMAT_VERSION,
-            evaluator: None,
             bytes: metadata.len(),
             position: 0,
             payload: Vec::new(),
@@ -258,10 +243,9 @@ impl FrameReader {
         let version = MAGIC.len() as u64;
         let at_version = |fault| ShardError::at(path, version, fault);
         let found = u32::from_le_bytes(frames.read_array(version).map_err(at_version)?);
-        if !(1..=FORMAT_VERSION).contains(&found) {
+        if found != FORMAT_VERSION {
             return Err(at_version(ShardFault::Version { found }));
         }
-        frames.version = found;
         Ok(frames)
     }
 
@@ -281,19 +265,9 @@ impl FrameReader {
         payload.resize(head.length as usize, 0);
         let content = self
             .read_exact(offset, &mut payload)
-            .and_then(|()| self.unpack(head, &payload));
+            .and_then(|()| self.unpacker.unpack(head, &payload));
         self.payload = payload;
         content
-    }
-
-    fn unpack(&mut self, head: FrameHead, payload: &[u8]) -> Result<Content, ShardFault> {
-        if self.version > 1 {
-            return self.unpacker.unpack(head, payload);
-        }
-        let content = self.unpacker.unpack::<GameRecord1>(head, payload)?;
-        // Games before the header are refused by whoever asked for it.
-        let evaluator = self.evaluator.clone().unwrap_or_default();
-        Ok(content.map_game(|game| game.upgrade(&evaluator)))
     }
 
     /// Length and checksum of the frame at a byte, and where the next one begins.

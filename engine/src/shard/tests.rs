@@ -150,7 +150,7 @@ fn the_layout_is_the_documented_one() {
         }),
     };
     let bytes = shard_bytes(&[record]);
-    assert_eq!(&bytes[..12], b"Tusker\r\n\x02\x00\x00\x00");
+    assert_eq!(&bytes[..12], b"Tusker\r\n\x03\x00\x00\x00");
     let begins = frame_begins(&bytes);
     assert_eq!(begins.len(), 4, "header, game, end, and nothing more");
     let contents: Vec<Vec<u8>> = begins
@@ -163,7 +163,7 @@ fn the_layout_is_the_documented_one() {
             zstd::stream::decode_all(payload).unwrap()
         })
         .collect();
-    let mut header = vec![0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0];
+    let mut header = vec![0, 0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0];
     header.extend(b"\x05\0\0\0\0\0\0\x000.1.0");
     header.extend(b"\x07\0\0\0\0\0\0\0uniform\x07\0\0\0\0\0\0\0uniform");
     header.extend(b"\x40\0\0\0\0\0\0\0");
@@ -198,58 +198,6 @@ fn the_layout_is_the_documented_one() {
     ];
     assert_eq!(contents[1], game);
     assert_eq!(contents[2], [2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-}
-
-/// `old/version_1.shard` was written by the program that knew no other version: a game won after 48 turns, and one that was
-/// stopped after 9.
-#[test]
-fn shards_of_version_1_are_read() {
-    let (games, errors) = read_bytes(include_bytes!("old/version_1.shard"));
-    assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(games.len(), 2);
-    let evaluator = Evaluator {
-        name: "00003".into(),
-        identity: digest(b"a network"),
-    };
-    for (read, (counter, max_turns)) in games.iter().zip([(6, 60), (1_000_000, 9)]) {
-        let id = GameId {
-            generator: 7,
-            counter,
-        };
-        let mut expected = samples::random_game(id, 11, max_turns);
-        expected.evaluators = vec![evaluator.clone()];
-        for turn in &mut expected.turns {
-            if let TurnOrigin::Search(search) = &mut turn.origin {
-                (search.budget, search.evaluations) = (0, 0);
-            }
-        }
-        assert_eq!(*read, expected);
-        replay(read).unwrap();
-    }
-    assert!(matches!(games[0].ending, Ending::Won(_)));
-    assert_eq!(games[0].turns.len(), 48);
-    let last = games[1].turns[8].search().unwrap().value;
-    assert_eq!(games[1].ending, Ending::Unfinished { value: Some(last) });
-}
-
-#[test]
-fn damage_in_old_shards_is_noticed_too() {
-    let bytes = include_bytes!("old/version_1.shard");
-    for byte in (0..bytes.len()).step_by(7) {
-        let mut flipped = bytes.to_vec();
-        flipped[byte] ^= 16;
-        assert!(!read_bytes(&flipped).1.is_empty(), "byte {byte}");
-    }
-    // A header that claims another version than the file's start.
-    let mut lie = shard_bytes(&[]);
-    lie[8] = 1;
-    assert!(matches!(
-        error_of(&lie).fault,
-        ShardFault::Versions {
-            start: 1,
-            header: 2
-        }
-    ));
 }
 
 #[test]
@@ -338,24 +286,22 @@ fn other_files_and_other_versions_are_refused_by_name() {
     magic[6] = b'\n';
     assert!(matches!(error_of(&magic).fault, ShardFault::NotAShard));
     assert!(matches!(error_of(b"").fault, ShardFault::NotAShard));
-    let mut future = bytes.clone();
-    future[8] = 3;
-    let error = error_of(&future);
-    assert!(
-        matches!(error.fault, ShardFault::Version { found: 3 }),
-        "{error}"
-    );
-    assert!(error.to_string().contains("format version 3"), "{error}");
-    let mut none = bytes.clone();
-    none[8] = 0;
-    assert!(matches!(
-        error_of(&none).fault,
-        ShardFault::Version { found: 0 }
-    ));
+    let other_versions = (0..=u8::MAX).filter(|&version| u32::from(version) != FORMAT_VERSION);
+    for version in other_versions {
+        let mut other = bytes.clone();
+        other[8] = version;
+        let error = error_of(&other);
+        assert!(
+            matches!(error.fault, ShardFault::Version { found } if found == u32::from(version)),
+            "{error}"
+        );
+        let both = format!("format version {version}; this program reads version {FORMAT_VERSION}");
+        assert!(error.to_string().contains(&both), "{error}");
+    }
     // The version under the checksum counts as well.
     let mut packer = Packer::new().unwrap();
     let lying = ContentToWrite::Header {
-        format_version: 3,
+        format_version: FORMAT_VERSION + 1,
         header: &header(),
     };
     let mut lie = bytes[..12].to_vec();
@@ -363,8 +309,8 @@ fn other_files_and_other_versions_are_refused_by_name() {
     assert!(matches!(
         error_of(&lie).fault,
         ShardFault::Versions {
-            start: 2,
-            header: 3
+            start: FORMAT_VERSION,
+            header: 4
         }
     ));
 }

@@ -8,8 +8,8 @@ use anyhow::bail;
 use arimaa::notation::{format_board_picture, format_step_with_capture, format_turn};
 use arimaa::rules::{Action, Phase, Piece, Side};
 use engine::shard::{
-    Ending, Evaluator, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
-    ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, replay,
+    Ending, Evaluator, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
+    ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, replay,
 };
 use std::fmt::{self, Display, Formatter, Write};
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Resul
                     path: path.clone(),
                     at,
                     header: games.reader.header().clone(),
-                    format_version: games.reader.format_version(),
+                    format_version: FORMAT_VERSION,
                     record,
                     all_readable,
                 });

@@ -2,8 +2,8 @@
 
 use super::summary::ShardSummary;
 use engine::shard::{
-    FrameLocation, GameId, GameRecord, Header, ReplayError, ShardError, ShardFault, ShardReader,
-    replay,
+    FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, ReplayError, ShardError, ShardFault,
+    ShardReader, replay,
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -77,7 +77,7 @@ impl Inspected {
     fn read(&mut self, mut games: Games) {
         self.bytes = games.reader.bytes();
         let reader = &games.reader;
-        self.header = Some((reader.format_version(), reader.header().clone()));
+        self.header = Some((FORMAT_VERSION, reader.header().clone()));
         let chunks = std::iter::from_fn(|| {
             let chunk: Vec<_> = games.by_ref().take(GAMES_AT_ONCE).collect();
             (!chunk.is_empty()).then_some(chunk)

@@ -102,7 +102,7 @@ fn headers_that_can_not_be_read_are_named() {
         (0, ": this is no shard: it does not begin as one"),
         (
             8,
-            ": byte 8: the shard has format version 3; this program reads versions 1 to 2",
+            ": byte 8: the shard has format version 2; this program reads version 3",
         ),
         (40, ": frame 0 at byte 12: the checksum is "),
     ] {

@@ -72,24 +72,6 @@ fn outcome(command: &mut Command) -> (i32, String, String) {
 }
 
 #[test]
-fn shards_of_version_1_are_good() {
-    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/src/shard/old/version_1.shard");
-    let (code, json, complaints) = outcome(inspect().arg(old).arg("--json"));
-    assert_eq!((code, complaints.as_str()), (0, ""));
-    let totals: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(
-        (&totals["games"], &totals["turns"]),
-        (&2.into(), &57.into())
-    );
-    assert_eq!(totals["versions"]["format"][0]["version"], 1);
-    assert_eq!(totals["evaluators"][0]["name"], "00003");
-    // They kept neither.
-    assert_eq!(totals["full_searches"]["turns"], 57);
-    assert_eq!(totals["full_searches"]["budget"], Value::Null);
-    assert_eq!(totals["full_searches"]["evaluations"], Value::Null);
-}
-
-#[test]
 fn a_good_run_is_counted() {
     let (run, turns, rows) = run_directory();
     let (code, json, complaints) = outcome(inspect().arg(run.path()).arg("--json"));

@@ -116,7 +116,7 @@ use std::time::Duration;
 use writer::FileBegun;
 
 /// The version of the format that this program writes and reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"TuskerJ\n";
 

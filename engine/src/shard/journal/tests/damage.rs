@@ -108,7 +108,7 @@ fn a_frame_is_good_only_where_it_was_written() {
 #[test]
 fn the_layout_is_the_documented_one() {
     let bytes = small_file();
-    assert_eq!(&bytes[..12], b"TuskerJ\n\x01\0\0\0");
+    assert_eq!(&bytes[..12], b"TuskerJ\n\x02\0\0\0");
     assert_eq!(&bytes[12..20], b"\xf7TJ\n\x18\0\0\0");
     let mut checked = 12u64.to_le_bytes().to_vec();
     checked.extend(&bytes[16..20]);

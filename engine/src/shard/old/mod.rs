@@ -1,3 +1,0 @@
-//! Records as older format versions have them, and what they are today.
-
-pub(super) mod version_1;
