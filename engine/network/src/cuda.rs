@@ -3,7 +3,6 @@
 //! libtorch says little of a driver that is too old, and nothing of a GPU that it has no kernels for until the first kernel is
 //! launched. The driver's own interface is stable and small. It is asked once, before libtorch's CUDA half is loaded.
 
-use super::device::DeviceDescription;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -53,6 +52,30 @@ struct Failure {
     code: i32,
     /// `CUDA_ERROR_…`
     name: String,
+}
+
+/// What a device is, for reports, and to tell it from others: figures that were measured on one hold for its like.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DeviceDescription {
+    /// As the driver calls a GPU, and the system a processor.
+    pub name: String,
+    /// A GPU's compute capability, major and minor.
+    pub capability: Option<(u32, u32)>,
+    /// A GPU's driver: its release, where the system says it, and the newest CUDA version that it is for.
+    pub driver: Option<String>,
+}
+
+impl fmt::Display for DeviceDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if let Some((major, minor)) = self.capability {
+            write!(f, ", compute capability {major}.{minor}")?;
+        }
+        match &self.driver {
+            Some(driver) => write!(f, ", driver {driver}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Failure {

@@ -1,7 +1,7 @@
 //! Where a network computes.
 
 use super::NetworkError;
-use super::cuda::{Cuda, load_libtorch};
+use super::cuda::{Cuda, DeviceDescription, load_libtorch};
 use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
@@ -52,30 +52,6 @@ impl fmt::Display for Device {
             Self::Cpu => write!(f, "cpu"),
             Self::CpuService => write!(f, "cpu:service"),
             Self::Cuda(number) => write!(f, "cuda:{number}"),
-        }
-    }
-}
-
-/// What a device is, for reports, and to tell it from others: figures that were measured on one hold for its like.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct DeviceDescription {
-    /// As the driver calls a GPU, and the system a processor.
-    pub name: String,
-    /// A GPU's compute capability, major and minor.
-    pub capability: Option<(u32, u32)>,
-    /// A GPU's driver: its release, where the system says it, and the newest CUDA version that it is for.
-    pub driver: Option<String>,
-}
-
-impl fmt::Display for DeviceDescription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if let Some((major, minor)) = self.capability {
-            write!(f, ", compute capability {major}.{minor}")?;
-        }
-        match &self.driver {
-            Some(driver) => write!(f, ", driver {driver}"),
-            None => Ok(()),
         }
     }
 }

@@ -36,7 +36,7 @@ use super::packed::{Forward, PackedForward};
 use super::prepare::{Check, Prepared};
 use super::stream;
 use super::{Accuracy, Architecture, Device, Network, NetworkError, Precision};
-use queue::{NetworkId, Queue};
+use queue::{NetworkId, Networks, Queue};
 use remembered::Remembered;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use thread::{Networks, Thread, lose};
+use thread::{Thread, lose};
 
 /// Called with what people should read while the service runs; from any of its threads.
 type Notes = Arc<dyn Fn(&str) + Send + Sync>;

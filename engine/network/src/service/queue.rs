@@ -1,9 +1,8 @@
 //! What waits to be evaluated, and which thread takes it.
 
 use super::super::packed::ROW_BYTES;
-use super::thread::Networks;
-use super::{BatchSize, Device, DeviceCounters};
-use std::collections::{BTreeMap, VecDeque};
+use super::{BatchSize, Device, DeviceCounters, Forward};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -108,9 +107,12 @@ impl Drop for Part {
 /// Names a network in a service.
 pub(super) type NetworkId = u64;
 
+/// The networks that a thread has loaded.
+pub(super) type Networks = HashMap<NetworkId, Box<dyn Forward>>;
+
 /// The rows of one batch, all of one network.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct DeviceBatch {
     pub(super) network: NetworkId,
     /// In the order in which they stand in the batch.
     pub(super) parts: Vec<Part>,
@@ -126,7 +128,7 @@ pub(super) type Job = Box<dyn FnOnce(&mut Networks) -> Result<(), String> + Send
 /// What a thread is to do next.
 pub(super) enum Task {
     Job(Job),
-    Evaluate(Batch),
+    Evaluate(DeviceBatch),
 }
 
 /// What a device's threads know of each other.
@@ -291,7 +293,7 @@ impl Queue {
     }
 
     /// Puts back a batch that a device could not evaluate, before all others.
-    pub(super) fn put_back(&self, batch: Batch, device: usize) {
+    pub(super) fn put_back(&self, batch: DeviceBatch, device: usize) {
         let mut state = self.lock();
         state.devices[device].release();
         if let Some(reason) = &state.ended {
@@ -446,7 +448,7 @@ impl Queue {
     }
 
     /// Notes that a device has evaluated a batch.
-    pub(super) fn done(&self, batch: &Batch, device: usize) {
+    pub(super) fn done(&self, batch: &DeviceBatch, device: usize) {
         let mut state = self.lock();
         let device = &mut state.devices[device];
         device.release();
@@ -511,9 +513,9 @@ impl State {
     }
 
     /// A network's first rows, as many as there are and fit.
-    fn cut(&mut self, id: NetworkId, size: usize) -> Option<Batch> {
+    fn cut(&mut self, id: NetworkId, size: usize) -> Option<DeviceBatch> {
         let network = self.networks.get_mut(&id)?;
-        let mut batch = Batch {
+        let mut batch = DeviceBatch {
             network: id,
             parts: Vec::new(),
             rows: 0,
@@ -588,7 +590,7 @@ mod tests {
         queue
     }
 
-    fn batch(queue: &Queue, device: usize) -> Batch {
+    fn batch(queue: &Queue, device: usize) -> DeviceBatch {
         match queue.take(device, device) {
             Some(Task::Evaluate(batch)) => batch,
             _ => panic!("no batch"),
@@ -666,7 +668,7 @@ mod tests {
         Part::new(Arc::new(bytes.collect()), rows, Vec::new(), sender.clone())
     }
 
-    fn marks(batch: &Batch) -> Vec<u8> {
+    fn marks(batch: &DeviceBatch) -> Vec<u8> {
         let bytes = batch.parts.iter().flat_map(Part::packed);
         bytes.copied().step_by(ROW_BYTES).collect()
     }

@@ -2,14 +2,10 @@
 
 use super::super::error::{NetworkError, catch_panics};
 use super::super::playing::ANSWER_FLOATS;
-use super::queue::{Batch, NetworkId, Queue, Task};
+use super::queue::{DeviceBatch, NetworkId, Networks, Queue, Task};
 use super::{Device, Forward, Notes};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The networks that a thread has loaded.
-pub(super) type Networks = HashMap<NetworkId, Box<dyn Forward>>;
 
 /// A thread of the service, before it runs.
 pub(super) struct Thread {
@@ -65,7 +61,7 @@ impl Thread {
         }
     }
 
-    fn evaluate(&mut self, mut batch: Batch) -> Result<(), String> {
+    fn evaluate(&mut self, mut batch: DeviceBatch) -> Result<(), String> {
         let Some(forward) = self.networks.get_mut(&batch.network) else {
             self.queue.put_back(batch, self.place);
             return Err("a batch came for a network that is not loaded".into());
@@ -121,7 +117,7 @@ impl Thread {
 }
 
 /// Evaluates a batch into its parts' space.
-fn run(forward: &mut dyn Forward, batch: &mut Batch) -> Result<(), NetworkError> {
+fn run(forward: &mut dyn Forward, batch: &mut DeviceBatch) -> Result<(), NetworkError> {
     let mut first = 0;
     for part in &batch.parts {
         forward.load(first, part.packed())?;

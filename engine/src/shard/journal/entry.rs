@@ -3,6 +3,7 @@
 use super::super::codec::{self, CodecError};
 use super::super::{Evaluator, GameId, MAX_CONTENT_BYTES, ShardName, TurnRecord};
 use super::{Beginning, JournalFault};
+use crate::encoding::ENCODING_VERSION;
 use serde::{Deserialize, Serialize};
 
 /// The first bytes of every frame, by which frames are found behind a damaged one.
@@ -49,6 +50,35 @@ pub(super) enum Entry<Turn = TurnRecord> {
     Synced {
         bytes: u64,
     },
+}
+
+/// What a file's header says, but for the version of the encoding, which is this program's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileHeader {
+    /// Who began the file; another may have taken it over since.
+    pub(super) generator: u32,
+    /// The counter of its next game.
+    pub(super) next_counter: u64,
+    /// The sequence number of its next shard.
+    pub(super) next_shard: u32,
+}
+
+impl<Turn> From<FileHeader> for Entry<Turn> {
+    fn from(header: FileHeader) -> Self {
+        Self::Header {
+            generator: header.generator,
+            encoding_version: ENCODING_VERSION,
+            next_counter: header.next_counter,
+            next_shard: header.next_shard,
+        }
+    }
+}
+
+/// How much there is of a game in flight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct JournalCounts {
+    pub(super) turns: u32,
+    pub(super) evaluators: u32,
 }
 
 impl<Turn: Serialize> Entry<Turn> {

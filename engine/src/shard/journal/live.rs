@@ -2,9 +2,9 @@
 
 use super::super::{GameId, ShardName};
 use super::disk::{Disk, Storage};
-use super::entry::{Entry, read_frame};
+use super::entry::{Entry, FileHeader, JournalCounts, read_frame};
 use super::folder::JournalFile;
-use super::reader::{FileHeader, FileReader};
+use super::reader::FileReader;
 use super::writer::{Appender, FileBegun};
 use super::{JournalError, JournalFault, JournalPlace};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,18 +22,11 @@ pub(super) struct Shared {
     pub(super) wake: Condvar,
 }
 
-/// How much there is of a game in flight.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) turns: u32,
-    pub(super) evaluators: u32,
-}
-
 pub(super) struct State {
     pub(super) file: JournalFile,
     pub(super) appender: Appender,
     /// The games that have begun and are not known to be in a complete shard.
-    pub(super) in_flight: BTreeMap<GameId, Counts>,
+    pub(super) in_flight: BTreeMap<GameId, JournalCounts>,
     /// What is announced for shards that are not complete yet.
     pub(super) closing: BTreeMap<ShardName, Vec<GameId>>,
     /// The complete shards of which that is not known to be on the disk.
@@ -235,7 +228,7 @@ impl State {
     }
 
     /// How much there is of a game in flight.
-    pub(super) fn counts(&self, game: GameId) -> Result<Counts, JournalError> {
+    pub(super) fn counts(&self, game: GameId) -> Result<JournalCounts, JournalError> {
         let counts = self.in_flight.get(&game).copied();
         counts.ok_or_else(|| self.error(JournalFault::NotInFlight(game)))
     }

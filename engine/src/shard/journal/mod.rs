@@ -105,9 +105,9 @@ use super::Start;
 use super::{Evaluator, GameId, ShardName, TurnRecord};
 use disk::{Disk, FileSystem};
 use entry::Entry;
+use entry::{FileHeader, JournalCounts};
 use folder::{JournalFile, Lock, Owned};
-use live::{Counts, Shared, State};
-use reader::FileHeader;
+use live::{Shared, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
@@ -300,7 +300,7 @@ impl Journal {
             return Err(state.error(JournalFault::BeginsAgain(id)));
         }
         state.append(&self.shared, &entry)?;
-        state.in_flight.insert(id, Counts::default());
+        state.in_flight.insert(id, JournalCounts::default());
         if id.generator == self.shared.place.generator {
             state.next_counter = state.next_counter.max(id.counter.saturating_add(1));
         }
@@ -323,7 +323,7 @@ impl Journal {
         let evaluators = counts.evaluators + 1;
         state.in_flight.insert(
             game,
-            Counts {
+            JournalCounts {
                 evaluators,
                 ..counts
             },
@@ -356,7 +356,9 @@ impl Journal {
         }
         state.append_payload(&self.shared, &payload)?;
         let turns = counts.turns + 1;
-        state.in_flight.insert(game, Counts { turns, ..counts });
+        state
+            .in_flight
+            .insert(game, JournalCounts { turns, ..counts });
         Ok(())
     }
 

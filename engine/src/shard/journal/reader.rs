@@ -1,35 +1,12 @@
 //! Reading one file of a journal, which may have been cut anywhere.
 
 use super::super::{Evaluator, GameId, ShardName, TurnRecord};
-use super::entry::{Entry, MARK, read_frame};
-use super::live::Counts;
+use super::entry::{Entry, FileHeader, JournalCounts, MARK, read_frame};
 use super::writer::FileBegun;
 use super::{Beginning, Dropped, FORMAT_VERSION, JournalError, JournalFault, MAGIC, START_BYTES};
 use crate::encoding::ENCODING_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// What a file's header says, but for the version of the encoding, which is this program's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileHeader {
-    /// Who began the file; another may have taken it over since.
-    pub(super) generator: u32,
-    /// The counter of its next game.
-    pub(super) next_counter: u64,
-    /// The sequence number of its next shard.
-    pub(super) next_shard: u32,
-}
-
-impl<Turn> From<FileHeader> for Entry<Turn> {
-    fn from(header: FileHeader) -> Self {
-        Self::Header {
-            generator: header.generator,
-            encoding_version: ENCODING_VERSION,
-            next_counter: header.next_counter,
-            next_shard: header.next_shard,
-        }
-    }
-}
 
 /// A file that is read frame by frame.
 pub(super) struct FileReader<'bytes> {
@@ -159,8 +136,8 @@ pub(super) struct Told {
 
 impl Told {
     /// How much there is of it.
-    pub(super) fn counts(&self) -> Counts {
-        Counts {
+    pub(super) fn counts(&self) -> JournalCounts {
+        JournalCounts {
             turns: self.turns.len() as u32,
             evaluators: self.evaluators.len() as u32,
         }

@@ -2,9 +2,8 @@
 
 use super::super::TurnRecord;
 use super::disk::{Disk, Storage};
-use super::entry::{Entry, push_frame};
+use super::entry::{Entry, FileHeader, push_frame};
 use super::folder::JournalFile;
-use super::reader::FileHeader;
 use super::{FORMAT_VERSION, JournalError, MAGIC};
 use std::io;
 use std::path::{Path, PathBuf};
