@@ -1,13 +1,14 @@
 //! Batches that could not be trained on, kept for study.
 //!
-//! `logs/bad-batches/GGGGG-SSSSSSSSSS-N.safetensors` holds what the network was shown and asked for, under the names of
-//! [`BatchTensors`]: generation, step that was to be made, and how many batches were dropped in this generation so far. The metadata
+//! `logs/bad-batches/GGGGG-SSSSSSSSSS-N.safetensors` holds the batch: planes, legal actions, the targets under the heads' names, and
+//! weights. The name has generation, step that was to be made, and how many batches were dropped in this generation so far. The metadata
 //! say what was no finite number, and where in the window the batch ends.
 
 use crate::checkpoint::TrainingState;
 use crate::data::{Batch, BatchTensors};
 use crate::error::TrainError;
 use engine::run::{make_folder, write_file};
+use network::RowWeight;
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -62,22 +63,17 @@ pub(crate) fn keep(
     Ok(path)
 }
 
-fn named(batch: &BatchTensors) -> [(&'static str, &Tensor); 13] {
-    [
-        ("planes", &batch.planes),
-        ("legal", &batch.legal),
-        ("policy", &batch.policy),
-        ("weight", &batch.weight),
-        ("value", &batch.value),
-        ("value_weight", &batch.value_weight),
-        ("turns_left", &batch.turns_left),
-        ("ending", &batch.ending),
-        ("pieces", &batch.pieces),
-        ("taken", &batch.taken),
-        ("outcome_weight", &batch.outcome_weight),
-        ("reply", &batch.reply),
-        ("reply_weight", &batch.reply_weight),
-    ]
+fn named(batch: &BatchTensors) -> Vec<(&'static str, &Tensor)> {
+    let mut named = vec![("planes", &batch.planes), ("legal", &batch.legal)];
+    named.extend(
+        batch
+            .targets
+            .iter()
+            .map(|(head, tensor)| (head.name(), tensor)),
+    );
+    let weights = RowWeight::ALL.map(RowWeight::name);
+    named.extend(weights.into_iter().zip(&batch.weights));
+    named
 }
 
 fn shape(tensor: &Tensor) -> Vec<usize> {

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad_guard};
 
 /// The version of the file.
-const FORMAT_VERSION: u32 = 4;
+const FORMAT_VERSION: u32 = 5;
 
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";

@@ -225,7 +225,7 @@ pub(crate) enum TrainError {
         /// The optimizer's step, from 1.
         step: u64,
         /// Which number.
-        what: &'static str,
+        what: String,
         /// What it is.
         value: f64,
     },

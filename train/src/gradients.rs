@@ -8,12 +8,12 @@
 //! bit of the result. Each slice is normalised by its own statistics (ghost batch normalisation: Hoffer, Hubara and Soudry 2017,
 //! "Train longer, generalize better", section 4).
 
-use crate::data::{Batch, TrainingRow};
+use crate::data::{Batch, RowRef};
 use crate::error::TrainError;
-use crate::loss::{Losses, losses};
+use crate::loss::{enabled, from_stack, losses, only};
 use crate::measurement::Measurement;
 use crate::optimizer::norm;
-use network::{Heads, Network, NetworkError, catch_torch_panics};
+use network::{Head, Network, NetworkError, PerHead, catch_torch_panics};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tch::{Device, Kind, TchError, Tensor, no_grad_guard};
@@ -39,8 +39,8 @@ pub(crate) struct GradientCrew {
 /// What is made small, and how it is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Objective {
-    /// What each loss counts; helper heads of weight 0 are not computed.
-    pub(crate) weights: Losses,
+    /// The weight of each loss; auxiliary heads of weight 0 are not computed.
+    pub(crate) weights: PerHead<f64>,
     /// The type that convolutions are computed in: float or bf16.
     pub(crate) kind: Kind,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Objective {
 #[derive(Debug)]
 pub(crate) struct Gradients {
     /// The batch's losses.
-    pub(crate) losses: Losses,
+    pub(crate) losses: PerHead<f64>,
     /// The policy's accuracy on the batch, 0 to 1.
     pub(crate) policy_accuracy: f64,
     /// The gradient of the sum of the weighted losses, laid out like [`Network::trained`]; 0 for heads that were not computed.
@@ -60,9 +60,12 @@ pub(crate) struct Gradients {
 
 impl Gradients {
     /// The first loss, or else the gradient's norm, that is no finite number, with what a person calls it.
-    pub(crate) fn not_finite(&self) -> Option<(&'static str, f64)> {
-        let norm = [("gradient's norm", self.norm)];
-        let mut numbers = self.losses.named().into_iter().chain(norm);
+    pub(crate) fn not_finite(&self) -> Option<(String, f64)> {
+        let losses = self.losses.iter().map(|(head, &loss)| {
+            let name = head.name().replace('_', "-");
+            (format!("{name} loss"), loss)
+        });
+        let mut numbers = losses.chain([("gradient's norm".into(), self.norm)]);
         numbers.find(|(_, number)| !number.is_finite())
     }
 }
@@ -70,7 +73,7 @@ impl Gradients {
 /// A part of a batch with its share of the batch's weights.
 struct Slice {
     batch: Batch,
-    shares: Losses,
+    shares: PerHead<f64>,
 }
 
 /// What a slice says of the network, still on its device.
@@ -110,8 +113,8 @@ impl GradientCrew {
         objective: Objective,
     ) -> Result<Gradients, TrainError> {
         let Some(pool) = &self.pool else {
-            let whole = objective.weights.zip(objective.weights, |_, _| 1.0);
-            let part = compute_part(network, batch, whole, objective)?;
+            let whole = PerHead::from_fn(|_| 1.0);
+            let part = compute_part(network, batch, &whole, &objective)?;
             return Ok(add_up(&[whole], vec![part], norm)?);
         };
         let slices = split(batch);
@@ -127,12 +130,14 @@ impl GradientCrew {
                 .shallow_clone()
                 .f_copy_(network.numbers())?;
         }
-        let shares: Vec<Losses> = slices.iter().map(|slice| slice.shares).collect();
+        let shares: Vec<PerHead<f64>> = slices.iter().map(|slice| slice.shares).collect();
         let parts = pool.install(|| {
             let pairs = replicas.par_iter_mut().zip(&slices);
             let parts = pairs.map(|(replica, slice)| {
                 // tch's panics are caught in the threads that they happen in.
-                catch_torch_panics(|| compute_part(replica, &slice.batch, slice.shares, objective))
+                catch_torch_panics(|| {
+                    compute_part(replica, &slice.batch, &slice.shares, &objective)
+                })
             });
             parts.collect::<Result<_, NetworkError>>()
         })?;
@@ -145,14 +150,14 @@ impl GradientCrew {
         Ok(add_up(&shares, parts, norm)?)
     }
 
-    /// What the network, with these helper heads, is worth on rows that are only measured with. The network stays as it is.
+    /// What the network, with the enabled heads, is worth on rows that are only measured with. The network stays as it is.
     pub(crate) fn measure(
         &self,
         network: &Network,
-        rows: &[TrainingRow],
-        heads: Heads,
+        rows: &[RowRef],
+        heads: &PerHead<bool>,
     ) -> Result<Measurement, TrainError> {
-        let chunks: Vec<&[TrainingRow]> = rows.chunks(EVALUATION_ROWS).collect();
+        let chunks: Vec<&[RowRef]> = rows.chunks(EVALUATION_ROWS).collect();
         let parts: Vec<Measurement> = match &self.pool {
             None => chunks
                 .iter()
@@ -189,28 +194,28 @@ impl GradientCrew {
 
 fn measure_chunk(
     network: &Network,
-    rows: &[TrainingRow],
-    heads: Heads,
+    rows: &[RowRef],
+    heads: &PerHead<bool>,
 ) -> Result<Measurement, NetworkError> {
     let _no_grad = no_grad_guard();
-    let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
+    let batch = Batch::new(rows);
     let tensors = batch.to_device(network.device())?;
     let outputs = network.forward_measure(&tensors.planes, heads)?;
     let losses = losses(&outputs, &tensors)?;
-    let weights = batch.weights().only(heads);
-    Ok(Measurement::new(&outputs, &losses, &tensors, weights)?)
+    let weights = only(&batch.weights(), heads);
+    Ok(Measurement::new(&outputs, &losses, &tensors, &weights)?)
 }
 
 fn split(batch: &Batch) -> Vec<Slice> {
     let count = batch.len().div_ceil(SLICE_ROWS).min(MOST_SLICES);
     let whole = batch.weights();
-    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    let share = |&part: &f64, &whole: &f64| if whole > 0.0 { part / whole } else { 0.0 };
     let bounds = |number: usize| number * batch.len() / count;
     (0..count)
         .map(|number| {
             let batch = batch.part(bounds(number)..bounds(number + 1));
             Slice {
-                shares: batch.weights().zip(whole, share),
+                shares: batch.weights().zip(&whole, share),
                 batch,
             }
         })
@@ -221,15 +226,15 @@ fn split(batch: &Batch) -> Vec<Slice> {
 fn compute_part(
     network: &mut Network,
     batch: &Batch,
-    shares: Losses,
-    objective: Objective,
+    shares: &PerHead<f64>,
+    objective: &Objective,
 ) -> Result<Part, NetworkError> {
     let batch = batch.to_device(network.device())?;
     let Objective { weights, kind } = objective;
-    let planes = batch.planes.f_to_kind(kind)?;
-    let outputs = network.forward_train(&planes, weights.heads())?;
+    let planes = batch.planes.f_to_kind(*kind)?;
+    let outputs = network.forward_train(&planes, &enabled(weights))?;
     let tensors = losses(&outputs, &batch)?;
-    let total = tensors.total(weights.zip(shares, |weight, share| weight * share))?;
+    let total = tensors.total(&weights.zip(shares, |weight, share| weight * share))?;
     let parameters = network.parameters().map(|parameter| parameter.tensor);
     let parameters: Vec<&Tensor> = parameters.collect();
     let gradients = Tensor::f_run_backward(&[total], &parameters, false, false)?;
@@ -252,7 +257,7 @@ fn take_mean_statistics(network: &Network, replicas: &[Network]) -> Result<(), N
 
 /// What the parts say together, by their shares in the batch's weights; waits for the device, once.
 fn add_up(
-    shares: &[Losses],
+    shares: &[PerHead<f64>],
     parts: Vec<Part>,
     norm: impl Fn(&Tensor) -> Result<Tensor, TchError>,
 ) -> Result<Gradients, NetworkError> {
@@ -272,13 +277,13 @@ fn add_up(
     let mut numbers = vec![0f32; all.numel()];
     all.f_copy_data(&mut numbers, all.numel())?;
     let (stacks, norm) = numbers.as_chunks();
-    let mut losses = Losses::default();
+    let mut losses = PerHead::<f64>::default();
     let mut policy_accuracy = 0.0;
     for (&stack, shares) in stacks.iter().zip(shares) {
-        let (part, accuracy) = Losses::from_stack(stack);
-        let part = part.zip(*shares, |loss, share| loss * share);
-        losses = losses.zip(part, |sum, part| sum + part);
-        policy_accuracy += accuracy * shares.policy;
+        let (part, accuracy) = from_stack(stack);
+        let part = part.zip(shares, |loss, share| loss * share);
+        losses = losses.zip(&part, |sum, part| sum + part);
+        policy_accuracy += accuracy * shares[Head::Policy];
     }
     Ok(Gradients {
         losses,
@@ -308,10 +313,6 @@ mod tests {
         network
     }
 
-    fn batch(rows: &[TrainingRow]) -> Batch {
-        Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>())
-    }
-
     /// A crew of so many threads.
     fn crew(threads: usize) -> GradientCrew {
         let pool = ThreadPoolBuilder::new()
@@ -326,19 +327,13 @@ mod tests {
         tensors.into_iter().flat_map(flat).collect()
     }
 
-    const WEIGHTS: Losses = Losses {
-        policy: 1.0,
-        value: 0.5,
-        turns_left: 0.25,
-        ending: 0.75,
-        taken: 2.0,
-        reply: 1.5,
-    };
-
-    const IN_FLOAT: Objective = Objective {
-        weights: WEIGHTS,
-        kind: Kind::Float,
-    };
+    fn in_float() -> Objective {
+        let weights = [1.0, 0.5, 0.25, 0.75, 2.0, 1.5];
+        Objective {
+            weights: PerHead::from_fn(|head| weights[head as usize]),
+            kind: Kind::Float,
+        }
+    }
 
     fn statistics(network: &Network) -> Vec<f32> {
         numbers(network.buffers().map(|(_, tensor)| tensor.shallow_clone()))
@@ -346,18 +341,20 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_changes_no_bit() {
-        let rows = rows(300);
+        let game = rows(300);
+        let rows: Vec<RowRef> = game.rows().collect();
         let result = |threads| {
             let (mut crew, mut network) = (crew(threads), network());
             // The second batch meets replicas that are there already.
-            crew.compute(&mut network, &batch(&rows[..200]), IN_FLOAT)
+            crew.compute(&mut network, &Batch::new(&rows[..200]), in_float())
                 .unwrap();
-            let found = crew.compute(&mut network, &batch(&rows), IN_FLOAT).unwrap();
+            let found = crew.compute(&mut network, &Batch::new(&rows), in_float());
+            let found = found.unwrap();
             (
                 (found.losses, found.policy_accuracy),
                 (numbers([found.gradient]), found.norm),
                 statistics(&network),
-                crew.measure(&network, &rows, Heads::ALL).unwrap(),
+                crew.measure(&network, &rows, &PerHead::ALL).unwrap(),
             )
         };
         let one = result(1);
@@ -367,20 +364,15 @@ mod tests {
 
     #[test]
     fn heads_of_weight_0_have_gradients_of_0() {
-        let rows = rows(100);
-        let weights = Losses {
-            ending: 0.0,
-            ..WEIGHTS
-        };
+        let game = rows(100);
+        let rows: Vec<RowRef> = game.rows().collect();
+        let mut objective = in_float();
+        objective.weights[Head::Ending] = 0.0;
         let (mut crew, mut network) = (crew(2), network());
-        let objective = Objective {
-            weights,
-            ..IN_FLOAT
-        };
         let found = crew
-            .compute(&mut network, &batch(&rows), objective)
+            .compute(&mut network, &Batch::new(&rows), objective)
             .unwrap();
-        assert_eq!(found.losses.ending, 0.0);
+        assert_eq!(found.losses[Head::Ending], 0.0);
         let gradients = network.unflatten(&found.gradient).unwrap();
         for (parameter, gradient) in network.parameters().zip(gradients) {
             assert_eq!(gradient.size(), parameter.tensor.size());
@@ -392,14 +384,16 @@ mod tests {
                 assert!(!is_zero);
             }
         }
-        let measured = crew.measure(&network, &rows, weights.heads()).unwrap();
-        assert_eq!(measured.losses.ending(), None);
-        assert!(measured.losses.taken().is_some());
+        let enabled = enabled(&objective.weights);
+        let measured = crew.measure(&network, &rows, &enabled).unwrap();
+        assert_eq!(measured.losses.mean(Head::Ending), None);
+        assert!(measured.losses.mean(Head::Captures).is_some());
     }
 
     #[test]
     fn bf16_says_much_the_same_and_its_gradients_are_float() {
-        let rows = rows(200);
+        let game = rows(200);
+        let rows: Vec<RowRef> = game.rows().collect();
         let compute = |kind| {
             let (mut crew, mut network) = (crew(2), network());
             // The heads' last weights start at 0, and let nothing through.
@@ -409,21 +403,21 @@ mod tests {
                 let noise = other.tensor.randn_like() * 0.1;
                 let _ = tch::no_grad(|| parameter.tensor.shallow_clone().g_add_(&noise));
             }
-            let objective = Objective { kind, ..IN_FLOAT };
-            crew.compute(&mut network, &batch(&rows), objective)
+            let objective = Objective { kind, ..in_float() };
+            crew.compute(&mut network, &Batch::new(&rows), objective)
                 .unwrap()
         };
         tch::manual_seed(3);
         let exact = compute(Kind::Float);
         tch::manual_seed(3);
         let rounded = compute(Kind::BFloat16);
-        let pairs = exact.losses.named().into_iter();
-        for ((name, exact), (_, rounded)) in pairs.zip(rounded.losses.named()) {
+        for (head, exact) in exact.losses.iter() {
+            let rounded = rounded.losses[head];
             assert!(
                 (rounded / exact - 1.0).abs() < 0.02,
-                "{name}: {exact} {rounded}"
+                "{head:?}: {exact} {rounded}"
             );
-            assert_ne!(exact, rounded, "{name}");
+            assert_ne!(*exact, rounded, "{head:?}");
         }
         assert_eq!(rounded.gradient.kind(), Kind::Float);
         let (exact, rounded) = (numbers([exact.gradient]), numbers([rounded.gradient]));
@@ -438,18 +432,19 @@ mod tests {
 
     #[test]
     fn slices_add_up_to_the_batch() {
-        let mut rows = rows(160);
-        for (number, row) in rows.iter_mut().enumerate() {
-            row.weight = 1.0 + (number % 3) as f32;
-            row.value_weight = (number % 2) as f32;
-            row.helpers.outcome_weight = 0.5 + (number % 5) as f32;
-            row.helpers.reply_weight = (number % 7) as f32;
+        let mut game = rows(160);
+        for number in 0..game.len() {
+            let [policy, value, outcome, reply] = [3, 2, 5, 7].map(|by| (number % by) as f32);
+            game.set_weights(number, [1.0 + policy, value, 0.5 + outcome, reply]);
         }
+        let rows: Vec<RowRef> = game.rows().collect();
+        let batch = |rows: &[RowRef]| Batch::new(rows);
         let (mut crew, mut given) = (crew(2), network());
-        let found = crew.compute(&mut given, &batch(&rows), IN_FLOAT).unwrap();
+        let found = crew.compute(&mut given, &batch(&rows), in_float());
+        let found = found.unwrap();
         // By hand: three slices with the network's statistics as they were, each with its share of the weights.
         let whole = batch(&rows).weights();
-        let (mut expected_losses, mut expected_accuracy) = (Losses::default(), 0.0);
+        let (mut expected_losses, mut expected_accuracy) = (PerHead::<f64>::default(), 0.0);
         let mut expected: Vec<Tensor> = Vec::new();
         let mut means = vec![0.0; statistics(&given).len()];
         for bounds in [0..53, 53..106, 106..160] {
@@ -457,15 +452,17 @@ mod tests {
             let weights = part.weights();
             let mut network = network();
             let tensors = part.to_device(Device::Cpu).unwrap();
-            let outputs = network.forward_train(&tensors.planes, Heads::ALL).unwrap();
+            let outputs = network
+                .forward_train(&tensors.planes, &PerHead::ALL)
+                .unwrap();
             let losses = losses(&outputs, &tensors).unwrap();
-            let shares = weights.zip(whole, |part, whole| part / whole);
-            let counted = shares.zip(WEIGHTS, |share, weight| share * weight);
-            losses.total(counted).unwrap().backward();
+            let shares = weights.zip(&whole, |part, whole| part / whole);
+            let counted = shares.zip(&in_float().weights, |share, weight| share * weight);
+            losses.total(&counted).unwrap().backward();
             let (part, accuracy) = loss_numbers(&losses);
-            let part = part.zip(shares, |loss, share| loss * share);
-            expected_losses = expected_losses.zip(part, |sum, part| sum + part);
-            expected_accuracy += accuracy * shares.policy;
+            let part = part.zip(&shares, |loss, share| loss * share);
+            expected_losses = expected_losses.zip(&part, |sum, part| sum + part);
+            expected_accuracy += accuracy * shares[Head::Policy];
             expected.extend(
                 network
                     .parameters()
@@ -476,10 +473,9 @@ mod tests {
                 .zip(statistics(&network))
                 .for_each(|(mean, number)| *mean += number / 3.0);
         }
-        let differences = found.losses.zip(expected_losses, |a, b| (a - b).abs());
-        for ((name, difference), (_, loss)) in differences.named().iter().zip(found.losses.named())
-        {
-            assert!(*difference < 1e-6 && loss > 0.1, "{name}: {loss}");
+        for (head, &loss) in found.losses.iter() {
+            let difference = (loss - expected_losses[head]).abs();
+            assert!(difference < 1e-6 && loss > 0.1, "{head:?}: {loss}");
         }
         assert!((found.policy_accuracy - expected_accuracy).abs() < 1e-6);
         let gradients = given.unflatten(&found.gradient).unwrap();

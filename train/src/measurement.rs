@@ -2,9 +2,9 @@
 //! worth.
 
 use crate::data::BatchTensors;
-use crate::loss::{LossSums, LossTensors, Losses, STACKED};
+use crate::loss::{LossSums, LossTensors, STACKED, from_stack};
 use crate::show::curves::CalibrationBin;
-use network::TrainingOutputs;
+use network::{Head, PerHead, RowWeight};
 use tch::{Kind, TchError, Tensor};
 
 /// Into how many bins predicted win probabilities are put.
@@ -34,22 +34,27 @@ struct Bin {
 impl Measurement {
     /// What was measured on a batch with these sums of weights.
     pub(crate) fn new(
-        outputs: &TrainingOutputs,
+        outputs: &PerHead<Option<Tensor>>,
         losses: &LossTensors,
         batch: &BatchTensors,
-        weights: Losses,
+        weights: &PerHead<f64>,
     ) -> Result<Self, TchError> {
         let mut sums = LossSums::default();
         let mut stack = [0.0; STACKED];
         losses.stack()?.f_copy_data(&mut stack, STACKED)?;
-        let (means, accuracy) = Losses::from_stack(stack);
-        sums.add(means, weights);
+        let (means, accuracy) = from_stack(stack);
+        sums.add(&means, weights);
         let mut bins = [Bin::default(); BINS];
-        let predicted = numbers(&outputs.value_logit.f_sigmoid()?)?;
-        // Those who win are the first half of the endings.
-        let won = numbers(&batch.ending.f_lt(3)?.f_to_kind(Kind::Float)?)?;
+        let predicted = match &outputs[Head::Value] {
+            Some(logits) => numbers(&logits.f_sigmoid()?)?,
+            None => Vec::new(),
+        };
+        // The mover wins in the first half of the endings.
+        let won = batch.targets[Head::Ending].f_lt(3)?;
+        let won = numbers(&won.f_to_kind(Kind::Float)?)?;
+        let weights_of_rows = numbers(&batch.weights[RowWeight::Outcome as usize])?;
         let rows = predicted.iter().zip(won);
-        for ((&predicted, actual), weight) in rows.zip(numbers(&batch.outcome_weight)?) {
+        for ((&predicted, actual), weight) in rows.zip(weights_of_rows) {
             let number = ((predicted * BINS as f64) as usize).min(BINS - 1);
             if weight > 0.0 {
                 bins[number].append(Bin {
@@ -62,15 +67,15 @@ impl Measurement {
         }
         Ok(Self {
             losses: sums,
-            right: accuracy * weights.policy,
-            weight: weights.policy,
+            right: accuracy * weights[Head::Policy],
+            weight: weights[Head::Policy],
             bins,
         })
     }
 
     /// Adds what was measured on other rows.
     pub(crate) fn append(&mut self, other: Self) {
-        self.losses.append(other.losses);
+        self.losses.append(&other.losses);
         self.right += other.right;
         self.weight += other.weight;
         for (bin, other) in self.bins.iter_mut().zip(other.bins) {
@@ -123,16 +128,12 @@ mod tests {
     fn measured(weights: [f32; 2], value_weights: [f32; 2]) -> Measurement {
         let (outputs, mut batch) = example(weights, value_weights);
         // The first is won, the second lost.
-        batch.ending = Tensor::from_slice(&[0i64, 4]);
-        batch.outcome_weight = Tensor::from_slice(&value_weights);
+        batch.targets[Head::Ending] = Tensor::from_slice(&[0i64, 4]);
         let tensors = losses(&outputs, &batch).unwrap();
         let sum = |weights: [f32; 2]| f64::from(weights[0] + weights[1]);
-        let weights = Losses {
-            policy: sum(weights),
-            value: sum(value_weights),
-            ..Losses::default()
-        };
-        Measurement::new(&outputs, &tensors, &batch, weights).unwrap()
+        let mut sums = PerHead::default();
+        (sums[Head::Policy], sums[Head::Value]) = (sum(weights), sum(value_weights));
+        Measurement::new(&outputs, &tensors, &batch, &sums).unwrap()
     }
 
     /// Rounded to six digits.
@@ -160,7 +161,7 @@ mod tests {
         for measurement in [measured([0.0; 2], [0.0; 2]), Measurement::default()] {
             assert_eq!(measurement.policy_accuracy(), None);
             assert_eq!(measurement.calibration(), []);
-            assert_eq!(measurement.losses.policy(), None);
+            assert_eq!(measurement.losses.mean(Head::Policy), None);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::metrics::{MeanLosses, Standing, StepMeasurements};
 use crate::terminal::grouped;
 use crate::trainer::StepReport;
 use engine::progress::in_words;
+use network::Head;
 use std::time::{Duration, Instant};
 
 /// Adds up steps between two lines of the log.
@@ -53,7 +54,7 @@ impl Meter {
         self.all_steps += 1;
         self.waited += waited;
         self.computed += computed;
-        self.losses.add(report.losses, report.weights);
+        self.losses.add(&report.losses, &report.weights);
         self.policy_accuracies += report.policy_accuracy;
         self.gradient_norms += report.gradient_norm;
         self.learning_rate = report.learning_rate;
@@ -78,7 +79,7 @@ impl Meter {
         let steps = self.steps.max(1) as f64;
         let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
         StepMeasurements {
-            losses: MeanLosses::from(&self.losses),
+            losses: MeanLosses(self.losses.means()),
             policy_accuracy: self.policy_accuracies / steps,
             gradient_norm: self.gradient_norms / steps,
             learning_rate: self.learning_rate,
@@ -100,8 +101,8 @@ impl Meter {
             "step {}, {next}{:.0} rows/s, policy loss {}, value loss {}, learning rate {:.1e}, window {} rows",
             grouped(step),
             means.rows_per_second,
-            in_digits(means.losses.policy_loss, 3),
-            in_digits(means.losses.value_loss, 3),
+            in_digits(means.losses.0[Head::Policy], 3),
+            in_digits(means.losses.0[Head::Value], 3),
             means.learning_rate,
             grouped(window_rows),
         )
@@ -117,38 +118,22 @@ impl Meter {
     }
 }
 
-impl From<&LossSums> for MeanLosses {
-    fn from(sums: &LossSums) -> Self {
-        Self {
-            policy_loss: sums.policy(),
-            value_loss: sums.value(),
-            turns_left_loss: sums.turns_left(),
-            ending_loss: sums.ending(),
-            taken_loss: sums.taken(),
-            reply_loss: sums.reply(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::Losses;
+    use network::PerHead;
 
     #[test]
     fn means_are_over_the_steps_since_the_last_line() {
         let mut meter = Meter::new(10);
+        let both = |policy, value| {
+            let mut numbers = PerHead::default();
+            (numbers[Head::Policy], numbers[Head::Value]) = (policy, value);
+            numbers
+        };
         let report = |policy| StepReport {
-            losses: Losses {
-                policy,
-                value: 0.5,
-                ..Losses::default()
-            },
-            weights: Losses {
-                policy: 10.0,
-                value: 10.0 * (policy - 1.0),
-                ..Losses::default()
-            },
+            losses: both(policy, 0.5),
+            weights: both(10.0, 10.0 * (policy - 1.0)),
             policy_accuracy: 0.5,
             gradient_norm: 2.0,
             learning_rate: policy / 10.0,
@@ -163,8 +148,8 @@ mod tests {
         let means = meter.take(standing);
         assert_eq!(
             (
-                means.losses.policy_loss,
-                means.losses.value_loss,
+                means.losses.0[Head::Policy],
+                means.losses.0[Head::Value],
                 means.gradient_norm
             ),
             (Some(1.5), Some(0.5), 2.0)
@@ -186,7 +171,7 @@ mod tests {
         let message = meter.message(1_203, 0, 45_678);
         assert!(!message.contains("next network"), "{message}");
         let means = meter.take(Standing::default());
-        assert_eq!(means.losses.policy_loss, Some(7.0));
+        assert_eq!(means.losses.0[Head::Policy], Some(7.0));
     }
 
     #[test]
@@ -195,8 +180,8 @@ mod tests {
         meter.begun = Instant::now().checked_sub(Duration::from_hours(1)).unwrap();
         meter.first_begun = meter.begun;
         let report = StepReport {
-            losses: Losses::default(),
-            weights: Losses::default(),
+            losses: PerHead::default(),
+            weights: PerHead::default(),
             policy_accuracy: 0.0,
             gradient_norm: 1.0,
             learning_rate: 1.0,

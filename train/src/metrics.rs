@@ -14,7 +14,8 @@
 use crate::error::TrainError;
 use crate::show::curves::CalibrationBin;
 use engine::run::make_folder;
-use serde::Serialize;
+use network::PerHead;
+use serde::{Serialize, Serializer};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -40,21 +41,16 @@ pub(crate) struct Line<Measurements> {
     pub(crate) measurements: Measurements,
 }
 
-/// Mean losses in nats; none where a head is off or no row has a target for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(crate) struct MeanLosses {
-    /// The policy's cross-entropy.
-    pub(crate) policy_loss: Option<f64>,
-    /// The value's binary cross-entropy.
-    pub(crate) value_loss: Option<f64>,
-    /// The helper head for the turns that are left.
-    pub(crate) turns_left_loss: Option<f64>,
-    /// The helper head for how the game ends.
-    pub(crate) ending_loss: Option<f64>,
-    /// The helper head for the pieces that will be taken.
-    pub(crate) taken_loss: Option<f64>,
-    /// The helper head for the opponent's reply.
-    pub(crate) reply_loss: Option<f64>,
+/// Mean losses as [`HeadLoss`](network::HeadLoss) has them, none where a head is off or no row has a target for it; logged under
+/// the heads' names as `policy_loss` and so on.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct MeanLosses(pub(crate) PerHead<Option<f64>>);
+
+impl Serialize for MeanLosses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let losses = self.0.iter();
+        serializer.collect_map(losses.map(|(head, loss)| (format!("{}_loss", head.name()), loss)))
+    }
 }
 
 /// Of some steps of the optimizer, `kind` being `train`.
@@ -187,6 +183,7 @@ fn end_last_line(file: &mut File) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use network::Head;
 
     #[test]
     fn lines_are_added_even_behind_half_a_line() {
@@ -196,10 +193,9 @@ mod tests {
             generation: 2,
             step,
             measurements: ValidationMeasurements {
-                losses: MeanLosses {
-                    policy_loss: Some(1.5),
-                    ..MeanLosses::default()
-                },
+                losses: MeanLosses(PerHead::from_fn(|head| {
+                    (head == Head::Policy).then_some(1.5)
+                })),
                 rows: 3,
                 ..ValidationMeasurements::default()
             },

@@ -92,7 +92,7 @@ fn go_on(
         state.last_step = state.step.max(state.first_step + steps);
     }
     let network = Network::new(checkpoint.header.architecture, 0)?;
-    let mut trainer = Trainer::new(&network, config.train, device.open()?)?;
+    let mut trainer = Trainer::new(&network, config.train.clone(), device.open()?)?;
     trainer.restore(checkpoint)?;
     let mut supply = Supply::new(run, &config.train, state.supply.clone());
     // Shards that are older than the window may be gone.
@@ -167,7 +167,8 @@ impl<'a> Parent<'a> {
 
     /// The trainer: the checkpoint's, or one with the network's weights and the checkpoint's optimizer.
     fn trainer(&self, config: &Config, device: Device) -> Result<Trainer, TrainError> {
-        let mut trainer = Trainer::new(&self.network.network, config.train, device.open()?)?;
+        let mut trainer =
+            Trainer::new(&self.network.network, config.train.clone(), device.open()?)?;
         match self.checkpoint {
             Some(checkpoint) if self.is_own => trainer.restore(checkpoint)?,
             Some(checkpoint) => trainer.restore_optimizer(checkpoint)?,

@@ -20,6 +20,7 @@ use crate::show::strength::Strength;
 use engine::progress::say;
 use engine::run::RunDirectory;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -102,16 +103,20 @@ impl Recorder {
         let mut scalars = losses(&measured.losses);
         let standing = &measured.standing;
         scalars.extend([
-            ("optimizer/gradient_norm", measured.gradient_norm),
-            ("optimizer/learning_rate", measured.learning_rate),
-            ("speed/rows_per_second", measured.rows_per_second),
-            ("speed/waiting", measured.waiting),
-            ("speed/computing", measured.computing),
-            ("rows/epoch", standing.epoch as f64),
-            ("rows/trained", standing.trained_rows as f64),
-            ("rows/window", standing.window_rows as f64),
+            ("optimizer/gradient_norm".into(), measured.gradient_norm),
+            ("optimizer/learning_rate".into(), measured.learning_rate),
+            ("speed/rows_per_second".into(), measured.rows_per_second),
+            ("speed/waiting".into(), measured.waiting),
+            ("speed/computing".into(), measured.computing),
+            ("rows/epoch".into(), standing.epoch as f64),
+            ("rows/trained".into(), standing.trained_rows as f64),
+            ("rows/window".into(), standing.window_rows as f64),
         ]);
-        scalars.extend(standing.data_age.map(|age| ("rows/age_seconds", age)));
+        scalars.extend(
+            standing
+                .data_age
+                .map(|age| ("rows/age_seconds".into(), age)),
+        );
         self.training.add(step, &scalars);
     }
 
@@ -127,10 +132,10 @@ impl Recorder {
         scalars.extend(
             measured
                 .policy_accuracy
-                .map(|share| ("policy_accuracy", share)),
+                .map(|share| ("policy_accuracy".into(), share)),
         );
         let error = measured.calibration_error();
-        scalars.extend(error.map(|error| ("value_calibration_error", error)));
+        scalars.extend(error.map(|error| ("value_calibration_error".into(), error)));
         self.validation.add(step, &scalars);
     }
 
@@ -158,8 +163,9 @@ impl Recorder {
         measured: &RatingMeasurements,
         strength: &Strength,
     ) {
-        self.log("rating", generation, step, measured);
-        self.validation.add(step, &[("rating", measured.rating)]);
+        self.log("rating".into(), generation, step, measured);
+        self.validation
+            .add(step, &[("rating".into(), measured.rating)]);
         self.draw(strength);
     }
 
@@ -183,12 +189,12 @@ impl Recorder {
 }
 
 impl Events {
-    fn add(&mut self, step: u64, scalars: &[(&str, f64)]) {
+    fn add(&mut self, step: u64, scalars: &[(Cow<str>, f64)]) {
         let written = self.try_to_add(step, scalars);
         self.complaints.hear(written);
     }
 
-    fn try_to_add(&mut self, step: u64, scalars: &[(&str, f64)]) -> Result<(), TrainError> {
+    fn try_to_add(&mut self, step: u64, scalars: &[(Cow<str>, f64)]) -> Result<(), TrainError> {
         let file = match &mut self.file {
             Some(file) => file,
             None => {
@@ -201,32 +207,27 @@ impl Events {
 }
 
 /// Those that were measured, under the names that TensorBoard shows.
-fn losses(losses: &MeanLosses) -> Vec<(&'static str, f64)> {
-    let named = [
-        ("loss/policy", losses.policy_loss),
-        ("loss/value", losses.value_loss),
-        ("loss/turns_left", losses.turns_left_loss),
-        ("loss/ending", losses.ending_loss),
-        ("loss/taken", losses.taken_loss),
-        ("loss/reply", losses.reply_loss),
-    ];
-    named
-        .into_iter()
-        .filter_map(|(name, loss)| Some((name, loss?)))
+fn losses(losses: &MeanLosses) -> Vec<(Cow<'static, str>, f64)> {
+    let measured = losses
+        .0
+        .iter()
+        .filter_map(|(head, loss)| Some((head, (*loss)?)));
+    measured
+        .map(|(head, loss)| (format!("loss/{}", head.name()).into(), loss))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use network::{Head, PerHead};
     use std::fs;
 
     fn measured(loss: f64) -> StepMeasurements {
         StepMeasurements {
-            losses: MeanLosses {
-                policy_loss: Some(loss),
-                ..MeanLosses::default()
-            },
+            losses: MeanLosses(PerHead::from_fn(|head| {
+                (head == Head::Policy).then_some(loss)
+            })),
             ..StepMeasurements::default()
         }
     }

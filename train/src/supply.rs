@@ -23,7 +23,7 @@ pub(crate) struct SupplyState {
     /// (The train bucket of KataGo's `-max-train-bucket-per-new-data`.)
     pub(crate) allowance: f64,
     /// `train.reuse_factor` when the allowance was last added to; 0 before the first rows.
-    pub(crate) uses_per_row: f64,
+    pub(crate) reuse_factor: f64,
     /// The rows that have been drawn and trained on since the run began.
     pub(crate) trained_rows: u64,
     /// How many of the newest rows the present window reaches back for.
@@ -80,8 +80,8 @@ impl Supply {
         let state = &mut self.state;
         let uses = f64::from(config.reuse_factor);
         let rows = state.seen_rows.min(window_rows(config, state.seen_rows));
-        state.allowance += (uses - state.uses_per_row).max(0.0) * rows as f64;
-        state.uses_per_row = uses;
+        state.allowance += (uses - state.reuse_factor).max(0.0) * rows as f64;
+        state.reuse_factor = uses;
     }
 
     /// Opens the window that the rows seen so far are worth. What could not be used while that many rows came is given up: the

@@ -2,16 +2,16 @@
 
 use crate::average::Average;
 use crate::checkpoint::Checkpoint;
-use crate::data::{Batch, TrainingRow};
+use crate::data::{Batch, RowRef};
 use crate::device::Work;
 use crate::error::TrainError;
 use crate::gradients::{GradientCrew, Objective};
-use crate::loss::Losses;
+use crate::loss::{enabled, loss_weights, only};
 use crate::measurement::Measurement;
 use crate::optimizer::{Optimizer, StepSize};
 use crate::schedule::learning_rate;
 use engine::config::TrainConfig;
-use network::{Network, training_kind};
+use network::{Network, PerHead, training_kind};
 use tch::{Device, Kind};
 
 /// A network with its optimizer.
@@ -32,9 +32,9 @@ pub(crate) struct Trainer {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StepReport {
     /// The batch's losses before the step.
-    pub(crate) losses: Losses,
+    pub(crate) losses: PerHead<f64>,
     /// The sums of the batch's weights in them; 0 for heads that were not computed.
-    pub(crate) weights: Losses,
+    pub(crate) weights: PerHead<f64>,
     /// The share of the batch's rows, by the weight of the policy's loss, whose likeliest legal entry was the target's largest.
     pub(crate) policy_accuracy: f64,
     /// The gradients' norm before it was clipped.
@@ -59,8 +59,8 @@ impl Trainer {
                 average: Average::new(&network, config.average_decay)?,
                 network,
                 step: 0,
-                config,
                 kind: training_kind(config.precision, device),
+                config,
             })
         })
     }
@@ -119,7 +119,7 @@ impl Trainer {
 
     fn try_step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
         let objective = Objective {
-            weights: Losses::weights_of(&self.config),
+            weights: loss_weights(&self.config),
             kind: self.kind,
         };
         // A batch goes into the norms' statistics before its losses are known.
@@ -137,7 +137,7 @@ impl Trainer {
         self.average.take(&self.network, self.step)?;
         Ok(StepReport {
             losses: found.losses,
-            weights: batch.weights().only(objective.weights.heads()),
+            weights: only(&batch.weights(), &enabled(&objective.weights)),
             policy_accuracy: found.policy_accuracy,
             gradient_norm: found.norm,
             learning_rate: size.learning_rate,
@@ -155,19 +155,19 @@ impl Trainer {
     }
 
     /// What the average is worth on rows that are only measured with.
-    pub(crate) fn measure(&self, rows: &[TrainingRow]) -> Result<Measurement, TrainError> {
-        let heads = Losses::weights_of(&self.config).heads();
+    pub(crate) fn measure(&self, rows: &[RowRef]) -> Result<Measurement, TrainError> {
+        let heads = enabled(&loss_weights(&self.config));
         let work = self.work();
-        work.run(|| self.crew.measure(self.average(), rows, heads))
+        work.run(|| self.crew.measure(self.average(), rows, &heads))
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::data::{HelperTargets, rows_of, samples};
+    use crate::data::{GameRows, Target, samples};
     use engine::config::{Config, ScheduleKind, TrainingPrecision};
-    use network::Architecture;
+    use network::{Architecture, Head};
     use rand::rngs::ChaCha8Rng;
     use rand::seq::SliceRandom;
     use rand::{RngExt, SeedableRng};
@@ -179,28 +179,27 @@ pub(crate) mod tests {
     }
 
     /// Rows of random games, all of the same weight.
-    pub(crate) fn rows(count: usize) -> Vec<TrainingRow> {
-        let games = (0..).map(|counter| samples::game(counter, 200));
-        let rows = games.flat_map(|game| rows_of(&game, samples::targets(1.0)).unwrap());
+    pub(crate) fn rows(count: usize) -> GameRows {
+        let targets = samples::targets(1.0);
+        let mut games = Vec::new();
         // Every fifth row: games look alike from one step to the next.
-        let mut rows: Vec<_> = rows.step_by(5).take(count).collect();
-        let mut random = ChaCha8Rng::seed_from_u64(2);
-        for row in &mut rows {
-            row.weight = 1.0;
-            row.value_weight = 1.0;
-            let pieces = random.random();
-            let reply = row.legal.indices().zip(&row.policy);
-            row.helpers = HelperTargets {
-                turns_left: random.random_range(1..60) as f32,
-                ending: random.random_range(0..6),
-                pieces,
-                taken: pieces & random.random::<u64>(),
-                outcome_weight: 1.0,
-                reply: reply.map(|(index, &share)| (index as u16, share)).collect(),
-                reply_weight: 1.0,
-            };
+        while games.iter().map(GameRows::len).sum::<usize>() < 5 * count {
+            let game = samples::game(games.len() as u64, 200);
+            games.push(GameRows::all(&game, targets).unwrap());
         }
-        rows
+        let rows = games.iter().flat_map(GameRows::rows).step_by(5).take(count);
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        GameRows::replaced(rows, |row, head, keep| match head {
+            Head::Policy | Head::Value => keep(row.target(head)),
+            Head::TurnsLeft => keep(Target::Number(random.random_range(1..60) as f32)),
+            Head::Ending => keep(Target::Class(random.random_range(0..6))),
+            Head::Captures => keep(Target::Squares(random.random())),
+            Head::Reply => {
+                let shares = row.legal().indices().zip(row.policy());
+                let shares = shares.map(|(index, &share)| [index as u16, share]);
+                keep(Target::Shares(&shares.collect::<Vec<_>>()));
+            }
+        })
     }
 
     /// Trains a network on few rows, again and again, each as it is or mirrored as chance will have it, with a rate that falls to
@@ -208,12 +207,13 @@ pub(crate) mod tests {
     /// In the end the policy's loss must be within 0.02 of the targets' entropy.
     fn learn_by_heart(architecture: (u32, u32), count: usize, batch_size: usize, epochs: u32) {
         // The mirrored copy of a row that is its own mirror asks for something else.
-        let mut rows = rows(count + count / 4);
-        rows.retain(|row| row.input != row.input.mirror());
-        rows.truncate(count);
+        let game = rows(count + count / 4);
+        let rows = game
+            .rows()
+            .filter(|row| *row.input() != row.input().mirror());
+        let rows: Vec<RowRef> = rows.take(count).collect();
         assert_eq!(rows.len(), count);
-        let all = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
-        let entropy = all.policy_entropy();
+        let entropy = Batch::new(&rows).policy_entropy();
         let warmup_steps = 20;
         let config = TrainConfig {
             learning_rate: 6e-3,
@@ -227,16 +227,17 @@ pub(crate) mod tests {
         let mut trainer = trainer(architecture, config);
         let above_entropy = |trainer: &Trainer| {
             let losses = trainer.measure(&rows).unwrap().losses;
-            losses.policy().unwrap() - entropy
+            losses.mean(Head::Policy).unwrap() - entropy
         };
         let first = above_entropy(&trainer);
         assert!(first > 0.5, "{first}: there is something to learn");
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        let mut order: Vec<&TrainingRow> = rows.iter().collect();
+        let mut order = rows.clone();
         for _ in 0..epochs {
             order.shuffle(&mut random);
             for rows in order.chunks(batch_size) {
-                let batch: Vec<_> = rows.iter().map(|&row| (row, random.random())).collect();
+                let batch = rows.iter().map(|row| row.mirrored(random.random()));
+                let batch: Vec<RowRef> = batch.collect();
                 trainer.step(&Batch::new(&batch)).unwrap();
             }
         }
@@ -257,7 +258,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_network_learns_in_bf16_and_its_weights_stay_float() {
-        let rows = rows(128);
+        let game = rows(128);
+        let rows: Vec<RowRef> = game.rows().collect();
         let config = TrainConfig {
             learning_rate: 4e-3,
             warmup_steps: 5,
@@ -265,12 +267,12 @@ pub(crate) mod tests {
             precision: TrainingPrecision::Bf16,
             ..Config::default().train
         };
-        let mut trainer = trainer((2, 16), config);
-        let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
+        let mut trainer = trainer((2, 16), config.clone());
+        let batch = Batch::new(&rows);
         let entropy = batch.policy_entropy();
         let above_entropy = |trainer: &Trainer| {
             let losses = trainer.measure(&rows).unwrap().losses;
-            losses.policy().unwrap() - entropy
+            losses.mean(Head::Policy).unwrap() - entropy
         };
         let first = above_entropy(&trainer);
         for _ in 0..150 {
@@ -291,7 +293,7 @@ pub(crate) mod tests {
 
     #[test]
     fn each_step_has_the_scheduled_learning_rate() {
-        let rows = rows(64);
+        let game = rows(64);
         let config = TrainConfig {
             warmup_steps: 2,
             learning_rate: 0.008,
@@ -301,7 +303,7 @@ pub(crate) mod tests {
             ..Config::default().train
         };
         let mut trainer = trainer((1, 8), config);
-        let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
+        let batch = Batch::new(&game.rows().collect::<Vec<_>>());
         let rates = [(); 5].map(|()| trainer.step(&batch).unwrap().learning_rate);
         assert_eq!(rates, [0.004, 0.008, 0.008, 0.004, 0.002]);
         // The run's steps count, and those of the optimizer for the warm-up alone.
@@ -311,29 +313,30 @@ pub(crate) mod tests {
 
     #[test]
     fn measuring_gives_the_mean_over_all_rows_and_changes_nothing() {
-        let rows = rows(2_500);
+        let game = rows(2_500);
+        let rows: Vec<RowRef> = game.rows().collect();
         let trainer = trainer((1, 8), Config::default().train);
         let all = trainer.measure(&rows).unwrap();
         assert_eq!(trainer.measure(&rows).unwrap(), all);
-        let policy = |rows| trainer.measure(rows).unwrap().losses.policy();
-        let part = |range| policy(&rows[range]).unwrap();
+        let policy = |rows: &[RowRef]| trainer.measure(rows).unwrap().losses.mean(Head::Policy);
+        let part = |range: std::ops::Range<usize>| policy(&rows[range]).unwrap();
         let (first, second) = (part(0..1_700), part(1_700..2_500));
         let mean = (1_700.0 * first + 800.0 * second) / 2_500.0;
-        assert!((mean - all.losses.policy().unwrap()).abs() < 1e-5);
+        assert!((mean - all.losses.mean(Head::Policy).unwrap()).abs() < 1e-5);
         assert_eq!(policy(&[]), None);
     }
 
     #[test]
     fn a_loss_that_is_no_number_is_named_with_its_step() {
-        let mut rows = rows(64);
+        let game = rows(64);
         let mut trainer = trainer((1, 8), Config::default().train);
-        let batch = |rows: &[TrainingRow]| {
-            Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>())
-        };
-        trainer.step(&batch(&rows)).unwrap();
+        let batch = Batch::new(&game.rows().collect::<Vec<_>>());
+        trainer.step(&batch).unwrap();
         let before = numbers(&trainer);
-        rows[3].value = f32::NAN;
-        let error = trainer.step(&batch(&rows)).unwrap_err().to_string();
+        let error = trainer
+            .step(&samples::spoiled(&batch))
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             error,
             "step 2: the value loss is NaN; the step was not made"

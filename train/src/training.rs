@@ -3,7 +3,7 @@
 use crate::bad_batch;
 use crate::change::{ConfigFile, changed};
 use crate::checkpoint::{self, TrainingState};
-use crate::data::{Batch, Budget, Counts, Loader, LoaderOptions, TrainingRow, Window};
+use crate::data::{Batch, Budget, Counts, GameRows, Loader, LoaderOptions, RowRef, Window};
 use crate::error::TrainError;
 use crate::loss::{LossSums, in_digits};
 use crate::meter::Meter;
@@ -18,7 +18,7 @@ use crate::waiting::Waiting;
 use engine::config::Config;
 use engine::progress::{Progress, in_words, say};
 use engine::run::{RunDirectory, make_folder};
-use network::{Device, Origin};
+use network::{Device, Head, Origin};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,7 +66,7 @@ struct Training<'a> {
     trainer: Trainer,
     supply: Supply,
     window: Arc<Window>,
-    validation: Vec<TrainingRow>,
+    validation: Vec<GameRows>,
     recorder: Recorder,
     /// Whether to wait for games that are missing.
     wait: bool,
@@ -190,7 +190,7 @@ impl<'a> Training<'a> {
             };
             self.supply.take(batch_size);
             self.state.step += 1;
-            self.state.sums.add(report.losses, report.weights);
+            self.state.sums.add(&report.losses, &report.weights);
             meter.add(&report, waited, asked.elapsed() - waited);
             let done = self.state.step == self.state.last_step;
             if self.state.step.is_multiple_of(LOG_STEPS) || done {
@@ -337,7 +337,7 @@ impl<'a> Training<'a> {
                 for change in changes {
                     say(&format!("from step {} on: {change}", self.state.step + 1));
                 }
-                self.trainer.set_config(config.train);
+                self.trainer.set_config(config.train.clone());
                 self.config = config;
             }
             Err(message) => say(&format!("nothing is changed: {}", message.trim_end())),
@@ -362,14 +362,15 @@ impl<'a> Training<'a> {
 
     /// The losses on the validation rows, which are logged too.
     fn measure(&mut self) -> Result<LossSums, TrainError> {
-        let measured = self.trainer.measure(&self.validation)?;
+        let rows: Vec<RowRef> = self.validation.iter().flat_map(GameRows::rows).collect();
+        let measured = self.trainer.measure(&rows)?;
         let losses = measured.losses;
-        if losses.policy().is_some() {
+        if losses.mean(Head::Policy).is_some() {
             let measured = ValidationMeasurements {
-                losses: MeanLosses::from(&losses),
+                losses: MeanLosses(losses.means()),
                 policy_accuracy: measured.policy_accuracy(),
                 calibration: measured.calibration(),
-                rows: self.validation.len(),
+                rows: rows.len(),
             };
             let state = &self.state;
             self.recorder
@@ -425,13 +426,13 @@ impl<'a> Training<'a> {
         let measured = self.measure();
         let after = measured.map_err(|error| self.interrupted(error))?;
         let before = self.state.validation_before;
-        if after.policy().is_some() {
+        if after.mean(Head::Policy).is_some() {
             say(&format!(
                 "validation: policy loss {} -> {}, value loss {} -> {}",
-                in_digits(before.policy(), 3),
-                in_digits(after.policy(), 3),
-                in_digits(before.value(), 3),
-                in_digits(after.value(), 3)
+                in_digits(before.mean(Head::Policy), 3),
+                in_digits(after.mean(Head::Policy), 3),
+                in_digits(before.mean(Head::Value), 3),
+                in_digits(after.mean(Head::Value), 3)
             ));
         }
         self.save()?;
@@ -468,7 +469,7 @@ impl<'a> Training<'a> {
     fn origin(&self, validation: LossSums) -> Origin {
         let state = &self.state;
         let steps = state.last_step - state.first_step;
-        let mut origin: Vec<(&str, String)> = vec![
+        let origin: Vec<(&str, String)> = vec![
             ("version", env!("CARGO_PKG_VERSION").into()),
             ("generation", state.generation.to_string()),
             ("parent", state.parent.clone()),
@@ -481,25 +482,21 @@ impl<'a> Training<'a> {
             ("window_games", self.window.games().to_string()),
             ("window_rows", self.window.training_rows().to_string()),
         ];
+        let origin = origin
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value));
         // What was not measured is not there.
-        let losses = [
-            ("policy_loss", state.sums.policy()),
-            ("value_loss", state.sums.value()),
-            ("turns_left_loss", state.sums.turns_left()),
-            ("ending_loss", state.sums.ending()),
-            ("taken_loss", state.sums.taken()),
-            ("reply_loss", state.sums.reply()),
-            ("validation_policy_loss", validation.policy()),
-            ("validation_value_loss", validation.value()),
-        ];
-        let measured = losses
-            .into_iter()
-            .filter_map(|(key, loss)| Some((key, loss?)));
-        origin.extend(measured.map(|(key, loss)| (key, format!("{loss:.4}"))));
-        origin
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect()
+        let trained = Head::ALL.map(|head| ("", head, state.sums.mean(head)));
+        let played = [Head::Policy, Head::Value];
+        let validated = played.map(|head| ("validation_", head, validation.mean(head)));
+        let losses = trained.into_iter().chain(validated);
+        let losses = losses.filter_map(|(rows, head, loss)| {
+            Some((
+                format!("{rows}{}_loss", head.name()),
+                format!("{:.4}", loss?),
+            ))
+        });
+        origin.chain(losses).collect()
     }
 }
 

@@ -214,7 +214,7 @@ fn drifting_network() -> Network {
     let planes = unpack_rows(&rows(&real_positions(64).unwrap()), tch::Device::Cpu).unwrap();
     no_grad(|| {
         for _ in 0..60 {
-            network.forward_train(&planes, Heads::NONE).unwrap();
+            network.forward_train(&planes, &PerHead::playing()).unwrap();
         }
     });
     network

@@ -5,7 +5,7 @@
 //! network.
 
 use super::architecture::{Role, TensorSpec};
-use super::heads::is_helper;
+use super::heads::is_auxiliary;
 use super::{Architecture, Network, NetworkError};
 use engine::encoding::ENCODING_VERSION;
 use engine::files;
@@ -19,11 +19,11 @@ use tch::{Device, Tensor};
 /// The version of the weights file: which tensors it holds under which names, and its metadata.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// The oldest version that is read. It had no helper heads: those begin as a new network's.
+/// The oldest version that is read. It had no auxiliary heads: those begin as a new network's.
 const OLDEST_VERSION: u32 = 2;
 
-/// The seed that helper heads begin with where a file has none.
-const HELPERS_SEED: u64 = 0;
+/// The seed that auxiliary heads begin with where a file has none.
+const AUXILIARY_SEED: u64 = 0;
 
 /// The bytes of a file: some thousand million numbers are far beyond any network of this kind.
 const LARGEST: u64 = 1 << 33;
@@ -160,7 +160,7 @@ impl Network {
     }
 
     /// Reads a network from a file. Everything is checked: the versions, that each tensor of the architecture is there with
-    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all. The helper heads of
+    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all. The auxiliary heads of
     /// a network whose file is of version 2 are those of a [new network](Network::new) of seed 0.
     pub fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
         Self::from_bytes(path, &read(path)?)
@@ -183,15 +183,15 @@ impl Network {
             },
             other => other,
         };
-        let has_helpers = metadata.format > OLDEST_VERSION;
-        let mut fresh = match has_helpers {
+        let has_auxiliary = metadata.format > OLDEST_VERSION;
+        let mut fresh = match has_auxiliary {
             true => Vec::new(),
-            false => helpers_of_new_network(architecture).map_err(fault)?,
+            false => auxiliary_heads_of_new_network(architecture).map_err(fault)?,
         }
         .into_iter();
         let mut read = Vec::new();
         let network = Network::build(architecture, Device::Cpu, |spec| {
-            if is_helper(&spec.name)
+            if is_auxiliary(&spec.name)
                 && let Some(tensor) = fresh.next()
             {
                 return Ok(tensor);
@@ -229,12 +229,14 @@ impl Network {
     }
 }
 
-/// The tensors of the helper heads that a network of this architecture begins with, in their order.
-fn helpers_of_new_network(architecture: Architecture) -> Result<Vec<Tensor>, NetworkError> {
-    let network = Network::new(architecture, HELPERS_SEED)?;
+/// The tensors of the auxiliary heads that a network of this architecture begins with, in their order.
+fn auxiliary_heads_of_new_network(architecture: Architecture) -> Result<Vec<Tensor>, NetworkError> {
+    let network = Network::new(architecture, AUXILIARY_SEED)?;
     let tensors = network.tensors().iter();
-    let helpers = tensors.filter(|(spec, _)| is_helper(&spec.name));
-    Ok(helpers.map(|(_, tensor)| tensor.shallow_clone()).collect())
+    let auxiliary = tensors.filter(|(spec, _)| is_auxiliary(&spec.name));
+    Ok(auxiliary
+        .map(|(_, tensor)| tensor.shallow_clone())
+        .collect())
 }
 
 fn parse_metadata(

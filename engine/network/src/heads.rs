@@ -1,189 +1,416 @@
-//! The helper heads: what training asks of a network beside the policy and the value, so that its tower learns more from each
-//! game. Playing never computes them: they are no part of the body that is folded for it.
+//! The heads, listed once: [`HEADS`] says of each what it predicts, how it is trained and which rows count.
 //!
-//! Each begins with a 1×1 convolution of its own, to [`CHANNELS`] channels, so that one that is not asked for costs nothing.
+//! The policy and the value head play. The others are auxiliary heads: in training they ask more of the tower than those two do,
+//! so that it learns more of each game. Playing never computes them: they are no part of the body that is folded for it. Each
+//! begins with a 1×1 convolution of its own, to [`CHANNELS`] channels, so that a disabled head is not computed.
 
 use super::NetworkError;
 use super::body::{LAST_GAIN, Outputs, policy_logits};
 use super::layers::{Builder, Convolution, Linear, Mode, Normed, pool};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
 use tch::{Kind, TchError, Tensor};
 
-/// The channels of each head: with 4 heads and 6×64 they are 2% of the tower's operations.
+/// The channels of each auxiliary head: with 4 heads and 6×64 they are 2% of the tower's operations.
 const CHANNELS: i64 = 32;
 
-/// Numbers between the two linear layers of a head that says something of the whole position.
+/// Units between the two linear layers of a head on pooled features.
 const HIDDEN: i64 = 64;
 
-/// How a game may end: goal, elimination or immobilization, for the mover or for the enemy.
-const ENDINGS: i64 = 6;
-
-/// The turns that one unit of the turns-left head's last layer stands for, so that its weights need not grow large.
+/// The turns that one unit of the turns-left head stands for, in its output and in its loss: weights and errors stay small.
 const TURNS_SCALE: f64 = 20.0;
 
-/// What the names of all their tensors begin with.
-const PREFIX: &str = "helpers.";
+/// The prefix of the auxiliary heads' tensors.
+const AUXILIARY: &str = "helpers.";
 
-/// Whether a tensor is a helper head's.
-pub(super) fn is_helper(name: &str) -> bool {
-    name.starts_with(PREFIX)
+/// A head of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Head {
+    /// The next action.
+    Policy,
+    /// The mover's win probability.
+    Value,
+    /// The turns of both sides until the game's end, this one included.
+    TurnsLeft,
+    /// How the game ends: goal, elimination or immobilization where the mover wins, then the same where the opponent does.
+    Ending,
+    /// Which pieces will be captured before the game's end. Squares are as the mover sees the board; empty squares mean nothing.
+    Captures,
+    /// The policy at the start of the opponent's next turn; actions are as the mover of this row sees the board.
+    Reply,
 }
 
-/// Which helper heads a forward pass computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Heads {
-    /// How many turns are left.
-    pub turns_left: bool,
-    /// How the game ends.
-    pub ending: bool,
-    /// Which pieces will be taken.
-    pub taken: bool,
-    /// What the opponent will play.
-    pub reply: bool,
+/// What is fixed of a head.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadSpec {
+    /// Its name in the configuration (`train.heads`), in logs and in files.
+    pub name: &'static str,
+    /// The prefix of its tensors' names in the weights file.
+    prefix: &'static str,
+    /// What it gives for each row.
+    pub output: HeadOutput,
+    /// The loss that trains it.
+    pub loss: HeadLoss,
+    /// The weights of rows in the mean of that loss.
+    pub row_weight: RowWeight,
 }
 
-impl Heads {
-    /// Only the policy and the value.
-    pub const NONE: Self = Self {
-        turns_left: false,
-        ending: false,
-        taken: false,
-        reply: false,
-    };
-
-    /// All of them.
-    pub const ALL: Self = Self {
-        turns_left: true,
-        ending: true,
-        taken: true,
-        reply: true,
-    };
+/// What a head gives for each row of a batch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum HeadOutput {
+    /// Logits of all actions, legal or not: `[batch, 321]`, float.
+    Policy,
+    /// The logit of a probability: `[batch]`, float.
+    Logit,
+    /// A number that is never below 0, the softplus of the last layer times `scale`: `[batch]`, float.
+    Count {
+        /// What one unit of the last layer stands for.
+        scale: f64,
+    },
+    /// Logits of classes: `[batch, classes]`, float.
+    Classes(i64),
+    /// A logit for each square: `[batch, 64]`, float.
+    Squares,
 }
 
-/// What a network says of a batch when it is trained; heads that were not asked for are left out.
-#[derive(Debug)]
-pub struct TrainingOutputs {
-    /// The policy's logits, legal or not: `[batch, 321]`, float.
-    pub policy: Tensor,
-    /// The logit of the mover's win probability: `[batch]`, float.
-    pub value_logit: Tensor,
-    /// The turns of both sides until the game's end, this one included; never below 0: `[batch]`, float.
-    pub turns_left: Option<Tensor>,
-    /// The logits of how the game ends, by goal, elimination and immobilization where the mover wins, then the same where the enemy
-    /// does: `[batch, 6]`, float.
-    pub ending: Option<Tensor>,
-    /// For each square the logit that the piece on it will be taken before the game's end: `[batch, 64]`, float. Squares are as the
-    /// mover sees the board; what it says of empty ones means nothing.
-    pub taken: Option<Tensor>,
-    /// The logits of the policy at the start of the opponent's next turn, legal or not, as the mover of this row sees the board:
-    /// `[batch, 321]`, float.
-    pub reply: Option<Tensor>,
+/// The loss of a row, in nats unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum HeadLoss {
+    /// Cross-entropy of a policy over the legal actions.
+    LegalCrossEntropy,
+    /// Cross-entropy of a policy over all actions.
+    CrossEntropy,
+    /// Binary cross-entropy of one logit.
+    BinaryCrossEntropy,
+    /// Cross-entropy of a class.
+    ClassCrossEntropy,
+    /// Binary cross-entropy of the squares with pieces: their mean.
+    PieceCrossEntropy,
+    /// Huber loss in units of `scale`: quadratic up to an error of `delta`, linear behind. Without unit.
+    Huber {
+        /// The error that counts as 1.
+        scale: f64,
+        /// The error at which the loss becomes linear.
+        delta: f64,
+    },
 }
 
-/// The layers of the helper heads.
-#[derive(Debug)]
-pub(super) struct HelperHeads {
-    turns_left: PooledHead,
-    ending: PooledHead,
-    taken: Normed,
-    /// `[1, channels, 1, 1]`.
-    taken_squares: Linear,
-    reply: Normed,
-    /// Steps in four directions, and placements: `[5, channels, 1, 1]`.
-    reply_squares: Linear,
-    reply_end: Linear,
+/// Which rows count in the mean of a loss, and how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowWeight {
+    /// Each row by its recorded weight.
+    Policy,
+    /// Each turn once, if there is a target for its value.
+    Value,
+    /// As the value, for games that were won on the board without a random turn behind the row.
+    Outcome,
+    /// As the policy, where the opponent has replied.
+    Reply,
 }
 
-/// A head that says something of the whole position.
-#[derive(Debug)]
-struct PooledHead {
-    features: Normed,
-    hidden: Linear,
-    output: Linear,
+impl RowWeight {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Policy, Self::Value, Self::Outcome, Self::Reply];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        ["weight", "value_weight", "outcome_weight", "reply_weight"][self as usize]
+    }
 }
 
-impl HelperHeads {
-    /// Builds the heads on a tower of so many channels.
-    pub(super) fn new(builder: &mut Builder, tower: i64) -> Result<Self, NetworkError> {
-        let turns_left = PooledHead::new(builder, "turns_left", tower, 1)?;
-        let ending = PooledHead::new(builder, "ending", tower, ENDINGS)?;
-        let mut features = |name| Normed::new(builder, &named(name), (tower, CHANNELS), 1);
-        let (taken, reply) = (features("taken")?, features("reply")?);
-        let mut last = |name, shape: &[i64]| Linear::new(builder, &named(name), shape, LAST_GAIN);
-        Ok(Self {
-            turns_left,
-            ending,
-            taken,
-            taken_squares: last("taken.squares", &[1, CHANNELS, 1, 1])?,
-            reply,
-            reply_squares: last("reply.squares", &[5, CHANNELS, 1, 1])?,
-            reply_end: last("reply.end", &[1, 2 * CHANNELS])?,
-        })
+/// All heads, in the order of [`Head`].
+pub const HEADS: [HeadSpec; 6] = [
+    HeadSpec {
+        name: "policy",
+        prefix: "policy.",
+        output: HeadOutput::Policy,
+        loss: HeadLoss::LegalCrossEntropy,
+        row_weight: RowWeight::Policy,
+    },
+    HeadSpec {
+        name: "value",
+        prefix: "value.",
+        output: HeadOutput::Logit,
+        loss: HeadLoss::BinaryCrossEntropy,
+        row_weight: RowWeight::Value,
+    },
+    HeadSpec {
+        name: "turns_left",
+        prefix: "helpers.turns_left",
+        output: HeadOutput::Count { scale: TURNS_SCALE },
+        // Scale and delta are those of Leela Chess Zero's moves-left head (lczero-training, `moves_left_loss`).
+        loss: HeadLoss::Huber {
+            scale: TURNS_SCALE,
+            delta: 10.0,
+        },
+        row_weight: RowWeight::Outcome,
+    },
+    HeadSpec {
+        name: "ending",
+        prefix: "helpers.ending",
+        output: HeadOutput::Classes(6),
+        loss: HeadLoss::ClassCrossEntropy,
+        row_weight: RowWeight::Outcome,
+    },
+    HeadSpec {
+        name: "captures",
+        prefix: "helpers.taken",
+        output: HeadOutput::Squares,
+        loss: HeadLoss::PieceCrossEntropy,
+        row_weight: RowWeight::Outcome,
+    },
+    HeadSpec {
+        name: "reply",
+        prefix: "helpers.reply",
+        output: HeadOutput::Policy,
+        loss: HeadLoss::CrossEntropy,
+        row_weight: RowWeight::Reply,
+    },
+];
+
+impl Head {
+    /// The number of heads.
+    pub const COUNT: usize = HEADS.len();
+
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Policy,
+        Self::Value,
+        Self::TurnsLeft,
+        Self::Ending,
+        Self::Captures,
+        Self::Reply,
+    ];
+
+    /// Its row of [`HEADS`].
+    pub fn spec(self) -> &'static HeadSpec {
+        &HEADS[self as usize]
     }
 
-    /// Adds what the heads that are asked for say of the tower's `[batch, channels, 8, 8]`.
+    /// Its name in the configuration, in logs and in files.
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// Whether only training computes it.
+    pub fn is_auxiliary(self) -> bool {
+        self.spec().prefix.starts_with(AUXILIARY)
+    }
+}
+
+/// Whether a tensor is an auxiliary head's.
+pub(super) fn is_auxiliary(name: &str) -> bool {
+    name.starts_with(AUXILIARY)
+}
+
+/// One value for each head; serialised by the heads' names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerHead<T>([T; Head::COUNT]);
+
+impl<T> PerHead<T> {
+    /// The value of each head, in order.
+    pub fn from_fn(of: impl FnMut(Head) -> T) -> Self {
+        Self(Head::ALL.map(of))
+    }
+
+    /// The heads with their values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Head, &T)> {
+        Head::ALL.into_iter().zip(&self.0)
+    }
+
+    /// One value for each head from those of both.
+    pub fn zip<U, V>(&self, other: &PerHead<U>, mut of: impl FnMut(&T, &U) -> V) -> PerHead<V> {
+        PerHead::from_fn(|head| of(&self[head], &other[head]))
+    }
+}
+
+impl PerHead<bool> {
+    /// All heads.
+    pub const ALL: Self = Self([true; Head::COUNT]);
+
+    /// The heads that play.
+    pub fn playing() -> Self {
+        Self::from_fn(|head| !head.is_auxiliary())
+    }
+}
+
+impl<T> Index<Head> for PerHead<T> {
+    type Output = T;
+
+    fn index(&self, head: Head) -> &T {
+        &self.0[head as usize]
+    }
+}
+
+impl<T> IndexMut<Head> for PerHead<T> {
+    fn index_mut(&mut self, head: Head) -> &mut T {
+        &mut self.0[head as usize]
+    }
+}
+
+impl<T: Serialize> Serialize for PerHead<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+/// A head without a value has the default.
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for PerHead<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut values = BTreeMap::<Head, T>::deserialize(deserializer)?;
+        Ok(Self::from_fn(|head| {
+            values.remove(&head).unwrap_or_default()
+        }))
+    }
+}
+
+/// The layers of the auxiliary heads; none for those that play.
+#[derive(Debug)]
+pub(super) struct AuxiliaryHeads(PerHead<Option<AuxiliaryHead>>);
+
+/// One auxiliary head: a convolution, and what follows it.
+#[derive(Debug)]
+struct AuxiliaryHead {
+    features: Normed,
+    last: LastLayers,
+}
+
+/// The last layers of an auxiliary head, by its output.
+#[derive(Debug)]
+enum LastLayers {
+    /// On the pooled features: `[HIDDEN, 2 * CHANNELS]`, and `[outputs, HIDDEN]`.
+    Pooled { hidden: Linear, output: Linear },
+    /// `[1, CHANNELS, 1, 1]`.
+    Squares(Linear),
+    /// Steps in four directions, and placements: `[5, CHANNELS, 1, 1]`; the end of the turn: `[1, 2 * CHANNELS]`.
+    Policy { squares: Linear, end: Linear },
+}
+
+impl AuxiliaryHeads {
+    /// Builds the heads on a tower of so many channels. The order of the tensors is part of the seeded initialisation, and the
+    /// order that norms over all parameters are summed in: pooled heads come whole, then the other heads' convolutions, then their
+    /// last layers.
+    pub(super) fn new(builder: &mut Builder, tower: i64) -> Result<Self, NetworkError> {
+        let mut begun = Vec::new();
+        for head in Head::ALL.into_iter().filter(|head| head.is_auxiliary()) {
+            let features = Normed::new(builder, head.spec().prefix, (tower, CHANNELS), 1)?;
+            let pooled = LastLayers::pooled(builder, head.spec())?;
+            begun.push((head, features, pooled));
+        }
+        let mut heads = PerHead::default();
+        for (head, features, pooled) in begun {
+            let last = match pooled {
+                Some(pooled) => pooled,
+                None => LastLayers::of_squares(builder, head.spec())?,
+            };
+            heads[head] = Some(AuxiliaryHead { features, last });
+        }
+        Ok(Self(heads))
+    }
+
+    /// The outputs of the heads that play, and of those auxiliary heads that `enabled` names, from the tower's
+    /// `[batch, channels, 8, 8]`.
     pub(super) fn forward(
         &self,
         tower: &Tensor,
         outputs: Outputs,
-        heads: Heads,
+        enabled: &PerHead<bool>,
         mode: Mode,
-    ) -> Result<TrainingOutputs, TchError> {
-        let asked = |asked: bool, head: &dyn Fn() -> Result<Tensor, TchError>| match asked {
-            true => head().map(Some),
-            false => Ok(None),
-        };
-        Ok(TrainingOutputs {
-            policy: outputs.policy,
-            value_logit: outputs.value_logit,
-            turns_left: asked(heads.turns_left, &|| self.turns_left(tower, mode))?,
-            ending: asked(heads.ending, &|| self.ending.forward(tower, mode))?,
-            taken: asked(heads.taken, &|| self.taken(tower, mode))?,
-            reply: asked(heads.reply, &|| self.reply(tower, mode))?,
-        })
-    }
-
-    fn turns_left(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let output = self.turns_left.forward(tower, mode)?.f_squeeze_dim(1)?;
-        output.f_softplus()?.f_mul_scalar(TURNS_SCALE)
-    }
-
-    fn taken(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.taken.activate(tower, None, None, mode)?;
-        let squares = self.taken_squares.apply_to_squares(&features)?;
-        squares.f_to_kind(Kind::Float)?.f_reshape([-1, 64])
-    }
-
-    fn reply(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.reply.activate(tower, None, None, mode)?;
-        policy_logits(&features, &self.reply_squares, &self.reply_end)
+    ) -> Result<PerHead<Option<Tensor>>, TchError> {
+        let mut all = PerHead::default();
+        all[Head::Policy] = Some(outputs.policy);
+        all[Head::Value] = Some(outputs.value_logit);
+        for (head, layers) in self.0.iter() {
+            if let Some(layers) = layers.as_ref().filter(|_| enabled[head]) {
+                all[head] = Some(layers.forward(tower, head.spec().output, mode)?);
+            }
+        }
+        Ok(all)
     }
 }
 
-fn named(part: &str) -> String {
-    format!("{PREFIX}{part}")
-}
-
-impl PooledHead {
-    fn new(
-        builder: &mut Builder,
-        name: &str,
-        tower: i64,
-        outputs: i64,
-    ) -> Result<Self, NetworkError> {
-        let name = named(name);
-        let part = |part: &str| format!("{name}.{part}");
-        let pooled = [HIDDEN, 2 * CHANNELS];
-        Ok(Self {
-            features: Normed::new(builder, &name, (tower, CHANNELS), 1)?,
-            hidden: Linear::new(builder, &part("hidden"), &pooled, 1.0)?,
-            output: Linear::new(builder, &part("output"), &[outputs, HIDDEN], LAST_GAIN)?,
-        })
-    }
-
-    /// `[batch, channels, 8, 8]` to `[batch, outputs]`, float.
-    fn forward(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
+impl AuxiliaryHead {
+    fn forward(&self, tower: &Tensor, output: HeadOutput, mode: Mode) -> Result<Tensor, TchError> {
         let features = self.features.activate(tower, None, None, mode)?;
-        let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
-        self.output.apply(&self.hidden.apply(&pooled)?.f_relu_()?)
+        match &self.last {
+            LastLayers::Pooled {
+                hidden,
+                output: last,
+            } => {
+                let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
+                let numbers = last.apply(&hidden.apply(&pooled)?.f_relu_()?)?;
+                match output {
+                    HeadOutput::Count { scale } => {
+                        let number = numbers.f_squeeze_dim(1)?;
+                        number.f_softplus()?.f_mul_scalar(scale)
+                    }
+                    HeadOutput::Logit => numbers.f_squeeze_dim(1),
+                    _ => Ok(numbers),
+                }
+            }
+            LastLayers::Squares(squares) => {
+                let squares = squares.apply_to_squares(&features)?;
+                squares.f_to_kind(Kind::Float)?.f_reshape([-1, 64])
+            }
+            LastLayers::Policy { squares, end } => policy_logits(&features, squares, end),
+        }
+    }
+}
+
+impl LastLayers {
+    /// The layers of a head on pooled features; none for a head on squares.
+    fn pooled(builder: &mut Builder, spec: &HeadSpec) -> Result<Option<Self>, NetworkError> {
+        let outputs = match spec.output {
+            HeadOutput::Logit | HeadOutput::Count { .. } => 1,
+            HeadOutput::Classes(classes) => classes,
+            HeadOutput::Squares | HeadOutput::Policy => return Ok(None),
+        };
+        let name = |part: &str| format!("{}.{part}", spec.prefix);
+        let pooled = [HIDDEN, 2 * CHANNELS];
+        Ok(Some(Self::Pooled {
+            hidden: Linear::new(builder, &name("hidden"), &pooled, 1.0)?,
+            output: Linear::new(builder, &name("output"), &[outputs, HIDDEN], LAST_GAIN)?,
+        }))
+    }
+
+    /// The layers of a head on squares.
+    fn of_squares(builder: &mut Builder, spec: &HeadSpec) -> Result<Self, NetworkError> {
+        let mut last = |part: &str, shape: &[i64]| {
+            Linear::new(
+                builder,
+                &format!("{}.{part}", spec.prefix),
+                shape,
+                LAST_GAIN,
+            )
+        };
+        Ok(match spec.output {
+            HeadOutput::Policy => Self::Policy {
+                squares: last("squares", &[5, CHANNELS, 1, 1])?,
+                end: last("end", &[1, 2 * CHANNELS])?,
+            },
+            _ => Self::Squares(last("squares", &[1, CHANNELS, 1, 1])?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_serialised_by_the_heads_names() {
+        let numbers = PerHead::from_fn(|head| head as usize);
+        let text = serde_json::to_string(&numbers).unwrap();
+        let names = Head::ALL.map(|head| format!("\"{}\":{}", head.name(), head as usize));
+        assert_eq!(text, format!("{{{}}}", names.join(",")));
+        assert_eq!(
+            serde_json::from_str::<PerHead<usize>>(&text).unwrap(),
+            numbers
+        );
+        let some: PerHead<usize> = serde_json::from_str("{\"reply\": 7}").unwrap();
+        assert_eq!((some[Head::Reply], some[Head::Policy]), (7, 0));
+        assert!(serde_json::from_str::<PerHead<usize>>("{\"taken\": 7}").is_err());
     }
 }

@@ -4,7 +4,7 @@
 //! convolutions with batch norm and ReLU. In every second block (the second, the fourth, …) the mean and the maximum of each
 //! channel over the board, passed through a linear layer, are added before the second norm, so that what happens on one wing
 //! is known on the other (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
-//! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Four [helper heads](Heads) are there
+//! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Four [auxiliary heads](Head) are there
 //! in training alone.
 //!
 //! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the processor's fast type, and plays in the
@@ -52,7 +52,7 @@ pub use engine::config::Precision;
 pub use error::{NetworkError, catch_torch_panics};
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
-pub use heads::{Heads, TrainingOutputs};
+pub use heads::{HEADS, Head, HeadLoss, HeadOutput, HeadSpec, PerHead, RowWeight};
 pub use model::{Network, Parameter};
 pub use precision::training_kind;
 pub use prepare::Accuracy;

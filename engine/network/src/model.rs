@@ -2,7 +2,7 @@
 
 use super::architecture::{Role, TensorSpec};
 use super::body::Body;
-use super::heads::{Heads, HelperHeads, TrainingOutputs, is_helper};
+use super::heads::{AuxiliaryHeads, PerHead, is_auxiliary};
 use super::layers::{Builder, Mode, channels_last};
 use super::{Architecture, NetworkError, Outputs};
 use rand::SeedableRng;
@@ -20,14 +20,14 @@ pub struct Network {
     architecture: Architecture,
     device: Device,
     pub(super) body: Body,
-    helpers: HelperHeads,
+    auxiliary: AuxiliaryHeads,
     tensors: Vec<(TensorSpec, Tensor)>,
     numbers: Tensor,
     layout: Layout,
 }
 
 /// A network's layers, and its tensors with what they are.
-type Layers = (Body, HelperHeads, Vec<(TensorSpec, Tensor)>);
+type Layers = (Body, AuxiliaryHeads, Vec<(TensorSpec, Tensor)>);
 
 /// A trained tensor of a [`Network`].
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub struct Parameter<'a> {
     pub tensor: &'a Tensor,
     /// Whether weight decay applies: to weights, not to biases and norms.
     pub decay: bool,
-    /// Whether playing needs it: the helper heads are for training alone.
+    /// Whether playing needs it: auxiliary heads are for training alone.
     pub plays: bool,
 }
 
@@ -81,12 +81,12 @@ impl Network {
             let place = places.next().copied().unwrap_or(layout.length);
             Ok(view(&numbers, place, &spec.shape)?)
         };
-        let (body, helpers, tensors) = layers(architecture, &mut view)?;
+        let (body, auxiliary, tensors) = layers(architecture, &mut view)?;
         Ok(Self {
             architecture,
             device: numbers.device(),
             body,
-            helpers,
+            auxiliary,
             tensors,
             numbers,
             layout,
@@ -125,7 +125,7 @@ impl Network {
                 name: &spec.name,
                 tensor,
                 decay: matches!(spec.role, Role::Weight { .. }),
-                plays: !is_helper(&spec.name),
+                plays: !is_auxiliary(&spec.name),
             })
     }
 
@@ -189,7 +189,7 @@ impl Network {
         &self.tensors
     }
 
-    /// How many numbers are trained, those of the helper heads among them.
+    /// How many numbers are trained, those of the auxiliary heads among them.
     pub fn parameter_count(&self) -> usize {
         let trained = self.tensors.iter().filter(|(spec, _)| spec.role.trained());
         trained.map(|(spec, _)| spec.len()).sum()
@@ -209,18 +209,18 @@ impl Network {
     pub fn forward_train(
         &mut self,
         planes: &Tensor,
-        heads: Heads,
-    ) -> Result<TrainingOutputs, NetworkError> {
-        self.forward_with_helpers(planes, heads, Mode::Training)
+        heads: &PerHead<bool>,
+    ) -> Result<PerHead<Option<Tensor>>, NetworkError> {
+        self.forward_with(planes, heads, Mode::Training)
     }
 
     /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics, as training measures it.
     pub fn forward_measure(
         &self,
         planes: &Tensor,
-        heads: Heads,
-    ) -> Result<TrainingOutputs, NetworkError> {
-        self.forward_with_helpers(planes, heads, Mode::Evaluation)
+        heads: &PerHead<bool>,
+    ) -> Result<PerHead<Option<Tensor>>, NetworkError> {
+        self.forward_with(planes, heads, Mode::Evaluation)
     }
 
     /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics, as playing does.
@@ -228,18 +228,18 @@ impl Network {
         Ok(self.body.forward(planes, Mode::Evaluation)?)
     }
 
-    fn forward_with_helpers(
+    fn forward_with(
         &self,
         planes: &Tensor,
-        heads: Heads,
+        heads: &PerHead<bool>,
         mode: Mode,
-    ) -> Result<TrainingOutputs, NetworkError> {
+    ) -> Result<PerHead<Option<Tensor>>, NetworkError> {
         // With the channels together in memory: PyTorch's eager step of 6×64 (batch 256, fp32, a processor with AVX-512) makes an
         // eighth more rows/s so, and this one is as fast as that (`scripts/compare_pytorch`).
         let planes = &channels_last(planes)?;
         let tower = self.body.tower(planes, mode)?;
         let outputs = self.body.outputs(&tower, mode)?;
-        Ok(self.helpers.forward(&tower, outputs, heads, mode)?)
+        Ok(self.auxiliary.forward(&tower, outputs, heads, mode)?)
     }
 
     /// The network that says of a mirrored row what this one says of the row.
@@ -327,8 +327,8 @@ fn layers(
 ) -> Result<Layers, NetworkError> {
     let mut builder = Builder::new(make);
     let body = Body::new(architecture, &mut builder)?;
-    let helpers = HelperHeads::new(&mut builder, architecture.channels.into())?;
-    Ok((body, helpers, builder.tensors))
+    let auxiliary = AuxiliaryHeads::new(&mut builder, architecture.channels.into())?;
+    Ok((body, auxiliary, builder.tensors))
 }
 
 fn part(numbers: &Tensor, range: &Range<i64>) -> Result<Tensor, TchError> {
@@ -375,7 +375,7 @@ pub(super) fn initial_numbers_of(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{set_single_threaded, unpack_masks, unpack_rows};
+    use super::super::{Head, HeadOutput, set_single_threaded, unpack_masks, unpack_rows};
     use super::*;
     use crate::samples::{Sample, random_states};
     use engine::encoding::{InputRow, LegalMask, encode};
@@ -400,7 +400,7 @@ pub(super) mod tests {
         let planes = unpack_rows(&rows(&random_states(6, 256)), Device::Cpu).unwrap();
         no_grad(|| {
             for _ in 0..60 {
-                network.forward_train(&planes, Heads::ALL).unwrap();
+                network.forward_train(&planes, &PerHead::ALL).unwrap();
             }
             decide(&network);
         });
@@ -556,7 +556,7 @@ pub(super) mod tests {
                 .buffers()
                 .map(|(_, tensor)| numbers(tensor))
                 .collect();
-            let trained = network.forward_train(&planes, Heads::ALL).unwrap();
+            let trained = network.forward_train(&planes, &PerHead::ALL).unwrap();
             assert!(
                 network
                     .buffers()
@@ -564,7 +564,7 @@ pub(super) mod tests {
                     .all(|((_, now), then)| numbers(now) != *then)
             );
             let evaluated = network.forward_eval(&planes).unwrap();
-            (trained.policy - evaluated.policy)
+            (trained[Head::Policy].as_ref().unwrap() - evaluated.policy)
                 .abs()
                 .max()
                 .double_value(&[])
@@ -572,7 +572,7 @@ pub(super) mod tests {
         no_grad(|| {
             let before = difference(&mut network);
             for _ in 0..100 {
-                network.forward_train(&planes, Heads::ALL).unwrap();
+                network.forward_train(&planes, &PerHead::ALL).unwrap();
             }
             let after = difference(&mut network);
             assert!(after < before / 20.0, "{before} to {after}");
@@ -581,32 +581,28 @@ pub(super) mod tests {
 
     /// The mean cross-entropies of policy and value against arbitrary fixed targets.
     fn loss(network: &mut Network, planes: &Tensor, masks: &Tensor) -> Tensor {
-        let outputs = network.forward_train(planes, Heads::ALL).unwrap();
+        let outputs = network.forward_train(planes, &PerHead::ALL).unwrap();
         let batch = planes.size()[0];
         // The first legal action, and a win for every third row.
         let actions = masks.to_kind(Kind::Int64).argmax(1, false);
-        let policy = outputs.policy.masked_fill(&masks.logical_not(), -1e9);
+        let output = |head| outputs[head].as_ref().unwrap();
+        let policy = output(Head::Policy).masked_fill(&masks.logical_not(), -1e9);
         let wins = Tensor::arange(batch, (Kind::Int64, Device::Cpu))
             .remainder(3)
             .eq(0);
-        let value = outputs
-            .value_logit
-            .binary_cross_entropy_with_logits::<Tensor>(
-                &wins.to_kind(Kind::Float),
-                None,
-                None,
-                tch::Reduction::Mean,
-            );
-        // The helper heads: 30 turns, an elimination of the mover, all pieces taken, and the same actions.
-        let turns = (outputs.turns_left.unwrap() - 30.0)
-            .square()
-            .mean(Kind::Float)
-            / 400.0;
+        let value = output(Head::Value).binary_cross_entropy_with_logits::<Tensor>(
+            &wins.to_kind(Kind::Float),
+            None,
+            None,
+            tch::Reduction::Mean,
+        );
+        // The auxiliary heads: 30 turns, an elimination of the mover, all pieces taken, and the same actions.
+        let turns = (output(Head::TurnsLeft) - 30.0).square().mean(Kind::Float) / 400.0;
         let endings = actions.full_like(4);
-        let ending = outputs.ending.unwrap().cross_entropy_for_logits(&endings);
-        let taken = outputs.taken.unwrap().softplus().mean(Kind::Float);
-        let reply = outputs.reply.unwrap().cross_entropy_for_logits(&actions);
-        policy.cross_entropy_for_logits(&actions) + value + turns + ending + taken + reply
+        let ending = output(Head::Ending).cross_entropy_for_logits(&endings);
+        let captures = output(Head::Captures).softplus().mean(Kind::Float);
+        let reply = output(Head::Reply).cross_entropy_for_logits(&actions);
+        policy.cross_entropy_for_logits(&actions) + value + turns + ending + captures + reply
     }
 
     #[test]
@@ -652,7 +648,7 @@ pub(super) mod tests {
         let turned: Vec<_> = rows.iter().map(InputRow::mirror).collect();
         let evaluate = |network: &Network, rows: &[InputRow]| {
             let planes = unpack_rows(rows, Device::Cpu).unwrap();
-            no_grad(|| network.forward_measure(&planes, Heads::ALL).unwrap())
+            no_grad(|| network.forward_measure(&planes, &PerHead::ALL).unwrap())
         };
         let (there, here) = (evaluate(&mirrored, &turned), evaluate(&network, &rows));
         // Without its weights mirrored the network sees something else.
@@ -661,27 +657,20 @@ pub(super) mod tests {
         let actions = |logits: &Tensor| logits.index_select(1, &Tensor::from_slice(&order));
         let board = |squares: &Tensor| squares.view([-1, 8, 8]).flip([2]).view([-1, 64]);
         let same = |numbers: &Tensor| numbers.shallow_clone();
-        type Output = fn(&TrainingOutputs) -> Tensor;
-        type Turn<'a> = &'a dyn Fn(&Tensor) -> Tensor;
-        let outputs: [(&str, Output, Turn); 6] = [
-            ("policy", |all| all.policy.shallow_clone(), &actions),
-            ("value", |all| all.value_logit.shallow_clone(), &same),
-            (
-                "turns",
-                |all| all.turns_left.as_ref().unwrap() / 20.0,
-                &same,
-            ),
-            ("ending", |all| all.ending.as_ref().unwrap() * 1.0, &same),
-            ("taken", |all| all.taken.as_ref().unwrap() * 1.0, &board),
-            ("reply", |all| all.reply.as_ref().unwrap() * 1.0, &actions),
-        ];
         let distance = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
-        for (name, output, turn) in outputs {
+        for head in Head::ALL {
+            let (turn, unit): (&dyn Fn(&Tensor) -> Tensor, f64) = match head.spec().output {
+                HeadOutput::Policy => (&actions, 1.0),
+                HeadOutput::Squares => (&board, 1.0),
+                HeadOutput::Count { scale } => (&same, scale),
+                HeadOutput::Logit | HeadOutput::Classes(_) => (&same, 1.0),
+            };
+            let output = |all: &PerHead<Option<Tensor>>| all[head].as_ref().unwrap() / unit;
             let expected = output(&here);
             let found = distance(&turn(&output(&there)), &expected);
-            assert!(found < 1e-5, "{name}: {found}");
+            assert!(found < 1e-5, "{head:?}: {found}");
             let other = distance(&turn(&output(&unturned)), &expected);
-            assert!(other > 1e-2, "{name}: {other}");
+            assert!(other > 1e-2, "{head:?}: {other}");
         }
     }
 
@@ -690,37 +679,37 @@ pub(super) mod tests {
         let mut network = Network::new(architecture(1, 8), 1).unwrap();
         let planes = unpack_rows(&rows(&random_states(6, 16)), Device::Cpu).unwrap();
         let _no_grad = tch::no_grad_guard();
-        let ending = Heads {
-            ending: true,
-            ..Heads::NONE
-        };
+        let ending = PerHead::from_fn(|head| head == Head::Ending);
         let before: Vec<Vec<f32>> = network
             .buffers()
             .map(|(_, buffer)| numbers(buffer))
             .collect();
-        let outputs = network.forward_train(&planes, ending).unwrap();
-        assert_eq!(outputs.ending.unwrap().size(), [16, 6]);
-        assert!(outputs.turns_left.is_none() && outputs.taken.is_none() && outputs.reply.is_none());
+        let outputs = network.forward_train(&planes, &ending).unwrap();
+        assert_eq!(outputs[Head::Ending].as_ref().unwrap().size(), [16, 6]);
+        for (head, output) in outputs.iter() {
+            let computed = !head.is_auxiliary() || head == Head::Ending;
+            assert_eq!(output.is_some(), computed, "{head:?}");
+        }
         for ((name, now), then) in network.buffers().zip(before) {
             let computed = !name.starts_with("helpers.") || name.starts_with("helpers.ending.");
             assert_eq!(numbers(now) != then, computed, "{name}");
         }
-        let all = network.forward_measure(&planes, Heads::ALL).unwrap();
+        let all = network.forward_measure(&planes, &PerHead::ALL).unwrap();
         // A new network knows nothing: 20 ln 2 turns, and the same of all endings, pieces and replies.
-        for (output, size, number) in [
-            (all.turns_left, &[16][..], 20.0 * 2f64.ln()),
-            (all.ending, &[16, 6], 0.0),
-            (all.taken, &[16, 64], 0.0),
-            (all.reply, &[16, 321], 0.0),
+        for (head, size, number) in [
+            (Head::TurnsLeft, &[16][..], 20.0 * 2f64.ln()),
+            (Head::Ending, &[16, 6], 0.0),
+            (Head::Captures, &[16, 64], 0.0),
+            (Head::Reply, &[16, 321], 0.0),
         ] {
-            let output = output.unwrap();
+            let output = all[head].as_ref().unwrap();
             assert_eq!(output.size(), size);
             assert!((output - number).abs().max().double_value(&[]) < 1e-5);
         }
     }
 
     #[test]
-    fn the_parameters_that_play_are_all_but_the_helpers() {
+    fn the_parameters_that_play_are_all_but_those_of_auxiliary_heads() {
         let network = Network::new(architecture(2, 8), 1).unwrap();
         for parameter in network.parameters() {
             let helps = parameter.name.starts_with("helpers.");

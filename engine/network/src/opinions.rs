@@ -1,7 +1,7 @@
 //! Networks that nobody has taught and that have opinions all the same: for measurements.
 
 use super::architecture::Role;
-use super::heads::Heads;
+use super::heads::PerHead;
 use super::layers::NORM_MOMENTUM;
 use super::model::initial_numbers_of;
 use super::positions::real_positions;
@@ -60,7 +60,7 @@ impl Network {
     /// variances of 1, the numbers would grow from block to block.
     fn take_over_statistics(&mut self, planes: &Tensor) -> Result<(), NetworkError> {
         // After one step of training the running statistics are a mean of the first ones and the batch's.
-        self.forward_train(planes, Heads::ALL)?;
+        self.forward_train(planes, &PerHead::ALL)?;
         for (name, statistics) in self.buffers() {
             let first = if name.ends_with("variance") { 1.0 } else { 0.0 };
             let of_batch = statistics

@@ -24,7 +24,7 @@ pub use selfplay::{
     ExplorationConfig, HandicapConfig, NetworkChange, OpeningsConfig, PlayoutCapConfig,
     PolicyTargetKind, ResignationConfig, SelfplayConfig, SoftResignationConfig, TargetsConfig,
 };
-pub use training::{HeadWeights, OptimizerKind, ScheduleKind, TrainConfig, TrainingPrecision};
+pub use training::{LossWeight, OptimizerKind, ScheduleKind, TrainConfig, TrainingPrecision};
 pub use training_loop::{LoopConfig, LoopOrder};
 
 use garde::Validate;

@@ -3,10 +3,11 @@
 use super::range::{not_allowed, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Training.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(deny_unknown_fields)]
 #[garde(allow_unvalidated)]
 pub struct TrainConfig {
@@ -89,31 +90,16 @@ pub struct TrainConfig {
     /// The newest checkpoints that are kept.
     #[garde(custom(within(1..=1_000)))]
     pub keep_checkpoints: u32,
-    /// Loss weights of the heads.
+    /// Loss weights of the heads by name (policy = 1). 0 disables an auxiliary head: it is not computed.
     #[garde(dive)]
-    pub heads: HeadWeights,
+    pub heads: BTreeMap<String, LossWeight>,
 }
 
-/// Loss weights of the heads (policy = 1). 0 disables an auxiliary head: it is not computed.
+/// The weight of a loss in the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
-#[serde(deny_unknown_fields)]
-pub struct HeadWeights {
-    /// Win probability.
-    #[garde(custom(within(0.0..=1_000.0)))]
-    pub value: f64,
-    /// Turns until the end of the game.
-    #[garde(custom(within(0.0..=1_000.0)))]
-    pub turns_left: f64,
-    /// How the game ends.
-    #[garde(custom(within(0.0..=1_000.0)))]
-    pub ending: f64,
-    /// Which pieces will be captured.
-    #[garde(custom(within(0.0..=1_000.0)))]
-    pub captures: f64,
-    /// The opponent's next turn.
-    #[garde(custom(within(0.0..=1_000.0)))]
-    pub reply: f64,
-}
+#[serde(transparent)]
+#[garde(transparent)]
+pub struct LossWeight(#[garde(custom(within(0.0..=1_000.0)))] pub f64);
 
 /// The type that convolutions are computed in when a network is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,18 +1,15 @@
 //! Checkpoints that are kept, read back, broken and passed over.
 
 use super::*;
-use crate::loss::Losses;
 use engine::config::OptimizerKind;
+use network::{Head, PerHead};
 
 fn state(generation: u32, step: u64) -> TrainingState {
     // Numbers that come back wrong where floats are read carelessly.
-    let losses = Losses {
-        policy: 0.1 + 0.2,
-        value: 1.0 / 3.0,
-        ..Losses::default()
-    };
+    let mut losses = PerHead::default();
+    (losses[Head::Policy], losses[Head::Value]) = (0.1 + 0.2, 1.0 / 3.0);
     let mut sums = LossSums::default();
-    sums.add(losses, losses);
+    sums.add(&losses, &losses);
     TrainingState {
         generation,
         seed: 3,
@@ -31,7 +28,7 @@ fn state(generation: u32, step: u64) -> TrainingState {
             seen_games: 7,
             seen_rows: 8,
             allowance: 0.1 + 0.7,
-            uses_per_row: 0.1 + 0.9,
+            reuse_factor: 0.1 + 0.9,
             trained_rows: 10,
             window_rows: 9,
         },

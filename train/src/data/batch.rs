@@ -1,14 +1,15 @@
 //! A batch: rows side by side, first in memory, then as tensors.
 
-use super::TrainingRow;
-use super::game_rows::RowView;
-use crate::loss::Losses;
+use super::rows::RowRef;
+use super::targets::Target;
 use arimaa::rules::Bitboard;
 use engine::encoding::{InputRow, LegalMask, PLANES, POLICY_SIZE, SCALARS, mirror_index};
 use engine::shard::POLICY_TOTAL;
 use ndarray::parallel::prelude::*;
-use ndarray::{Array1, Array2, Axis, s};
-use network::{NetworkError, unpack_planes, unpack_sets};
+use ndarray::{Array1, Array2, ArrayViewMut1, Axis, s};
+use network::{
+    HEADS, Head, HeadOutput, NetworkError, PerHead, RowWeight, unpack_planes, unpack_sets,
+};
 use rayon::prelude::{ParallelSlice, ParallelSliceMut};
 use std::ops::Range;
 use tch::{Device, Kind, Tensor};
@@ -17,51 +18,46 @@ use tch::{Device, Kind, Tensor};
 const ROWS_AT_ONCE: usize = 32;
 
 /// What a row of a batch takes in memory.
-pub(super) const BYTES_PER_ROW: usize = size_of::<InputRow>()
-    + size_of::<LegalMask>()
-    + 2 * POLICY_SIZE * size_of::<f32>()
-    + 6 * size_of::<f32>()
-    + 3 * size_of::<u64>();
+pub(super) const BYTES_PER_ROW: usize = {
+    let mut bytes = size_of::<InputRow>() + size_of::<LegalMask>();
+    bytes += RowWeight::ALL.len() * size_of::<f32>();
+    let mut head = 0;
+    while head < HEADS.len() {
+        bytes += match HEADS[head].output {
+            HeadOutput::Policy => POLICY_SIZE * size_of::<f32>(),
+            HeadOutput::Logit | HeadOutput::Count { .. } => size_of::<f32>(),
+            HeadOutput::Classes(_) => size_of::<i64>(),
+            HeadOutput::Squares => size_of::<u64>(),
+        };
+        head += 1;
+    }
+    bytes
+};
 
 /// The bitboards of a mask: its five, and one whose lowest bit is the end of the turn.
-const MASK_SETS: i64 = 6;
-
-/// The bitboards that a row travels as: those of its input and its mask, the pieces, and those that will be taken.
-const SETS: i64 = PLANES as i64 + MASK_SETS + 2;
-
-/// The numbers beside them, without the ending: scalars, two policies and six columns.
-const NUMBERS: usize = SCALARS + 2 * POLICY_SIZE + 6;
-
-// By pairs they fill words.
-const _: () = assert!(NUMBERS.is_multiple_of(2));
+const MASK_SETS: usize = 6;
 
 /// The rows of one step of the optimizer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Batch {
     pub(super) inputs: Vec<InputRow>,
     legal: Vec<LegalMask>,
+    pub(super) targets: PerHead<Column>,
+    /// `[batch]` each.
+    weights: [Array1<f32>; RowWeight::ALL.len()],
+}
+
+/// The targets of one head.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Column {
     /// `[batch, 321]`, 0 where illegal.
-    pub(super) policy: Array2<f32>,
+    Policy(Array2<f32>),
     /// `[batch]`.
-    weight: Array1<f32>,
+    Numbers(Array1<f32>),
     /// `[batch]`.
-    pub(super) value: Array1<f32>,
-    /// `[batch]`.
-    value_weight: Array1<f32>,
-    /// `[batch]`.
-    turns_left: Array1<f32>,
-    /// `[batch]`.
-    ending: Array1<i64>,
+    Classes(Array1<i64>),
     /// `[batch]`: a bitboard each.
-    pieces: Array1<u64>,
-    /// `[batch]`: a bitboard each.
-    taken: Array1<u64>,
-    /// `[batch]`.
-    outcome_weight: Array1<f32>,
-    /// `[batch, 321]`.
-    reply: Array2<f32>,
-    /// `[batch]`.
-    reply_weight: Array1<f32>,
+    Squares(Array1<u64>),
 }
 
 /// A batch on a device.
@@ -71,118 +67,128 @@ pub(crate) struct BatchTensors {
     pub(crate) planes: Tensor,
     /// Which entries of the policy are legal: `[batch, 321]`, bool.
     pub(crate) legal: Tensor,
-    /// The policy's targets, each row summing to 1: `[batch, 321]`.
-    pub(crate) policy: Tensor,
-    /// `[batch]`.
-    pub(crate) weight: Tensor,
-    /// The mover's win probability: `[batch]`.
-    pub(crate) value: Tensor,
-    /// `[batch]`.
-    pub(crate) value_weight: Tensor,
-    /// The turns until the game's end: `[batch]`.
-    pub(crate) turns_left: Tensor,
-    /// How the game ends, 0 to 5 as in [`HelperTargets::ending`](super::rows::HelperTargets::ending): `[batch]`, int64.
-    pub(crate) ending: Tensor,
-    /// 1 where a piece stands, else 0: `[batch, 64]`.
-    pub(crate) pieces: Tensor,
-    /// 1 where a piece stands that will be taken, else 0: `[batch, 64]`.
-    pub(crate) taken: Tensor,
-    /// The weight of the three targets above: `[batch]`.
-    pub(crate) outcome_weight: Tensor,
-    /// The policy's target at the start of the opponent's next turn, as the mover sees the board, each row summing to 1 where it has
-    /// a weight: `[batch, 321]`.
-    pub(crate) reply: Tensor,
-    /// `[batch]`.
-    pub(crate) reply_weight: Tensor,
+    /// By the head's output: policies `[batch, 321]`, each row summing to 1 where it has a weight; numbers `[batch]`; classes
+    /// `[batch]`, int64; squares `[batch, 64]`, 0 or 1.
+    pub(crate) targets: PerHead<Tensor>,
+    /// `[batch]` each, by [`RowWeight`].
+    pub(crate) weights: [Tensor; RowWeight::ALL.len()],
+}
+
+impl Column {
+    fn with_rows(output: HeadOutput, rows: usize) -> Self {
+        match output {
+            HeadOutput::Policy => Self::Policy(Array2::zeros((rows, POLICY_SIZE))),
+            HeadOutput::Logit | HeadOutput::Count { .. } => Self::Numbers(Array1::zeros(rows)),
+            HeadOutput::Classes(_) => Self::Classes(Array1::zeros(rows)),
+            HeadOutput::Squares => Self::Squares(Array1::zeros(rows)),
+        }
+    }
+
+    /// Writes the targets of some rows over those from row `at` on; policies in parallel.
+    fn write(&mut self, at: usize, rows: &[RowRef], head: Head) {
+        if let Self::Policy(policies) = self {
+            let mut policies = policies.slice_mut(s![at..at + rows.len(), ..]);
+            policies
+                .axis_chunks_iter_mut(Axis(0), ROWS_AT_ONCE)
+                .into_par_iter()
+                .zip(rows.par_chunks(ROWS_AT_ONCE))
+                .for_each(|(mut policies, rows)| {
+                    for (policy, row) in policies.rows_mut().into_iter().zip(rows) {
+                        write_policy(policy, row, head);
+                    }
+                });
+            return;
+        }
+        for (at, row) in (at..).zip(rows) {
+            match (&mut *self, row.target(head)) {
+                (Self::Numbers(numbers), Target::Number(number)) => numbers[at] = number,
+                (Self::Classes(classes), Target::Class(class)) => classes[at] = class.into(),
+                (Self::Squares(squares), Target::Squares(set)) => {
+                    squares[at] = match row.is_mirrored() {
+                        true => Bitboard(set).mirror().0,
+                        false => set,
+                    };
+                }
+                // Both follow from the head's output.
+                _ => {}
+            }
+        }
+    }
+
+    fn part(&self, rows: Range<usize>) -> Self {
+        match self {
+            Self::Policy(policies) => Self::Policy(policies.slice(s![rows, ..]).to_owned()),
+            Self::Numbers(numbers) => Self::Numbers(numbers.slice(s![rows]).to_owned()),
+            Self::Classes(classes) => Self::Classes(classes.slice(s![rows]).to_owned()),
+            Self::Squares(squares) => Self::Squares(squares.slice(s![rows]).to_owned()),
+        }
+    }
+}
+
+/// Writes a row's policy or reply over `[321]`.
+fn write_policy(mut policy: ArrayViewMut1<f32>, row: &RowRef, head: Head) {
+    policy.fill(0.0);
+    let mut set = |index: usize, share: u16| {
+        let index = match row.is_mirrored() {
+            true => mirror_index(index),
+            false => index,
+        };
+        policy[index] = f32::from(share) / POLICY_TOTAL as f32;
+    };
+    match row.target(head) {
+        Target::LegalShares(shares) => {
+            let legal = row.legal().indices().zip(shares);
+            legal.for_each(|(index, &share)| set(index, share));
+        }
+        Target::Shares(shares) => {
+            let shares = shares.iter();
+            shares.for_each(|&[index, share]| set(index.into(), share));
+        }
+        _ => {}
+    }
 }
 
 impl Batch {
-    /// Lays rows side by side, each as it is or, where the flag says so, mirrored.
-    pub(crate) fn new(rows: &[(&TrainingRow, bool)]) -> Self {
+    /// Lays rows side by side.
+    pub(crate) fn new(rows: &[RowRef]) -> Self {
         let mut batch = Self::with_rows(rows.len());
-        let rows: Vec<_> = rows
-            .iter()
-            .map(|&(row, mirrored)| (row.into(), mirrored))
-            .collect();
-        batch.write(0, &rows);
+        batch.write(0, rows);
         batch
     }
 
     /// Room for so many rows.
     pub(super) fn with_rows(rows: usize) -> Self {
-        let column = || Array1::zeros(rows);
         Self {
             inputs: vec![InputRow::default(); rows],
             legal: vec![LegalMask::default(); rows],
-            policy: Array2::zeros((rows, POLICY_SIZE)),
-            weight: column(),
-            value: column(),
-            value_weight: column(),
-            turns_left: column(),
-            ending: Array1::zeros(rows),
-            pieces: Array1::zeros(rows),
-            taken: Array1::zeros(rows),
-            outcome_weight: column(),
-            reply: Array2::zeros((rows, POLICY_SIZE)),
-            reply_weight: column(),
+            targets: PerHead::from_fn(|head| Column::with_rows(head.spec().output, rows)),
+            weights: RowWeight::ALL.map(|_| Array1::zeros(rows)),
         }
     }
 
-    /// Writes rows over those from row `at` on, in parallel, each as it is or, where the flag says so, mirrored. There is room for
-    /// all of them.
-    pub(super) fn write(&mut self, at: usize, rows: &[(RowView, bool)]) {
+    /// Writes rows over those from row `at` on. There is room for all of them.
+    pub(super) fn write(&mut self, at: usize, rows: &[RowRef]) {
         let range = at..at + rows.len();
-        let mut policy = self.policy.slice_mut(s![range.clone(), ..]);
-        let mut reply = self.reply.slice_mut(s![range.clone(), ..]);
-        let policies = policy
-            .axis_chunks_iter_mut(Axis(0), ROWS_AT_ONCE)
-            .into_par_iter();
-        let replies = reply
-            .axis_chunks_iter_mut(Axis(0), ROWS_AT_ONCE)
-            .into_par_iter();
         let inputs = self.inputs[range.clone()].par_chunks_mut(ROWS_AT_ONCE);
         let legal = self.legal[range.clone()].par_chunks_mut(ROWS_AT_ONCE);
-        policies
-            .zip(replies)
-            .zip(inputs.zip(legal))
+        inputs
+            .zip(legal)
             .zip(rows.par_chunks(ROWS_AT_ONCE))
-            .for_each(|(((mut policies, mut replies), (inputs, legal)), rows)| {
-                let outputs = policies.rows_mut().into_iter().zip(replies.rows_mut());
-                let inputs = inputs.iter_mut().zip(legal);
-                for ((outputs, (input, legal)), &(row, mirrored)) in outputs.zip(inputs).zip(rows) {
-                    let (mut policy, mut reply) = outputs;
-                    policy.fill(0.0);
-                    reply.fill(0.0);
-                    let entry = |index| if mirrored { mirror_index(index) } else { index };
-                    for (index, &share) in row.legal.indices().zip(row.policy) {
-                        policy[entry(index)] = f32::from(share) / POLICY_TOTAL as f32;
-                    }
-                    for &(index, share) in row.reply {
-                        reply[entry(index.into())] = f32::from(share) / POLICY_TOTAL as f32;
-                    }
-                    (*input, *legal) = match mirrored {
-                        true => (row.input.mirror(), row.legal.mirror()),
-                        false => (*row.input, *row.legal),
+            .for_each(|((inputs, legal), rows)| {
+                for ((input, legal), row) in inputs.iter_mut().zip(legal).zip(rows) {
+                    (*input, *legal) = match row.is_mirrored() {
+                        true => (row.input().mirror(), row.legal().mirror()),
+                        false => (*row.input(), *row.legal()),
                     };
                 }
             });
-        for (at, &(row, mirrored)) in range.zip(rows) {
-            let squares = |set: u64| {
-                if mirrored {
-                    Bitboard(set).mirror().0
-                } else {
-                    set
-                }
-            };
-            self.weight[at] = row.weight;
-            self.value[at] = row.value;
-            self.value_weight[at] = row.value_weight;
-            self.turns_left[at] = row.turns_left;
-            self.ending[at] = row.ending.into();
-            self.pieces[at] = squares(row.input.pieces());
-            self.taken[at] = squares(row.taken);
-            self.outcome_weight[at] = row.outcome_weight;
-            self.reply_weight[at] = row.reply_weight;
+        for head in Head::ALL {
+            self.targets[head].write(at, rows, head);
+        }
+        for (of, weights) in RowWeight::ALL.into_iter().zip(&mut self.weights) {
+            let weights = weights.slice_mut(s![range.clone()]);
+            let pairs = weights.into_iter().zip(rows);
+            pairs.for_each(|(weight, row)| *weight = row.weight(of));
         }
     }
 
@@ -193,35 +199,23 @@ impl Batch {
 
     /// Some of its rows.
     pub(crate) fn part(&self, rows: Range<usize>) -> Self {
-        let column = |numbers: &Array1<f32>| numbers.slice(s![rows.clone()]).to_owned();
         Self {
             inputs: self.inputs[rows.clone()].to_vec(),
             legal: self.legal[rows.clone()].to_vec(),
-            policy: self.policy.slice(s![rows.clone(), ..]).to_owned(),
-            weight: column(&self.weight),
-            value: column(&self.value),
-            value_weight: column(&self.value_weight),
-            turns_left: column(&self.turns_left),
-            ending: self.ending.slice(s![rows.clone()]).to_owned(),
-            pieces: self.pieces.slice(s![rows.clone()]).to_owned(),
-            taken: self.taken.slice(s![rows.clone()]).to_owned(),
-            outcome_weight: column(&self.outcome_weight),
-            reply: self.reply.slice(s![rows.clone(), ..]).to_owned(),
-            reply_weight: column(&self.reply_weight),
+            targets: PerHead::from_fn(|head| self.targets[head].part(rows.clone())),
+            weights: RowWeight::ALL.map(|of| {
+                let weights = &self.weights[of as usize];
+                weights.slice(s![rows.clone()]).to_owned()
+            }),
         }
     }
 
     /// The sums of the rows' weights in the losses.
-    pub(crate) fn weights(&self) -> Losses {
-        let sum = |weights: &Array1<f32>| weights.iter().map(|&weight| f64::from(weight)).sum();
-        Losses {
-            policy: sum(&self.weight),
-            value: sum(&self.value_weight),
-            turns_left: sum(&self.outcome_weight),
-            ending: sum(&self.outcome_weight),
-            taken: sum(&self.outcome_weight),
-            reply: sum(&self.reply_weight),
-        }
+    pub(crate) fn weights(&self) -> PerHead<f64> {
+        PerHead::from_fn(|head| {
+            let weights = &self.weights[head.spec().row_weight as usize];
+            weights.iter().map(|&weight| f64::from(weight)).sum()
+        })
     }
 
     /// The batch as tensors on a device. To a GPU it travels in one piece, the bits packed. The memory on the host is not pinned:
@@ -230,65 +224,103 @@ impl Batch {
         let rows = self.len() as i64;
         let packed = Tensor::f_from_slice(&self.pack())?;
         let packed = packed.f_to_device_(device, Kind::Int64, true, false)?;
-        let sets = packed.f_narrow(0, 0, rows * SETS)?.f_view([rows, SETS])?;
-        let ending = packed.f_narrow(0, rows * SETS, rows)?;
-        let numbers = rows * (SETS + 1);
+        let mut begin = 0;
+        let mut words = |width: usize| {
+            let words = packed.f_narrow(0, begin, rows * width as i64);
+            begin += rows * width as i64;
+            words
+        };
+        let of_squares = Head::ALL.map(|head| head.spec().output == HeadOutput::Squares);
+        let squares = of_squares.into_iter().filter(|&is| is).count();
+        let sets = PLANES + MASK_SETS + squares;
+        let table = words(sets)?.f_view([rows, sets as i64])?;
+        let planes = table.f_narrow(1, 0, PLANES as i64)?;
+        let others = table.f_narrow(1, PLANES as i64, (MASK_SETS + squares) as i64)?;
+        let others = unpack_sets(&others)?;
+        let legal = others
+            .f_narrow(1, 0, MASK_SETS as i64)?
+            .f_to_kind(Kind::Bool)?;
+        let squares = others
+            .f_narrow(1, MASK_SETS as i64, squares as i64)?
+            .f_to_kind(Kind::Float)?;
+
+        let mut targets = PerHead::<Tensor>::default();
+        let mut squares_before = 0;
+        for head in Head::ALL {
+            match head.spec().output {
+                HeadOutput::Classes(_) => targets[head] = words(1)?,
+                HeadOutput::Squares => {
+                    targets[head] = squares.f_select(1, squares_before)?;
+                    squares_before += 1;
+                }
+                HeadOutput::Policy | HeadOutput::Logit | HeadOutput::Count { .. } => {}
+            }
+        }
         let numbers = packed
-            .f_narrow(0, numbers, packed.size1()? - numbers)?
+            .f_narrow(0, begin, packed.size1()? - begin)?
             .f_view_dtype(Kind::Float)?;
         let mut begin = 0;
-        let mut column = |width: i64| {
-            let column = numbers.f_narrow(0, begin, rows * width);
-            begin += rows * width;
+        let mut column = |width: usize| {
+            let column = numbers.f_narrow(0, begin, rows * width as i64);
+            begin += rows * width as i64;
             column
         };
-        let mut table = |width: usize| column(width as i64)?.f_view([rows, width as i64]);
-        let (scalars, policy, reply) = (table(SCALARS)?, table(POLICY_SIZE)?, table(POLICY_SIZE)?);
-
-        let others = unpack_sets(&sets.f_narrow(1, PLANES as i64, MASK_SETS + 2)?)?;
-        let legal = others.f_narrow(1, 0, MASK_SETS)?.f_to_kind(Kind::Bool)?;
-        let pieces = others.f_narrow(1, MASK_SETS, 2)?.f_to_kind(Kind::Float)?;
+        let scalars = column(SCALARS)?.f_view([rows, SCALARS as i64])?;
+        for head in Head::ALL {
+            match head.spec().output {
+                HeadOutput::Policy => {
+                    let policies = column(POLICY_SIZE)?;
+                    targets[head] = policies.f_view([rows, POLICY_SIZE as i64])?;
+                }
+                HeadOutput::Logit | HeadOutput::Count { .. } => targets[head] = column(1)?,
+                HeadOutput::Classes(_) | HeadOutput::Squares => {}
+            }
+        }
+        let mut weights = RowWeight::ALL.map(|_| Tensor::default());
+        for weight in &mut weights {
+            *weight = column(1)?;
+        }
         Ok(BatchTensors {
-            planes: unpack_planes(&sets.f_narrow(1, 0, PLANES as i64)?, &scalars)?,
-            legal: legal
-                .f_reshape([rows, MASK_SETS * 64])?
-                .f_narrow(1, 0, POLICY_SIZE as i64)?,
-            policy,
-            reply,
-            weight: column(1)?,
-            value: column(1)?,
-            value_weight: column(1)?,
-            turns_left: column(1)?,
-            outcome_weight: column(1)?,
-            reply_weight: column(1)?,
-            ending,
-            taken: pieces.f_select(1, 1)?,
-            pieces: pieces.f_select(1, 0)?,
+            planes: unpack_planes(&planes, &scalars)?,
+            legal: legal.f_reshape([rows, MASK_SETS as i64 * 64])?.f_narrow(
+                1,
+                0,
+                POLICY_SIZE as i64,
+            )?,
+            targets,
+            weights,
         })
     }
 
-    /// All of it as 64-bit words: each row's bitboards, the endings, then the numbers by pairs, each kind of them in one piece.
+    /// All of it as 64-bit words: each row's bitboards; the classes, head by head; then the numbers by pairs, each kind of them in
+    /// one piece.
     fn pack(&self) -> Vec<i64> {
-        let squares = self.pieces.iter().zip(&self.taken);
-        let rows = self.inputs.iter().zip(&self.legal).zip(squares);
-        let sets = rows.flat_map(|((input, legal), (&pieces, &taken))| {
+        let columns = || self.targets.iter().map(|(_, column)| column);
+        let mut words: Vec<i64> = Vec::new();
+        for (row, (input, legal)) in self.inputs.iter().zip(&self.legal).enumerate() {
             let sets = input.planes.into_iter().chain(legal.squares);
-            sets.chain([u64::from(legal.end), pieces, taken])
-        });
-        let mut words: Vec<i64> = sets.map(|set| set as i64).collect();
-        words.extend(&self.ending);
-        let mut numbers: Vec<f32> = Vec::with_capacity(self.len() * NUMBERS);
+            words.extend(sets.chain([u64::from(legal.end)]).map(|set| set as i64));
+            for column in columns() {
+                if let Column::Squares(squares) = column {
+                    words.push(squares[row] as i64);
+                }
+            }
+        }
+        let mut numbers: Vec<f32> = Vec::new();
         numbers.extend(self.inputs.iter().flat_map(|input| input.scalars));
-        numbers.extend(self.policy.iter().chain(&self.reply));
-        for column in [
-            &self.weight,
-            &self.value,
-            &self.value_weight,
-            &self.turns_left,
-            &self.outcome_weight,
-            &self.reply_weight,
-        ] {
-            numbers.extend(column);
+        for column in columns() {
+            match column {
+                Column::Classes(classes) => words.extend(classes),
+                Column::Policy(policies) => numbers.extend(policies),
+                Column::Numbers(column) => numbers.extend(column),
+                Column::Squares(_) => {}
+            }
+        }
+        for weights in &self.weights {
+            numbers.extend(weights);
+        }
+        if !numbers.len().is_multiple_of(2) {
+            numbers.push(0.0);
         }
         let pairs = numbers.as_chunks().0.iter();
         words.extend(pairs.map(|[one, other]: &[f32; 2]| {
@@ -302,23 +334,26 @@ impl Batch {
     /// The mean entropy of the policy's targets, in nats: what its loss can't go below.
     #[cfg(test)]
     pub(crate) fn policy_entropy(&self) -> f64 {
+        let Column::Policy(policies) = &self.targets[Head::Policy] else {
+            panic!("the policy is one");
+        };
         let information = |&share: &f32| match f64::from(share) {
             0.0 => 0.0,
             share => -share * share.ln(),
         };
-        self.policy.iter().map(information).sum::<f64>() / self.len() as f64
+        policies.iter().map(information).sum::<f64>() / self.len() as f64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::rows_of;
+    use crate::data::GameRows;
     use crate::data::samples::targets;
     use engine::encoding::{CHANNELS, mirror_policy};
     use engine::shard::{GameId, samples::random_game};
 
-    fn rows() -> Vec<TrainingRow> {
+    fn game() -> GameRows {
         let id = GameId {
             generator: 0,
             counter: 4,
@@ -332,103 +367,103 @@ mod tests {
             }
             row.policy[0] = u16::MAX - count * (count - 1) / 2;
         }
-        rows_of(&record, targets(0.0)).unwrap()
+        GameRows::all(&record, targets(0.0)).unwrap()
+    }
+
+    fn numbers(tensor: &Tensor) -> Vec<f32> {
+        let tensor = tensor.to_kind(Kind::Float).contiguous().view([-1]);
+        tensor.try_into().unwrap()
     }
 
     #[test]
     fn a_batch_holds_each_row_at_its_place() {
-        let rows = rows();
-        let batch = Batch::new(&rows.iter().map(|row| (row, false)).collect::<Vec<_>>());
-        assert_eq!(batch.len(), rows.len());
-        let tensors = batch.to_device(Device::Cpu).unwrap();
-        let numbers =
-            |tensor: &Tensor| Vec::<f32>::try_from(tensor.contiguous().view([-1])).unwrap();
-        let (policy, planes) = (numbers(&tensors.policy), numbers(&tensors.planes));
-        let legal = Vec::<bool>::try_from(tensors.legal.reshape([-1])).unwrap();
-        let mut expected = vec![0.0; CHANNELS * 64];
-        for (number, row) in rows.iter().enumerate() {
-            let at = number * POLICY_SIZE..(number + 1) * POLICY_SIZE;
-            let mut shares = row.policy.iter();
-            for (index, (&share, &legal)) in policy[at.clone()].iter().zip(&legal[at]).enumerate() {
-                assert_eq!(legal, row.legal.contains(index));
-                let expected = if legal {
-                    f32::from(*shares.next().unwrap())
-                } else {
-                    0.0
-                };
-                assert_eq!(share, expected / 65_535.0);
+        let game = game();
+        let rows: Vec<RowRef> = game.rows().collect();
+        // An odd number of rows: the numbers fill no whole words.
+        for rows in [&rows[..], &rows[..rows.len() - 1]] {
+            let batch = Batch::new(rows);
+            assert_eq!(batch.len(), rows.len());
+            let tensors = batch.to_device(Device::Cpu).unwrap();
+            let policy = numbers(&tensors.targets[Head::Policy]);
+            let planes = numbers(&tensors.planes);
+            let legal = Vec::<bool>::try_from(tensors.legal.reshape([-1])).unwrap();
+            let mut expected = vec![0.0; CHANNELS * 64];
+            for (number, row) in rows.iter().enumerate() {
+                let at = number * POLICY_SIZE..(number + 1) * POLICY_SIZE;
+                let mut shares = row.policy().iter();
+                let entries = policy[at.clone()].iter().zip(&legal[at]);
+                for (index, (&share, &legal)) in entries.enumerate() {
+                    assert_eq!(legal, row.legal().contains(index));
+                    let expected = match legal {
+                        true => f32::from(*shares.next().unwrap()),
+                        false => 0.0,
+                    };
+                    assert_eq!(share, expected / 65_535.0);
+                }
+                row.input().write_planes(&mut expected);
+                let found = &planes[number * expected.len()..][..expected.len()];
+                assert_eq!(found, expected);
             }
-            row.input.write_planes(&mut expected);
-            assert_eq!(
-                planes[number * expected.len()..][..expected.len()],
-                expected
-            );
-        }
-        for (tensor, column) in [
-            (&tensors.weight, &batch.weight),
-            (&tensors.value, &batch.value),
-            (&tensors.value_weight, &batch.value_weight),
-            (&tensors.turns_left, &batch.turns_left),
-            (&tensors.outcome_weight, &batch.outcome_weight),
-            (&tensors.reply_weight, &batch.reply_weight),
-        ] {
-            assert_eq!(numbers(tensor), column.to_vec());
-        }
-        assert_eq!(
-            numbers(&tensors.value),
-            rows.iter().map(|row| row.value).collect::<Vec<_>>()
-        );
-        assert_eq!(numbers(&tensors.reply), batch.reply.flatten().to_vec());
-        let ending = Vec::<i64>::try_from(&tensors.ending).unwrap();
-        assert_eq!(ending, batch.ending.to_vec());
-        for (tensor, sets) in [
-            (&tensors.pieces, &batch.pieces),
-            (&tensors.taken, &batch.taken),
-        ] {
-            let squares = numbers(tensor);
-            for (squares, set) in squares.chunks(64).zip(sets) {
-                let has = |square: usize| f32::from(set >> square & 1 != 0);
-                assert!((0..64).all(|square| squares[square] == has(square)));
+            for (of, tensor) in RowWeight::ALL.into_iter().zip(&tensors.weights) {
+                let expected: Vec<f32> = rows.iter().map(|row| row.weight(of)).collect();
+                assert_eq!(numbers(tensor), expected, "{of:?}");
+            }
+            for (head, tensor) in tensors.targets.iter() {
+                let expected: Vec<f32> = match &batch.targets[head] {
+                    Column::Policy(policies) => policies.iter().copied().collect(),
+                    Column::Numbers(_) => rows.iter().map(|row| row.number(head)).collect(),
+                    Column::Classes(_) => rows.iter().map(|row| row.class(head).into()).collect(),
+                    Column::Squares(_) => {
+                        let sets = rows.iter().map(|row| row.squares(head));
+                        let bits = |set: u64| (0..64).map(move |square| set >> square & 1);
+                        sets.flat_map(bits).map(|bit| bit as f32).collect()
+                    }
+                };
+                assert_eq!(numbers(tensor), expected, "{head:?}");
             }
         }
     }
 
     #[test]
     fn a_mirrored_row_is_mirrored_in_all_its_parts() {
-        let rows = rows();
-        let batch =
-            |mirrored| Batch::new(&rows.iter().map(|row| (row, mirrored)).collect::<Vec<_>>());
+        let game = game();
+        let batch = |mirrored| {
+            let rows = game.rows().map(|row| row.mirrored(mirrored));
+            Batch::new(&rows.collect::<Vec<_>>())
+        };
         let (plain, mirrored) = (batch(false), batch(true));
-        for (number, row) in rows.iter().enumerate() {
-            assert_eq!(mirrored.inputs[number], row.input.mirror());
-            assert_eq!(mirrored.legal[number], row.legal.mirror());
-            let policy = |batch: &Batch| -> [f32; POLICY_SIZE] {
-                batch.policy.row(number).to_vec().try_into().unwrap()
-            };
-            assert_eq!(policy(&mirrored), mirror_policy(&policy(&plain)));
-            let reply = |batch: &Batch| -> [f32; POLICY_SIZE] {
-                batch.reply.row(number).to_vec().try_into().unwrap()
-            };
-            assert_eq!(reply(&mirrored), mirror_policy(&reply(&plain)));
-            let columns: [fn(&Batch) -> &Array1<u64>; 2] =
-                [|batch| &batch.pieces, |batch| &batch.taken];
-            for squares in columns {
-                let of = |batch| Bitboard(squares(batch)[number]);
-                assert_eq!(of(&mirrored), of(&plain).mirror());
+        assert_eq!(mirrored.weights, plain.weights);
+        for head in Head::ALL {
+            match (&plain.targets[head], &mirrored.targets[head]) {
+                (Column::Policy(plain), Column::Policy(mirrored)) => {
+                    for (plain, mirrored) in plain.rows().into_iter().zip(mirrored.rows()) {
+                        let row = |policy: ndarray::ArrayView1<f32>| -> [f32; POLICY_SIZE] {
+                            policy.to_vec().try_into().unwrap()
+                        };
+                        assert_eq!(row(mirrored), mirror_policy(&row(plain)));
+                    }
+                    assert_eq!(plain.row(0).sum(), 1.0);
+                }
+                (Column::Squares(plain), Column::Squares(mirrored)) => {
+                    let pairs = plain.iter().zip(mirrored);
+                    for (&plain, &mirrored) in pairs {
+                        assert_eq!(Bitboard(mirrored), Bitboard(plain).mirror());
+                    }
+                    assert_ne!(plain, mirrored);
+                }
+                (plain, mirrored) => assert_eq!(plain, mirrored),
             }
-            assert_eq!(mirrored.pieces[number], mirrored.inputs[number].pieces());
-            let legal: Vec<usize> = (0..POLICY_SIZE)
-                .filter(|&index| policy(&mirrored)[index] > 0.0)
-                .collect();
-            assert!(
-                legal
-                    .iter()
-                    .all(|&index| mirrored.legal[number].contains(index))
-            );
         }
-        assert_eq!(mirrored.value, plain.value);
+        let Column::Policy(policies) = &mirrored.targets[Head::Policy] else {
+            panic!("the policy is one");
+        };
+        for (number, row) in game.rows().enumerate() {
+            assert_eq!(mirrored.inputs[number], row.input().mirror());
+            assert_eq!(mirrored.legal[number], row.legal().mirror());
+            let shares = policies.row(number).into_iter().enumerate();
+            let mut likely = shares.filter(|&(_, &share)| share > 0.0);
+            assert!(likely.all(|(index, _)| mirrored.legal[number].contains(index)));
+        }
         assert_ne!(mirrored.inputs, plain.inputs);
-        assert_ne!(mirrored.taken, plain.taken);
-        assert_eq!(plain.reply.row(0).sum(), 1.0);
     }
 }

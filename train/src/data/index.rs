@@ -5,7 +5,7 @@
 //! sums are kept in [`WEIGHT_UNITS`]ths of a row, so that they are whole numbers and the same in any order.
 
 use super::Window;
-use super::game_rows::{WEIGHT_UNITS, game_weight};
+use super::rows::{WEIGHT_UNITS, game_weight};
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use engine::encoding::ENCODING_VERSION;

@@ -287,7 +287,7 @@ fn make_batches(
 mod tests {
     use super::*;
     use crate::data::samples::{Identities, game, targets, write_games, write_records};
-    use crate::data::{Index, rows_of};
+    use crate::data::{GameRows, Index};
     use std::collections::HashSet;
     use std::path::Path;
 
@@ -318,7 +318,7 @@ mod tests {
         let records = write_games(folder.path(), 30, 12);
         let originals: Vec<_> = records
             .iter()
-            .map(|record| rows_of(record, targets(0.0)).unwrap())
+            .map(|record| GameRows::all(record, targets(0.0)).unwrap())
             .collect();
         let identities = Identities::of(&records);
         let window = window(folder.path(), 0.2);
@@ -332,7 +332,8 @@ mod tests {
         let (mut seen, mut mirrored) = (Vec::new(), 0);
         while seen.len() < 3 * epoch {
             for ((game, row), input) in identities.of_batch(&loader.next().unwrap().0) {
-                let original = originals[game][row].input;
+                let original = originals[game].rows().nth(row).unwrap();
+                let original = *original.input();
                 assert!(input == original || input == original.mirror());
                 mirrored += usize::from(input != original);
                 seen.push((game, row));
@@ -357,8 +358,9 @@ mod tests {
         let measured = window.validation_rows(usize::MAX, targets(0.0)).unwrap();
         assert!(!measured.is_empty());
         let trained: HashSet<_> = seen.iter().copied().collect();
-        let measured = measured.iter().map(|row| identities.of_row(row));
-        assert!(measured.into_iter().all(|row| !trained.contains(&row)));
+        let measured = measured.iter().flat_map(GameRows::rows);
+        let mut measured = measured.map(|row| identities.of_row(&row));
+        assert!(measured.all(|row| !trained.contains(&row)));
     }
 
     #[test]

@@ -4,25 +4,25 @@
 //! shards ──Index──> window of games ──pool thread (rayon)──> shuffled pools of rows ──batch thread (rayon)──> batches ──> trainer
 //! ```
 //!
-//! A game's rows get their targets in `rows`, `game_rows` and `outcomes`; `pool` draws and shuffles them, `loader` has the threads.
+//! `rows` keeps a game's rows with their `targets`; `pool` draws and shuffles them, `loader` has the threads.
 //! Nothing is kept in memory but the index (16 bytes a game), two pools of rows, and a few batches: no more than the configuration
 //! says.
 
 mod batch;
-mod game_rows;
 mod index;
 mod loader;
-mod outcomes;
 mod pool;
 mod rows;
 #[cfg(test)]
 pub(crate) mod samples;
+mod targets;
 mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
 pub(crate) use index::{Counts, Index, window_rows};
 pub(crate) use loader::{Budget, Cursor, Loader, LoaderOptions};
+pub(crate) use rows::{GameRows, RowRef};
 #[cfg(test)]
-pub(crate) use rows::HelperTargets;
-pub(crate) use rows::{TargetOptions, TrainingRow, rows_of};
+pub(crate) use targets::Target;
+pub(crate) use targets::TargetOptions;
 pub(crate) use window::Window;

@@ -1,9 +1,9 @@
 //! Pools: the drawn and shuffled rows of some games, and which games those are.
 
 use super::Window;
-use super::game_rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowView, draws_of};
 use super::index::rows_of_weight;
 use super::loader::{Cursor, LoaderOptions};
+use super::rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowRef, draws_of};
 use crate::error::TrainError;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -125,7 +125,7 @@ impl Order {
             // The same numbers each time that the game is visited: each draw falls to one of the parts.
             let of = Use::Draws(self.games[place].into());
             let mut random = random(&self.options, self.epoch, of);
-            GameRows::of(record, self.options.targets, |weight| {
+            GameRows::drawn(record, self.options.targets, |weight| {
                 let draws = draws_of(weight, || random.random());
                 let parts = (0..draws).map(|_| random.random_range(0..parts));
                 parts.filter(|&of| of == part).count() as u16
@@ -135,8 +135,8 @@ impl Order {
         let rows = || {
             let games = games.iter().enumerate();
             games.flat_map(|(game, rows)| {
-                let rows = rows.rows.iter().enumerate();
-                rows.map(move |(row, kept)| (game as u32, row as u32, usize::from(kept.draws)))
+                let draws = rows.draws().enumerate();
+                draws.map(move |(row, draws)| (game as u32, row as u32, usize::from(draws)))
             })
         };
         let mut draws = Vec::with_capacity(rows().map(|(_, _, draws)| draws).sum());
@@ -172,11 +172,11 @@ impl Pool {
         self.draws.len()
     }
 
-    /// Some rows in the shuffled order, and whether each is mirrored.
-    pub(super) fn rows(&self, range: Range<usize>) -> impl Iterator<Item = (RowView<'_>, bool)> {
+    /// Some rows in the shuffled order.
+    pub(super) fn rows(&self, range: Range<usize>) -> impl Iterator<Item = RowRef<'_>> {
         self.draws[range].iter().map(|draw| {
-            let row = self.games[draw.game as usize].view((draw.row & !MIRRORED) as usize);
-            (row, draw.row & MIRRORED != 0)
+            let row = self.games[draw.game as usize].row((draw.row & !MIRRORED) as usize);
+            row.mirrored(draw.row & MIRRORED != 0)
         })
     }
 
@@ -195,6 +195,7 @@ mod tests {
     use super::*;
     use crate::data::Index;
     use crate::data::samples::{game, targets, write_records};
+    use network::RowWeight;
     use std::path::Path;
 
     const OPTIONS: LoaderOptions = LoaderOptions {
@@ -234,18 +235,22 @@ mod tests {
             let order = Order::of_epoch(&window, OPTIONS, epoch);
             assert_eq!(order.pool(&window, 0, u64::MAX), Some(20));
             let pool = order.read(&window, 0, 20).unwrap();
-            for row in pool.games.iter().flat_map(|game| &game.rows) {
-                let (kind, allowed) = match row.weight {
+            let drawn_rows = pool
+                .games
+                .iter()
+                .flat_map(|game| game.rows().zip(game.draws()));
+            for (row, draws) in drawn_rows {
+                let (kind, allowed) = match row.weight(RowWeight::Policy) {
                     0.25 => (1, 0..=1),
                     1.5 => (2, 1..=2),
                     3.0 => (3, 3..=3),
                     weight => panic!("{weight}"),
                 };
-                assert!(allowed.contains(&row.draws));
-                drawn[kind] += u32::from(row.draws);
+                assert!(allowed.contains(&draws));
+                drawn[kind] += u32::from(draws);
             }
-            for (row, _) in pool.rows(0..pool.len()) {
-                assert_eq!(row.weight, 1.0);
+            for row in pool.rows(0..pool.len()) {
+                assert_eq!(row.weight(RowWeight::Policy), 1.0);
             }
             all += pool.len();
         }
@@ -286,9 +291,9 @@ mod tests {
             while order.games.len() > place {
                 let pool = order.read(&window, place, games).unwrap();
                 let mut all: std::collections::HashMap<_, u32> = Default::default();
-                for (row, _) in pool.rows(0..pool.len()) {
+                for row in pool.rows(0..pool.len()) {
                     // Rows of weight 3 are drawn three times in any epoch.
-                    *all.entry(format!("{:?} {:?}", row.input, row.policy))
+                    *all.entry(format!("{:?} {:?}", row.input(), row.policy()))
                         .or_default() += 1;
                 }
                 counts.push(all);

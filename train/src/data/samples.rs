@@ -1,11 +1,13 @@
 //! Shards for tests: random games whose rows can be told from each other.
 
-use super::{Batch, TargetOptions, TrainingRow, rows_of};
+use super::batch::Column;
+use super::{Batch, GameRows, RowRef, TargetOptions};
 use engine::encoding::{ENCODING_VERSION, InputRow};
 use engine::shard::{
     Evaluator, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
     quantize_policy, samples::random_game,
 };
+use network::Head;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::HashMap;
@@ -99,8 +101,9 @@ impl Identities {
     pub(crate) fn of(records: &[GameRecord]) -> Self {
         let mut identities = HashMap::new();
         for (game, record) in records.iter().enumerate() {
-            for (number, row) in rows_of(record, targets(0.0)).unwrap().iter().enumerate() {
-                let before = identities.insert(key_of(row), (game, number));
+            let rows = GameRows::all(record, targets(0.0)).unwrap();
+            for (number, row) in rows.rows().enumerate() {
+                let before = identities.insert(key_of(&row), (game, number));
                 assert_eq!(before, None, "rows that can't be told from each other");
             }
         }
@@ -108,13 +111,16 @@ impl Identities {
     }
 
     /// The game and the row in it.
-    pub(crate) fn of_row(&self, row: &TrainingRow) -> (usize, usize) {
+    pub(crate) fn of_row(&self, row: &RowRef) -> (usize, usize) {
         self.0[&key_of(row)]
     }
 
     /// The game and the row in it that each row of a batch is.
     pub(crate) fn of_batch(&self, batch: &Batch) -> Vec<((usize, usize), InputRow)> {
-        let rows = batch.inputs.iter().zip(batch.policy.rows());
+        let Column::Policy(policies) = &batch.targets[Head::Policy] else {
+            panic!("the policy is one");
+        };
+        let rows = batch.inputs.iter().zip(policies.rows());
         let rows = rows.map(|(input, policy)| {
             let share = |&share: &f32| (share * POLICY_TOTAL as f32).round() as u32;
             (self.0[&key(input, policy.iter().map(share))], *input)
@@ -123,8 +129,8 @@ impl Identities {
     }
 }
 
-fn key_of(row: &TrainingRow) -> ([u64; 12], Vec<u32>) {
-    key(&row.input, row.policy.iter().map(|&share| share.into()))
+fn key_of(row: &RowRef) -> ([u64; 12], Vec<u32>) {
+    key(row.input(), row.policy().iter().map(|&share| share.into()))
 }
 
 /// The same for a row and its mirror.
@@ -138,6 +144,9 @@ fn key(input: &InputRow, policy: impl Iterator<Item = u32>) -> ([u64; 12], Vec<u
 /// The batch with a value that is no number.
 pub(crate) fn spoiled(batch: &Batch) -> Batch {
     let mut batch = batch.clone();
-    batch.value[3] = f32::NAN;
+    let Column::Numbers(values) = &mut batch.targets[Head::Value] else {
+        panic!("values are numbers");
+    };
+    values[3] = f32::NAN;
     batch
 }

@@ -1,7 +1,7 @@
 //! The games that are trained on: the newest of some shards, and how their rows are read.
 
 use super::index::{Game, ShardGames, rows_of_weight};
-use super::{TargetOptions, TrainingRow, rows_of};
+use super::{GameRows, TargetOptions};
 use crate::error::TrainError;
 use engine::shard::{GameRecord, ReplayError, ShardReader};
 use rayon::prelude::*;
@@ -168,12 +168,12 @@ impl Window {
         self.read_games(&locations, make)
     }
 
-    /// The rows of the validation games, no more than about `limit`: whole games, the newest first.
+    /// The rows of the validation games, no more than about `limit` in all: whole games, the newest first.
     pub(crate) fn validation_rows(
         &self,
         limit: usize,
         targets: TargetOptions,
-    ) -> Result<Vec<TrainingRow>, TrainError> {
+    ) -> Result<Vec<GameRows>, TrainError> {
         let limit = limit as u64;
         let mut weight = 0;
         let newest = self
@@ -197,8 +197,7 @@ impl Window {
                 within
             })
             .collect();
-        let games = self.read_games(&locations, |_, record| rows_of(record, targets))?;
-        Ok(games.into_iter().flatten().collect())
+        self.read_games(&locations, |_, record| GameRows::all(record, targets))
     }
 
     fn read_games<Made: Send>(
@@ -262,7 +261,7 @@ mod tests {
         let records = write_games(folder.path(), 25, 10);
         let games: Vec<_> = records
             .iter()
-            .map(|record| rows_of(record, targets(0.0)).unwrap())
+            .map(|record| GameRows::all(record, targets(0.0)).unwrap())
             .collect();
         let all: u64 = games.iter().map(|rows| rows.len() as u64).sum();
         for wanted in [1, 40, 41, 200, all / 2, all - 1, all, all + 1, u64::MAX] {
@@ -281,7 +280,7 @@ mod tests {
             assert_eq!(window.training_rows(), rows);
             let numbers: Vec<u32> = (0..newest.len() as u32).collect();
             let read = window
-                .read(&numbers, |_, record| rows_of(record, targets(0.0)))
+                .read(&numbers, |_, record| GameRows::all(record, targets(0.0)))
                 .unwrap();
             assert!(read.iter().eq(newest.into_iter().rev()));
         }
@@ -310,10 +309,9 @@ mod tests {
         assert_eq!(newest.games(), stretch.len());
         let some = open(folder.path(), u64::MAX, 0.3).unwrap();
         let some = some.validation_rows(30, targets(0.0)).unwrap();
-        assert!(
-            some.len() >= 30
-                && some.len() < 30 + rows_of(&game(0, 6), targets(0.0)).unwrap().len() * 2
-        );
+        let count: usize = some.iter().map(GameRows::len).sum();
+        let of_game = GameRows::all(&game(0, 6), targets(0.0)).unwrap().len();
+        assert!(count >= 30 && count < 30 + 2 * of_game);
     }
 
     #[test]

@@ -195,6 +195,13 @@ fn log_files(logs: &Path) -> std::io::Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use network::{Head, PerHead};
+
+    fn both(policy: f64, value: f64) -> MeanLosses {
+        let mut losses = PerHead::default();
+        (losses[Head::Policy], losses[Head::Value]) = (Some(policy), Some(value));
+        MeanLosses(losses)
+    }
     use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 
     #[test]
@@ -206,11 +213,7 @@ mod tests {
             generation: 1,
             step: 20,
             measurements: StepMeasurements {
-                losses: MeanLosses {
-                    policy_loss: Some(2.5),
-                    value_loss: Some(f64::NAN),
-                    ..MeanLosses::default()
-                },
+                losses: both(2.5, f64::NAN),
                 policy_accuracy: 0.125,
                 ..StepMeasurements::default()
             },
@@ -226,11 +229,7 @@ mod tests {
             generation: 1,
             step: 30,
             measurements: ValidationMeasurements {
-                losses: MeanLosses {
-                    policy_loss: Some(2.75),
-                    value_loss: Some(0.5),
-                    ..MeanLosses::default()
-                },
+                losses: both(2.75, 0.5),
                 policy_accuracy: Some(0.25),
                 calibration: vec![bin],
                 rows: 9,

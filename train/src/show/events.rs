@@ -181,11 +181,11 @@ impl EventFile {
         &mut self,
         step: u64,
         wall_time: SystemTime,
-        scalars: &[(&str, f64)],
+        scalars: &[(impl AsRef<str>, f64)],
     ) -> Result<(), TrainError> {
-        let value = scalars.iter().map(|&(tag, value)| Scalar {
-            tag: tag.to_owned(),
-            simple_value: Some(value as f32),
+        let value = scalars.iter().map(|(tag, value)| Scalar {
+            tag: tag.as_ref().to_owned(),
+            simple_value: Some(*value as f32),
         });
         self.write(&Event {
             wall_time: seconds_since_1970(wall_time),

@@ -255,13 +255,13 @@ fn broken_and_missing_files_are_named() {
 }
 
 #[test]
-fn a_file_of_version_2_gets_the_helper_heads_of_a_new_network() {
+fn a_file_of_version_2_gets_the_auxiliary_heads_of_a_new_network() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.safetensors");
     network().save(&path, &origin()).unwrap();
     let mut contents = Contents::read(&path);
     contents.edit(r#""format":3"#, r#""format":2"#);
-    contents.tensors.retain(|tensor| !is_helper(&tensor.0));
+    contents.tensors.retain(|tensor| !is_auxiliary(&tensor.0));
     contents.sign();
     contents.write(&path);
     let file = Network::load(&path).unwrap();
@@ -270,17 +270,17 @@ fn a_file_of_version_2_gets_the_helper_heads_of_a_new_network() {
         network(),
         Network::new(network().architecture(), 0).unwrap(),
     );
-    let mut helpers = 0;
+    let mut auxiliary = 0;
     for (place, (spec, tensor)) in file.network.tensors().iter().enumerate() {
-        let expected = match is_helper(&spec.name) {
+        let expected = match is_auxiliary(&spec.name) {
             true => &new,
             false => &saved,
         };
         assert!(tensor.equal(&expected.tensors()[place].1), "{}", spec.name);
-        helpers += usize::from(is_helper(&spec.name));
+        auxiliary += usize::from(is_auxiliary(&spec.name));
     }
     assert_eq!(
-        helpers,
+        auxiliary,
         contents.tensors.len().abs_diff(saved.tensors().len())
     );
     // Written again it is of the newest version.

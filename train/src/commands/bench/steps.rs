@@ -1,7 +1,7 @@
 //! The training of a network on batches that lie ready.
 
 use crate::commands::info::flop_per_evaluation;
-use crate::data::{Batch, TargetOptions, TrainingRow, rows_of};
+use crate::data::{Batch, GameRows, RowRef, TargetOptions};
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::Trainer;
@@ -49,21 +49,19 @@ pub(super) fn measure(
     time: Duration,
 ) -> Result<Report, TrainError> {
     let batch_size = config.train.batch_size;
-    let rows = rows(batch_size as usize, (&config.train).into())?;
+    let games = games(batch_size as usize, (&config.train).into())?;
+    let rows = games.iter().flat_map(GameRows::rows);
+    let rows: Vec<RowRef> = rows.take(batch_size as usize).collect();
     let batches: Vec<Batch> = (0..BATCHES)
         .map(|number| {
-            let mirrored = |index: usize| (index + number).is_multiple_of(2);
             let rows = rows.iter().enumerate();
-            Batch::new(
-                &rows
-                    .map(|(index, row)| (row, mirrored(index)))
-                    .collect::<Vec<_>>(),
-            )
+            let rows = rows.map(|(index, row)| row.mirrored((index + number).is_multiple_of(2)));
+            Batch::new(&rows.collect::<Vec<_>>())
         })
         .collect();
     let network = Network::new(config.network.into(), 0)?;
     let flop = flop_per_evaluation(&network) as f64;
-    let mut trainer = Trainer::new(&network, config.train, device.open()?)?;
+    let mut trainer = Trainer::new(&network, config.train.clone(), device.open()?)?;
     let mut batches = batches.iter().cycle();
     let mut step = || match batches.next() {
         // Each step looks at its losses, and so waits for the device.
@@ -105,24 +103,24 @@ impl fmt::Display for Report {
     }
 }
 
-/// Rows of random games.
-fn rows(count: usize, targets: TargetOptions) -> Result<Vec<TrainingRow>, TrainError> {
-    let mut rows = Vec::new();
+/// Random games of at least so many rows.
+fn games(rows: usize, targets: TargetOptions) -> Result<Vec<GameRows>, TrainError> {
+    let mut games: Vec<GameRows> = Vec::new();
     for counter in 0.. {
         let id = GameId {
             generator: 0,
             counter,
         };
         let game = random_game(id, 0, GAME_TURNS);
-        rows.extend(rows_of(&game, targets).map_err(|error| TrainError::Game {
+        let game = GameRows::all(&game, targets).map_err(|error| TrainError::Game {
             path: "a random game".into(),
             offset: 0,
             error,
-        })?);
-        if rows.len() >= count {
-            rows.truncate(count);
+        })?;
+        games.push(game);
+        if games.iter().map(GameRows::len).sum::<usize>() >= rows {
             break;
         }
     }
-    Ok(rows)
+    Ok(games)
 }

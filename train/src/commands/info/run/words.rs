@@ -8,7 +8,7 @@ use crate::ratings::{RatedPlayer, signed};
 use crate::show::strength;
 use crate::terminal::grouped;
 use engine::progress::{bytes_in_words, in_words};
-use network::DeviceUse;
+use network::{DeviceUse, Head};
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
@@ -261,17 +261,12 @@ impl fmt::Display for RatedPlayer {
 /// A line of the log in words: what is there of it.
 fn measured(line: &Value) -> String {
     let number = |key: &str| line[key].as_f64();
-    let losses = [
-        ("policy", "policy_loss"),
-        ("value", "value_loss"),
-        ("turns left", "turns_left_loss"),
-        ("ending", "ending_loss"),
-        ("taken", "taken_loss"),
-        ("reply", "reply_loss"),
-    ];
-    let losses: Vec<String> = losses
+    let losses: Vec<String> = Head::ALL
         .into_iter()
-        .filter_map(|(name, key)| Some(format!("{name} {:.3}", number(key)?)))
+        .filter_map(|head| {
+            let loss = number(&format!("{}_loss", head.name()))?;
+            Some(format!("{} {loss:.3}", head.name().replace('_', " ")))
+        })
         .collect();
     let mut parts = vec![format!(
         "step {}",

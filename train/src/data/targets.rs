@@ -1,4 +1,4 @@
-//! What a game's end, its captures and its searches say of each of its turns.
+//! What the heads should learn of each row of a game: from its end, its captures, its searches and the opponent's replies.
 //!
 //! # The value's target
 //! The game's result is true but noisy; a search's value is what the network thinks already, a little better. The target is
@@ -9,43 +9,115 @@
 //! of `1 - 1 / m`: about m turns count ([`TargetOptions::short_horizon_turns`]; the short-term value targets of KataGo, Other Methods
 //! Implemented in KataGo, 2020, with its final term left out).
 //!
-//! Where nobody has won (a game that was broken off, or lost by something outside of it) the search's value is the target, with a
+//! Without a winner on the board (a truncated game, or one that was forfeited) the search's value is the target, with a
 //! weight of λ: what is left of the mix. A turn that was not searched learns from the result alone.
 
-use super::TargetOptions;
-use arimaa::rules::{Bitboard, Board, Reason, Side, Square, StepState, Turn};
-use engine::shard::{Ending, ReplayedTurn, TurnOrigin};
+use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState, Turn};
+use engine::config::TrainConfig;
+use engine::encoding::{LegalMask, POLICY_SIZE};
+use engine::shard::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};
+use network::{Head, RowWeight};
+
+/// How results and searches become targets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TargetOptions {
+    /// The share of the search's value in the value's target; the rest is the result's.
+    pub(crate) search_value_share: f32,
+    /// About how many turns of searches stand for the result where a random move follows.
+    pub(crate) short_horizon_turns: f32,
+}
+
+impl From<&TrainConfig> for TargetOptions {
+    fn from(config: &TrainConfig) -> Self {
+        Self {
+            search_value_share: config.search_value_share,
+            short_horizon_turns: config.short_horizon_turns,
+        }
+    }
+}
+
+/// What a head should say of a row; its kind follows from the head's output and loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Target<'a> {
+    /// A probability or a count.
+    Number(f32),
+    /// The number of a class.
+    Class(u8),
+    /// The squares that are 1, as the mover sees the board.
+    Squares(u64),
+    /// The share of each legal action in ascending order of the indices; the sum is
+    /// [`POLICY_TOTAL`](engine::shard::POLICY_TOTAL).
+    LegalShares(&'a [u16]),
+    /// Indices of actions with their shares, likewise; empty without a target.
+    Shares(&'a [[u16; 2]]),
+}
 
 /// The targets of a game's turns.
 #[derive(Debug)]
-pub(super) struct Outcomes(Vec<TurnTargets>);
-
-/// The targets that the rows of a turn have in common, as its mover sees them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TurnTargets {
-    side: Side,
-    /// The mover's win probability.
-    pub(super) value: f32,
-    pub(super) value_weight: f32,
-    /// The turns until the game's end, this one included.
-    pub(super) turns_left: f32,
-    /// As in [`HelperTargets::ending`](super::rows::HelperTargets::ending).
-    pub(super) ending: u8,
-    pub(super) outcome_weight: f32,
-    /// The squares, after so many steps of the turn, of the pieces that will be taken.
-    doomed: [Bitboard; 5],
+pub(super) struct GameTargets<'a> {
+    turns: &'a [ReplayedTurn<'a>],
+    outcomes: Vec<Outcome>,
 }
 
-impl Outcomes {
-    pub(super) fn of(turns: &[ReplayedTurn], options: TargetOptions) -> Self {
-        let mut targets: Vec<TurnTargets> = Vec::with_capacity(turns.len());
-        let mut doomed = Bitboard::EMPTY;
+/// The targets of the rows of one turn.
+#[derive(Debug)]
+pub(super) struct TurnTargets<'a> {
+    outcome: &'a Outcome,
+    /// Indices of the opponent's actions, as the mover sees the board, with their shares.
+    reply: Vec<[u16; 2]>,
+}
+
+/// What the rest of the game says of a turn, as its mover sees it.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    side: Side,
+    /// The mover's win probability.
+    value: f32,
+    value_weight: f32,
+    /// The turns until the game's end, this one included.
+    turns_left: f32,
+    /// 0 goal, 1 elimination, 2 immobilization, where the mover wins, and the same plus 3 where the opponent does.
+    ending: u8,
+    outcome_weight: f32,
+    /// The squares, after so many steps of the turn, of the pieces that will be captured.
+    captures: [Bitboard; 5],
+}
+
+impl TurnTargets<'_> {
+    /// What a head should say of a row of this turn.
+    pub(super) fn of<'a>(&'a self, head: Head, row: &'a ReplayedRow) -> Target<'a> {
+        match head {
+            Head::Policy => Target::LegalShares(row.policy),
+            Head::Value => Target::Number(self.outcome.value),
+            Head::TurnsLeft => Target::Number(self.outcome.turns_left),
+            Head::Ending => Target::Class(self.outcome.ending),
+            Head::Captures => Target::Squares(self.outcome.captures_on(&row.state)),
+            Head::Reply => Target::Shares(&self.reply),
+        }
+    }
+
+    /// The weight of a row that weighs 1 and has `share` of its turn.
+    pub(super) fn weight(&self, of: RowWeight, share: f32) -> f32 {
+        match of {
+            RowWeight::Policy => 1.0,
+            RowWeight::Value => self.outcome.value_weight * share,
+            RowWeight::Outcome => self.outcome.outcome_weight * share,
+            RowWeight::Reply => f32::from(u8::from(!self.reply.is_empty())),
+        }
+    }
+}
+
+impl<'a> GameTargets<'a> {
+    /// The targets of a game.
+    pub(super) fn new(turns: &'a [ReplayedTurn<'a>], options: TargetOptions) -> Self {
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(turns.len());
+        let mut captures = Bitboard::EMPTY;
         let mut horizon = Horizon::new(options.short_horizon_turns);
         for (before, turn) in turns.iter().rev().enumerate() {
             let side = turn.position.side();
             horizon.add(turn.origin);
-            let squares = doomed_squares(turn, doomed);
-            doomed = squares[0];
+            let squares = captures_of(turn, captures);
+            captures = squares[0];
             let (value, value_weight) = value_target(turn, &horizon, options);
             let (ending, won) = match turn.ending {
                 Ending::Won(outcome) => {
@@ -59,7 +131,7 @@ impl Outcomes {
                 }
                 _ => (0, false),
             };
-            targets.push(TurnTargets {
+            outcomes.push(Outcome {
                 side,
                 value: match side {
                     Side::Gold => value,
@@ -69,35 +141,48 @@ impl Outcomes {
                 turns_left: (before + 1) as f32,
                 ending,
                 outcome_weight: f32::from(u8::from(won && !horizon.is_short)),
-                doomed: squares,
+                captures: squares,
             });
         }
-        targets.reverse();
-        Self(targets)
+        outcomes.reverse();
+        Self { turns, outcomes }
     }
 
     /// The targets of a turn, counted from 0.
-    pub(super) fn turn(&self, index: usize) -> &TurnTargets {
-        &self.0[index]
+    pub(super) fn turn(&self, index: usize) -> TurnTargets<'_> {
+        let next = self.turns.get(index + 1);
+        TurnTargets {
+            outcome: &self.outcomes[index],
+            reply: next
+                .filter(|next| has_replies(next.ending))
+                .map_or_else(Vec::new, reply_of),
+        }
     }
 }
 
-impl TurnTargets {
-    /// The squares of the pieces on a state's board that will be taken, as the mover sees it.
-    pub(super) fn taken(&self, state: &StepState) -> u64 {
+/// Whether the rows of a game teach what the opponent replies: those of an unfinished one teach the policy and the search's value
+/// alone.
+pub(super) fn has_replies(ending: Ending) -> bool {
+    !matches!(ending, Ending::Unfinished { .. })
+}
+
+impl Outcome {
+    /// The squares of the pieces on a state's board that will be captured, as the mover sees it.
+    fn captures_on(&self, state: &StepState) -> u64 {
         // In a setup nothing moves, and what is not placed yet is not on the board.
         let steps = match state.next_placement() {
             Some(_) => 0,
             None => usize::from(state.steps_used()),
         };
-        let doomed = self.doomed.get(steps).copied().unwrap_or(Bitboard::EMPTY);
-        (doomed & state.board().occupied()).seen_by(self.side).0
+        let captures = self.captures.get(steps).copied();
+        let squares = captures.unwrap_or(Bitboard::EMPTY) & state.board().occupied();
+        squares.seen_by(self.side).0
     }
 }
 
-/// The squares of the pieces that will be taken, after 0, 1, … steps of a turn, given those after the turn: followed backwards,
+/// The squares of the pieces that will be captured, after 0, 1, … steps of a turn, given those after the turn: followed backwards,
 /// each piece to where it came from.
-fn doomed_squares(turn: &ReplayedTurn, after: Bitboard) -> [Bitboard; 5] {
+fn captures_of(turn: &ReplayedTurn, after: Bitboard) -> [Bitboard; 5] {
     let mut squares = [after; 5];
     let Turn::Steps(steps) = &turn.turn else {
         return squares;
@@ -113,10 +198,10 @@ fn doomed_squares(turn: &ReplayedTurn, after: Bitboard) -> [Bitboard; 5] {
         squares[number] = match moved {
             None => squares[number + 1],
             Some((from, to, captured)) => {
-                let doomed = squares[number + 1] | captured;
-                match doomed.contains(to) {
-                    true => (doomed & !Bitboard::of(to)) | Bitboard::of(from),
-                    false => doomed,
+                let captures = squares[number + 1] | captured;
+                match captures.contains(to) {
+                    true => (captures & !Bitboard::of(to)) | Bitboard::of(from),
+                    false => captures,
                 }
             }
         };
@@ -191,12 +276,57 @@ fn value_target(turn: &ReplayedTurn, horizon: &Horizon, options: TargetOptions) 
     }
 }
 
+/// The index of an opponent's action as the mover sees the board: ranks flipped, north and south
+/// exchanged. Its own inverse.
+const SEEN_BY_OPPONENT: [u16; POLICY_SIZE] = {
+    let mut entries = [0; POLICY_SIZE];
+    let mut index = 0;
+    while index < POLICY_SIZE {
+        if let Some(action) = Action::from_index(index, Side::Silver) {
+            entries[index] = action.index(Side::Gold) as u16;
+        }
+        index += 1;
+    }
+    entries
+};
+
+/// What the mover should expect the opponent to do first: the target of the policy at the start of the next turn, or the action
+/// that was played there. Actions are as the mover of the turn before sees the board.
+fn reply_of(next: &ReplayedTurn) -> Vec<[u16; 2]> {
+    let side = next.position.side();
+    match next.rows.first().filter(|row| row.state.steps_used() == 0) {
+        Some(row) => {
+            let indices = LegalMask::new(&row.legal, side).indices();
+            let shares = indices.zip(row.policy.iter().copied());
+            let shares = shares.filter(|&(_, share)| share > 0);
+            shares
+                .map(|(index, share)| [SEEN_BY_OPPONENT[index], share])
+                .collect()
+        }
+        None => first_action(&next.turn, side)
+            .map(|action| [SEEN_BY_OPPONENT[action.index(side)], u16::MAX])
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// The action that a turn begins with; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it.
+fn first_action(turn: &Turn, side: Side) -> Option<Action> {
+    match turn {
+        Turn::Setup(setup) => setup
+            .placements(side)
+            .first()
+            .map(|&square| Action::Place(square)),
+        Turn::Steps(steps) => steps.first().map(|&step| Action::Step(step)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::rows_of;
+    use crate::data::GameRows;
     use crate::data::samples::{game, targets};
-    use arimaa::rules::{Action, Game, Piece};
+    use arimaa::rules::{Game, Piece};
     use engine::encoding::plane;
     use engine::shard::{GameRecord, replay};
     use std::collections::HashMap;
@@ -238,46 +368,48 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_that_will_be_taken_are_those_that_are_missing_at_the_end() {
-        let mut taken_in_all = 0;
+    fn the_pieces_that_will_be_captured_are_those_that_are_missing_at_the_end() {
+        let mut captured_in_all = 0;
         for counter in 0..12 {
             let record = game(counter, 1_000);
             let (states, survivors) = follow(&record);
             let survivors: Vec<Square> = survivors.into_iter().map(|(_, name)| name).collect();
-            let rows = rows_of(&record, targets(0.0)).unwrap();
+            let rows = GameRows::all(&record, targets(0.0)).unwrap();
             let mut replayed = replay(&record).unwrap();
             let end = record.to_game().unwrap();
             let rows_of_turns = replayed.iter_mut().flat_map(|turn| {
                 let turns_rows = std::mem::take(&mut turn.rows);
                 turns_rows.into_iter().map(|row| row.state)
             });
-            for ((row, named), state) in rows.iter().zip(&states).zip(rows_of_turns) {
+            for ((row, named), state) in rows.rows().zip(&states).zip(rows_of_turns) {
                 let side = state.side();
-                assert_eq!(row.helpers.pieces, state.board().occupied().seen_by(side).0);
-                assert_eq!(row.helpers.taken & !row.helpers.pieces, 0);
+                let (pieces, captures) = (row.input().pieces(), row.squares(Head::Captures));
+                assert_eq!(pieces, state.board().occupied().seen_by(side).0);
+                assert_eq!(captures & !pieces, 0);
                 if state.phase() == arimaa::rules::Phase::Setup {
                     continue;
                 }
                 let gone = named.iter().filter(|(_, name)| !survivors.contains(name));
                 let gone: Bitboard = gone.map(|(&square, _)| square).collect();
-                assert_eq!(row.helpers.taken, gone.seen_by(side).0);
+                assert_eq!(captures, gone.seen_by(side).0);
                 // And another way: what is left of each kind.
-                let taken = Bitboard(row.helpers.taken).seen_by(side);
+                let captures = Bitboard(captures).seen_by(side);
                 for piece in Piece::ALL {
                     let now = state.board().pieces(piece.side, piece.kind);
                     let left = end.position().board().pieces(piece.side, piece.kind);
-                    assert_eq!((now & !taken).count(), left.count());
+                    assert_eq!((now & !captures).count(), left.count());
                 }
-                taken_in_all += gone.count();
+                captured_in_all += gone.count();
             }
             // Gold's setup knows already which of its pieces will be lost.
             let gold = end.position().board().side(Side::Gold).count();
-            let placed = rows[7].input.planes[plane::OWN..plane::ENEMY].iter();
+            let eighth = rows.rows().nth(7).unwrap();
+            let placed = eighth.input().planes[plane::OWN..plane::ENEMY].iter();
             let placed: u32 = placed.map(|plane| plane.count_ones()).sum();
             assert_eq!(placed, 7);
-            assert!(rows[7].helpers.taken.count_ones() <= 16 - gold);
+            assert!(eighth.squares(Head::Captures).count_ones() <= 16 - gold);
         }
-        assert!(taken_in_all > 1_000, "{taken_in_all}");
+        assert!(captured_in_all > 1_000, "{captured_in_all}");
     }
 
     #[test]
@@ -286,15 +418,18 @@ mod tests {
         let Ending::Won(outcome) = record.ending else {
             panic!("{:?}", record.ending);
         };
-        let mut rows = rows_of(&record, targets(0.0)).unwrap().into_iter();
+        let game = GameRows::all(&record, targets(0.0)).unwrap();
+        let mut rows = game.rows();
         for (index, turn) in record.turns.iter().enumerate() {
             let lost = outcome.winner != Side::ALL[index % 2];
             for row in rows.by_ref().take(turn.rows.len()) {
-                let helpers = row.helpers;
-                assert_eq!(helpers.turns_left, (record.turns.len() - index) as f32);
-                assert_eq!(helpers.ending >= 3, lost);
-                assert_eq!(helpers.ending % 3, outcome.reason as u8);
-                assert_eq!(helpers.outcome_weight, 1.0 / turn.rows.len() as f32);
+                let turns_left = (record.turns.len() - index) as f32;
+                assert_eq!(row.number(Head::TurnsLeft), turns_left);
+                let ending = row.class(Head::Ending);
+                assert_eq!(ending >= 3, lost);
+                assert_eq!(ending % 3, outcome.reason as u8);
+                let weight = row.weight(RowWeight::Outcome);
+                assert_eq!(weight, 1.0 / turn.rows.len() as f32);
             }
         }
     }
@@ -314,10 +449,11 @@ mod tests {
             short_horizon_turns: 2.0,
         };
         let replayed = replay(&record).unwrap();
-        let outcomes = Outcomes::of(&replayed, options);
+        let targets = GameTargets::new(&replayed, options);
+        let outcome = |turn: usize| targets.outcomes[turn];
         let gold = |turn: usize| match turn % 2 {
-            0 => outcomes.turn(turn).value,
-            _ => 1.0 - outcomes.turn(turn).value,
+            0 => outcome(turn).value,
+            _ => 1.0 - outcome(turn).value,
         };
         let close = |found: f32, expected: f32| assert!((found - expected).abs() < 1e-6);
         close(gold(5), value(&record, 5));
@@ -331,14 +467,14 @@ mod tests {
         let sum = value(&record, 2) + 0.5 * value(&record, 3) + 0.125 * value(&record, 5);
         close(gold(2), sum / 1.625);
         for turn in 0..6 {
-            assert_eq!(outcomes.turn(turn).value_weight, 1.0);
-            assert_eq!(outcomes.turn(turn).outcome_weight, 0.0);
+            assert_eq!(outcome(turn).value_weight, 1.0);
+            assert_eq!(outcome(turn).outcome_weight, 0.0);
         }
         // The random turn itself has neither search nor result; behind it the result is one.
-        assert_eq!(outcomes.turn(6).value_weight, 0.0);
+        assert_eq!(outcome(6).value_weight, 0.0);
         let won = f32::from(u8::from(record.ending.winner() == Some(Side::Gold)));
         for turn in 7..=last {
-            assert_eq!((gold(turn), outcomes.turn(turn).outcome_weight), (won, 1.0));
+            assert_eq!((gold(turn), outcome(turn).outcome_weight), (won, 1.0));
         }
     }
 }
