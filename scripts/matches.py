@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,8 +33,14 @@ def pairs(text):
     return games
 
 
+def player(name, evaluations=None):
+    """A player, such as a network's file, as an argument of `selfplay pit`."""
+    limit = "" if evaluations is None else f" evaluations={evaluations}"
+    return shlex.quote(str(name)) + limit
+
+
 def play(binaries, a, b, folder, *options):
-    """The result of a match as `selfplay pit --json` prints it. A match that was stopped goes on, one that is over is not played again."""
+    """The result of a match as `selfplay pit --json` prints it. A match that was stopped is resumed, one that is over is not played again."""
     command = [binaries / "selfplay", "pit", "--a", a, "--b", b, "--json", "--resume=or-begin", "--out", folder]
     played = subprocess.run([*map(str, [*command, *options])], stdout=subprocess.PIPE, text=True)
     if played.returncode != 0:

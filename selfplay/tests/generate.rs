@@ -219,13 +219,13 @@ fn a_device_that_can_t_be_used_is_one_line_before_any_work() {
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     assert!(!out.exists());
     let mut pit = selfplay();
-    pit.args(["pit", "--a", "tusker", "--b", "tusker", "--games", "2"])
-        .args(["--evaluations", "2", "--b-device", "cuda:999", "--out"])
+    pit.args(["pit", "--b", "tusker device=cuda:999", "--games", "2"])
+        .args(["--evaluations", "2", "--out"])
         .arg(&out);
     let (code, said) = message(&mut pit);
     assert_eq!(code, 1, "{said}");
     assert!(
-        said.starts_with("error: --b-device: device cuda:999: "),
+        said.starts_with("error: --b tusker: device: device cuda:999: "),
         "{said}"
     );
     assert!(!out.exists());

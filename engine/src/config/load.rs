@@ -3,7 +3,7 @@
 use super::Config;
 use super::old_keys::replacement_of;
 use super::range::not_allowed;
-use super::{LoopOrder, NetworkChange};
+use super::{LoopOrder, NetworkChange, SearchConfig};
 use crate::files;
 use garde::Validate;
 use serde::de::Error as _;
@@ -276,28 +276,54 @@ impl Config {
         if !key.contains('.') {
             return Err(fault("expected a key like selfplay.evaluations".into()));
         }
-        let value = toml::from_str::<Table>(&format!("value = {value}"))
-            .ok()
-            .filter(|parsed| parsed.len() == 1)
-            .and_then(|mut parsed| parsed.remove("value"))
-            .unwrap_or_else(|| Value::String(value.to_owned()));
-        let nested = key.rsplit('.').fold(value, |value, name| {
-            Value::Table(Table::from_iter([(name.to_owned(), value)]))
+        let (last, sections) = key.rsplit_once('.').map_or((key, ""), |(s, k)| (k, s));
+        let table = Table::from_iter([(last.to_owned(), value_of(value))]);
+        self.replaced(sections, table)
+            .map_err(|problems| fault(in_words(&problems)))
+    }
+
+    /// The search of matches with some of its keys replaced.
+    ///
+    /// # Errors
+    ///
+    /// Unknown keys, wrong types and values out of range, in words.
+    pub fn match_search(&self, by: &Table) -> Result<SearchConfig, String> {
+        let config = self.replaced("match.search", by.clone());
+        let checked = config.and_then(|config| match config.problems() {
+            problems if problems.is_empty() => Ok(config.matches.search),
+            problems => Err(problems),
         });
-        let mut table = Table::try_from(self).map_err(|error| fault(error.to_string()))?;
+        checked.map_err(|problems| in_words(&problems).replace("match.search.", "search."))
+    }
+
+    /// This configuration with some keys of a section replaced.
+    fn replaced(&self, section: &str, by: Table) -> Result<Self, Vec<Problem>> {
+        let nested = section.rsplit('.').fold(by, |by, name| {
+            Table::from_iter([(name.to_owned(), Value::Table(by))])
+        });
+        let whole = Table::try_from(self);
+        let mut whole = whole.map_err(|error| vec![Problem::new(section, error.to_string())])?;
         let mut problems = Vec::new();
-        if let Value::Table(nested) = nested {
-            replace(&mut table, nested, "", &mut problems);
-        }
-        let first = |problems: Vec<Problem>| {
-            let reasons: Vec<String> = problems.iter().map(Problem::to_string).collect();
-            fault(reasons.join("; "))
-        };
+        replace(&mut whole, nested, "", &mut problems);
         match problems.is_empty() {
-            true => typed(table).map_err(first),
-            false => Err(first(problems)),
+            true => typed(whole),
+            false => Err(problems),
         }
     }
+}
+
+/// The TOML value that a text is, or else the text.
+pub(super) fn value_of(text: &str) -> Value {
+    toml::from_str::<Table>(&format!("value = {text}"))
+        .ok()
+        .filter(|parsed| parsed.len() == 1)
+        .and_then(|mut parsed| parsed.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn in_words(problems: &[Problem]) -> String {
+    let reasons: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    reasons.join("; ")
 }
 
 /// The default configuration with some keys replaced.

@@ -4,10 +4,10 @@
 //! file. Another file, and `--set`, replace keys of it. An unknown key is an error, and so is a value out of its range, which stands
 //! beside the field here.
 
-mod anchor;
 mod auto;
 mod load;
 mod old_keys;
+mod player;
 mod precision;
 mod range;
 mod search;
@@ -15,9 +15,9 @@ mod selfplay;
 mod training;
 mod training_loop;
 
-pub use anchor::Anchor;
 pub use auto::AutoOr;
 pub use load::{ConfigArguments, ConfigError, Problem};
+pub use player::{MOST_EVALUATIONS, PlayerSpec, PlayerSpecError};
 pub use precision::Precision;
 pub use search::{GumbelConfig, PuctConfig, SearchConfig, SearchMode};
 pub use selfplay::{

@@ -1,10 +1,10 @@
 //! The loop of generating, training and comparing.
 
+use super::player::texts;
 use super::range::{auto_within, even_within, not_allowed, within};
-use super::{Anchor, AutoOr};
+use super::{AutoOr, PlayerSpec};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// The loop of generating, training and comparing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Validate)]
@@ -30,8 +30,9 @@ pub struct LoopConfig {
     #[garde(custom(within(0..=1_000)))]
     pub match_opponents: u32,
     /// It plays matches against these, too, which stay the same.
-    #[garde(custom(each_once(self.match_evaluations)))]
-    pub anchors: Vec<Anchor>,
+    #[garde(custom(known_anchors(self.match_evaluations)))]
+    #[serde(with = "texts")]
+    pub anchors: Vec<PlayerSpec>,
     /// Games of each match of a new network; 0 for no matches.
     #[garde(custom(even_within(0..=1_000_000)))]
     pub match_games: u32,
@@ -59,16 +60,44 @@ pub enum LoopOrder {
     SideBySide,
 }
 
-/// An anchor without evaluations of its own is the same as with those of the matches.
-fn each_once(evaluations: u32) -> impl FnOnce(&Vec<Anchor>, &()) -> garde::Result {
+/// Anchors are `random`, `first` (the run's first network), and `material` and `uniform`, which may have evaluations of their own:
+/// without, they have those of the matches. Each is there once.
+fn known_anchors(evaluations: u32) -> impl FnOnce(&Vec<PlayerSpec>, &()) -> garde::Result {
     move |anchors, ()| {
-        let resolved = |anchor: &Anchor| anchor.with_evaluations(evaluations);
-        let different: BTreeSet<Anchor> = anchors.iter().map(resolved).collect();
-        if different.len() == anchors.len() {
-            return Ok(());
+        let mut resolved: Vec<PlayerSpec> = Vec::new();
+        for anchor in anchors {
+            let mut allowed = PlayerSpec::of(&anchor.player);
+            match anchor.player.as_str() {
+                "random" | "first" => {}
+                "material" | "uniform" => allowed.evaluations = anchor.evaluations,
+                old if old
+                    .split_once(':')
+                    .is_some_and(|(name, _)| ["material", "uniform"].contains(&name)) =>
+                {
+                    let now = old.replacen(':', " evaluations=", 1);
+                    return Err(not_allowed(format!("`{old}`"), format!("`{now}`")));
+                }
+                _ => {
+                    let known = "random, first, material or uniform";
+                    return Err(not_allowed(format!("`{anchor}`"), known));
+                }
+            }
+            if *anchor != allowed {
+                let settings = "evaluations of material and uniform, and no other setting";
+                return Err(not_allowed(format!("`{anchor}`"), settings));
+            }
+            if let Some((key, reason)) = anchor.out_of_range() {
+                return Err(garde::Error::new(format!(": `{anchor}`: {key} {reason}")));
+            }
+            if ["material", "uniform"].contains(&anchor.player.as_str()) {
+                allowed.evaluations.get_or_insert(evaluations);
+            }
+            if resolved.contains(&allowed) {
+                return Err(not_allowed(format!("`{anchor}`"), "each anchor once"));
+            }
+            resolved.push(allowed);
         }
-        let names: Vec<String> = anchors.iter().map(Anchor::to_string).collect();
-        Err(not_allowed(format!("[{}]", names.join(", ")), "each once"))
+        Ok(())
     }
 }
 
@@ -85,14 +114,26 @@ mod tests {
             (&["loop.generator_threads=0"], "loop.generator_threads = 0"),
             (
                 &["loop.anchors=[\"random\", \"random\"]"],
-                "loop.anchors = [random, random]",
+                "loop.anchors = `random`",
             ),
             (
                 &[
                     "loop.match_evaluations=50",
-                    "loop.anchors=[\"material\", \"material:50\"]",
+                    "loop.anchors=[\"material\", \"material evaluations=50\"]",
                 ],
-                "loop.anchors = [material, material:50]",
+                "loop.anchors = `material evaluations=50`",
+            ),
+            (
+                &["loop.anchors=[\"tusker\"]"],
+                "loop.anchors = `tusker` is out of range: allowed is random, first",
+            ),
+            (
+                &["loop.anchors=[\"random evaluations=5\"]"],
+                "loop.anchors = `random evaluations=5` is out of range: allowed is evaluations of",
+            ),
+            (
+                &["loop.anchors=[\"material evaluations=0\"]"],
+                "loop.anchors : `material evaluations=0`: evaluations = 0 is out of range",
             ),
             (
                 &["loop.order=side_by_side", "selfplay.network_change=never"],
@@ -104,6 +145,17 @@ mod tests {
             let message = config.validate().unwrap_err().to_string();
             assert!(message.starts_with(key), "{message}");
         }
+        let wrong = Config::default().with("loop.anchors=[\"material mode=x\"]");
+        let message = wrong.unwrap_err().to_string();
+        assert!(
+            message.contains("`material mode=x`: `mode=x`: unknown key"),
+            "{message}"
+        );
+        let old = Config::default()
+            .with("loop.anchors=[\"material:512\"]")
+            .unwrap();
+        let message = old.validate().unwrap_err().to_string();
+        assert!(message.contains("material evaluations=512"), "{message}");
         let none = Config::default().with("loop.anchors=[]").unwrap();
         assert!(none.validate().is_ok() && none.training_loop.anchors.is_empty());
     }

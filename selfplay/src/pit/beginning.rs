@@ -1,10 +1,10 @@
 //! The openings of a match: what is asked for, checked before the first game, and sampled where a player samples them.
 
-use super::contender::Defaults;
 use super::folder::{MatchFolder, hash_of};
 use super::opening::{Openings, draw, format_drawn, read_drawn};
-use super::order::{MatchOrder, OpeningsOrder, Source};
 use super::plan::OpeningsPlan;
+use super::player::Defaults;
+use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
 use crate::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
 use engine::progress::say;
@@ -15,7 +15,7 @@ const SETUP_TURNS: u32 = 2;
 
 /// The openings of a match before there is a folder.
 #[derive(Debug)]
-pub(super) enum Beginning {
+pub(super) enum OpeningSource {
     /// They are known, or follow from the seed.
     Known(Openings),
     /// A player is to sample them.
@@ -26,18 +26,18 @@ pub(super) enum Beginning {
     },
 }
 
-impl Beginning {
+impl OpeningSource {
     /// Checks the openings that are asked for, and what is kept of them.
     pub(super) fn new(
-        order: &MatchOrder,
-        source: &Source,
+        spec: &MatchSpec,
+        origin: &SpecOrigin,
         defaults: Defaults,
         max_turns: u32,
     ) -> Result<(Self, OpeningsPlan)> {
-        match &order.openings {
-            OpeningsOrder::Own => Ok((Self::Known(Openings::Own), plan("own"))),
-            OpeningsOrder::File(path) => {
-                let what = format!("{} {}", source.key("openings"), path.display());
+        match &spec.openings {
+            OpeningsSpec::Own => Ok((Self::Known(Openings::Own), plan("own"))),
+            OpeningsSpec::File(path) => {
+                let what = format!("{} {}", origin.key("openings"), path.display());
                 let openings = Openings::read(path, &what, max_turns as usize)?;
                 let text = std::fs::read(path).with_context(|| what.clone())?;
                 let plan = OpeningsPlan {
@@ -47,26 +47,23 @@ impl Beginning {
                 };
                 Ok((Self::Known(openings), plan))
             }
-            OpeningsOrder::Sampled => Self::sampled(order, source, defaults, max_turns),
+            OpeningsSpec::Sampled => Self::sampled(spec, origin, defaults, max_turns),
         }
     }
 
     fn sampled(
-        order: &MatchOrder,
-        source: &Source,
+        spec: &MatchSpec,
+        origin: &SpecOrigin,
         defaults: Defaults,
         max_turns: u32,
     ) -> Result<(Self, OpeningsPlan)> {
-        let (seed, turns) = (order.seed, order.opening_turns);
+        let (seed, turns) = (spec.seed, spec.opening_turns);
         ensure!(
             SETUP_TURNS + turns < max_turns,
             "{} = {turns}: games end after {max_turns} turns",
-            source.key("opening_turns")
+            origin.key("opening_turns")
         );
-        let name = order
-            .opening_player
-            .as_deref()
-            .map(str::parse::<PlayerName>);
+        let name = spec.opening_player.as_deref().map(str::parse::<PlayerName>);
         let plan = OpeningsPlan {
             turns,
             ..plan("sampled")
@@ -77,7 +74,7 @@ impl Beginning {
             }
             Some(Err(never)) => match never {},
             Some(Ok(name)) => {
-                let key = source.key("opening_player");
+                let key = origin.key("opening_player");
                 let by = Player::open(&name, defaults.place).with_context(|| key.clone())?;
                 if by.line().with_context(|| key.clone())?.is_none() {
                     bail!("{key} {name}: this player has no policy to sample from");

@@ -12,7 +12,7 @@
 //! Neither is flushed to the disk game by game: a process that is killed loses nothing, and after a power cut whatever is missing or
 //! torn is played again.
 
-use super::plan::Plan;
+use super::plan::MatchPlan;
 use super::result::GameSummary;
 use anyhow::{Context, Result, bail};
 use engine::files::read_whole;
@@ -60,7 +60,7 @@ pub(super) fn hash_of(text: &str) -> String {
 
 impl MatchFolder {
     /// Makes a folder that no other match has: `name` in `out`, or `name.2`, `name.3`, ….
-    pub(super) fn begin(out: &Path, name: &str, plan: &Plan) -> Result<Self> {
+    pub(super) fn begin(out: &Path, name: &str, plan: &MatchPlan) -> Result<Self> {
         make_folder(out)?;
         let path = claim(out, name)?;
         let lock = lock(&path)?;
@@ -70,12 +70,18 @@ impl MatchFolder {
 
     /// The match in `out` that is the same as `plan`, the last begun of several; the error names what the one that comes nearest
     /// differs in.
-    pub(super) fn find(out: &Path, plan: &Plan) -> Result<Result<PathBuf, String>> {
+    pub(super) fn find(out: &Path, plan: &MatchPlan) -> Result<Result<PathBuf, String>> {
         let mut same: Vec<PathBuf> = Vec::new();
         let mut nearest: Option<(PathBuf, Vec<String>)> = None;
+        let mut unreadable = None;
         for path in folders(out)? {
-            let Some(kept) = read_plan(&path) else {
-                continue;
+            let kept = match read_plan(&path) {
+                Some(Ok(kept)) => kept,
+                Some(Err(reason)) => {
+                    unreadable = Some(format!("{}: {reason}", path.join(PLAN).display()));
+                    continue;
+                }
+                None => continue,
             };
             let differences = plan.differences(&kept);
             if differences.is_empty() {
@@ -93,9 +99,10 @@ impl MatchFolder {
             let begun = plan.and_then(|plan| plan.modified()).ok();
             (begun, path.as_os_str().len(), path.clone())
         });
-        Ok(last.ok_or_else(|| match nearest {
-            None => format!("there is no match in {}", out.display()),
-            Some((path, differences)) => {
+        Ok(last.ok_or_else(|| match (nearest, unreadable) {
+            (None, None) => format!("there is no match in {}", out.display()),
+            (None, Some(unreadable)) => unreadable,
+            (Some((path, differences)), _) => {
                 let differences = in_short(&differences);
                 format!("{} is another match: {differences}", path.display())
             }
@@ -103,7 +110,10 @@ impl MatchFolder {
     }
 
     /// Goes on with a match: its folder, and the games that are over by number. What is torn is left out, said, and taken away.
-    pub(super) fn resume(path: &Path, plan: &Plan) -> Result<(Self, BTreeMap<u64, GameSummary>)> {
+    pub(super) fn resume(
+        path: &Path,
+        plan: &MatchPlan,
+    ) -> Result<(Self, BTreeMap<u64, GameSummary>)> {
         let lock = lock(path)?;
         let (mut games, torn) = read_results(path)?;
         let lines = games.len();
@@ -248,10 +258,10 @@ fn folders(out: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The plan of a folder; none where it is no match, or one that was made by another version of this program.
-fn read_plan(folder: &Path) -> Option<Plan> {
+/// The plan of a folder; none where it is no match. A plan that can't be read is an error in words.
+fn read_plan(folder: &Path) -> Option<Result<MatchPlan, String>> {
     let bytes = read_whole(&folder.join(PLAN), LARGEST_PLAN).ok()?;
-    Plan::parse(&String::from_utf8(bytes).ok()?).ok()
+    Some(MatchPlan::parse(&String::from_utf8(bytes).ok()?))
 }
 
 /// The results by game, and how many lines are none.
@@ -282,7 +292,7 @@ mod tests {
     use super::super::result::tests::summary;
     use super::*;
 
-    fn found(out: &Path, plan: &Plan) -> Result<PathBuf, String> {
+    fn found(out: &Path, plan: &MatchPlan) -> Result<PathBuf, String> {
         MatchFolder::find(out, plan).unwrap()
     }
 
@@ -306,7 +316,7 @@ mod tests {
         );
         let path = played(out.path(), 3);
         assert_eq!(found(out.path(), &plan()).unwrap(), path);
-        let longer = Plan {
+        let longer = MatchPlan {
             games: 40,
             ..plan()
         };
@@ -334,7 +344,7 @@ mod tests {
             drop(MatchFolder::begin(out.path(), "m", &plan()).unwrap());
         }
         assert_eq!(found(out.path(), &plan()).unwrap(), out.path().join("m.11"));
-        let mut far = Plan {
+        let mut far = MatchPlan {
             seed: 9,
             games: 2,
             max_turns: 5,
@@ -349,7 +359,7 @@ mod tests {
             MatchFolder::begin(
                 out.path(),
                 "x",
-                &Plan {
+                &MatchPlan {
                     seed: 8,
                     ..far.clone()
                 },

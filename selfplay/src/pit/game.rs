@@ -1,7 +1,7 @@
 //! One game of a match.
 
 use super::chance::{game_stream, random_turn};
-use super::engines::EngineSeat;
+use super::engines::EnginePlayer;
 use super::referee::{Forfeit, Referee};
 use super::schedule::Fixture;
 use super::usage::Usage;
@@ -42,7 +42,7 @@ pub(super) enum Chooser {
 pub(super) enum Mind {
     Search(Box<Search>),
     Policy(Box<PolicySampler>),
-    Engine(Box<EngineSeat>),
+    Engine(Box<EnginePlayer>),
 }
 
 /// What a player said of its turn.

@@ -1,7 +1,7 @@
 //! `selfplay pit`: matches between players, in pairs of games from the same opening with colours swapped.
 //!
 //! ```text
-//! arguments ─┐                      contender  who plays            opening  where games begin
+//! arguments ─┐                      player  who plays            opening  where games begin
 //!            ├─ order ── plan ──┬── schedule   who meets whom       folder   what is kept, and gone on with
 //! --match ───┘                  └── worker     a thread's games ─► result ─► standings, sprt ─► report
 //! ```
@@ -9,17 +9,17 @@
 mod arguments;
 mod beginning;
 mod chance;
-mod contender;
 mod engines;
 mod folder;
 mod game;
 mod opening;
-mod order;
 mod plan;
+mod player;
 mod referee;
 mod report;
 mod result;
 mod schedule;
+mod spec;
 mod sprt;
 mod standings;
 mod usage;
@@ -32,16 +32,16 @@ use crate::output;
 use crate::place::Place;
 use anyhow::{Result, bail, ensure};
 use arguments::Resume;
-use beginning::Beginning;
-use contender::{Contender, Defaults, Way};
+use beginning::OpeningSource;
 use engine::config::Config;
 use engine::progress::{Progress, say};
 use folder::MatchFolder;
-use order::{MatchOrder, Source};
-use plan::{MATCH_FORMAT, Plan, PlayerPlan};
-use report::{Circumstances, Report};
+use plan::{MATCH_FORMAT, MatchPlan};
+use player::{Defaults, LoadedPlayer, PlayerKind};
+use report::{MatchInfo, MatchReport};
 use result::GameSummary;
 use schedule::Games;
+use spec::{MatchSpec, SpecOrigin};
 use sprt::SequentialTest;
 use standings::{Results, in_whole};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
-use worker::{Finished, Left, Work, WorkTimes};
+use worker::{Finished, MatchTask, Unfinished, WorkTimes};
 
 /// The most players whose ratings the line of progress shows.
 const SHOWN_PLAYERS: usize = 5;
@@ -61,10 +61,10 @@ const IN_FLIGHT_FOR_A_TEST: u32 = 32;
 
 /// A match that can be played.
 struct Prepared {
-    order: MatchOrder,
-    contenders: Vec<Contender>,
-    beginning: Beginning,
-    plan: Plan,
+    spec: MatchSpec,
+    players: Vec<LoadedPlayer>,
+    beginning: OpeningSource,
+    plan: MatchPlan,
     /// What the players are called in records.
     labels: Vec<String>,
     /// What the match's folder is to be called.
@@ -79,17 +79,17 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let prepared = prepare(arguments, &config)?;
-    let (out, plan) = (&arguments.out, &prepared.plan);
-    let (mut folder, known) = open_folder(out, &prepared.name, plan, arguments.resume)?;
+    let (out, plan) = (&arguments.out, prepared.plan.clone());
+    let (mut folder, known) = open_folder(out, &prepared.name, &plan, arguments.resume)?;
     let games = Games::new(plan.schedule, plan.players.len(), plan.games);
     let test = plan.sprt.map(SequentialTest::new).transpose()?;
     let mut results = Results::new(games.clone(), known, test);
-    let mut about = Circumstances {
+    let mut about = MatchInfo {
         seed: plan.seed,
         max_turns: plan.max_turns as usize,
         openings: in_words(&plan.openings),
         games_asked: games.count(),
-        reproducible: !prepared.contenders.iter().any(Contender::is_timed),
+        reproducible: !prepared.players.iter().any(LoadedPlayer::is_timed),
         times: WorkTimes::default(),
         seconds: 0.0,
         folder: folder.path().to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let begun = Instant::now();
     about.times = work.play(arguments.crew.threads(), &mut folder, &mut results)?;
     about.seconds = begun.elapsed().as_secs_f64();
-    let report = Report::new(&work.contenders, &results, about);
+    let report = MatchReport::new(&plan.players, &results, about);
     let text = match arguments.json {
         true => serde_json::to_string(&report)? + "\n",
         false => report.to_string(),
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     output::print(&text)?;
     let is_stopped = !results.is_decided() && (results.played() as u64) < work.games.count();
     if is_stopped {
-        say("the match was stopped: the same command with --resume goes on with it");
+        say("the match was stopped: the same command with --resume resumes it");
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
@@ -115,42 +115,44 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
 
 /// Checks everything that is asked for, and opens all players.
 fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
-    let (order, source) = arguments.order()?;
-    order.check(&source)?;
+    let (spec, origin) = arguments.spec()?;
+    spec.check(&origin)?;
     let place = arguments.crew.device.place(config)?;
     place.open("--device")?;
-    open_own_devices(&order, &source, config)?;
+    open_own_devices(&spec, &origin, config)?;
     let defaults = Defaults {
         config,
-        evaluations: order.evaluations,
-        clock: order.clock,
+        evaluations: spec.evaluations,
+        clock: spec.clock,
         place: &place,
     };
-    let max_turns = order.max_turns.unwrap_or(config.matches.max_turns);
-    let (beginning, openings) = Beginning::new(&order, &source, defaults, max_turns)?;
-    let contenders = open_players(&order, &source, defaults)?;
-    let engines = contenders.iter();
-    let engines = engines.filter(|contender| matches!(contender.way, Way::Engine(_)));
+    let max_turns = spec.max_turns.unwrap_or(config.matches.max_turns);
+    let (beginning, openings) = OpeningSource::new(&spec, &origin, defaults, max_turns)?;
+    let players = open_players(&spec, &origin, defaults)?;
+    let engines = players.iter();
+    let engines = engines.filter(|player| matches!(player.kind, PlayerKind::Engine(_)));
     ensure!(
-        order.clock.is_none() || engines.count() > 0,
-        "{}: a clock is for engines of others, `aei:COMMAND`, and none plays",
-        source.key("clock")
+        spec.clock.is_none() || engines.count() > 0,
+        "{}: a clock is for external engines, `aei:COMMAND`, and none plays",
+        origin.key("clock")
     );
-    let plan = Plan {
+    let resolved: Result<_> = players.iter().map(LoadedPlayer::resolved).collect();
+    let resolved = resolved?;
+    let plan = MatchPlan {
         format: MATCH_FORMAT,
-        games: order.games,
-        schedule: order.schedule,
-        seed: order.seed,
+        games: spec.games,
+        schedule: spec.schedule,
+        seed: spec.seed,
         max_turns,
         openings,
-        sprt: order.sprt,
-        players: contenders.iter().map(PlayerPlan::new).collect(),
+        sprt: spec.sprt,
+        players: resolved,
     };
     Ok(Prepared {
-        labels: labels(&contenders, &source),
-        name: folder_name(&contenders, &source, order.seed),
-        order,
-        contenders,
+        labels: labels(&players, &origin),
+        name: folder_name(&players, &origin, spec.seed),
+        spec,
+        players,
         beginning,
         plan,
     })
@@ -165,19 +167,19 @@ impl Prepared {
         games: Games,
         folder: &MatchFolder,
         results: &Results,
-    ) -> Result<Work> {
-        let Self { order, plan, .. } = &self;
+    ) -> Result<MatchTask> {
+        let Self { spec, plan, .. } = &self;
         let threads = arguments.crew.threads();
         let to_play = match results.is_decided() {
             true => Vec::new(),
             false => results.missing(),
         };
         let mut limit = config.selfplay.games_in_flight;
-        let mut players = self.contenders.iter().map(|contender| &contender.player);
-        if order.sprt.is_some() && players.all(|player| player.place().is_local()) {
+        let mut players = self.players.iter().map(|player| &player.player);
+        if spec.sprt.is_some() && players.all(|player| player.place().is_local()) {
             limit = limit.min(IN_FLIGHT_FOR_A_TEST);
         }
-        if self.contenders.iter().any(Contender::is_timed) {
+        if self.players.iter().any(LoadedPlayer::is_timed) {
             // What a search finds in a second is not to depend on how many games share the thread.
             limit = 1;
         }
@@ -185,9 +187,9 @@ impl Prepared {
         let openings = self
             .beginning
             .openings(folder, seed, games.pairs, threads)?;
-        Ok(Work {
-            failures: self.contenders.iter().map(|_| AtomicU32::new(0)).collect(),
-            contenders: self.contenders,
+        Ok(MatchTask {
+            failures: self.players.iter().map(|_| AtomicU32::new(0)).collect(),
+            players: self.players,
             labels: self.labels,
             games,
             openings,
@@ -217,10 +219,10 @@ fn keep(
 }
 
 /// Makes the devices of single players ready: where one can't be used, no player is opened for minutes before that shows.
-fn open_own_devices(order: &MatchOrder, source: &Source, config: &Config) -> Result<()> {
-    for (index, player) in order.players.iter().enumerate() {
+fn open_own_devices(spec: &MatchSpec, origin: &SpecOrigin, config: &Config) -> Result<()> {
+    for (index, player) in spec.players.iter().enumerate() {
         if let Some(list) = &player.device {
-            let key = source.of_player(index, player, "device");
+            let key = origin.of_player(index, player, "device");
             Place::parse(list, config, &key)?.open(&key)?;
         }
     }
@@ -228,20 +230,24 @@ fn open_own_devices(order: &MatchOrder, source: &Source, config: &Config) -> Res
 }
 
 /// Opens all players: whoever can't play is an error before the first game.
-fn open_players(order: &MatchOrder, source: &Source, defaults: Defaults) -> Result<Vec<Contender>> {
-    let players = order.players.iter().enumerate();
-    let contenders: Result<Vec<Contender>> = players
-        .map(|(index, player)| Contender::new(index, player, defaults, source))
+fn open_players(
+    spec: &MatchSpec,
+    origin: &SpecOrigin,
+    defaults: Defaults,
+) -> Result<Vec<LoadedPlayer>> {
+    let players = spec.players.iter().enumerate();
+    let players: Result<Vec<LoadedPlayer>> = players
+        .map(|(index, player)| LoadedPlayer::new(index, player, defaults, origin))
         .collect();
-    let contenders = contenders?;
-    if *source != Source::Pair {
+    let players = players?;
+    if *origin != SpecOrigin::Pair {
         let mut names = BTreeSet::new();
-        for contender in &contenders {
-            let name = &contender.label;
+        for player in &players {
+            let name = &player.label;
             ensure!(
                 names.insert(name),
                 "{} {name}: two players are called so; a match's file can give them names",
-                source.key(if *source == Source::Players {
+                origin.key(if *origin == SpecOrigin::Players {
                     "players"
                 } else {
                     "player"
@@ -249,14 +255,14 @@ fn open_players(order: &MatchOrder, source: &Source, defaults: Defaults) -> Resu
             );
         }
     }
-    Ok(contenders)
+    Ok(players)
 }
 
 /// The match's folder, and the games that are over already.
 fn open_folder(
     out: &Path,
     name: &str,
-    plan: &Plan,
+    plan: &MatchPlan,
     resume: Option<Resume>,
 ) -> Result<(MatchFolder, BTreeMap<u64, GameSummary>)> {
     let Some(resume) = resume else {
@@ -266,7 +272,7 @@ fn open_folder(
         (Ok(path), _) => {
             let (folder, known) = MatchFolder::resume(&path, plan)?;
             say(&format!(
-                "going on in {} with {} games played",
+                "resuming {}: {} games done",
                 path.display(),
                 known.len()
             ));
@@ -278,35 +284,32 @@ fn open_folder(
 }
 
 /// What the players are called in records. Of two, the letters tell them apart; their settings stand in the match's folder.
-fn labels(contenders: &[Contender], source: &Source) -> Vec<String> {
-    let named = contenders.iter().zip(["a", "b"]);
-    match source {
-        Source::Pair => named
-            .map(|(contender, letter)| format!("{} ({letter})", contender.player.short_name()))
+fn labels(players: &[LoadedPlayer], origin: &SpecOrigin) -> Vec<String> {
+    let named = players.iter().zip(["a", "b"]);
+    match origin {
+        SpecOrigin::Pair => named
+            .map(|(player, letter)| format!("{} ({letter})", player.player.short_name()))
             .collect(),
-        _ => contenders
-            .iter()
-            .map(|contender| contender.label.clone())
-            .collect(),
+        _ => players.iter().map(|player| player.label.clone()).collect(),
     }
 }
 
 /// What a match's folder is called: by its players, their evaluations and the seed, or by its file.
-fn folder_name(contenders: &[Contender], source: &Source, seed: u64) -> String {
-    let mut parts: Vec<String> = match (source, contenders) {
-        (Source::File(path), _) => {
+fn folder_name(players: &[LoadedPlayer], origin: &SpecOrigin, seed: u64) -> String {
+    let mut parts: Vec<String> = match (origin, players) {
+        (SpecOrigin::File(path), _) => {
             let stem = path.file_stem().unwrap_or_default();
             vec![stem.to_string_lossy().into_owned()]
         }
         (_, [a, b]) => vec![a.player.short_name(), b.player.short_name()],
         (_, several) => vec![format!("{}-players", several.len())],
     };
-    if !matches!(source, Source::File(_)) {
-        let mut evaluations: Vec<String> = contenders
+    if !matches!(origin, SpecOrigin::File(_)) {
+        let mut evaluations: Vec<String> = players
             .iter()
-            .filter_map(|contender| match &contender.way {
-                Way::Search(search) => search.evaluations,
-                Way::Policy { .. } | Way::Random | Way::Engine(_) => None,
+            .filter_map(|player| match &player.kind {
+                PlayerKind::Search(search) => search.evaluations,
+                PlayerKind::Policy { .. } | PlayerKind::Random | PlayerKind::Engine(_) => None,
             })
             .map(|evaluations| evaluations.to_string())
             .collect();
@@ -328,7 +331,7 @@ fn in_words(openings: &plan::OpeningsPlan) -> String {
     }
 }
 
-impl Work {
+impl MatchTask {
     /// Plays all games, or as many as are over when the match is decided or the user asks to stop. Keeps them as they end.
     fn play(
         &self,
@@ -339,7 +342,7 @@ impl Work {
         if self.to_play.is_empty() {
             return Ok(WorkTimes::default());
         }
-        let label = match &self.contenders[..] {
+        let label = match &self.players[..] {
             [a, b] => format!("{} against {}", a.label, b.label),
             several => format!("{} players", several.len()),
         };
@@ -360,7 +363,7 @@ impl Work {
             },
         )?;
         let mut times = WorkTimes::default();
-        for Left {
+        for Unfinished {
             times: of_worker,
             doubtful,
         } in of_workers

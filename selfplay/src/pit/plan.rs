@@ -1,24 +1,22 @@
 //! A match as resolved: what its folder keeps, and what a match that goes on is held against.
 
-use super::contender::{Contender, Way};
-use super::engines::TimeControl;
-use super::order::Schedule;
+use super::player::ResolvedPlayer;
+use super::spec::Schedule;
 use super::sprt::SprtOrder;
-use engine::config::SearchConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The version of a match's folder.
-pub(super) const MATCH_FORMAT: u32 = 1;
+pub(super) const MATCH_FORMAT: u32 = 2;
 
 /// Keys that say where a thing was found, not which it is: its hash stands beside them.
-const PLACES: [&str; 2] = ["player", "file"];
+const PLACES: [&str; 3] = ["player", "spec", "file"];
 
 /// What a match's games follow from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Plan {
+pub(super) struct MatchPlan {
     /// The version of the folder.
     pub(super) format: u32,
     /// Games of each two that meet.
@@ -29,8 +27,7 @@ pub(super) struct Plan {
     pub(super) max_turns: u32,
     pub(super) openings: OpeningsPlan,
     pub(super) sprt: Option<SprtOrder>,
-    #[serde(rename = "players")]
-    pub(super) players: Vec<PlayerPlan>,
+    pub(super) players: Vec<ResolvedPlayer>,
 }
 
 /// Where a match's games begin.
@@ -41,7 +38,7 @@ pub(super) struct OpeningsPlan {
     pub(super) from: String,
     /// Turns that are sampled behind the setups.
     pub(super) turns: u32,
-    /// The identity of who samples them.
+    /// The identity of the player that samples them.
     pub(super) sampled_by: Option<String>,
     /// The file.
     pub(super) file: Option<String>,
@@ -49,84 +46,31 @@ pub(super) struct OpeningsPlan {
     pub(super) hash: Option<String>,
 }
 
-/// A player of a match.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PlayerPlan {
-    /// What it is called in the match.
-    pub(super) name: String,
-    /// As named on the command line.
-    pub(super) player: String,
-    /// A network's hash, or the name of a player without one.
-    pub(super) identity: String,
-    /// How it comes to its turns: `search`, `policy`, `random` or `engine`.
-    pub(super) plays_by: String,
-    /// Where its network is evaluated, and in what.
-    pub(super) device: Option<String>,
-    pub(super) precision: Option<engine::config::Precision>,
-    pub(super) evaluations: Option<u32>,
-    /// Seconds a turn.
-    pub(super) time: Option<f64>,
-    pub(super) temperature: Option<f32>,
-    /// Of an engine of others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) options: Vec<String>,
-    pub(super) clock: Option<TimeControl>,
-    pub(super) search: Option<SearchConfig>,
-}
-
-impl PlayerPlan {
-    pub(super) fn new(contender: &Contender) -> Self {
-        let player = &contender.player;
-        let has_network = !player.forms().is_empty();
-        let place = player.place();
-        let plan = Self {
-            name: contender.label.clone(),
-            player: contender.named.clone(),
-            identity: player.identity().to_owned(),
-            plays_by: "random".into(),
-            device: has_network.then(|| place.to_string()),
-            precision: has_network.then_some(place.precision),
-            evaluations: None,
-            time: None,
-            temperature: None,
-            options: Vec::new(),
-            clock: None,
-            search: None,
-        };
-        match &contender.way {
-            Way::Search(search) => Self {
-                plays_by: "search".into(),
-                evaluations: search.evaluations,
-                time: search.time.map(|time| time.as_secs_f64()),
-                search: Some(search.config),
-                ..plan
-            },
-            Way::Policy { temperature } => Self {
-                plays_by: "policy".into(),
-                temperature: Some(*temperature),
-                ..plan
-            },
-            Way::Engine(engine) => Self {
-                plays_by: "engine".into(),
-                options: engine.options(),
-                clock: Some(*engine.control()),
-                ..plan
-            },
-            Way::Random => plan,
-        }
-    }
-}
-
-impl Plan {
+impl MatchPlan {
     /// The plan as its folder keeps it.
     pub(super) fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| unreachable!("a plan is always TOML: {error}"))
     }
 
     /// Reads a plan that was kept.
-    pub(super) fn parse(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+    ///
+    /// # Errors
+    ///
+    /// Another format version, or what is no plan.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        let message = |error: toml::de::Error| error.message().to_owned();
+        match toml::from_str(text).map_err(message)? {
+            Version {
+                format: MATCH_FORMAT,
+            } => toml::from_str(text).map_err(message),
+            Version { format } => Err(format!(
+                "the match has format version {format}; this program reads version {MATCH_FORMAT}"
+            )),
+        }
     }
 
     /// What another match is that was kept: each value in which it differs from this one. More games are no difference: the games
@@ -198,24 +142,26 @@ fn in_words(value: &Value) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use engine::config::{PlayerSpec, SearchConfig};
+    use toml::Table;
 
     /// A match of `uniform` against `random`.
-    pub(in super::super) fn plan() -> Plan {
-        let player = |name: &str, evaluations| PlayerPlan {
-            name: name.into(),
-            player: format!("somewhere/{name}"),
+    pub(in super::super) fn plan() -> MatchPlan {
+        let player = |name: &str, evaluations: Option<u32>| ResolvedPlayer {
+            spec: name.into(),
             identity: name.into(),
-            plays_by: "search".into(),
-            device: None,
             precision: None,
-            evaluations,
-            time: None,
-            temperature: None,
-            options: Vec::new(),
-            clock: None,
-            search: evaluations.map(|_| SearchConfig::default()),
+            settings: PlayerSpec {
+                name: Some(name.into()),
+                evaluations,
+                search: match evaluations {
+                    Some(_) => Table::try_from(SearchConfig::default()).unwrap(),
+                    None => Table::new(),
+                },
+                ..PlayerSpec::of(format!("somewhere/{name}"))
+            },
         };
-        Plan {
+        MatchPlan {
             format: MATCH_FORMAT,
             games: 20,
             schedule: Schedule::RoundRobin,
@@ -233,22 +179,28 @@ pub(super) mod tests {
     #[test]
     fn a_plan_is_read_back_as_it_was_kept() {
         let plan = plan();
-        let kept = Plan::parse(&plan.to_toml()).unwrap();
+        let kept = MatchPlan::parse(&plan.to_toml()).unwrap();
         assert_eq!(kept, plan);
         assert_eq!(plan.differences(&kept), [""; 0]);
+        let old = plan.to_toml().replace("format = 2", "format = 1");
+        let message = MatchPlan::parse(&old).unwrap_err();
+        assert!(
+            message.contains("version 1; this program reads version 2"),
+            "{message}"
+        );
     }
 
     #[test]
     fn another_match_s_differences_are_named() {
         let here = plan();
-        let there = |change: fn(&mut Plan)| {
+        let there = |change: fn(&mut MatchPlan)| {
             let mut there = plan();
             change(&mut there);
             here.differences(&there).join("; ")
         };
         assert_eq!(there(|plan| plan.games = 10), "", "it may go on for longer");
         assert_eq!(
-            there(|plan| plan.players[0].player = "elsewhere".into()),
+            there(|plan| plan.players[0].settings.player = "elsewhere".into()),
             ""
         );
         assert_eq!(
@@ -261,12 +213,12 @@ pub(super) mod tests {
             "seed is 18446744073709551615 there and 3 here"
         );
         assert_eq!(
-            there(|plan| plan.players[0].evaluations = Some(32)),
+            there(|plan| plan.players[0].settings.evaluations = Some(32)),
             "player 1 evaluations is 32 there and 64 here"
         );
-        let search = |plan: &mut Plan| {
-            let search = plan.players[0].search.as_mut().unwrap();
-            search.puct.exploration = 0.25;
+        let search = |plan: &mut MatchPlan| {
+            let search = &mut plan.players[0].settings.search;
+            search["puct"]["exploration"] = 0.25.into();
         };
         assert_eq!(
             there(search),
@@ -280,7 +232,7 @@ pub(super) mod tests {
             there(|plan| plan.players.truncate(1)),
             "player 2 is not given there and random here"
         );
-        let sprt = |plan: &mut Plan| {
+        let sprt = |plan: &mut MatchPlan| {
             let (alpha, beta) = (0.05, 0.05);
             plan.sprt = Some(SprtOrder {
                 elo0: 0.0,

@@ -1,6 +1,6 @@
 //! What a game has besides where engines of others play in it: their seats, the clock, and the ways to lose that the rules don't know.
 
-use super::engines::{Clock, EngineFault, EngineSeat, FaultKind, Interruption};
+use super::engines::{Clock, EngineFault, EnginePlayer, FaultKind, Interruption};
 use super::game::Mind;
 use arimaa::rules::{Game, Phase, Side, Turn};
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Referee {
     }
 
     /// The turn that an engine chooses; none where it loses the game, or the match stops.
-    pub(super) fn choose(&mut self, seat: &mut EngineSeat, game: &Game) -> Option<Turn> {
+    pub(super) fn choose(&mut self, seat: &mut EnginePlayer, game: &Game) -> Option<Turn> {
         let clock = self.clock.as_ref()?;
         match seat.choose(game, clock) {
             Ok(chosen) => {

@@ -1,6 +1,6 @@
 //! Which game of a match is between whom.
 
-use super::order::Schedule;
+use super::spec::Schedule;
 use arimaa::rules::Side;
 
 /// The games of a match by their numbers. Games 2k and 2k + 1 are a pair: the same two players from the same opening, with colours

@@ -1,9 +1,9 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
-use super::contender::{Contender, Way};
-use super::engines::{EngineSeat, FaultKind};
+use super::engines::{EnginePlayer, FaultKind};
 use super::game::{Chooser, Mind, PitGame};
 use super::opening::Openings;
+use super::player::{LoadedPlayer, PlayerKind};
 use super::referee::Forfeit;
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
@@ -27,8 +27,8 @@ type Lines = Vec<Box<dyn Line>>;
 
 /// What all workers share.
 #[derive(Debug)]
-pub(super) struct Work {
-    pub(super) contenders: Vec<Contender>,
+pub(super) struct MatchTask {
+    pub(super) players: Vec<LoadedPlayer>,
     /// What they are called in records.
     pub(super) labels: Vec<String>,
     pub(super) games: Games,
@@ -57,7 +57,7 @@ pub(super) struct Finished {
 
 /// What a worker leaves behind.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct Unfinished {
     pub(super) times: WorkTimes,
     /// Games that an engine of others lost before its first turn, and that it played none of since: they count unless another worker
     /// finds that it can't play at all.
@@ -86,9 +86,9 @@ impl WorkTimes {
     }
 }
 
-impl Work {
+impl MatchTask {
     /// Plays games until there are none left to begin, or it is time to stop.
-    pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<Left> {
+    pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<Unfinished> {
         let (lines, choosers) = self.lines()?;
         let mut batcher = Batcher::new(lines, self.games_in_flight, None);
         let spare: RefCell<Spare> = RefCell::default();
@@ -144,7 +144,7 @@ impl Work {
         }
         let given_up = batcher.games().flat_map(PitGame::usage);
         let evaluated = (0..batcher.slots()).map(|slot| batcher.time_of(slot));
-        Ok(Left {
+        Ok(Unfinished {
             times: WorkTimes {
                 total,
                 players: thought
@@ -159,21 +159,21 @@ impl Work {
     fn lines(&self) -> Result<(Lines, Vec<Chooser>)> {
         let mut lines = Vec::new();
         let mut choosers = Vec::new();
-        for contender in &self.contenders {
+        for player in &self.players {
             let evaluator = lines.len();
-            lines.extend(contender.line()?);
-            choosers.push(match &contender.way {
-                Way::Search(search) => Chooser::Search {
+            lines.extend(player.line()?);
+            choosers.push(match &player.kind {
+                PlayerKind::Search(search) => Chooser::Search {
                     evaluator,
                     options: search.options(),
                     reuse_tree: search.config.reuse_tree,
                 },
-                Way::Policy { temperature } => Chooser::Policy {
+                PlayerKind::Policy { temperature } => Chooser::Policy {
                     evaluator,
                     temperature: *temperature,
                 },
-                Way::Random => Chooser::Random,
-                Way::Engine(_) => Chooser::Engine,
+                PlayerKind::Random => Chooser::Random,
+                PlayerKind::Engine(_) => Chooser::Engine,
             });
         }
         Ok((lines, choosers))
@@ -211,17 +211,17 @@ impl Work {
     }
 
     /// The seat of an engine of others, if the player is one.
-    fn seat(&self, player: usize) -> Option<Box<EngineSeat>> {
-        match &self.contenders.get(player)?.way {
-            Way::Engine(order) => {
+    fn seat(&self, player: usize) -> Option<Box<EnginePlayer>> {
+        match &self.players.get(player)?.kind {
+            PlayerKind::Engine(order) => {
                 let stop = Arc::clone(&self.stop);
-                Some(Box::new(EngineSeat::new(order.clone(), stop)))
+                Some(Box::new(EnginePlayer::new(order.clone(), stop)))
             }
             _ => None,
         }
     }
 
-    fn seated(&self, mut seat: Box<EngineSeat>, opponent: usize) -> Mind {
+    fn seated(&self, mut seat: Box<EnginePlayer>, opponent: usize) -> Mind {
         seat.meet(self.labels.get(opponent).map_or("", String::as_str));
         Mind::Engine(seat)
     }

@@ -1,6 +1,7 @@
 //! Engines of others as players.
 
 use super::{json, pit};
+use engine::config::PlayerSpec;
 use std::path::Path;
 
 /// An engine of shell script that sets up and then lets its first rabbits step on, one step a turn. `on_turn` is done first at each of
@@ -48,22 +49,25 @@ fn short<'a>(games: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     short.into_iter().chain(more.iter().copied()).collect()
 }
 
+/// A player as an argument of the command line.
+fn words(player: &str) -> String {
+    PlayerSpec::of(player).to_string()
+}
+
 #[test]
 fn engines_play_each_other_and_their_words_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let command = engine(folder.path(), "");
-    let options = short(
-        "2",
-        &["--clock", "30s/1m", "--a-option", "hash=5", "--json"],
-    );
-    let report = json(&mut pit(folder.path(), &command, &command, &options));
+    let options = short("2", &["--clock", "30s/1m", "--json"]);
+    let first = format!("{} option=hash=5", words(&command));
+    let report = json(&mut pit(folder.path(), &first, &words(&command), &options));
     assert_eq!(
         (&report["games"], &report["unfinished"]),
         (&2.into(), &2.into())
     );
     assert_eq!(report["reproducible"], false);
     assert_eq!(report["a"]["clock"], "30s/1m");
-    assert_eq!(report["a"]["options"][0], "hash=5");
+    assert_eq!(report["a"]["option"][0], "hash=5");
     assert_eq!(report["a"]["identity"], format!("{command} (Fake 2)"));
     assert_eq!(report["a"]["turns"], 6);
     let games = Path::new(report["records"].as_str().unwrap());
@@ -72,7 +76,7 @@ fn engines_play_each_other_and_their_words_are_kept() {
     assert!(record.contains(" s, score 12\n2s ee7s\n"), "{record}");
     // Behind an opening each begins its second turn as if it were its first: a setup, which is illegal.
     let options = ["--games", "2", "--clock", "30s"];
-    let output = pit(folder.path(), &command, "random", &options)
+    let output = pit(folder.path(), &words(&command), "random", &options)
         .output()
         .unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -96,7 +100,12 @@ fn a_player_that_fails_loses_that_game_and_plays_the_next() {
     let on_turn = "if [ $turn$side = 3s ]; then echo no memory >&2; exit 9; fi";
     let command = engine(folder.path(), on_turn);
     let options = short("4", &["--clock", "30s", "--threads", "1", "--json"]);
-    let report = json(&mut pit(folder.path(), &command, "random", &options));
+    let report = json(&mut pit(
+        folder.path(),
+        &words(&command),
+        "random",
+        &options,
+    ));
     assert_eq!(
         (&report["losses_a"], &report["unfinished"]),
         (&2.into(), &2.into())
@@ -144,10 +153,7 @@ fn a_match_s_file_gives_engines_names_options_and_clocks() {
     let players = report["players"].as_array().unwrap();
     assert_eq!(report["games"], 6);
     assert_eq!(players[1]["clock"], "30s");
-    assert_eq!(
-        players[1]["options"],
-        serde_json::json!(["hash=3", "clear"])
-    );
+    assert_eq!(players[1]["option"], serde_json::json!(["hash=3", "clear"]));
     assert_eq!(players[2]["clock"], "40s/1m");
     // What is played is what goes on.
     let report = json(command.arg("--resume"));
@@ -176,8 +182,9 @@ fn an_option_that_an_engine_refuses_is_told() {
         "    setoption) case \"$rest\" in *foo*) echo log Warning: no option foo;; esac;;\n    newgame)",
     );
     std::fs::write(&path, refusing).unwrap();
-    let options = short("2", &["--clock", "30s", "--b-option", "foo=1"]);
-    let output = pit(folder.path(), "random", &command, &options).output();
+    let options = short("2", &["--clock", "30s"]);
+    let second = format!("{} option=foo=1", words(&command));
+    let output = pit(folder.path(), "random", &second, &options).output();
     let output = output.unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{errors}");
@@ -193,7 +200,7 @@ fn an_engine_that_never_plays_ends_the_match() {
     let command = engine(folder.path(), "exit 4");
     for (threads, where_from) in [("1", "; in game 2, "), ("3", "; in game ")] {
         let options = ["--games", "100", "--clock", "30s", "--threads", threads];
-        let output = pit(folder.path(), "random", &command, &options)
+        let output = pit(folder.path(), "random", &words(&command), &options)
             .output()
             .unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
@@ -224,7 +231,7 @@ fn what_can_not_be_played_is_an_error_before_the_first_game() {
             vec!["--a aei:/no/such/bot: /no/such/bot can't be started"],
         ),
         (
-            "aei:sh -c 'echo Traceback; exit 3'",
+            r#"aei:"sh -c 'echo Traceback; exit 3'""#,
             vec!["--clock", "2s"],
             vec![
                 "--a aei:sh",
@@ -234,10 +241,10 @@ fn what_can_not_be_played_is_an_error_before_the_first_game() {
         (
             "aei:bot",
             vec![],
-            vec!["--a aei:bot: an engine needs a clock: give --a-clock or --clock"],
+            vec!["--a aei:bot: an external engine needs a clock: set clock, or --clock"],
         ),
         (
-            "aei:bot 'x",
+            r#"aei:"bot 'x""#,
             vec!["--clock", "2s"],
             vec!["--a aei:bot 'x: a quote is not closed"],
         ),
@@ -247,29 +254,29 @@ fn what_can_not_be_played_is_an_error_before_the_first_game() {
             vec!["--clock", "`2` has no unit: give 2s or 2m"],
         ),
         (
-            "aei:bot",
-            vec!["--clock", "2s", "--a-time", "2"],
-            vec!["--a-time: this is for players that search"],
+            "aei:bot time=2",
+            vec!["--clock", "2s"],
+            vec!["--a aei:bot: time: this is for players that search"],
         ),
         (
-            "aei:bot",
-            vec!["--clock", "2s", "--a-option", "tcmove=3"],
-            vec!["--a-option", "set by the match itself"],
+            "aei:bot option=tcmove=3",
+            vec!["--clock", "2s"],
+            vec!["--a aei:bot: option", "set by the match itself"],
         ),
         (
             "random",
             vec!["--clock", "2s"],
-            vec!["--clock: a clock is for engines of others"],
+            vec!["--clock: a clock is for external engines"],
         ),
         (
-            "random",
-            vec!["--a-option", "hash=3"],
-            vec!["--a-option: this is for `aei:COMMAND` alone"],
+            "random option=hash=3",
+            vec![],
+            vec!["--a random: option: this is for `aei:COMMAND` alone"],
         ),
         (
-            "random",
-            vec!["--a-clock", "3s"],
-            vec!["--a-clock: this is for `aei:COMMAND` alone"],
+            "random clock=3s",
+            vec![],
+            vec!["--a random: clock: this is for `aei:COMMAND` alone"],
         ),
     ] {
         let mut options = vec!["--games", "2"];
@@ -300,7 +307,15 @@ fn a_match_that_is_stopped_leaves_no_engine_behind() {
     );
     let command = engine(folder.path(), &on_turn);
     let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_selfplay"))
-        .args(["pit", "--a", &command, "--b", "random", "--games", "2"])
+        .args([
+            "pit",
+            "--a",
+            &words(&command),
+            "--b",
+            "random",
+            "--games",
+            "2",
+        ])
         .args(["--clock", "1h", "--threads", "1", "--out"])
         .arg(folder.path())
         .stdout(std::process::Stdio::piped())

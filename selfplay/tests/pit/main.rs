@@ -74,10 +74,10 @@ fn a_match_is_reported_and_its_games_are_records() {
     );
 }
 
-/// A match of `material` against itself, whose games end soon.
-fn mirror_match(out: &Path, more: &[&str]) -> serde_json::Value {
+/// A match whose games end soon.
+fn match_of(out: &Path, [a, b]: [&str; 2], more: &[&str]) -> serde_json::Value {
     let short = ["--games", "4", "--set", "match.max_turns=16", "--json"];
-    json(pit(out, "material", "material", &short).args(more))
+    json(pit(out, a, b, &short).args(more))
 }
 
 fn records(report: &serde_json::Value) -> Vec<String> {
@@ -90,18 +90,10 @@ fn records(report: &serde_json::Value) -> Vec<String> {
 fn each_player_has_its_own_settings_and_the_report_names_them() {
     let folder = tempfile::tempdir().unwrap();
     let own = [
-        "--evaluations",
-        "8",
-        "--b-evaluations",
-        "48",
-        "--a-set",
-        "search.puct.exploration=3",
-        "--a-set",
-        "search.reuse_tree=false",
-        "--b-set",
-        "search.mode=gumbel",
+        "material search.puct.exploration=3 search.reuse_tree=false",
+        "material evaluations=48 search.mode=gumbel",
     ];
-    let report = mirror_match(folder.path(), &own);
+    let report = match_of(folder.path(), own, &["--evaluations", "8"]);
     let (a, b) = (&report["a"], &report["b"]);
     assert_eq!(
         (&a["player"], &b["player"]),
@@ -112,10 +104,11 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
         (&8.into(), &48.into())
     );
     assert_eq!(
-        a["settings"],
-        serde_json::json!(["search.puct.exploration=3", "search.reuse_tree=false"])
+        a["spec"],
+        "material evaluations=8 search.puct.exploration=3.0 search.reuse_tree=false"
+            .replace("3.0", "3")
     );
-    assert_eq!(b["settings"], serde_json::json!(["search.mode=gumbel"]));
+    assert_eq!(b["spec"], "material evaluations=48 search.mode=gumbel");
     assert_eq!(
         (
             &a["search"]["puct"]["exploration"],
@@ -130,21 +123,16 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
     }
     let said = pit(
         folder.path(),
-        "material",
+        "material search.mode=gumbel",
         "random",
         &["--games", "2", "--evaluations", "8"],
     )
-    .args([
-        "--a-set",
-        "search.mode=gumbel",
-        "--set",
-        "match.max_turns=16",
-    ])
+    .args(["--set", "match.max_turns=16"])
     .output()
     .unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
     for part in [
-        "a: material, 8 evaluations a turn, search.mode=gumbel: used ",
+        "a: material evaluations=8 search.mode=gumbel: used ",
         "b: random\n",
         "a is stronger with a likelihood of ",
         "overhead: ",
@@ -158,23 +146,16 @@ fn each_player_has_its_own_settings_and_the_report_names_them() {
 #[test]
 fn settings_of_both_players_play_like_those_of_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
-    let play = |more: &[&str]| records(&mirror_match(folder.path(), more));
-    let puct = "search.mode=puct";
-    let common = play(&["--evaluations", "24", "--set", "match.search.mode=puct"]);
-    let own = [
-        "--a-evaluations",
-        "24",
-        "--b-evaluations",
-        "24",
-        "--a-set",
-        puct,
-        "--b-set",
-        puct,
-    ];
-    assert_eq!(play(&own), common);
-    let one = play(&["--evaluations", "24", "--a-set", puct]);
+    let play = |players, more: &[&str]| records(&match_of(folder.path(), players, more));
+    let (usual, puct) = ("material", "material search.mode=puct");
+    let for_all = ["--evaluations", "24"];
+    let set = [&for_all[..], &["--set", "match.search.mode=puct"]].concat();
+    let common = play([usual; 2], &set);
+    let own = "material evaluations=24 search.mode=puct";
+    assert_eq!(play([own; 2], &[]), common);
+    let one = play([puct, usual], &for_all);
     assert_ne!(one, common);
-    assert_ne!(one, play(&["--evaluations", "24", "--b-set", puct]));
+    assert_ne!(one, play([usual, puct], &for_all));
 }
 
 #[test]
@@ -182,10 +163,8 @@ fn with_too_few_evaluations_to_compare_turns_mode_gumbel_is_mode_puct() {
     let folder = tempfile::tempdir().unwrap();
     let play = |evaluations: &str, mode: &str| {
         let set = format!("match.search.mode={mode}");
-        records(&mirror_match(
-            folder.path(),
-            &["--evaluations", evaluations, "--set", &set],
-        ))
+        let options = ["--evaluations", evaluations, "--set", &set];
+        records(&match_of(folder.path(), ["material"; 2], &options))
     };
     assert_eq!(play("7", "gumbel"), play("7", "puct"));
     assert_ne!(play("16", "gumbel"), play("16", "puct"));
@@ -282,7 +261,7 @@ fn faulty_orders_are_refused_by_name() {
             "uniform",
             vec!["--games", "2"],
             1,
-            "--a uniform searches, and nothing says how long",
+            "--a uniform: this player searches, and has no limit",
         ),
         (
             "uniform",
@@ -304,14 +283,20 @@ fn faulty_orders_are_refused_by_name() {
             "--opening-turns",
         ),
         (
-            "uniform",
-            with(["--a-set", "match.max_turns=9"]),
-            1,
-            "--a-set match.max_turns=9: a player has only keys of section `search`",
+            "uniform match.max_turns=9",
+            few.to_vec(),
+            2,
+            "`match.max_turns=9`: unknown key",
         ),
         (
-            "uniform",
-            with(["--b-set", "search.mode=puct"]),
+            "uniform evaluations=0",
+            few.to_vec(),
+            1,
+            "--a uniform: evaluations = 0 is out of range",
+        ),
+        (
+            "random search.mode=puct",
+            few.to_vec(),
             1,
             "`random` doesn't",
         ),
@@ -334,7 +319,7 @@ fn faulty_orders_are_refused_by_name() {
 #[test]
 fn networks_meet_in_the_evaluation_service() {
     let folder = tempfile::tempdir().unwrap();
-    let options = ["--games", "4", "--evaluations", "8", "--a-evaluations", "4"];
+    let options = ["--games", "4", "--evaluations", "8"];
     let more = [
         "--device",
         "cpu:service",
@@ -343,7 +328,12 @@ fn networks_meet_in_the_evaluation_service() {
         "--json",
     ];
     let options = [&options[..], &more].concat();
-    let report = json(&mut pit(folder.path(), "tusker", "policy:tusker", &options));
+    let report = json(&mut pit(
+        folder.path(),
+        "tusker evaluations=4",
+        "policy:tusker",
+        &options,
+    ));
     assert_eq!(report["games"], 4);
     let count = |key: &str| report[key].as_u64().unwrap();
     assert_eq!(count("wins_a") + count("losses_a") + count("unfinished"), 4);

@@ -27,15 +27,14 @@ fn the_built_in_network_plays_where_no_first_player_is_named() {
             .arg("--out")
             .arg(folder.path().join(players.concat()));
         command.args(["--games", "2", "--evaluations", "8", "--json"]);
-        let limits = ["--set", "match.max_turns=10", "--b-evaluations", "4"];
-        let report = json(command.args(limits));
+        let report = json(command.args(["--set", "match.max_turns=10"]));
         (report["a"]["name"].clone(), records(&report))
     };
-    let (name, games) = play(&["--b", "material"]);
+    let (name, games) = play(&["--b", "material evaluations=4"]);
     assert_eq!(name, "tusker");
-    let (_, named) = play(&["--a", "tusker", "--b", "material"]);
+    let (_, named) = play(&["--a", "tusker", "--b", "material evaluations=4"]);
     assert_eq!(games, named);
-    let (name, policy) = play(&["--a", "policy:tusker", "--b", "material"]);
+    let (name, policy) = play(&["--a", "policy:tusker", "--b", "material evaluations=4"]);
     assert_eq!(name, "policy:tusker");
     assert_ne!(policy, games);
 }
@@ -47,11 +46,12 @@ fn a_policy_plays_without_a_search_and_the_same_whatever_the_threads() {
         "policy:{}",
         network(folder.path(), "n.safetensors", 1).display()
     );
-    let play = |more: &[&str]| {
+    let play = |settings: &str, threads: &str| {
         let short = ["--games", "4", "--set", "match.max_turns=14", "--json"];
-        json(pit(folder.path(), &policy, "random", &short).args(more))
+        let player = format!("{policy}{settings}");
+        json(pit(folder.path(), &player, "random", &short).args(["--threads", threads]))
     };
-    let report = play(&["--threads", "1"]);
+    let report = play("", "1");
     assert_eq!(
         (&report["a"]["name"], &report["a"]["temperature"]),
         (&"policy:n".into(), &0.0.into())
@@ -61,18 +61,15 @@ fn a_policy_plays_without_a_search_and_the_same_whatever_the_threads() {
     assert_eq!(report["b"]["evaluations_per_turn"], 0.0);
     assert_eq!(report["b"].get("temperature"), None);
     let one = records(&report);
-    assert_eq!(one, records(&play(&["--threads", "2"])));
+    assert_eq!(one, records(&play("", "2")));
     assert!(
         one[0].starts_with("Gold: policy:n (a)\nSilver: random (b)\n"),
         "{}",
         one[0]
     );
-    let drawn = records(&play(&["--a-temperature", "1"]));
+    let drawn = records(&play(" temperature=1", "1"));
     assert_ne!(one, drawn, "drawn from the policy as it is");
-    assert_eq!(
-        drawn,
-        records(&play(&["--a-temperature", "1", "--threads", "2"]))
-    );
+    assert_eq!(drawn, records(&play(" temperature=1", "2")));
 }
 
 #[test]
@@ -141,17 +138,17 @@ fn a_match_s_file_and_its_players_are_named_in_errors() {
     for (text, part) in [
         (
             format!("games = 2\n{players}player = \"missing.safetensors\"\nevaluations = 2\n"),
-            "m.toml: player 2 (deep): player",
+            "m.toml: player 2 (deep): ",
         ),
         (
             format!("games = 2\n{players}player = \"material\"\n"),
-            "m.toml: player 2 (deep): player material searches",
+            "m.toml: player 2 (deep): this player searches, and has no limit",
         ),
         (
             format!(
-                "games = 2\n{players}player = \"uniform\"\nevaluations = 2\nset = [\"search.mode=best\"]\n"
+                "games = 2\n{players}player = \"uniform\"\nevaluations = 2\nsearch.mode = \"best\"\n"
             ),
-            "player 2 (deep): set search.mode=best",
+            "player 2 (deep): search: search.mode has a wrong value",
         ),
         (
             format!("games = 2\nopenings = \"no.txt\"\n{players}player = \"random\"\n"),
@@ -177,8 +174,6 @@ fn a_match_s_file_and_its_players_are_named_in_errors() {
 fn a_limit_of_time_is_kept_apart_and_said() {
     let folder = tempfile::tempdir().unwrap();
     let options = [
-        "--a-time",
-        "0.01",
         "--evaluations",
         "4",
         "--games",
@@ -187,7 +182,12 @@ fn a_limit_of_time_is_kept_apart_and_said() {
         "match.max_turns=6",
         "--json",
     ];
-    let report = json(&mut pit(folder.path(), "uniform", "material", &options));
+    let report = json(&mut pit(
+        folder.path(),
+        "uniform time=0.01",
+        "material",
+        &options,
+    ));
     assert_eq!(report["reproducible"], false);
     assert_eq!(
         (&report["a"]["time"], &report["a"]["evaluations"]),

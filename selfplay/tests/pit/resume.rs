@@ -101,7 +101,7 @@ fn a_killed_match_goes_on_as_if_it_had_never_been_stopped() {
         "{said}"
     );
     assert!(
-        said.contains(&format!("with {} games played", known - 2)),
+        said.contains(&format!(": {} games done", known - 2)),
         "{said}"
     );
     assert_eq!(games(&path), expected);
@@ -116,7 +116,7 @@ fn a_killed_match_goes_on_as_if_it_had_never_been_stopped() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("with 24 games played") && said.contains(" 2 games in"),
+        said.contains(": 24 games done") && said.contains(" 2 games in"),
         "{said}"
     );
     assert_eq!(games(&only_match(&killed)).len(), 26);
@@ -134,14 +134,15 @@ fn another_match_is_never_gone_on_with() {
         "--set",
         "match.max_turns=8",
     ];
-    let resume = |more: &[&str]| {
-        let output = pit(&out, "material", "random", &short)
+    let resume_with = |settings: &str, more: &[&str]| {
+        let output = pit(&out, &format!("material{settings}"), "random", &short)
             .args(more)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), said)
     };
+    let resume = |more: &[&str]| resume_with("", more);
     let (is_done, said) = resume(&["--resume"]);
     assert!(
         !is_done && said.contains("--resume: there is no match in"),
@@ -149,27 +150,31 @@ fn another_match_is_never_gone_on_with() {
     );
     assert!(!out.exists());
     let (is_done, said) = resume(&["--resume=or-begin"]);
-    assert!(is_done && !said.contains("going on"), "{said}");
-    for (more, difference) in [
-        (&["--seed", "5"][..], "seed is 0 there and 5 here"),
+    assert!(is_done && !said.contains("resuming"), "{said}");
+    for (settings, more, difference) in [
+        ("", &["--seed", "5"][..], "seed is 0 there and 5 here"),
         (
-            &["--a-set", "search.mode=puct"],
+            " search.mode=puct",
+            &[],
             "search mode is \"gumbel\" there and \"puct\" here",
         ),
         (
-            &["--a-evaluations", "8"],
+            " evaluations=8",
+            &[],
             "player 1 evaluations is 4 there and 8 here",
         ),
         (
+            "",
             &["--opening-turns", "1"],
             "openings turns is 0 there and 1 here",
         ),
         (
+            "",
             &["--set", "match.max_turns=9"],
             "max_turns is 8 there and 9 here",
         ),
     ] {
-        let (is_done, said) = resume(&[more, &["--resume"]].concat());
+        let (is_done, said) = resume_with(settings, &[more, &["--resume"]].concat());
         assert!(
             !is_done && said.contains(difference),
             "no `{difference}` in {said}"
@@ -177,7 +182,7 @@ fn another_match_is_never_gone_on_with() {
     }
     let (is_done, said) = resume(&["--resume"]);
     assert!(
-        is_done && said.contains("going on in") && said.contains("2 games played"),
+        is_done && said.contains("resuming") && said.contains(": 2 games done"),
         "{said}"
     );
 }

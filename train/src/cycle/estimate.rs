@@ -3,7 +3,7 @@
 use crate::commands::Workplace;
 use crate::error::TrainError;
 use arimaa::rules::{Game, StepState};
-use engine::config::{Anchor, Config};
+use engine::config::{Config, PlayerSpec};
 use engine::search::{Evaluations, Evaluator, Query};
 use network::{Network, NetworkError, NetworkEvaluator, Precision};
 use std::path::Path;
@@ -47,9 +47,9 @@ pub(super) fn of_generations(
     let turns = playing * f64::from(cycle.games_per_generation) * TURNS;
     let rows = (turns + without_network * TURNS) * ROWS * f64::from(config.train.reuse_factor);
     // Of each match's players those that ask the network.
-    let of_anchor = |anchor: &Anchor| match anchor {
-        Anchor::First => 2.0,
-        Anchor::Random | Anchor::Material(_) | Anchor::Uniform(_) => 1.0,
+    let of_anchor = |anchor: &PlayerSpec| match anchor.player.as_str() {
+        "first" => 2.0,
+        _ => 1.0,
     };
     let askers =
         2.0 * f64::from(cycle.match_opponents) + cycle.anchors.iter().map(of_anchor).sum::<f64>();

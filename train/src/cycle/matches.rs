@@ -57,7 +57,7 @@ impl Cycle {
             generation,
             before,
             cycle.match_opponents as usize,
-            cycle.anchors.iter().copied().map(Player::from),
+            cycle.anchors.iter().filter_map(Player::of_anchor),
         ) {
             if self.result(generation, &path, opponent, games)?.is_none() {
                 return Ok(Flow::Stop);
@@ -133,7 +133,7 @@ impl Cycle {
     }
 }
 
-/// Whom a network plays against: those before it, the newest first, then the anchors; nobody twice and never itself.
+/// The opponents of a network: those before it, the newest first, then the anchors; each once, and never itself.
 fn opponents(
     generation: u32,
     networks: impl DoubleEndedIterator<Item = u32>,

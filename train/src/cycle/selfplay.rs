@@ -5,7 +5,7 @@ use super::generator::Generator;
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
 use crate::stop::Stop;
-use engine::config::Config;
+use engine::config::{Config, PlayerSpec};
 use engine::run::RunDirectory;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -95,8 +95,9 @@ impl Selfplay {
         crew: &Crew,
     ) -> Result<Option<String>, TrainError> {
         let mut command = self.command("pit", crew);
-        command.arg("--a").arg(&pit.network);
-        command.arg("--b").arg(pit.opponent.argument(run));
+        let network = PlayerSpec::of(pit.network.to_string_lossy());
+        command.args(["--a", &network.to_string()]);
+        command.args(["--b", &pit.opponent.spec(run).to_string()]);
         command.arg("--config").arg(run.config());
         command.arg("--out").arg(run.pit());
         command.arg("--resume=or-begin");
@@ -111,9 +112,6 @@ impl Selfplay {
             &config.training_loop.match_evaluations.to_string(),
             "--json",
         ]);
-        if let Some(evaluations) = pit.opponent.evaluations() {
-            command.args(["--b-evaluations", &evaluations.to_string()]);
-        }
         let Some(output) = child::run(&mut command, "selfplay pit", &self.stop)? else {
             return Ok(None);
         };

@@ -1,9 +1,8 @@
-//! Whom ratings are about.
+//! The players of a run's matches.
 
-use engine::config::Anchor;
+use engine::config::PlayerSpec;
 use engine::run::RunDirectory;
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A player of a run's matches.
@@ -48,24 +47,28 @@ impl Player {
         }
     }
 
-    /// What `selfplay pit` is told: a word or a network's file. One that was rejected plays no more.
-    pub(crate) fn argument(self, run: &RunDirectory) -> PathBuf {
-        match self {
-            Self::Network(generation) => run.network(generation),
+    /// The player for `selfplay pit`. A network that was rejected plays no more.
+    pub(crate) fn spec(self, run: &RunDirectory) -> PlayerSpec {
+        let player = match self {
+            Self::Network(generation) => run.network(generation).to_string_lossy().into_owned(),
             Self::Random => "random".into(),
             Self::Material(_) => "material".into(),
             Self::Uniform(_) => "uniform".into(),
+        };
+        PlayerSpec {
+            evaluations: self.evaluations(),
+            ..PlayerSpec::of(player)
         }
     }
-}
 
-impl From<Anchor> for Player {
-    fn from(anchor: Anchor) -> Self {
-        match anchor {
-            Anchor::Random => Self::Random,
-            Anchor::Material(evaluations) => Self::Material(evaluations),
-            Anchor::Uniform(evaluations) => Self::Uniform(evaluations),
-            Anchor::First => Self::FIRST,
+    /// The player that an anchor of the configuration is; none for what the configuration refuses.
+    pub(crate) fn of_anchor(anchor: &PlayerSpec) -> Option<Self> {
+        match anchor.player.as_str() {
+            "random" => Some(Self::Random),
+            "material" => Some(Self::Material(anchor.evaluations)),
+            "uniform" => Some(Self::Uniform(anchor.evaluations)),
+            "first" => Some(Self::FIRST),
+            _ => None,
         }
     }
 }
@@ -73,9 +76,11 @@ impl From<Anchor> for Player {
 impl fmt::Display for Player {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Random => Anchor::Random.fmt(f),
-            Self::Material(evaluations) => Anchor::Material(evaluations).fmt(f),
-            Self::Uniform(evaluations) => Anchor::Uniform(evaluations).fmt(f),
+            Self::Random => f.write_str("random"),
+            Self::Material(None) => f.write_str("material"),
+            Self::Material(Some(evaluations)) => write!(f, "material:{evaluations}"),
+            Self::Uniform(None) => f.write_str("uniform"),
+            Self::Uniform(Some(evaluations)) => write!(f, "uniform:{evaluations}"),
             Self::Network(generation) => write!(f, "{generation:05}"),
         }
     }
@@ -85,11 +90,15 @@ impl FromStr for Player {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let player = match text.parse() {
-            // By its generation.
-            Ok(Anchor::First) => return Err(()),
-            Ok(anchor) => Self::from(anchor),
-            Err(_) => text.parse().map(Self::Network).map_err(|_| ())?,
+        let (name, evaluations) = match text.split_once(':') {
+            Some((name, number)) => (name, Some(number.parse().map_err(|_| ())?)),
+            None => (text, None),
+        };
+        let player = match name {
+            "random" => Self::Random,
+            "material" => Self::Material(evaluations),
+            "uniform" => Self::Uniform(evaluations),
+            generation => Self::Network(generation.parse().map_err(|_| ())?),
         };
         // Written back, so that each player has one name.
         if player.to_string() == text {

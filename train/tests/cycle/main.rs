@@ -43,7 +43,7 @@ const SHORT: [&str; 24] = [
     "--set",
     "loop.match_evaluations=2",
     "--set",
-    "loop.anchors=[\"random\", \"material:4\", \"first\"]",
+    "loop.anchors=[\"random\", \"material evaluations=4\", \"first\"]",
 ];
 
 /// The loop's arguments for a short run, and more settings.

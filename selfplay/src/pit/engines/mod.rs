@@ -6,7 +6,7 @@
 //! | [`TimeControl`], [`Clock`] | how long an engine may think, and what it has left |
 //! | `EngineProcess` | the child: lines in and out, bounded, its last lines kept, gone when it is dropped |
 //! | `Engine` | the talk: opening phase, games, turns, each checked by the rules |
-//! | [`EngineSeat`] | an engine's place at a worker: started, and started anew where it was at fault |
+//! | [`EnginePlayer`] | an engine's place at a worker: started, and started anew where it was at fault |
 //! | [`EngineFault`] | why an engine loses a game besides by the rules |
 //!
 //! Nothing that a child does can stop, block or crash this program: a line that never ends is cut, one that never comes is waited for
@@ -23,6 +23,5 @@ mod session;
 mod tests;
 
 pub(crate) use clock::{Clock, TimeControl};
-pub(crate) use command::OptionSetting;
 pub(crate) use fault::{EngineFault, FaultKind, Interruption};
-pub(crate) use seat::{EngineOrder, EngineSeat};
+pub(crate) use seat::{EnginePlayer, EngineSpec};

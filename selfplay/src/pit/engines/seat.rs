@@ -10,14 +10,14 @@ use std::sync::atomic::AtomicBool;
 
 /// An engine as asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct EngineOrder {
+pub(crate) struct EngineSpec {
     command: EngineCommand,
     options: Vec<OptionSetting>,
     control: TimeControl,
     limits: Limits,
 }
 
-impl EngineOrder {
+impl EngineSpec {
     pub(crate) fn new(
         command: EngineCommand,
         options: Vec<OptionSetting>,
@@ -37,11 +37,6 @@ impl EngineOrder {
         &self.control
     }
 
-    /// Its options, as given.
-    pub(crate) fn options(&self) -> Vec<String> {
-        self.options.iter().map(OptionSetting::to_string).collect()
-    }
-
     /// Whether it can be started and answers; as what, and what it has to complain of.
     pub(crate) fn check(&self) -> Result<(String, Vec<String>), Interruption> {
         let engine = self.start(&AtomicBool::new(false))?;
@@ -55,8 +50,8 @@ impl EngineOrder {
 
 /// An engine that plays one game at a time.
 #[derive(Debug)]
-pub(crate) struct EngineSeat {
-    order: EngineOrder,
+pub(crate) struct EnginePlayer {
+    order: EngineSpec,
     /// None before the first game, and after a game that it lost by a fault.
     engine: Option<Engine>,
     /// Who plays against it in its present game.
@@ -64,9 +59,9 @@ pub(crate) struct EngineSeat {
     stop: Arc<AtomicBool>,
 }
 
-impl EngineSeat {
+impl EnginePlayer {
     /// An engine that isn't started yet. It is interrupted once `stop` is set.
-    pub(crate) fn new(order: EngineOrder, stop: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(order: EngineSpec, stop: Arc<AtomicBool>) -> Self {
         Self {
             order,
             engine: None,

@@ -42,7 +42,8 @@ fn limits() -> Limits {
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn start_with(command: &str, options: &[&str], limits: Limits) -> Result<Engine, Interruption> {
-    let options: Vec<OptionSetting> = options.iter().map(|text| text.parse().unwrap()).collect();
+    let options: Vec<super::command::OptionSetting> =
+        options.iter().map(|text| text.parse().unwrap()).collect();
     Engine::start(&command.parse().unwrap(), &options, limits, &GO_ON)
 }
 

@@ -2,14 +2,12 @@
 
 mod text;
 
-use super::contender::{Contender, Way};
-use super::engines::TimeControl;
+use super::player::ResolvedPlayer;
 use super::result::End;
 use super::sprt::SprtReport;
 use super::standings::{Results, Score};
 use super::usage::Usage;
 use super::worker::WorkTimes;
-use engine::config::SearchConfig;
 use engine::ratings::Rating;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,7 +15,7 @@ use std::path::PathBuf;
 
 /// The result of a match.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct MatchReport {
     #[serde(flatten)]
     pub(super) players: Players,
     pub(super) seed: u64,
@@ -33,7 +31,7 @@ pub(super) struct Report {
     pub(super) distinct_games: u64,
     /// How the games that count ended.
     pub(super) ends: BTreeMap<End, u64>,
-    /// The first of the games that an engine of others lost besides by the rules, and why; the results have all.
+    /// The first of the games that an external engine lost besides by the rules, and why; the results have all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) first_fault: Option<FirstFault>,
     /// Whether the same command plays the same games.
@@ -57,7 +55,7 @@ pub(super) struct FirstFault {
     pub(super) reason: String,
 }
 
-/// Who played, and what came of it.
+/// The players, and what came of their games.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Players {
@@ -70,8 +68,8 @@ pub(super) enum Players {
 /// A match of two players.
 #[derive(Debug, Serialize)]
 pub(super) struct TwoPlayers {
-    pub(super) a: PlayerReport,
-    pub(super) b: PlayerReport,
+    pub(super) a: Participant,
+    pub(super) b: Participant,
     #[serde(flatten)]
     pub(super) score: Score,
     /// The sequential test, where there is one.
@@ -84,11 +82,11 @@ pub(super) struct TwoPlayers {
 pub(super) struct SeveralPlayers {
     /// As they were named.
     pub(super) players: Vec<RatedPlayer>,
-    /// Who met whom.
+    /// Those that met.
     pub(super) pairings: Vec<Pairing>,
     /// Games that count, of all pairings.
     pub(super) games: u64,
-    /// Of these, games stopped at the turn limit.
+    /// Of these, truncated games.
     pub(super) unfinished: u64,
 }
 
@@ -96,7 +94,7 @@ pub(super) struct SeveralPlayers {
 #[derive(Debug, Serialize)]
 pub(super) struct RatedPlayer {
     #[serde(flatten)]
-    pub(super) player: PlayerReport,
+    pub(super) player: Participant,
     /// Games that count.
     pub(super) games: u64,
     /// Points in them.
@@ -119,54 +117,16 @@ pub(super) struct Pairing {
     pub(super) score: Score,
 }
 
-/// A player of the match.
+/// A player of the match, and what it took.
 #[derive(Debug, Serialize)]
-pub(super) struct PlayerReport {
-    /// As named on the command line.
-    pub(super) player: String,
-    /// What it is called in the match and its records.
-    pub(super) name: String,
-    /// Whether the match gave it that name.
-    #[serde(skip)]
-    pub(super) is_named: bool,
-    /// A network's hash, or the name of a player without one.
-    identity: String,
-    /// Where its network was evaluated, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device: Option<String>,
+pub(super) struct Participant {
     #[serde(flatten)]
-    pub(super) way: WayReport,
+    pub(super) resolved: ResolvedPlayer,
     #[serde(flatten)]
     pub(super) used: Used,
     /// How it lost games that count besides by the rules.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) faults: BTreeMap<End, u64>,
-}
-
-/// How a player came to its turns.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(super) enum WayReport {
-    Search {
-        /// The evaluations that a turn could take.
-        evaluations: Option<u32>,
-        /// The seconds that a turn could take.
-        time: Option<f64>,
-        /// The settings that are its own.
-        settings: Vec<String>,
-        /// Everything that the search was told.
-        search: SearchConfig,
-    },
-    Policy {
-        temperature: f32,
-    },
-    Engine {
-        /// The clock that it was on.
-        clock: TimeControl,
-        /// Its options, as given.
-        options: Vec<String>,
-    },
-    Random {},
 }
 
 /// What a player's turns took in the games that count.
@@ -182,7 +142,7 @@ pub(super) struct Used {
 
 /// What else there is to say of a match.
 #[derive(Debug)]
-pub(super) struct Circumstances {
+pub(super) struct MatchInfo {
     pub(super) seed: u64,
     pub(super) max_turns: usize,
     pub(super) openings: String,
@@ -194,13 +154,13 @@ pub(super) struct Circumstances {
     pub(super) records: PathBuf,
 }
 
-impl Report {
-    pub(super) fn new(contenders: &[Contender], results: &Results, about: Circumstances) -> Self {
-        let usage = results.usage(contenders.len());
-        let lost = usage.into_iter().zip(results.faults(contenders.len()));
-        let players = contenders.iter().zip(lost);
+impl MatchReport {
+    pub(super) fn new(players: &[ResolvedPlayer], results: &Results, about: MatchInfo) -> Self {
+        let usage = results.usage(players.len());
+        let lost = usage.into_iter().zip(results.faults(players.len()));
+        let players = players.iter().zip(lost);
         let players =
-            players.map(|(contender, (usage, faults))| PlayerReport::new(contender, usage, faults));
+            players.map(|(player, (usage, faults))| Participant::new(player, usage, faults));
         Self {
             players: Players::new(players.collect(), results),
             seed: about.seed,
@@ -224,7 +184,7 @@ impl Report {
 }
 
 impl Players {
-    fn new(mut players: Vec<PlayerReport>, results: &Results) -> Self {
+    fn new(mut players: Vec<Participant>, results: &Results) -> Self {
         if players.len() == 2
             && let (Some(b), Some(a)) = (players.pop(), players.pop())
         {
@@ -240,7 +200,7 @@ impl Players {
 }
 
 impl SeveralPlayers {
-    fn new(players: Vec<PlayerReport>, results: &Results) -> Self {
+    fn new(players: Vec<Participant>, results: &Results) -> Self {
         let ratings = results.ratings();
         let scores = results.scores();
         let mut games = vec![0; players.len()];
@@ -255,7 +215,7 @@ impl SeveralPlayers {
         let name = |player: usize| {
             players
                 .get(player)
-                .map_or(String::new(), |player| player.name.clone())
+                .map_or(String::new(), |player| player.name().to_owned())
         };
         let pairings = scores.iter().map(|&([a, b], score)| Pairing {
             a: name(a),
@@ -287,31 +247,10 @@ impl SeveralPlayers {
     }
 }
 
-impl PlayerReport {
-    fn new(contender: &Contender, usage: Usage, faults: BTreeMap<End, u64>) -> Self {
-        let has_network = !contender.player.forms().is_empty();
+impl Participant {
+    fn new(resolved: &ResolvedPlayer, usage: Usage, faults: BTreeMap<End, u64>) -> Self {
         Self {
-            player: contender.named.clone(),
-            name: contender.label.clone(),
-            is_named: contender.is_named,
-            identity: contender.player.identity().to_owned(),
-            device: has_network.then(|| contender.player.place().to_string()),
-            way: match &contender.way {
-                Way::Search(search) => WayReport::Search {
-                    evaluations: search.evaluations,
-                    time: search.time.map(|time| time.as_secs_f64()),
-                    settings: search.settings.clone(),
-                    search: search.config,
-                },
-                Way::Policy { temperature } => WayReport::Policy {
-                    temperature: *temperature,
-                },
-                Way::Random => WayReport::Random {},
-                Way::Engine(engine) => WayReport::Engine {
-                    clock: *engine.control(),
-                    options: engine.options(),
-                },
-            },
+            resolved: resolved.clone(),
             faults,
             used: Used {
                 turns: usage.turns,
@@ -319,5 +258,11 @@ impl PlayerReport {
                 milliseconds_per_turn: usage.milliseconds_per_turn(),
             },
         }
+    }
+
+    /// What it is called in the match.
+    fn name(&self) -> &str {
+        let settings = &self.resolved.settings;
+        settings.name.as_deref().unwrap_or(&settings.player)
     }
 }

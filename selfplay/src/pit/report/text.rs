@@ -1,74 +1,35 @@
 //! A match's end in words.
 
 use super::super::standings::in_whole;
-use super::{PlayerReport, Players, Report, SeveralPlayers, TwoPlayers, WayReport};
+use super::{MatchReport, Participant, Players, SeveralPlayers, TwoPlayers};
 use std::fmt;
 
-impl fmt::Display for PlayerReport {
+impl fmt::Display for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_named {
-            true => write!(f, "{} ({})", self.name, self.player)?,
-            false => f.write_str(&self.player)?,
+        let (settings, used) = (&self.resolved.settings, &self.used);
+        f.write_str(&self.resolved.spec)?;
+        if settings.clock.is_some() {
+            write!(f, ": used {:.2} s a turn", used.milliseconds_per_turn / 1e3)?;
+        } else if used.turns > 0 && (settings.temperature.is_some() || !settings.search.is_empty())
+        {
+            write!(
+                f,
+                ": used {:.1} evaluations and {:.2} ms a turn",
+                used.evaluations_per_turn, used.milliseconds_per_turn
+            )?;
         }
-        match &self.way {
-            WayReport::Random {} => return Ok(()),
-            WayReport::Engine { clock, options } => {
-                for option in options {
-                    write!(f, ", {option}")?;
-                }
-                write!(
-                    f,
-                    ", clock {clock}: used {:.2} s a turn",
-                    self.used.milliseconds_per_turn / 1e3
-                )?;
-                return self.write_faults(f);
-            }
-            WayReport::Policy { temperature } => {
-                if *temperature > 0.0 {
-                    write!(f, ", temperature {temperature}")?;
-                }
-            }
-            WayReport::Search {
-                evaluations,
-                time,
-                settings,
-                ..
-            } => {
-                if let Some(evaluations) = evaluations {
-                    write!(f, ", {evaluations} evaluations a turn")?;
-                }
-                if let Some(time) = time {
-                    write!(f, ", {time} s a turn")?;
-                }
-                for setting in settings {
-                    write!(f, ", {setting}")?;
-                }
-            }
-        }
-        write!(
-            f,
-            ": used {:.1} and {:.2} ms",
-            self.used.evaluations_per_turn, self.used.milliseconds_per_turn
-        )
-    }
-}
-
-impl PlayerReport {
-    /// How it lost besides by the rules, where it did.
-    fn write_faults(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let games: u64 = self.faults.values().sum();
-        if games == 0 {
+        if self.faults.is_empty() {
             return Ok(());
         }
-        let by: Vec<String> = self
+        let by = self
             .faults
             .iter()
-            .map(|(end, games)| format!("{end} {games}"))
-            .collect();
+            .map(|(end, games)| format!("{end} {games}"));
         write!(
             f,
-            "; {games} games were lost not by the rules, but by: {}",
-            by.join(", ")
+            "; {} games were lost not by the rules, but by: {}",
+            self.faults.values().sum::<u64>(),
+            by.collect::<Vec<_>>().join(", ")
         )
     }
 }
@@ -101,7 +62,7 @@ impl SeveralPlayers {
         let names = self
             .players
             .iter()
-            .map(|rated| rated.player.name.chars().count());
+            .map(|rated| rated.player.name().chars().count());
         names.max().unwrap_or_default().max("player".len())
     }
 
@@ -117,7 +78,7 @@ impl SeveralPlayers {
         let elo = |elo: Option<f64>| elo.unwrap_or(f64::NEG_INFINITY);
         order.sort_by(|a, b| elo(b.elo).total_cmp(&elo(a.elo)));
         for rated in order {
-            let name = &rated.player.name;
+            let name = rated.player.name();
             let rating = match (rated.elo, rated.elo_low, rated.elo_high) {
                 (Some(elo), Some(low), Some(high)) => {
                     let [elo, low, high] = [elo, low, high].map(in_whole);
@@ -166,11 +127,7 @@ impl SeveralPlayers {
 impl fmt::Display for SeveralPlayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for rated in &self.players {
-            let player = &rated.player;
-            match player.name == player.player {
-                true => writeln!(f, "{player}")?,
-                false => writeln!(f, "{}: {player}", player.name)?,
-            }
+            writeln!(f, "{}: {}", rated.player.name(), rated.player)?;
         }
         writeln!(f)?;
         self.write_ratings(f)?;
@@ -180,7 +137,7 @@ impl fmt::Display for SeveralPlayers {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for MatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (games, unfinished) = match &self.players {
             Players::Two(two) => {
@@ -210,7 +167,7 @@ impl fmt::Display for Report {
         if unfinished > 0 {
             writeln!(
                 f,
-                "{unfinished} games stopped at the turn limit, half a point each"
+                "{unfinished} games truncated at the turn limit, half a point each"
             )?;
         }
         if self.distinct_games < games {

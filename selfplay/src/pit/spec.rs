@@ -1,8 +1,9 @@
-//! What a match is: who plays whom, how often, from which openings. One definition for the command line and for files.
+//! What a match is: the players, the pairings, the games, the openings. One definition for the command line and for files.
 
-use super::engines::{OptionSetting, TimeControl};
+use super::engines::TimeControl;
 use super::sprt::SprtOrder;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use engine::config::{MOST_EVALUATIONS, PlayerSpec};
 use engine::files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -17,37 +18,34 @@ const MOST_PLAYERS: usize = 100;
 /// The most turns that are sampled for an opening.
 pub(super) const MOST_OPENING_TURNS: u32 = 40;
 
-/// The most evaluations of a turn.
-pub(super) const MOST_EVALUATIONS: u32 = 10_000_000;
-
 /// The bytes of a match's file; those that are there have a few hundred.
 const LARGEST: u64 = 1 << 20;
 
-/// A match as asked for.
+/// A match as requested.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MatchOrder {
-    /// Who plays; two at least.
+pub(super) struct MatchSpec {
+    /// The players, two at least.
     #[serde(rename = "player")]
-    pub(super) players: Vec<PlayerOrder>,
+    pub(super) players: Vec<PlayerSpec>,
     /// Games of each two that meet, an even number.
     pub(super) games: u64,
-    /// Who meets whom.
+    /// The pairings.
     #[serde(default)]
     pub(super) schedule: Schedule,
     /// Evaluations a turn for players that search and have neither evaluations nor time of their own.
     #[serde(default)]
     pub(super) evaluations: Option<u32>,
-    /// The clock of engines of others that have none of their own.
+    /// The time control of external engines without one of their own.
     #[serde(default)]
     pub(super) clock: Option<TimeControl>,
     /// `sampled`, `own`, or a file.
     #[serde(default)]
-    pub(super) openings: OpeningsOrder,
+    pub(super) openings: OpeningsSpec,
     /// How many turns behind sampled setups are sampled too.
     #[serde(default)]
     pub(super) opening_turns: u32,
-    /// Who samples them.
+    /// The player that samples them.
     #[serde(default)]
     pub(super) opening_player: Option<String>,
     /// All that is random follows from it.
@@ -61,43 +59,11 @@ pub(super) struct MatchOrder {
     pub(super) sprt: Option<SprtOrder>,
 }
 
-/// A player as asked for.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PlayerOrder {
-    /// What to call it.
-    #[serde(default)]
-    pub(super) name: Option<String>,
-    /// Who it is, as on the command line.
-    pub(super) player: String,
-    /// Evaluations a turn.
-    #[serde(default)]
-    pub(super) evaluations: Option<u32>,
-    /// Seconds a turn.
-    #[serde(default)]
-    pub(super) time: Option<f64>,
-    /// Of a policy without a search.
-    #[serde(default)]
-    pub(super) temperature: Option<f32>,
-    /// Where its network is evaluated.
-    #[serde(default)]
-    pub(super) device: Option<String>,
-    /// Settings of its search, `search.key=value`.
-    #[serde(default)]
-    pub(super) set: Vec<String>,
-    /// Options of an engine of others, `NAME=VALUE`.
-    #[serde(default)]
-    pub(super) option: Vec<OptionSetting>,
-    /// Its clock.
-    #[serde(default)]
-    pub(super) clock: Option<TimeControl>,
-}
-
-/// Who meets whom.
+/// Which players meet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Schedule {
-    /// Everybody meets everybody else
+    /// Each player meets each other one
     #[default]
     RoundRobin,
     /// The first player meets each of the others
@@ -107,7 +73,7 @@ pub(super) enum Schedule {
 /// Where games begin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
-pub(super) enum OpeningsOrder {
+pub(super) enum OpeningsSpec {
     /// Behind random setups, and turns that are sampled.
     #[default]
     Sampled,
@@ -117,7 +83,7 @@ pub(super) enum OpeningsOrder {
     File(PathBuf),
 }
 
-impl From<String> for OpeningsOrder {
+impl From<String> for OpeningsSpec {
     fn from(text: String) -> Self {
         match text.as_str() {
             "sampled" => Self::Sampled,
@@ -127,9 +93,9 @@ impl From<String> for OpeningsOrder {
     }
 }
 
-/// Where an order comes from, for messages.
+/// Where a match is specified, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum SpecOrigin {
     /// `--a` and `--b`, with options of their own.
     Pair,
     /// `--players`.
@@ -138,7 +104,7 @@ pub(super) enum Source {
     File(PathBuf),
 }
 
-impl Source {
+impl SpecOrigin {
     /// What to call a value of the match.
     pub(super) fn key(&self, key: &str) -> String {
         match self {
@@ -148,22 +114,24 @@ impl Source {
     }
 
     /// What to call a value of player `index`.
-    pub(super) fn of_player(&self, index: usize, order: &PlayerOrder, key: &str) -> String {
+    pub(super) fn of_player(&self, index: usize, spec: &PlayerSpec, key: &str) -> String {
         let letter = if index == 0 { 'a' } else { 'b' };
-        match (self, key) {
-            (Self::Pair, "player") => format!("--{letter}"),
-            (Self::Pair, key) => format!("--{letter}-{key}"),
-            (Self::Players, "player") => "--players".into(),
-            (Self::Players, key) => format!("--players {}: {key}", order.player),
-            (Self::File(path), key) => {
-                let name = order.name.as_deref().unwrap_or(&order.player);
-                format!("{}: player {} ({name}): {key}", path.display(), index + 1)
+        let player = match self {
+            Self::Pair => format!("--{letter} {}", spec.player),
+            Self::Players => format!("--players {}", spec.player),
+            Self::File(path) => {
+                let name = spec.name.as_deref().unwrap_or(&spec.player);
+                format!("{}: player {} ({name})", path.display(), index + 1)
             }
+        };
+        match key {
+            "player" => player,
+            key => format!("{player}: {key}"),
         }
     }
 }
 
-impl MatchOrder {
+impl MatchSpec {
     /// Reads a match's file.
     pub(super) fn load(path: &Path) -> Result<Self> {
         let what = || format!("--match {}", path.display());
@@ -173,10 +141,10 @@ impl MatchOrder {
     }
 
     /// Checks all that can be checked without opening a player.
-    pub(super) fn check(&self, source: &Source) -> Result<()> {
-        let key = |name: &str| source.key(name);
+    pub(super) fn check(&self, origin: &SpecOrigin) -> Result<()> {
+        let key = |name: &str| origin.key(name);
         let Self { players, games, .. } = self;
-        let who = if matches!(source, Source::File(_)) {
+        let who = if matches!(origin, SpecOrigin::File(_)) {
             "player"
         } else {
             "players"
@@ -198,7 +166,7 @@ impl MatchOrder {
             "{} = {games}: with {pairings} pairings these are more than {MOST_GAMES} games",
             key("games")
         );
-        self.check_openings(source)?;
+        self.check_openings(origin)?;
         if let Some(turns) = self.max_turns {
             ensure!(
                 (3..=100_000).contains(&turns),
@@ -209,8 +177,10 @@ impl MatchOrder {
         check_evaluations(self.evaluations, || key("evaluations"))?;
         let mut names = BTreeSet::new();
         for (index, player) in players.iter().enumerate() {
-            let of = |name: &str| source.of_player(index, player, name);
-            player.check(of)?;
+            let of = |key: &str| origin.of_player(index, player, key);
+            if let Some((key, reason)) = player.out_of_range() {
+                bail!("{} {reason}", of(&key));
+            }
             if let Some(name) = &player.name {
                 ensure!(
                     names.insert(name),
@@ -230,58 +200,26 @@ impl MatchOrder {
         }
     }
 
-    fn check_openings(&self, source: &Source) -> Result<()> {
+    fn check_openings(&self, origin: &SpecOrigin) -> Result<()> {
         let turns = self.opening_turns;
         ensure!(
             turns <= MOST_OPENING_TURNS,
             "{} = {turns} is out of range: allowed is 0 to {MOST_OPENING_TURNS}",
-            source.key("opening_turns")
+            origin.key("opening_turns")
         );
-        if self.openings != OpeningsOrder::Sampled {
+        if self.openings != OpeningsSpec::Sampled {
             ensure!(
                 turns == 0,
                 "{} = {turns}: only behind sampled setups are turns sampled",
-                source.key("opening_turns")
+                origin.key("opening_turns")
             );
         }
         ensure!(
             self.opening_player.is_none() || turns > 0,
             "{}: without {} nothing is sampled by a player",
-            source.key("opening_player"),
-            source.key("opening_turns")
+            origin.key("opening_player"),
+            origin.key("opening_turns")
         );
-        Ok(())
-    }
-}
-
-impl PlayerOrder {
-    /// Checks ranges; which values go with which player is found out when it is opened.
-    fn check(&self, key: impl Fn(&str) -> String) -> Result<()> {
-        check_evaluations(self.evaluations, || key("evaluations"))?;
-        if let Some(seconds) = self.time {
-            ensure!(
-                (0.001..=86_400.0).contains(&seconds),
-                "{} = {seconds} is out of range: allowed is 0.001 to 86400 seconds",
-                key("time")
-            );
-        }
-        if let Some(temperature) = self.temperature {
-            ensure!(
-                (0.0..=100.0).contains(&temperature),
-                "{} = {temperature} is out of range: allowed is 0 to 100",
-                key("temperature")
-            );
-        }
-        if let Some(name) = &self.name {
-            let is_plain = !name.trim().is_empty()
-                && name.chars().count() <= 60
-                && !name.chars().any(char::is_control);
-            ensure!(
-                is_plain,
-                "{} {name:?}: expected 1 to 60 plain letters",
-                key("name")
-            );
-        }
         Ok(())
     }
 }
@@ -297,7 +235,7 @@ fn check_evaluations(evaluations: Option<u32>, key: impl Fn() -> String) -> Resu
 }
 
 impl Schedule {
-    /// Who meets whom, by the players' numbers.
+    /// The pairings, by the players' numbers.
     pub(super) fn pairings(self, players: usize) -> Vec<[usize; 2]> {
         let all = (0..players).flat_map(|a| (a + 1..players).map(move |b| [a, b]));
         match self {
@@ -311,13 +249,13 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    fn order(text: &str) -> Result<MatchOrder> {
+    fn spec(text: &str) -> Result<MatchSpec> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("m.toml");
         std::fs::write(&path, text)?;
-        let order = MatchOrder::load(&path)?;
-        order.check(&Source::File("m.toml".into()))?;
-        Ok(order)
+        let spec = MatchSpec::load(&path)?;
+        spec.check(&SpecOrigin::File("m.toml".into()))?;
+        Ok(spec)
     }
 
     const TWO: &str =
@@ -327,14 +265,14 @@ mod tests {
     fn a_file_says_everything() {
         let text = format!(
             "games = 4\nopenings = \"o.txt\"\nschedule = \"first-against-others\"\nseed = 3\nmax_turns = 50\n\
-             sprt = {{ elo0 = 0.0, elo1 = 5.0 }}\n{TWO}temperature = 0.5\ntime = 2\nset = [\"search.mode=puct\"]\n"
+             sprt = {{ elo0 = 0.0, elo1 = 5.0 }}\n{TWO}temperature = 0.5\ntime = 2\nsearch.mode = \"puct\"\n"
         );
-        let order = order(&text).unwrap();
-        assert_eq!(order.openings, OpeningsOrder::File("o.txt".into()));
-        assert_eq!(order.schedule, Schedule::FirstAgainstOthers);
-        assert_eq!(order.players[1].time, Some(2.0));
-        assert_eq!(order.players[1].set, ["search.mode=puct"]);
-        let sprt = order.sprt.unwrap();
+        let spec = spec(&text).unwrap();
+        assert_eq!(spec.openings, OpeningsSpec::File("o.txt".into()));
+        assert_eq!(spec.schedule, Schedule::FirstAgainstOthers);
+        assert_eq!(spec.players[1].time, Some(2.0));
+        assert_eq!(spec.players[1].search["mode"].as_str(), Some("puct"));
+        let sprt = spec.sprt.unwrap();
         assert_eq!((sprt.alpha, sprt.beta), (0.05, 0.05));
     }
 
@@ -400,12 +338,12 @@ mod tests {
                 vec!["3 pairings"],
             ),
         ] {
-            let message = format!("{:#}", order(&text).unwrap_err());
+            let message = format!("{:#}", spec(&text).unwrap_err());
             for part in parts {
                 assert!(message.contains(part), "no `{part}` in: {message}");
             }
         }
-        let missing = MatchOrder::load(Path::new("/nowhere/m.toml")).unwrap_err();
+        let missing = MatchSpec::load(Path::new("/nowhere/m.toml")).unwrap_err();
         assert!(format!("{missing:#}").contains("--match /nowhere/m.toml"));
     }
 

@@ -1,0 +1,395 @@
+//! A player of a match, with the settings of its own.
+
+use super::engines::{EngineSpec, TimeControl};
+use super::spec::SpecOrigin;
+use crate::line::Line;
+use crate::output;
+use crate::place::Place;
+use crate::player::{Player, PlayerName};
+use anyhow::{Context, Error, Result, bail, ensure};
+use engine::config::{Config, PlayerSpec, Precision, SearchConfig};
+use engine::search::{Budget, SearchOptions};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use toml::Table;
+
+/// What holds for all players that have nothing of their own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Defaults<'a> {
+    pub(super) config: &'a Config,
+    /// Evaluations a turn.
+    pub(super) evaluations: Option<u32>,
+    /// Of external engines.
+    pub(super) clock: Option<TimeControl>,
+    pub(super) place: &'a Place,
+}
+
+/// A player of a match that was found and checked.
+#[derive(Debug)]
+pub(super) struct LoadedPlayer {
+    pub(super) player: Player,
+    /// As specified.
+    pub(super) spec: PlayerSpec,
+    /// What to call it: its name in the match, or else its own with the settings that it has of its own.
+    pub(super) label: String,
+    pub(super) kind: PlayerKind,
+}
+
+/// A player of a match with everything that its games follow from: what the match's folder keeps and the report has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ResolvedPlayer {
+    /// In words, with what the match gave it.
+    pub(super) spec: String,
+    /// A network's hash, an engine's name, or the name of a player without either.
+    pub(super) identity: String,
+    /// The number format of its network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) precision: Option<Precision>,
+    /// The same with all keys of its search.
+    #[serde(flatten)]
+    pub(super) settings: PlayerSpec,
+}
+
+/// How a player comes to its turns.
+#[derive(Debug, Clone)]
+pub(super) enum PlayerKind {
+    /// By a search.
+    Search(SearchSettings),
+    /// By its network's policy alone, action by action.
+    Policy {
+        /// 0 takes the likeliest action each time, 1 draws from the policy as it is.
+        temperature: f32,
+    },
+    /// Any legal step is as likely as any other.
+    Random,
+    /// By an external engine.
+    Engine(EngineSpec),
+}
+
+/// How a player of a match searches.
+#[derive(Debug, Clone)]
+pub(super) struct SearchSettings {
+    /// Everything but its budget.
+    pub(super) config: SearchConfig,
+    /// Evaluations a turn, if they are limited.
+    pub(super) evaluations: Option<u32>,
+    /// Time a turn, if it is limited.
+    pub(super) time: Option<Duration>,
+}
+
+impl LoadedPlayer {
+    /// Checks that player `index` of a match can play as it is told to, and opens it.
+    pub(super) fn new(
+        index: usize,
+        spec: &PlayerSpec,
+        defaults: Defaults,
+        origin: &SpecOrigin,
+    ) -> Result<Self> {
+        let key = |name: &str| origin.of_player(index, spec, name);
+        let name: PlayerName = match spec.player.parse() {
+            Ok(name) => name,
+            Err(never) => match never {},
+        };
+        let kind = PlayerKind::new(&name, spec, defaults, &key)?;
+        let own_place = spec.device.as_deref();
+        let own_place = own_place.map(|list| Place::parse(list, defaults.config, &key("device")));
+        let has_network = matches!(name, PlayerName::Network(_) | PlayerName::Policy(_));
+        ensure!(
+            has_network || !matches!(own_place, Some(Ok(_))),
+            "{}: this is for players with a network",
+            key("device")
+        );
+        // Players of the same devices share the service there.
+        let place = own_place
+            .transpose()?
+            .filter(|own| own.devices != defaults.place.devices);
+        let place = place.as_ref().unwrap_or(defaults.place);
+        let player = match &kind {
+            PlayerKind::Engine(engine) => {
+                let named = || key("player");
+                let (identity, complaints) = engine.check().with_context(named)?;
+                for complaint in complaints {
+                    // It is somebody else's text.
+                    let complaint = complaint.replace(char::is_control, "?");
+                    output::complain(format_args!("note: {} says: {complaint}", named()));
+                }
+                Player::of_engine(&name, place, &identity)
+            }
+            _ => Player::open(&name, place).with_context(|| key("player"))?,
+        };
+        let label = spec.name.clone().unwrap_or_else(|| {
+            let own = PlayerSpec {
+                option: spec.option.clone(),
+                search: spec.search.clone(),
+                ..PlayerSpec::of("")
+            };
+            match own == PlayerSpec::of("") {
+                true => player.short_name(),
+                false => {
+                    let words = own.to_string();
+                    let settings: Vec<&str> = words.split(' ').skip(1).collect();
+                    format!("{} ({})", player.short_name(), settings.join(", "))
+                }
+            }
+        });
+        Ok(Self {
+            player,
+            spec: spec.clone(),
+            // It stands in a line of every record.
+            label: label.replace(char::is_control, "?"),
+            kind,
+        })
+    }
+
+    /// Everything that its games follow from.
+    pub(super) fn resolved(&self) -> Result<ResolvedPlayer> {
+        let has_network = !self.player.forms().is_empty();
+        let place = self.player.place();
+        let mut settings = PlayerSpec {
+            device: has_network.then(|| place.to_string()),
+            ..self.spec.clone()
+        };
+        let mut search = Table::new();
+        match &self.kind {
+            PlayerKind::Search(own) => {
+                settings.evaluations = own.evaluations;
+                search = Table::try_from(own.config)?;
+            }
+            PlayerKind::Policy { temperature } => settings.temperature = Some(*temperature),
+            PlayerKind::Engine(engine) => settings.clock = Some(engine.control().to_string()),
+            PlayerKind::Random => {}
+        }
+        Ok(ResolvedPlayer {
+            spec: settings.to_string(),
+            identity: self.player.identity().to_owned(),
+            precision: has_network.then_some(place.precision),
+            settings: PlayerSpec {
+                name: Some(self.label.clone()),
+                search,
+                ..settings
+            },
+        })
+    }
+
+    /// A line to its evaluator for one thread; none for a player that needs none.
+    pub(super) fn line(&self) -> Result<Option<Box<dyn Line>>> {
+        self.player.line()
+    }
+
+    /// Whether its turns depend on how fast the machine is.
+    pub(super) fn is_timed(&self) -> bool {
+        match &self.kind {
+            PlayerKind::Search(search) => search.time.is_some(),
+            PlayerKind::Engine(_) => true,
+            PlayerKind::Policy { .. } | PlayerKind::Random => false,
+        }
+    }
+}
+
+impl PlayerKind {
+    fn new(
+        name: &PlayerName,
+        spec: &PlayerSpec,
+        defaults: Defaults,
+        key: &impl Fn(&str) -> String,
+    ) -> Result<Self> {
+        if let Some(reason) = name.without_search() {
+            let searched = [
+                ("search", !spec.search.is_empty()),
+                ("evaluations", spec.evaluations.is_some()),
+                ("time", spec.time.is_some()),
+            ];
+            if let Some((given, _)) = searched.iter().find(|(_, is_given)| *is_given) {
+                bail!("{}: this is for players that search: {reason}", key(given));
+            }
+        }
+        let is_policy = matches!(name, PlayerName::Policy(_));
+        let is_engine = matches!(name, PlayerName::Engine(_));
+        for (given, is_given, fits, only) in [
+            (
+                "temperature",
+                spec.temperature.is_some(),
+                is_policy,
+                "policy:NETWORK",
+            ),
+            ("option", !spec.option.is_empty(), is_engine, "aei:COMMAND"),
+            ("clock", spec.clock.is_some(), is_engine, "aei:COMMAND"),
+        ] {
+            ensure!(
+                fits || !is_given,
+                "{}: this is for `{only}` alone",
+                key(given)
+            );
+        }
+        Ok(match name {
+            PlayerName::Random => Self::Random,
+            PlayerName::Engine(command) => {
+                let own = spec.clock.as_deref().map(str::parse::<TimeControl>);
+                let own = own.transpose().with_context(|| key("clock"))?;
+                let control = own.or(defaults.clock).with_context(|| {
+                    format!(
+                        "{}: an external engine needs a clock: set clock, or --clock for all, e.g. 2s for each turn, or 15s/2m with a \
+                         reserve",
+                        key("player")
+                    )
+                })?;
+                let options = spec.option.iter().map(|option| option.parse());
+                let options: Result<_, _> = options.collect();
+                let options = options.with_context(|| key("option"))?;
+                let command = command.parse().with_context(|| key("player"))?;
+                Self::Engine(EngineSpec::new(command, options, control))
+            }
+            PlayerName::Policy(_) => Self::Policy {
+                temperature: spec.temperature.unwrap_or(0.0),
+            },
+            _ => Self::Search(SearchSettings::new(spec, defaults, key)?),
+        })
+    }
+}
+
+impl SearchSettings {
+    fn new(spec: &PlayerSpec, defaults: Defaults, key: &impl Fn(&str) -> String) -> Result<Self> {
+        let time = spec.time.map(Duration::from_secs_f64);
+        let evaluations = match time {
+            Some(_) => spec.evaluations,
+            None => spec.evaluations.or(defaults.evaluations),
+        };
+        ensure!(
+            evaluations.is_some() || time.is_some(),
+            "{}: this player searches, and has no limit: set evaluations or time, or --evaluations for all",
+            key("player")
+        );
+        let config = defaults.config.match_search(&spec.search);
+        let config = config.map_err(Error::msg).with_context(|| key("search"))?;
+        Ok(Self {
+            config,
+            evaluations,
+            time,
+        })
+    }
+
+    /// The strongest play within its budget.
+    pub(super) fn options(&self) -> SearchOptions {
+        let budget = Budget {
+            memory_mib: self.config.memory_mib,
+            evaluations: self.evaluations,
+            time: self.time,
+            ..Budget::unlimited()
+        };
+        SearchOptions::strongest_within(&self.config, budget)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, evaluations: Option<u32>) -> Result<LoadedPlayer> {
+        let config = Config::default();
+        let place = Place::new(&[Default::default()], &config, "--device")?;
+        let defaults = Defaults {
+            config: &config,
+            evaluations,
+            clock: None,
+            place: &place,
+        };
+        let origin = SpecOrigin::File("m.toml".into());
+        LoadedPlayer::new(0, &text.parse()?, defaults, &origin)
+    }
+
+    #[test]
+    fn a_player_has_settings_of_its_own() {
+        let text = "uniform evaluations=9 search.reuse_tree=false search.puct.exploration=1";
+        let loaded = load(text, Some(64)).unwrap();
+        let PlayerKind::Search(search) = &loaded.kind else {
+            panic!("{:?}", loaded.kind);
+        };
+        let mut expected = Config::default().matches.search;
+        expected.reuse_tree = false;
+        expected.puct.exploration = 1.0;
+        assert_eq!(search.config, expected);
+        let label = "uniform (search.puct.exploration=1, search.reuse_tree=false)";
+        assert_eq!(loaded.label, label);
+        let resolved = loaded.resolved().unwrap();
+        assert_eq!(
+            resolved.spec.parse::<PlayerSpec>().unwrap(),
+            text.parse().unwrap()
+        );
+        assert_eq!(resolved.settings.search, Table::try_from(expected).unwrap());
+        let kept = toml::to_string(&resolved).unwrap();
+        assert_eq!(toml::from_str::<ResolvedPlayer>(&kept).unwrap(), resolved);
+        assert!(
+            load("uniform", Some(64))
+                .unwrap()
+                .resolved()
+                .unwrap()
+                .spec
+                .ends_with("evaluations=64")
+        );
+    }
+
+    #[test]
+    fn faulty_search_settings_are_named_with_their_player() {
+        for (setting, part) in [
+            ("search.evaluations=5", "search.evaluations is not a key"),
+            ("search.dirichlet_share=0.5", "is not a key"),
+            ("search.mood=5", "search.mood is not a key"),
+            ("search.mode=best", "`gumbel`"),
+            ("search.gumbel.candidates=0", "1 to 4096"),
+        ] {
+            let message = load(&format!("uniform {setting}"), Some(8)).unwrap_err();
+            let message = format!("{message:#}");
+            assert!(
+                message.starts_with("m.toml: player 1 (uniform): search"),
+                "{message}"
+            );
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn own_time_takes_the_place_of_the_evaluations_for_all() {
+        let search = |text| match load(text, Some(64)).unwrap().kind {
+            PlayerKind::Search(search) => (search.evaluations, search.time),
+            other => panic!("{other:?}"),
+        };
+        let half = Some(Duration::from_millis(500));
+        assert_eq!(search("uniform"), (Some(64), None));
+        assert_eq!(search("uniform time=0.5"), (None, half));
+        assert_eq!(search("uniform time=0.5 evaluations=9"), (Some(9), half));
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_player_is_refused_by_name() {
+        for (text, parts) in [
+            ("material", ["m.toml: player 1 (material)", "has no limit"]),
+            (
+                "random time=1",
+                ["player 1 (random): time", "`random` doesn't search"],
+            ),
+            (
+                "policy:x.safetensors search.mode=puct",
+                ["(policy:x.safetensors): search", "without a search"],
+            ),
+            (
+                "random temperature=1",
+                ["temperature", "`policy:NETWORK` alone"],
+            ),
+            ("random clock=2s", ["clock", "`aei:COMMAND` alone"]),
+            ("random option=hash=3", ["option", "`aei:COMMAND` alone"]),
+            (
+                "policy:missing.safetensors",
+                ["m.toml: player 1", "missing.safetensors"],
+            ),
+            (
+                "random device=gpu",
+                ["player 1 (random): device gpu", "`gpu` is no device"],
+            ),
+        ] {
+            let message = format!("{:#}", load(text, None).unwrap_err());
+            for part in parts {
+                assert!(message.contains(part), "no `{part}` in: {message}");
+            }
+        }
+    }
+}
