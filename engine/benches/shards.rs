@@ -80,7 +80,6 @@ fn turn_record(game: &Game, decision: &Decision) -> TurnRecord {
             evaluations: decision.evaluations,
             visits: decision.visits,
             value: decision.value,
-            value_spread: 0.0,
             network_value: decision.own_value,
         }),
         rows: rows.collect(),

@@ -146,7 +146,6 @@ impl Core {
             targets: proven_targets(self, &actions, history),
             actions,
             advantage: advantage_of(self.side()),
-            value_spread: 0.0,
         })
     }
 
@@ -155,18 +154,13 @@ impl Core {
         let mut actions = choice.actions;
         actions.retain(|action| *action != Action::End);
         let turn = turn_of(&actions, self.position.phase(), self.side());
-        let proven_winner = self.tree.worth(self.root).proof.winner();
         Decision {
             // Strategies choose whole turns: a setup is complete.
             turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
             actions: actions.into_iter().collect(),
             value: win_probability(Side::Gold, choice.advantage),
-            value_spread: match proven_winner {
-                Some(_) => 0.0,
-                None => choice.value_spread,
-            },
             own_value: win_probability(Side::Gold, root.own_value),
-            proven_winner,
+            proven_winner: self.tree.worth(self.root).proof.winner(),
             visits: self.spent.visits,
             evaluations: self.spent.evaluations,
             targets: choice.targets,

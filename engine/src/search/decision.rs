@@ -32,12 +32,6 @@ pub struct Decision {
     pub actions: ArrayVec<Action, 8>,
     /// The turn's start by all simulations, or by proof: win probability of Gold.
     pub value: f32,
-    /// How widely the values behind the turn's start are spread: `√(Σ n (v - m)² / Σ n)` with `m = Σ n v / Σ n`, 0 to 0.5. In mode
-    /// `puct` `v` is what an edge of the start leads to and `n` the edge's visits, those kept from the search before among them, but not
-    /// the simulations that began below steps made final; in mode `gumbel` `v` is the end of a turn that was compared, and `n` the
-    /// simulations below it. What is proven has the value of its proof, 0 or 1. 0 where fewer than two carry visits, and
-    /// where it is proven who wins from the start.
-    pub value_spread: f32,
     /// The evaluator's own value of the turn's start, or the proven one where it was not asked: win probability of Gold.
     pub own_value: f32,
     /// Who wins from the turn's start, where that is proven.
@@ -58,25 +52,7 @@ pub(super) struct Choice {
     pub(super) actions: ArrayVec<Action, 9>,
     /// The value of the turn's start, as Gold's advantage.
     pub(super) advantage: f32,
-    /// The spread of the values behind it, as win probabilities.
-    pub(super) value_spread: f32,
     pub(super) targets: Vec<StateTarget>,
-}
-
-/// The standard deviation of values, given as Gold's advantages with their visits, as win probabilities.
-pub(super) fn spread_of(values: impl Iterator<Item = (f32, u32)> + Clone) -> f32 {
-    let weighted = values.map(|(value, visits)| (f64::from(value), f64::from(visits)));
-    let visits: f64 = weighted.clone().map(|(_, visits)| visits).sum();
-    if visits == 0.0 {
-        return 0.0;
-    }
-    let sum: f64 = weighted.clone().map(|(value, visits)| visits * value).sum();
-    let mean = sum / visits;
-    let squares: f64 = weighted
-        .map(|(value, visits)| visits * (value - mean).powi(2))
-        .sum();
-    // A win probability is half as wide as an advantage.
-    ((squares / visits).sqrt() / 2.0).min(0.5) as f32
 }
 
 /// The actions of edges that follow one another.

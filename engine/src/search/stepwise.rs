@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::core::Core;
-use super::decision::{Choice, actions_of, proven_targets, spread_of};
+use super::decision::{Choice, actions_of, proven_targets};
 use super::flow::{Arrival, Flow, draw, visit_weight};
 use super::improved::state_target;
 use super::lost_turns::{Another, another_turn, longest_resistance};
@@ -458,9 +458,6 @@ pub(super) fn finish_by_the_rules<R: Rng>(
 fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
     let tree = &core.tree;
     let root = tree.worth(core.root);
-    let links = tree.links(core.root).iter();
-    let visited = links.filter(|link| link.visits > 0);
-    let values = visited.filter_map(|link| Some((tree.worth(link.child()?).value, link.visits)));
     let targets = if root.proof.wins(core.side()) {
         proven_targets(core, &actions, history)
     } else {
@@ -474,7 +471,6 @@ fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choic
     Choice {
         actions,
         advantage: root.value,
-        value_spread: spread_of(values),
         targets,
     }
 }

@@ -44,7 +44,7 @@
 //! | [`Side`] | 0 Gold; 1 Silver |
 //! | [`TurnRecord`] | `actions` list of u16, `origin` [`TurnOrigin`], `rows` list of [`RowRecord`] |
 //! | [`TurnOrigin`] | 0 given; 1 policy: `evaluator` u16, `network_value` f32; 2 search: [`SearchRecord`] |
-//! | [`SearchRecord`] | `evaluator` u16, `kind` choice (0 full, 1 fast), `budget` u32, `evaluations` u32, `visits` u32, `value` f32, `value_spread` f32, `network_value` f32 |
+//! | [`SearchRecord`] | `evaluator` u16, `kind` choice (0 full, 1 fast), `budget` u32, `evaluations` u32, `visits` u32, `value` f32, `network_value` f32 |
 //! | [`RowRecord`] | `step` u8, `visits` u32, `policy` list of u16, `surprise` f32, `weight` f32 |
 //! | [`Ending`] | 0 won: `winner` [`Side`], `reason` choice (0 goal, 1 elimination, 2 immobilization); 1 unfinished: `value` option of f32; 2 resigned: `winner` [`Side`]; 3 forfeited: `winner` [`Side`] |
 //! | [`WaivedResignation`] | `turn` u32, `loser` [`Side`] |

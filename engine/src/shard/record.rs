@@ -274,9 +274,6 @@ pub struct SearchRecord {
     pub visits: u32,
     /// Its value of the turn's start: Gold's win probability, 0 to 1.
     pub value: f32,
-    /// The standard deviation of the values that it found for the ways on from the turn's start, weighted by their visits
-    /// ([`Decision::value_spread`](crate::search::Decision::value_spread)): 0 to 0.5; 0 where that was not kept.
-    pub value_spread: f32,
     /// The evaluator's own value of the turn's start: Gold's win probability, 0 to 1.
     pub network_value: f32,
 }

@@ -95,7 +95,6 @@ fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
             evaluations: 1,
             visits: 1,
             value: random.random_range(0.0..=1.0),
-            value_spread: 0.0,
             network_value: 0.5,
         }),
         rows: Vec::new(),

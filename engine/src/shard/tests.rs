@@ -98,7 +98,6 @@ fn the_layout_is_the_documented_one() {
         evaluations: 3,
         visits: 2,
         value: 1.0,
-        value_spread: 0.25,
         network_value: 0.5,
     };
     let policy = TurnOrigin::Policy {
@@ -188,7 +187,7 @@ fn the_layout_is_the_documented_one() {
         2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 64, 1, // actions
         2, 0, 0, 0, 1, 0, 1, 0, 0, 0, // search by evaluator 1, fast
         4, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, // budget, evaluations, visits
-        0, 0, 128, 63, 0, 0, 128, 62, 0, 0, 0, 63, // values
+        0, 0, 128, 63, 0, 0, 0, 63, // values
         1, 0, 0, 0, 0, 0, 0, 0, // rows
         5, 6, 0, 0, 0, // step, visits
         1, 0, 0, 0, 0, 0, 0, 0, 255, 255, // policy

@@ -92,7 +92,6 @@ mod tests {
                 evaluations: 1,
                 visits: 1,
                 value,
-                value_spread: 0.0,
                 network_value: 0.5,
             }),
             rows: Vec::new(),

@@ -21,10 +21,8 @@ use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Numbers are kept in steps of one over these: they need no more, and round numbers compress better. Win probabilities ...
+/// Numbers are rounded to multiples of one over these, since round numbers compress better: win probabilities ...
 const VALUE_STEPS: f32 = 65_536.0;
-/// ... their spread ...
-const SPREAD_STEPS: f32 = 4_096.0;
 /// ... and surprises in nats.
 const SURPRISE_STEPS: f32 = 4_096.0;
 
@@ -323,7 +321,6 @@ impl SelfplayGame {
             evaluations: decision.evaluations,
             visits: decision.visits,
             value: rounded(decision.value, VALUE_STEPS),
-            value_spread: rounded(decision.value_spread, SPREAD_STEPS),
             network_value: rounded(decision.own_value, VALUE_STEPS),
         });
         Ok(self.turn_record(&decision.actions, origin, rows))

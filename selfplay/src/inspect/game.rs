@@ -203,11 +203,10 @@ fn describe_search(text: &mut String, search: &SearchRecord, name: &str) -> fmt:
         SearchKind::Full => "full",
         SearchKind::Fast => "fast",
     };
-    let [gold, spread, network] =
-        [search.value, search.value_spread, search.network_value].map(|value| 100.0 * value);
+    let [gold, network] = [search.value, search.network_value].map(|value| 100.0 * value);
     write!(
         text,
-        "   {kind} search by {name}: Gold wins {gold:.1}% ± {spread:.1} ({network:.1}% by the network's value), {} visits",
+        "   {kind} search by {name}: Gold wins {gold:.1}% ({network:.1}% by the network's value), {} visits",
         search.visits
     )?;
     // 0 where it was not kept.

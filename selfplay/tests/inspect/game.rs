@@ -66,7 +66,7 @@ begun in a given position
  +-----------------+
    a b c d e f g h
 2g Ra7n
-   full search by 00007: Gold wins 75.0% ± 12.5 (50.0% by the network's value), 20 visits, 30 evaluations of 40 allowed
+   full search by 00007: Gold wins 75.0% (50.0% by the network's value), 20 visits, 30 evaluations of 40 allowed
    row 0: 20 visits, weight 2.000, surprise 0.500, entropy 0.693: Ee3n 50.0% Ra7n 50.0%
 
 2s
@@ -85,7 +85,7 @@ Gold would have resigned after 0 turns, and was made to play on
 Gold wins by goal after 1 turns
 "
     );
-    assert!(shown("1").contains("\n   fast search by 00007: Gold wins 100.0% ± 12.5 "));
+    assert!(shown("1").contains("\n   fast search by 00007: Gold wins 100.0% "));
     assert!(shown("1").ends_with("\nGold wins by resignation after 1 turns\n"));
     assert!(shown("2").contains("\nbegun with turns of game 0-0\n"));
     assert!(shown("2").ends_with("\nunfinished after 0 turns\n"));

@@ -26,7 +26,6 @@ fn search(kind: SearchKind, value: f32) -> TurnOrigin {
         evaluations: if kind == SearchKind::Full { 30 } else { 8 },
         visits: if kind == SearchKind::Full { 20 } else { 6 },
         value,
-        value_spread: 0.125,
         network_value: 0.5,
     })
 }

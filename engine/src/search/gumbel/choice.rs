@@ -1,7 +1,7 @@
 //! The choice among the candidates, once the budget is spent or the turn is proven.
 
 use super::super::core::Core;
-use super::super::decision::{Choice, actions_of, proven_targets, spread_of};
+use super::super::decision::{Choice, actions_of, proven_targets};
 use super::super::lost_turns::{Another, another_turn, lost_advantage};
 use super::super::stepwise::finish_by_the_rules;
 use super::super::tree::{NodeKind, advantage_of};
@@ -37,7 +37,6 @@ impl GumbelTurn {
                 targets: proven_targets(core, &actions, history),
                 actions,
                 advantage: advantage_of(side),
-                value_spread: 0.0,
             };
         }
         let scores = self.scores(core);
@@ -66,8 +65,6 @@ impl GumbelTurn {
     fn choice(&self, core: &Core, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
         let improved = Improved::new(core, &self.candidates);
         let mut recursion = improved.recursion(core, &self.candidates, &self.beam);
-        let candidates = self.candidates.iter();
-        let compared = candidates.map(|one| (core.tree.worth(one.end).value, one.visits));
         let is_lost = self.candidates[chosen].is_lost && core.is_proven();
         let advantage = if is_lost {
             lost_advantage(core)
@@ -79,7 +76,6 @@ impl GumbelTurn {
             targets: recursion.targets(&core.nodes_along(&actions)),
             actions,
             advantage,
-            value_spread: spread_of(compared),
         }
     }
 
@@ -116,7 +112,6 @@ impl GumbelTurn {
             } else {
                 0.0
             },
-            value_spread: 0.0,
             targets: Vec::new(),
         }
     }

@@ -127,9 +127,6 @@ pub enum TurnFault {
         /// What it is.
         value: f32,
     },
-    /// The spread of the values can't be one.
-    #[error("the spread of its values is {0}, which is not between 0 and 0.5")]
-    Spread(f32),
     /// The evaluator is not one of the record's.
     #[error("it names evaluator {evaluator} of {count}")]
     Evaluator {

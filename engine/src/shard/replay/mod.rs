@@ -209,9 +209,6 @@ fn check_origin(origin: &TurnOrigin, evaluators: usize) -> Result<(), TurnFault>
         TurnOrigin::Search(search) => {
             probability("value", search.value)?;
             probability("network value", search.network_value)?;
-            if !(0.0..=0.5).contains(&search.value_spread) {
-                return Err(TurnFault::Spread(search.value_spread));
-            }
         }
     }
     match origin.evaluator() {

@@ -33,10 +33,10 @@ fn arbitrary_turn() -> impl Strategy<Value = TurnRecord> {
 fn arbitrary_origin() -> impl Strategy<Value = TurnOrigin> {
     let kind = prop::sample::select(&[SearchKind::Full, SearchKind::Fast]);
     let numbers = (any::<u16>(), any::<u32>(), any::<u32>(), any::<u32>());
-    let values = (any::<f32>(), any::<f32>(), any::<f32>());
+    let values = (any::<f32>(), any::<f32>());
     let search = (kind, numbers, values).prop_map(|(kind, numbers, values)| {
         let (evaluator, budget, evaluations, visits) = numbers;
-        let (value, value_spread, network_value) = values;
+        let (value, network_value) = values;
         TurnOrigin::Search(SearchRecord {
             evaluator,
             kind,
@@ -44,7 +44,6 @@ fn arbitrary_origin() -> impl Strategy<Value = TurnOrigin> {
             evaluations,
             visits,
             value,
-            value_spread,
             network_value,
         })
     });
