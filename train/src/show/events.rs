@@ -5,35 +5,25 @@
 //! `tensorboard/compat/proto/event.proto`; what scalars need of it is written down below, with the numbers of its fields.
 //! The first event names the format's version.
 //!
-//! A training that goes on adds to the newest file, until it is large: TensorBoard keeps each file open. First of all it says that
-//! it starts, and with which step. TensorBoard forgets what it has read of that step and later ones (`SessionLog.START` in
-//! `tensorboard/backend/event_processing/event_accumulator.py`), so that steps that are made once more are shown once. Its files are
-//! read by name, which begins with the time.
+//! Each start of a training begins a new file, whose second event states the first step to come. At it, TensorBoard forgets that
+//! step and later ones (`SessionLog.START` in `tensorboard/backend/event_processing/event_accumulator.py`): repeated steps are shown
+//! once. TensorBoard reads the files by name, which begins with the time.
 
 use crate::error::TrainError;
 use engine::run::make_folder;
 use prost::Message;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the first event says.
+/// The format version in the first event.
 const FILE_VERSION: &str = "brain.Event:2";
-
-/// What all names of files begin with.
-const NAME: &str = "events.out.tfevents.";
-
-/// A file of as many bytes is not added to when a training begins.
-const LARGE: u64 = 16 << 20;
-
-/// The bytes of a record before its data: the length and its checksum.
-const HEAD: usize = 12;
 
 /// `SessionLog.SessionStatus.START`.
 const START: i32 = 1;
 
-/// A file of events that scalars are added to.
+/// A file of scalar events, open for writing.
 #[derive(Debug)]
 pub(crate) struct EventFile {
     path: PathBuf,
@@ -86,26 +76,19 @@ struct Scalar {
 }
 
 impl EventFile {
-    /// Goes on with the newest file of a folder, or begins one, and says that the training starts with step `next_step`. The
-    /// folder is made if need be. Files are named `events.out.tfevents.SECONDS.tusker.NNN`, NNN being the first number that is free.
+    /// Begins a file in a folder, which is made if need be, and states that the training starts with step `next_step`. The file is
+    /// named `events.out.tfevents.SECONDS.tusker.NNN`, NNN being the first free number.
     ///
     /// # Errors
     ///
-    /// What the disk says.
+    /// Fails where the folder or the file can't be written.
     pub(crate) fn open(folder: &Path, next_step: u64) -> Result<Self, TrainError> {
         Self::open_at(folder, next_step, SystemTime::now())
     }
 
     fn open_at(folder: &Path, next_step: u64, now: SystemTime) -> Result<Self, TrainError> {
         make_folder(folder)?;
-        let mut events = match newest(folder) {
-            Some(path) => match Self::go_on(&path) {
-                Ok(Some(events)) => events,
-                // Nothing is lost with a file that can't be added to: it stays as it is.
-                Ok(None) | Err(_) => Self::create(folder, now)?,
-            },
-            None => Self::create(folder, now)?,
-        };
+        let mut events = Self::create(folder, now)?;
         events.write(&Event {
             wall_time: seconds_since_1970(now),
             step: signed(next_step),
@@ -115,33 +98,14 @@ impl EventFile {
         Ok(events)
     }
 
-    /// A file as far as its records are whole, which a kill or a full disk may have cut short; none if it is large, or if this is
-    /// nothing to add to.
-    fn go_on(path: &Path) -> std::io::Result<Option<Self>> {
-        let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).open(path)?;
-        let about = file.metadata()?;
-        if !about.is_file() || about.len() >= LARGE {
-            return Ok(None);
-        }
-        let length = whole_length(&mut file, about.len())?;
-        if length == 0 {
-            return Ok(None);
-        }
-        file.set_len(length)?;
-        file.seek(SeekFrom::Start(length))?;
-        Ok(Some(Self {
-            path: path.to_owned(),
-            file,
-            length,
-        }))
-    }
-
     fn create(folder: &Path, now: SystemTime) -> Result<Self, TrainError> {
         let seconds = seconds_since_1970(now);
         let mut number = 0u32;
         let (path, file) = loop {
-            let name = format!("{NAME}{:010}.tusker.{number:03}", seconds as u64);
+            let name = format!(
+                "events.out.tfevents.{:010}.tusker.{number:03}",
+                seconds as u64
+            );
             let path = folder.join(name);
             let mut options = OpenOptions::new();
             match options.write(true).create_new(true).open(&path) {
@@ -171,12 +135,12 @@ impl EventFile {
         Ok(events)
     }
 
-    /// Adds what was measured after an optimizer's step, by name (`loss/policy`), as one event. Readers of the file see it at
-    /// once. TensorBoard's numbers are `f32`; what is no number is shown as such.
+    /// Adds what was measured after an optimizer's step, by name (`loss/policy`), as one event, which readers see at once.
+    /// TensorBoard stores `f32` and shows NaN as such.
     ///
     /// # Errors
     ///
-    /// What the disk says. Nothing of the event stays in the file then, and others may follow.
+    /// Fails where the file can't be written. The file then keeps no part of the event; later events may follow.
     pub(crate) fn scalars(
         &mut self,
         step: u64,
@@ -200,7 +164,7 @@ impl EventFile {
     fn write(&mut self, event: &Event) -> Result<(), TrainError> {
         let record = record(&event.encode_to_vec());
         if let Err(error) = self.file.write_all(&record) {
-            // A reader would stop for good at half a record. If even this fails, the disk has more to say than can be reported.
+            // A reader would stop for good at half a record. Should this fail too, the first error is the one to report.
             let _ = self.file.set_len(self.length);
             let _ = self.file.seek(SeekFrom::Start(self.length));
             return Err(TrainError::Io {
@@ -212,39 +176,6 @@ impl EventFile {
         self.length += record.len() as u64;
         Ok(())
     }
-}
-
-/// The file of a folder that is read last. A folder that can't be read has none: the next thing that is done in it says why.
-fn newest(folder: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(folder).ok()?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let newest = names
-        .filter(|name| name.starts_with(NAME) && name.contains(".tusker."))
-        .max()?;
-    Some(folder.join(newest))
-}
-
-/// How many bytes of a file are whole records, as far as their heads say.
-fn whole_length(file: &mut File, bytes: u64) -> std::io::Result<u64> {
-    let mut at = 0;
-    let mut head = [0; HEAD];
-    while bytes - at >= HEAD as u64 {
-        file.seek(SeekFrom::Start(at))?;
-        file.read_exact(&mut head)?;
-        let (length, checksum) = head.split_at(8);
-        if masked_crc32c(length).to_le_bytes() != checksum {
-            break;
-        }
-        let length = length
-            .iter()
-            .rev()
-            .fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-        match length.checked_add(HEAD as u64 + 4) {
-            Some(record) if record <= bytes - at => at += record,
-            _ => break,
-        }
-    }
-    Ok(at)
 }
 
 fn signed(step: u64) -> i64 {
@@ -433,57 +364,39 @@ mod tests {
         assert_eq!(expected[8..12], [0xa3, 0x7f, 0x4b, 0x22]);
     }
 
+    /// A large file, a file cut short by a kill and a file of another program stay as they are too.
     #[test]
-    fn a_training_that_goes_on_adds_to_the_newest_file_behind_its_whole_records() {
+    fn each_start_begins_a_file_and_leaves_the_others_alone() {
         let folder = tempfile::tempdir().unwrap();
         let now = UNIX_EPOCH + NOW;
-        let old = EventFile::create(folder.path(), now).unwrap().path;
-        let mut events = EventFile::create(folder.path(), now).unwrap();
-        assert!(old.ends_with("events.out.tfevents.1500000000.tusker.000"));
-        assert!(
-            events
-                .path
-                .ends_with("events.out.tfevents.1500000000.tusker.001")
-        );
+        let names = ["1500000000.tusker.000", "1500000000.tusker.001"];
+        let names = names.map(|name| format!("events.out.tfevents.{name}"));
+        let mut events = EventFile::open_at(folder.path(), 1, now).unwrap();
+        let first = events.path.clone();
+        assert!(first.ends_with(&names[0]));
         events.scalars(10, now, &[("x", 1.0)]).unwrap();
-        events.scalars(20, now, &[("x", 2.0)]).unwrap();
-        let path = events.path;
-        let whole = std::fs::read(&path).unwrap();
-        let lengths: Vec<usize> = records(&whole).iter().map(|data| data.len() + 16).collect();
-        let (first, two) = (lengths[0], lengths[0] + lengths[1]);
-        let old_bytes = std::fs::read(&old).unwrap();
-        for (kept, expected) in [
-            (whole.len(), whole.len()),
-            (whole.len() - 1, two),
-            (two + HEAD, two),
-            (two + 3, two),
-            (first, first),
-        ] {
-            std::fs::write(&path, &whole[..kept]).unwrap();
-            let again = EventFile::open_at(folder.path(), 11, now).unwrap();
-            assert_eq!(again.path, path);
-            let bytes = std::fs::read(&path).unwrap();
-            assert_eq!(bytes[..expected], whole[..expected], "{kept}");
-            let added = records(&bytes[expected..]);
-            assert_eq!(fields(added[0])[2], (7, vec![0x08, 1]));
-            assert_eq!(added.len(), 1);
+        drop(events);
+        let whole = std::fs::read(&first).unwrap();
+        for content in [&whole[..], &whole[..whole.len() - 1], b"no events", b""] {
+            std::fs::write(&first, content).unwrap();
+            let second = EventFile::open_at(folder.path(), 11, now).unwrap();
+            assert!(second.path.ends_with(&names[1]));
+            assert_eq!(std::fs::read(&first).unwrap(), content);
+            let bytes = std::fs::read(&second.path).unwrap();
+            let added = records(&bytes);
+            assert_eq!(added.len(), 2);
+            assert_eq!(fields(added[0])[1], (3, b"brain.Event:2".to_vec()));
+            let start = fields(added[1]);
+            assert_eq!(start[1], (2, 11u64.to_le_bytes().to_vec()));
+            assert_eq!(start[2], (7, vec![0x08, 1]));
+            std::fs::remove_file(second.path).unwrap();
         }
-        assert_eq!(std::fs::read(&old).unwrap(), old_bytes);
-        // What is no such file, or is large, is left alone.
-        for content in [
-            vec![],
-            b"no events at all".to_vec(),
-            vec![0; LARGE as usize],
-        ] {
-            std::fs::write(&path, &content).unwrap();
-            let next = EventFile::open_at(folder.path(), 11, now + Duration::from_secs(1)).unwrap();
-            assert!(
-                next.path
-                    .ends_with("events.out.tfevents.1500000001.tusker.000")
-            );
-            assert_eq!(std::fs::read(&path).unwrap(), content);
-            std::fs::remove_file(next.path).unwrap();
-        }
+        let later = now + Duration::from_secs(1);
+        let next = EventFile::open_at(folder.path(), 11, later).unwrap();
+        assert!(
+            next.path
+                .ends_with("events.out.tfevents.1500000001.tusker.000")
+        );
     }
 
     #[test]
