@@ -2,25 +2,19 @@
 
 mod aei;
 mod analyze;
-mod batch;
 mod bench;
-mod crew;
 mod export;
 mod generate;
 mod import;
 mod inspect;
 mod judge;
-mod line;
 mod memory;
 mod openings;
 mod output;
-mod parallel;
 mod pit;
-mod place;
-mod player;
-mod source;
 mod statistics;
 mod telemetry;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// What a controller has said about time, in seconds; 0 is no limit where [`StandardOption`](arimaa::aei::StandardOption) says nothing
 /// else.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Clock {
+pub(super) struct TurnClock {
     pub(super) of_turn: f64,
     pub(super) reserve: f64,
     pub(super) percent: f64,
@@ -31,7 +31,7 @@ pub(super) struct Clock {
     pub(super) used: f64,
 }
 
-impl Default for Clock {
+impl Default for TurnClock {
     fn default() -> Self {
         Self {
             of_turn: 0.0,
@@ -73,7 +73,7 @@ const MOST_FREE: f64 = 1.0;
 /// Thinking is never shorter, in seconds: without time the search still needs a turn.
 const LEAST: f64 = 0.001;
 
-impl Clock {
+impl TurnClock {
     /// How long the turn of a side may take; none where nothing limits it. `lag` is what messages and a busy machine may take,
     /// `passed` how long the game has lasted, in seconds, and `turn` the turn's number, from 1.
     pub(super) fn times(&self, side: Side, lag: f64, passed: f64, turn: u32) -> Option<Times> {
@@ -173,15 +173,15 @@ mod tests {
 
     const LAG: f64 = 0.1;
 
-    fn clock(of_turn: f64, reserve: f64) -> Clock {
-        Clock {
+    fn clock(of_turn: f64, reserve: f64) -> TurnClock {
+        TurnClock {
             of_turn,
             reserve,
-            ..Clock::default()
+            ..TurnClock::default()
         }
     }
 
-    fn times(clock: &Clock) -> [f64; 3] {
+    fn times(clock: &TurnClock) -> [f64; 3] {
         let times = clock.times(Side::Gold, LAG, 0.0, 3).unwrap();
         assert!(times.target <= times.most && times.most <= times.end);
         [times.target, times.most, times.end].map(|time| time.as_secs_f64())
@@ -189,19 +189,19 @@ mod tests {
 
     #[test]
     fn without_a_clock_there_is_no_limit() {
-        assert_eq!(Clock::default().times(Side::Gold, LAG, 5.0, 1), None);
+        assert_eq!(TurnClock::default().times(Side::Gold, LAG, 5.0, 1), None);
         // The turns of a game are no time, and what was used of a turn limits nothing by itself.
-        let turns = Clock {
+        let turns = TurnClock {
             turns_of_game: 80,
             used: 3.0,
-            ..Clock::default()
+            ..TurnClock::default()
         };
         assert_eq!(turns.times(Side::Gold, LAG, 5.0, 1), None);
     }
 
     #[test]
     fn a_side_that_has_used_its_reserve_up_has_a_clock_where_the_other_has_one() {
-        let mut clock = Clock::default();
+        let mut clock = TurnClock::default();
         clock.tell(Side::Gold, 0.0);
         clock.tell(Side::Silver, 0.0);
         assert_eq!(clock.times(Side::Gold, LAG, 0.0, 3), None);
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(end, 1.0);
         assert!((0.7..=0.85).contains(&target), "{target}");
         assert!((0.8..=0.9).contains(&most), "{most}");
-        let used = Clock {
+        let used = TurnClock {
             used: 0.6,
             ..clock(1.0, 0.0)
         };
@@ -234,7 +234,7 @@ mod tests {
                     (0.0, 3.0, 2.0),
                     (9.0, 1.0, 40.0),
                 ] {
-                    let clock = Clock {
+                    let clock = TurnClock {
                         of_game,
                         most_of_turn,
                         used,
@@ -271,13 +271,13 @@ mod tests {
 
     #[test]
     fn the_reserve_that_was_told_counts_and_not_the_first_one() {
-        let told = Clock {
+        let told = TurnClock {
             reserves: [Some(0.0), Some(100.0)],
             ..clock(2.0, 50.0)
         };
         let end = |side| told.times(side, LAG, 0.0, 3).unwrap().end.as_secs_f64();
         assert_eq!((end(Side::Gold), end(Side::Silver)), (2.0, 102.0));
-        let below = Clock {
+        let below = TurnClock {
             reserves: [Some(-5.0), None],
             ..clock(2.0, 50.0)
         };
@@ -287,12 +287,12 @@ mod tests {
 
     #[test]
     fn time_is_saved_only_where_it_is_of_use() {
-        let saves = |clock: &Clock| clock.times(Side::Gold, LAG, 0.0, 3).unwrap().saves;
-        let full = Clock {
+        let saves = |clock: &TurnClock| clock.times(Side::Gold, LAG, 0.0, 3).unwrap().saves;
+        let full = TurnClock {
             most_reserve: 20.0,
             ..clock(5.0, 20.0)
         };
-        let lost = Clock {
+        let lost = TurnClock {
             percent: 0.0,
             ..clock(5.0, 20.0)
         };
@@ -303,11 +303,11 @@ mod tests {
 
     #[test]
     fn turns_are_counted_as_the_referee_counts_them_but_for_the_lag() {
-        let mut counted = Clock {
+        let mut counted = TurnClock {
             percent: 50.0,
             ..clock(4.0, 10.0)
         };
-        let reserves = |clock: &Clock| Side::ALL.map(|side| clock.reserve_of(side));
+        let reserves = |clock: &TurnClock| Side::ALL.map(|side| clock.reserve_of(side));
         counted.count(Side::Gold, 6.0, 0.5);
         assert_eq!(reserves(&counted), [7.5, 10.0]);
         counted.count(Side::Gold, 1.5, 0.5);

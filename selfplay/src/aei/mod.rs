@@ -14,29 +14,29 @@ mod fallback;
 mod findings;
 mod manifest;
 mod options;
+mod search_thread;
 mod session;
 mod setups;
 mod stages;
-mod thinker;
 mod thinking;
 
-use crate::crew;
 use crate::output;
-use crate::place::DeviceArguments;
-use crate::player::PlayerName;
-use crate::source::NetworkSource;
+use crate::worker::devices::DeviceArguments;
+use crate::worker::player::PlayerName;
+use crate::worker::source::NetworkSource;
+use crate::worker::worker_pool;
 use anyhow::{Context, Result, bail, ensure};
 use channel::Channel;
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
 use options::Settings;
+use search_thread::Method;
 use session::{Ended, Session};
 use signal_hook::low_level;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
-use thinker::Method;
 
 /// Who plays, and with whom it speaks.
 #[derive(Debug, Args)]
@@ -91,8 +91,10 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
         "--network {name}: this player doesn't search"
     );
     let method = Method {
-        place: arguments.device.place(&config)?,
-        threads: arguments.threads.map_or_else(crew::cores, usize::from),
+        devices: arguments.device.devices(&config)?,
+        threads: arguments
+            .threads
+            .map_or_else(worker_pool::cores, usize::from),
         search: config.matches.search,
         seed: arguments.seed.unwrap_or_else(rand::random),
     };
@@ -154,8 +156,8 @@ impl AeiArguments {
             PlayerName::Network(NetworkSource::BuiltIn) => {}
             other => add("--network", other.to_string()),
         }
-        if !method.place.is_local() {
-            add("--device", method.place.to_string());
+        if !method.devices.is_local() {
+            add("--device", method.devices.to_string());
         }
         if let Some(path) = &self.config.config {
             add("--config", absolute(path)?);
@@ -203,9 +205,9 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
             Err(error) => output::complain(format_args!("session with {peer}: {error:#}")),
         }
         ensure!(
-            !method.place.has_failed(),
+            !method.devices.has_failed(),
             "{} can't be used any more by this process: start it again",
-            method.place
+            method.devices
         );
     }
 }
@@ -216,6 +218,6 @@ fn serve(channel: Channel, method: &Method, settings: &Settings) -> Result<Ended
     let room = channel
         .listen(sender.clone())
         .context("can't listen to the controller")?;
-    let orders = thinker::start(method.clone(), sender)?;
+    let orders = search_thread::start(method.clone(), sender)?;
     Ok(Session::new(channel, room, orders, settings.clone()).run(&events))
 }

@@ -1,6 +1,6 @@
 //! What a controller can set: one definition for `setoption` and for the manifest.
 
-use super::clock::Clock;
+use super::clock::TurnClock;
 use arimaa::aei::{OptionError, OptionKind, OptionValue, StandardOption};
 use arimaa::rules::Side;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ impl Offered {
 /// Everything that was set.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {
-    pub(super) clock: Clock,
+    pub(super) clock: TurnClock,
     pub(super) memory_mib: u32,
     /// Steps.
     pub(super) depth: Option<u32>,
@@ -136,7 +136,7 @@ impl Settings {
     /// Nothing is set yet; a network, and the memory that the configuration says.
     pub(super) fn new(network: String, memory_mib: u32) -> Self {
         Self {
-            clock: Clock::default(),
+            clock: TurnClock::default(),
             memory_mib,
             depth: None,
             evaluations: None,
@@ -268,7 +268,7 @@ mod tests {
         for option in StandardOption::ALL {
             assert_eq!(set.set(option.word(), Some("1")), Ok(Effect::Kept));
         }
-        let clock = Clock {
+        let clock = TurnClock {
             of_turn: 1.0,
             reserve: 1.0,
             percent: 1.0,
@@ -278,7 +278,7 @@ mod tests {
             most_of_turn: 1.0,
             reserves: [Some(1.0); 2],
             used: 1.0,
-            ..Clock::default()
+            ..TurnClock::default()
         };
         let expected = Settings {
             clock,

@@ -1,13 +1,13 @@
 //! A session: what the controller says is done in its order, also while a search goes on.
 
 use super::channel::{Channel, Event};
-use super::clock::Clock;
+use super::clock::TurnClock;
 use super::fallback::turn_to_fall_back_on;
 use super::manifest::{AUTHOR, NAME, VERSION};
 use super::options::{Effect, Offered, Settings};
-use super::thinker::{Job, Order, Thought};
+use super::search_thread::{Order, SearchMessage, SearchTask};
 use super::thinking::Thinking;
-use crate::player::PlayerName;
+use crate::worker::player::PlayerName;
 use arimaa::aei::{
     Command, IdentityKind, Info, LogLevel, MessageError, PROTOCOL_VERSION, Reply, StandardOption,
     format_variation,
@@ -105,7 +105,7 @@ impl Session {
             },
         };
         match event {
-            Event::Line(line) => {
+            Event::EvaluationChannel(line) => {
                 let _ = self.room.try_recv();
                 self.hear(&line)
             }
@@ -115,7 +115,7 @@ impl Session {
                 Err(Ended::Refused(why))
             }
             Event::End => Err(Ended::Quit),
-            Event::Thought(thought) => self.take(thought),
+            Event::SearchMessage(thought) => self.take(thought),
         }
     }
 
@@ -227,7 +227,7 @@ impl Session {
             thinking.has_used(self.settings.clock.used, Instant::now());
         }
         // What is used is in the turn's beginning already.
-        let clock = Clock {
+        let clock = TurnClock {
             used: 0.0,
             ..self.settings.clock.clone()
         };
@@ -304,7 +304,7 @@ impl Session {
             thinking.keep_to(times, asked);
         }
         let limit = |limit: Option<u32>| limit.filter(|_| !ponders);
-        let job = Job {
+        let job = SearchTask {
             number: self.searches,
             position,
             history: self.game.history().clone(),
@@ -352,17 +352,17 @@ impl Session {
         Ok(())
     }
 
-    fn take(&mut self, thought: Thought) -> Outcome {
+    fn take(&mut self, thought: SearchMessage) -> Outcome {
         let is_wanted = |thinking: &Option<Thinking>, number: u64| {
             thinking.as_ref().is_some_and(|one| one.number == number)
         };
         match thought {
-            Thought::Loaded => {
+            SearchMessage::Loaded => {
                 self.loading -= 1;
                 self.has_evaluator = true;
                 self.say_ready()
             }
-            Thought::NotLoaded(error) => {
+            SearchMessage::NotLoaded(error) => {
                 self.loading -= 1;
                 self.complain(&error)?;
                 match self.has_evaluator {
@@ -370,11 +370,11 @@ impl Session {
                     false => Err(Ended::Failed(error)),
                 }
             }
-            Thought::Failed(error) => {
+            SearchMessage::Failed(error) => {
                 self.complain(&error)?;
                 Err(Ended::Failed(error))
             }
-            Thought::Found {
+            SearchMessage::Found {
                 number,
                 infos,
                 best,
@@ -390,7 +390,7 @@ impl Session {
                 }
                 Ok(())
             }
-            Thought::Decided {
+            SearchMessage::Decided {
                 number,
                 turn,
                 is_known,
@@ -405,7 +405,7 @@ impl Session {
                     _ => self.play(turn),
                 }
             }
-            Thought::Found { .. } | Thought::Decided { .. } => Ok(()),
+            SearchMessage::Found { .. } | SearchMessage::Decided { .. } => Ok(()),
         }
     }
 

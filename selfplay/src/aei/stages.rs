@@ -4,13 +4,13 @@
 
 use super::clock::Times;
 use super::findings::Openness;
-use super::thinker::Job;
+use super::search_thread::SearchTask;
 use engine::search::Decision;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Whether nothing is left to think about after a stage that might have gone on to `end`.
-pub(super) fn is_over(job: &Job, decision: &Decision, end: Duration) -> bool {
+pub(super) fn is_over(job: &SearchTask, decision: &Decision, end: Duration) -> bool {
     job.flag.load(Relaxed)
         || job.evaluations.is_some()
         || decision.proven_winner.is_some()

@@ -2,10 +2,10 @@
 
 mod subject;
 
-use crate::crew;
 use crate::output;
-use crate::place::DeviceArguments;
-use crate::player::{Player, PlayerName};
+use crate::worker::devices::DeviceArguments;
+use crate::worker::player::{Player, PlayerName};
+use crate::worker::worker_pool;
 use anyhow::{Context, Result, ensure};
 use arimaa::rules::{Game, Side};
 use clap::Args;
@@ -115,10 +115,12 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     let (game, name) = arguments.subject.game()?;
     let mut search = Search::new(game.position(), game.history(), arguments.options(&config))
         .with_context(|| name)?;
-    let threads = arguments.threads.map_or_else(crew::cores, usize::from);
-    let place = arguments.device.place(&config)?;
-    place.open("--device")?;
-    let mut evaluator = Player::open_alone(&arguments.network, &place, threads)?
+    let threads = arguments
+        .threads
+        .map_or_else(worker_pool::cores, usize::from);
+    let devices = arguments.device.devices(&config)?;
+    devices.open("--device")?;
+    let mut evaluator = Player::open_alone(&arguments.network, &devices, threads)?
         .context("--network random: this player doesn't search")?;
     if config.matches.search.parallel_leaves.number().is_none() {
         let options = SearchOptions {
@@ -127,7 +129,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
         };
         search.restart(game.position(), game.history(), options)?;
     }
-    search.stop_with(crew::listen_for_signals()?);
+    search.stop_with(worker_pool::listen_for_signals()?);
     let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);
     search_on(&mut search, evaluator.as_mut(), &game, &mut rng)?;
     let report = search.report(arguments.top as usize);

@@ -1,6 +1,6 @@
 //! What the devices did while self-play was measured.
 
-use crate::player::Player;
+use crate::worker::player::Player;
 use network::{DeviceCounters, DeviceUse, EvaluationService};
 use std::time::{Duration, Instant};
 

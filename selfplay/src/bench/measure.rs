@@ -1,16 +1,18 @@
 //! What the bench measures, in which order, and what follows from it.
 
 use super::devices::{DeviceWork, Moment};
-use super::members::Crew;
-use super::report::{RawSpeed, Recommended, Report, Shares, TimeShares, Tried, WriterShares};
+use super::members::Workers;
+use super::report::{
+    RawSpeed, Recommended, SelfplaySpeed, Shares, TimeShares, Tried, WriterShares,
+};
 use super::worker::{Done, Task, computed};
-use crate::generate::keeper::{Keeper, ShardSize};
-use crate::generate::roster::{Fielded, Roster};
+use crate::generate::current_player::{CurrentPlayer, LoadedPlayer};
+use crate::generate::game_writer::{GameWriter, ShardSize};
 use crate::generate::starts::Starts;
-use crate::generate::worker::Work;
+use crate::generate::worker::GenerationTask;
 use crate::memory::Resident;
-use crate::place::Place;
-use crate::player::Player;
+use crate::worker::devices::Devices;
+use crate::worker::player::Player;
 use anyhow::{Context, Result, bail};
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
@@ -36,12 +38,12 @@ const TRIED_LOCALLY: usize = 4;
 const WORTH_IT: f64 = 0.03;
 
 /// What to measure.
-pub(super) struct Plan {
+pub(super) struct BenchPlan {
     pub(super) config: Config,
     pub(super) player: Player,
     /// What to call who is measured.
     pub(super) evaluator: String,
-    pub(super) place: Place,
+    pub(super) devices: Devices,
     pub(super) threads: usize,
     /// How long self-play is measured.
     pub(super) time: Duration,
@@ -50,8 +52,8 @@ pub(super) struct Plan {
 
 /// The measurements, as far as they have been made.
 pub(super) struct Bench<'a> {
-    plan: &'a Plan,
-    crew: Crew<'a>,
+    plan: &'a BenchPlan,
+    workers: Workers<'a>,
     written: &'a Written,
     progress: Progress,
     tasks_done: u64,
@@ -60,12 +62,12 @@ pub(super) struct Bench<'a> {
 
 impl Bench<'_> {
     /// Measures until all is done or `stop` is set.
-    pub(super) fn run(plan: &Plan, stop: &AtomicBool) -> Result<Report> {
+    pub(super) fn run(plan: &BenchPlan, stop: &AtomicBool) -> Result<SelfplaySpeed> {
         let folder = tempfile::tempdir().context("can't make a folder for the games")?;
         let config = &plan.config;
-        let work = Work::new(
+        let work = GenerationTask::new(
             config.clone(),
-            Fielded::new(plan.player.clone(), 0)?,
+            LoadedPlayer::new(plan.player.clone(), 0)?,
             Starts::open(&config.selfplay.openings, None)?,
             config.selfplay.games_in_flight as usize,
         );
@@ -73,15 +75,15 @@ impl Bench<'_> {
         let tasks = 4
             + plan.batch_sizes.len()
             + 2 * ROUNDS as usize
-            + 3 * tried_quarters(&plan.place).len();
+            + 3 * tried_quarters(&plan.devices).len();
         std::thread::scope(|scope| {
             let (finished, records) = channel();
             let roster = Arc::clone(&work.roster);
             let writer = scope.spawn(|| written.write(plan, roster, folder.path(), records));
-            let crew = Crew::start(scope, plan.threads, &work, stop, finished);
+            let workers = Workers::start(scope, plan.threads, &work, stop, finished);
             let bench = Bench {
                 plan,
-                crew,
+                workers,
                 written: &written,
                 progress: Progress::new("bench", tasks as u64),
                 tasks_done: 0,
@@ -97,9 +99,9 @@ impl Bench<'_> {
         })
     }
 
-    fn measure(mut self) -> Result<Report> {
+    fn measure(mut self) -> Result<SelfplaySpeed> {
         let time = self.plan.time;
-        let mut report = Report::new(self.plan);
+        let mut report = SelfplaySpeed::new(self.plan);
         self.perform("first turns", Task::PlayFirstTurns(time / 10))?;
         let warm = self.perform("warming up", Task::WarmUp(time / 10))?;
         report.rss_after_warm_up_mib = Resident::measure().now;
@@ -155,7 +157,7 @@ impl Bench<'_> {
         if self.stop.load(Relaxed) {
             return Ok(Vec::new());
         }
-        self.crew.perform(task)
+        self.workers.perform(task)
     }
 
     /// Asks the evaluator alone, and adds how fast it was.
@@ -175,7 +177,7 @@ impl Bench<'_> {
 
     fn take_played(
         &self,
-        report: &mut Report,
+        report: &mut SelfplaySpeed,
         played: &[Done],
         finished: &[(u64, u64)],
         writer: Duration,
@@ -210,7 +212,7 @@ impl Bench<'_> {
 
     fn take_shares(
         &self,
-        report: &mut Report,
+        report: &mut SelfplaySpeed,
         played: &[Done],
         encoded: &[Done],
         writer: Duration,
@@ -250,9 +252,9 @@ impl Bench<'_> {
     }
 
     /// Tries a few numbers of games in flight, the smallest first, as long as more of them bring something.
-    fn recommend(&mut self, report: &mut Report) -> Result<()> {
+    fn recommend(&mut self, report: &mut SelfplaySpeed) -> Result<()> {
         let configured = report.games_in_flight;
-        let is_local = self.plan.place.is_local();
+        let is_local = self.plan.devices.is_local();
         let speed = |tried: &Tried| {
             if is_local {
                 // Every worker computes all the time, so this is its speed on a machine without other work.
@@ -261,7 +263,7 @@ impl Bench<'_> {
                 tried.evals_per_s
             }
         };
-        let mut numbers: Vec<u32> = tried_quarters(&self.plan.place)
+        let mut numbers: Vec<u32> = tried_quarters(&self.plan.devices)
             .iter()
             .map(|quarters| (configured * quarters / 4).clamp(1, 16_384))
             .collect();
@@ -309,8 +311,8 @@ impl Bench<'_> {
 }
 
 /// What is tried there for `games_in_flight`, over 4.
-fn tried_quarters(place: &Place) -> &'static [u32] {
-    match place.is_local() {
+fn tried_quarters(devices: &Devices) -> &'static [u32] {
+    match devices.is_local() {
         true => &TRIED_QUARTERS[..TRIED_LOCALLY],
         false => &TRIED_QUARTERS,
     }
@@ -360,8 +362,8 @@ struct Written {
 impl Written {
     fn write(
         &self,
-        plan: &Plan,
-        roster: Arc<Roster>,
+        plan: &BenchPlan,
+        roster: Arc<CurrentPlayer>,
         folder: &Path,
         records: Receiver<GameRecord>,
     ) -> Result<()> {
@@ -373,7 +375,7 @@ impl Written {
             generator: 0,
         };
         let size = ShardSize::of(&plan.config.selfplay);
-        let mut keeper = Keeper::new(folder, header, 0, size, roster, None, None);
+        let mut keeper = GameWriter::new(folder, header, 0, size, roster, None, None);
         for record in records {
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);
@@ -425,8 +427,8 @@ mod tests {
     #[test]
     fn more_games_are_tried_on_a_device_of_its_own() {
         let last = |device| {
-            let place = Place::of(vec![device], Precision::Fp32);
-            tried_quarters(&place).last().copied()
+            let devices = Devices::of(vec![device], Precision::Fp32);
+            tried_quarters(&devices).last().copied()
         };
         assert_eq!(last(Device::Cpu), Some(8));
         assert_eq!(last(Device::CpuService), Some(64));

@@ -1,7 +1,7 @@
 //! The bench's worker threads: all do the same at the same time.
 
 use super::worker::{Done, Task, Worker};
-use crate::generate::worker::Work;
+use crate::generate::worker::GenerationTask;
 use anyhow::{Result, bail};
 use engine::shard::GameRecord;
 use std::sync::atomic::AtomicBool;
@@ -9,16 +9,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// The worker threads. They end when this is dropped.
-pub(super) struct Crew<'a> {
+pub(super) struct Workers<'a> {
     members: Vec<Member<'a>>,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> Workers<'a> {
     /// So many workers, who hand over the games that they finish. They return early from a task once `stop` is set.
     pub(super) fn start<'e>(
         scope: &'a Scope<'a, 'e>,
         threads: usize,
-        work: &'e Work,
+        work: &'e GenerationTask,
         stop: &'e AtomicBool,
         finished: Sender<GameRecord>,
     ) -> Self {
@@ -55,7 +55,7 @@ struct Member<'a> {
 impl<'a> Member<'a> {
     fn start<'e>(
         scope: &'a Scope<'a, 'e>,
-        work: &'e Work,
+        work: &'e GenerationTask,
         stop: &'e AtomicBool,
         finished: Sender<GameRecord>,
     ) -> Self {

@@ -13,13 +13,13 @@ mod members;
 mod report;
 mod worker;
 
-use crate::crew::{self, CrewArguments};
 use crate::output;
-use crate::player::{Player, PlayerName};
+use crate::worker::player::{Player, PlayerName};
+use crate::worker::worker_pool::{self, WorkerArguments};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::ConfigArguments;
-use measure::{Bench, Plan};
+use measure::{Bench, BenchPlan};
 use network::Architecture;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "null|uniform|material", value_parser = evaluator)]
     evaluator: Option<PlayerName>,
     #[command(flatten)]
-    crew: CrewArguments,
+    workers: WorkerArguments,
     /// How long self-play is measured; everything together takes about three times as long, on GPUs up to four
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
@@ -86,19 +86,19 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let asked_to_stop = crew::listen_for_signals()?;
+    let asked_to_stop = worker_pool::listen_for_signals()?;
     let named = arguments.network.as_ref().or(arguments.evaluator.as_ref());
     let configured = PlayerName::RandomNetwork(config.network.into());
     let name = named.cloned().unwrap_or(configured);
-    let mut place = arguments.crew.device.place(&config)?;
+    let mut devices = arguments.workers.device.devices(&config)?;
     // What it compares is measured in one run.
-    place.calibrates_anew = true;
-    place.open("--device")?;
-    let plan = Plan {
-        player: Player::open(&name, &place)?,
+    devices.calibrates_anew = true;
+    devices.open("--device")?;
+    let plan = BenchPlan {
+        player: Player::open(&name, &devices)?,
         evaluator: name.to_string(),
-        place,
-        threads: arguments.crew.threads(),
+        devices,
+        threads: arguments.workers.threads(),
         time: Duration::from_secs(arguments.seconds.into()),
         batch_sizes: arguments
             .batch_sizes

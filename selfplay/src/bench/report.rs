@@ -1,6 +1,6 @@
 //! What the bench prints: a table for people, and an object whose keys stay.
 
-use super::measure::Plan;
+use super::measure::BenchPlan;
 use super::worker::Done;
 use engine::config::SearchMode;
 use network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
@@ -9,7 +9,7 @@ use std::fmt;
 
 /// Everything that was measured. None where nothing is known.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct SelfplaySpeed {
     /// The version of the program.
     version: &'static str,
     /// Who was measured: a network's file, `random:6x64`, `null`.
@@ -188,9 +188,9 @@ impl Recommended {
     }
 }
 
-impl Report {
+impl SelfplaySpeed {
     /// What is known before anything is measured.
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &BenchPlan) -> Self {
         let forms = plan.player.forms();
         let mut precisions: Vec<String> = forms
             .iter()
@@ -204,7 +204,7 @@ impl Report {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             evaluator: plan.evaluator.clone(),
-            device: plan.place.to_string(),
+            device: plan.devices.to_string(),
             precision: (!precisions.is_empty()).then(|| precisions.join(",")),
             value_error: greatest(|accuracy| accuracy.value_error),
             policy_divergence: greatest(|accuracy| accuracy.divergence),
@@ -225,7 +225,7 @@ impl Report {
             cpu_ratio: None,
             mean_batch: None,
             // Evaluators in the workers' own threads compute what they are asked and nothing else.
-            batch_fill: plan.place.is_local().then_some(1.0),
+            batch_fill: plan.devices.is_local().then_some(1.0),
             turns_per_s: None,
             turns_per_game: None,
             games_finished: 0,
@@ -283,7 +283,7 @@ fn bare_speeds(forms: &[ServiceDevice]) -> Vec<BareSpeed> {
     speeds.collect()
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SelfplaySpeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number =
             |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.0}"));

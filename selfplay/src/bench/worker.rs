@@ -1,9 +1,9 @@
 //! A worker thread of the bench: it plays, or evaluates without playing, a slice of time at once.
 
-use crate::batch::Tally;
 use crate::generate::game::SelfplayGame;
-use crate::generate::worker::{Seat, Work};
-use crate::line::{Line, LocalLine};
+use crate::generate::worker::{GameSlot, GenerationTask};
+use crate::worker::batch::Tally;
+use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use anyhow::Result;
 use engine::encoding::{LegalMask, encode};
 use engine::search::{Evaluations, Null, Query};
@@ -64,14 +64,14 @@ impl Done {
 
 /// One worker, between its tasks.
 pub(super) struct Worker<'a> {
-    work: &'a Work,
-    seat: Seat,
+    work: &'a GenerationTask,
+    seat: GameSlot,
     finished: Sender<GameRecord>,
     queries: Vec<Query>,
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(work: &'a Work, finished: Sender<GameRecord>) -> Result<Self> {
+    pub(super) fn new(work: &'a GenerationTask, finished: Sender<GameRecord>) -> Result<Self> {
         Ok(Self {
             work,
             seat: work.seat()?,
@@ -112,8 +112,9 @@ impl<'a> Worker<'a> {
     /// What is measured is self-play as it goes on for hours, and large networks would take minutes for the first turns of all games.
     /// Counts the second half of them alone.
     fn play_first_turns(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let null: Box<dyn Line> = Box::new(LocalLine::new(Box::new(Null::default())));
-        let lines = self.seat.batcher.replace_lines(vec![null]);
+        let null: Box<dyn EvaluationChannel> =
+            Box::new(LocalChannel::new(Box::new(Null::default())));
+        let channels = self.seat.batcher.replace_channels(vec![null]);
         let mut before = *self.seat.batcher.tally();
         for turns in [FIRST_TURNS / 2, FIRST_TURNS] {
             before = *self.seat.batcher.tally();
@@ -127,7 +128,7 @@ impl<'a> Worker<'a> {
             }
         }
         self.seat.batcher.settle()?;
-        self.seat.batcher.replace_lines(lines);
+        self.seat.batcher.replace_channels(channels);
         Ok(self.seat.batcher.tally().since(&before))
     }
 
@@ -156,28 +157,28 @@ impl<'a> Worker<'a> {
 
     /// Asks the evaluator again and again, as many batches at once as self-play has.
     fn ask(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let lanes = self.seat.batcher.groups();
+        let slots = self.seat.batcher.groups();
         let mut tally = Tally::default();
-        let Some(line) = self.seat.batcher.lines_mut().first_mut() else {
+        let Some(channel) = self.seat.batcher.channels_mut().first_mut() else {
             return Ok(tally);
         };
         let mut source = Source::new(&self.queries, batch);
         let mut answers = Evaluations::default();
-        for lane in 0..lanes {
-            line.submit(lane, source.next())?;
+        for slot in 0..slots {
+            channel.submit(slot, source.next())?;
         }
-        // At least one batch a lane, however little time there is.
-        let mut on_the_way = lanes;
+        // At least one batch a slot, however little time there is.
+        let mut on_the_way = slots;
         while on_the_way > 0 {
             let ends = is_over();
-            for lane in 0..lanes {
-                line.receive(lane, &mut answers)?;
+            for slot in 0..slots {
+                channel.receive(slot, &mut answers)?;
                 tally.evaluations += answers.len() as u64;
                 tally.batches += 1;
                 if ends {
                     on_the_way -= 1;
                 } else {
-                    line.submit(lane, source.next())?;
+                    channel.submit(slot, source.next())?;
                 }
             }
         }

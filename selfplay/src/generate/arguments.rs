@@ -1,9 +1,9 @@
 //! The command line of `selfplay generate`, and what follows from it.
 
-use crate::crew::CrewArguments;
-use crate::place::Place;
-use crate::player::PlayerName;
 use crate::telemetry::{Limits, TelemetryArguments};
+use crate::worker::devices::Devices;
+use crate::worker::player::PlayerName;
+use crate::worker::worker_pool::WorkerArguments;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, NetworkChange};
@@ -40,7 +40,7 @@ pub(crate) struct GenerateArguments {
     #[command(flatten)]
     pub(super) telemetry: TelemetryArguments,
     #[command(flatten)]
-    pub(super) crew: CrewArguments,
+    pub(super) workers: WorkerArguments,
 }
 
 #[derive(Debug, Args)]
@@ -77,12 +77,12 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Where the games come from and where they go.
-pub(super) struct Plan {
+pub(super) struct GenerationPlan {
     pub(super) config: Config,
     pub(super) player: PlayerName,
     /// Whom the same command is about, whichever network plays first.
     pub(super) subject: String,
-    pub(super) place: Place,
+    pub(super) devices: Devices,
     pub(super) places: GeneratorPlaces,
     /// The run, if there is one.
     pub(super) run: Option<RunDirectory>,
@@ -95,7 +95,7 @@ pub(super) struct Plan {
 }
 
 impl GenerateArguments {
-    pub(super) fn plan(&self) -> Result<Plan> {
+    pub(super) fn plan(&self) -> Result<GenerationPlan> {
         let run = self.target.run.as_ref().map(RunDirectory::new);
         let saved = run.as_ref().map(RunDirectory::config);
         let saved = saved.filter(|path| path.exists());
@@ -121,8 +121,8 @@ impl GenerateArguments {
             None => networks,
         };
         let player = self.network.clone().or(newest);
-        Ok(Plan {
-            place: self.crew.device.place(&config)?,
+        Ok(GenerationPlan {
+            devices: self.workers.device.devices(&config)?,
             config,
             player: player.unwrap_or(PlayerName::Uniform),
             subject,

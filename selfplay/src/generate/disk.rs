@@ -39,7 +39,7 @@ pub(super) fn bytes_free(folder: &Path) -> Option<u64> {
 
 /// Where those wait who can't write: a full disk is no reason to lose anything, nor to end.
 #[derive(Debug)]
-pub(crate) struct WaitingRoom {
+pub(crate) struct WriteQueue {
     stop: Arc<AtomicBool>,
     waiting: Mutex<Waiting>,
 }
@@ -52,7 +52,7 @@ struct Waiting {
     reason: Option<String>,
 }
 
-impl WaitingRoom {
+impl WriteQueue {
     /// What is said when it is over.
     pub(super) const GOING_ON: &str = "going on: it could be written";
 
@@ -120,7 +120,7 @@ impl WaitingRoom {
 
 /// Somebody's place in the waiting room.
 #[derive(Debug)]
-pub(super) struct Place<'a>(&'a WaitingRoom);
+pub(super) struct Place<'a>(&'a WriteQueue);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
@@ -130,7 +130,7 @@ impl Drop for Place<'_> {
         if waiting.count == 0 {
             waiting.reason = None;
             if !room.stop.load(Relaxed) {
-                complain(format_args!("{}", WaitingRoom::GOING_ON));
+                complain(format_args!("{}", WriteQueue::GOING_ON));
             }
         }
     }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_may_pass_is_tried_again_and_the_rest_is_not() {
-        let room = WaitingRoom::new(Arc::default());
+        let room = WriteQueue::new(Arc::default());
         let mut attempts = 0;
         let result = room.write(
             || {
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn who_wants_to_stop_does_not_wait() {
         let stop = Arc::new(AtomicBool::new(true));
-        let room = WaitingRoom::new(stop);
+        let room = WriteQueue::new(stop);
         let full = || Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
         let error = room.write(full, may_pass).unwrap_err();
         assert!(error.is::<StoppedWhileWaiting>());

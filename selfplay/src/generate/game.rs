@@ -1,13 +1,13 @@
 //! One game of self-play.
 
+use super::current_player::Evaluators;
 use super::decided::{Effort, effort, resigning};
+use super::decider::{Decided, TurnDecider};
 use super::log::GameLog;
 use super::plan::{GamePlan, Part, random_numbers};
-use super::roster::Evaluators;
 use super::starts::Begun;
-use super::thinker::{Decided, Thinker};
 use super::weights::weigh_by_surprise;
-use crate::batch::{InPlay, Tally};
+use crate::worker::batch::{InPlay, Tally};
 use anyhow::{Context, Result, bail};
 use arimaa::rules::{Action, Game, Side};
 use engine::config::{Config, ExplorationConfig, NetworkChange};
@@ -47,12 +47,12 @@ pub(crate) struct SelfplayGame {
     game: Game,
     turns: Vec<TurnRecord>,
     evaluators: Vec<Evaluator>,
-    /// The line to who is asked, and its place in `evaluators`; none before the first turn.
+    /// The number of the channel to its evaluator, and the evaluator's place in `evaluators`; none before the first turn.
     asked: Option<(usize, u16)>,
     /// Who judged what the search has found so far.
     searched_by: Option<u16>,
     rng: ChaCha8Rng,
-    thinker: Thinker,
+    thinker: TurnDecider,
     /// How the present turn is searched, with how many evaluations, and what its rows weigh.
     kind: SearchKind,
     budget: u32,
@@ -112,8 +112,8 @@ impl SelfplayGame {
             evaluators: unfinished.evaluators,
             asked: None,
             searched_by: None,
-            rng: random_numbers(unfinished.seed, id, Part::Plan),
-            thinker: Thinker::default(),
+            rng: random_numbers(unfinished.seed, id, Part::GenerationPlan),
+            thinker: TurnDecider::default(),
             kind: SearchKind::Full,
             budget: 0,
             weight: 1.0,
@@ -157,9 +157,9 @@ impl SelfplayGame {
         self.turns.len()
     }
 
-    /// The slot of the line that is asked for its present turn; none before its first.
-    pub(crate) fn line(&self) -> Option<usize> {
-        self.asked.map(|(line, _)| line)
+    /// The number of the channel that evaluates its present turn; none before the first.
+    pub(crate) fn slot(&self) -> Option<usize> {
+        self.asked.map(|(slot, _)| slot)
     }
 
     /// The record of the game as it stands.
@@ -226,7 +226,7 @@ impl SelfplayGame {
         if let (Some((_, place)), true) = (self.asked, stays) {
             return Ok(place);
         }
-        let (line, evaluator) = self.setting.evaluators.newest();
+        let (slot, evaluator) = self.setting.evaluators.newest();
         let known = self
             .evaluators
             .iter()
@@ -241,7 +241,7 @@ impl SelfplayGame {
         };
         let place = u16::try_from(place)
             .with_context(|| format!("game {} has had too many networks", self.id))?;
-        self.asked = Some((line, place));
+        self.asked = Some((slot, place));
         Ok(place)
     }
 
@@ -368,10 +368,10 @@ impl InPlay for SelfplayGame {
             if !self.thinker.is_at_work() {
                 self.begin_turn()?;
             }
-            let line = self.line().unwrap_or_default();
+            let slot = self.slot().unwrap_or_default();
             // Asked twice, for the borrow of the first answer would not end where it is returned.
             if !self.thinker.leaves(&self.game, &mut self.rng).is_empty() {
-                return Ok(Some((line, self.thinker.leaves(&self.game, &mut self.rng))));
+                return Ok(Some((slot, self.thinker.leaves(&self.game, &mut self.rng))));
             }
             self.play(tally)?;
         }

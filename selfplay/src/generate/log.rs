@@ -1,6 +1,6 @@
 //! Where games in flight are written down, turn by turn.
 
-use super::disk::{WaitingRoom, may_pass};
+use super::disk::{WriteQueue, may_pass};
 use anyhow::Result;
 use engine::run::Generator;
 use engine::shard::journal::{Beginning, JournalError, JournalFault};
@@ -41,7 +41,7 @@ impl GameLog for NoLog {
 /// Writes to a generator's journal. Where the disk is full it waits.
 pub(crate) struct JournalLog {
     pub(crate) generator: Arc<Generator>,
-    pub(crate) waiting_room: Arc<WaitingRoom>,
+    pub(crate) waiting_room: Arc<WriteQueue>,
 }
 
 impl Debug for JournalLog {

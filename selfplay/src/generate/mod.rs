@@ -18,43 +18,43 @@
 //! | [`supervisor`] | the limits, and what is shown of it all; [`totals`], [`memory_guard`] |
 
 mod arguments;
+pub(crate) mod current_player;
 mod decided;
+mod decider;
 pub(crate) mod disk;
-mod follower;
 pub(crate) mod game;
-pub(crate) mod keeper;
+pub(crate) mod game_writer;
 pub(crate) mod log;
 mod memory_guard;
+mod network_watcher;
 mod plan;
 mod prune;
-pub(crate) mod roster;
 pub(crate) mod starts;
 pub(crate) mod supervisor;
-mod thinker;
 mod totals;
 mod weights;
 pub(crate) mod worker;
 
 pub(crate) use arguments::GenerateArguments;
 
-use crate::crew;
 use crate::output::{complain, print};
-use crate::player::{Player, PlayerName};
 use crate::telemetry::{About, Limits, Telemetry};
+use crate::worker::player::{Player, PlayerName};
+use crate::worker::worker_pool;
 use anyhow::{Context, Result};
-use arguments::Plan;
-use disk::WaitingRoom;
+use arguments::GenerationPlan;
+use current_player::LoadedPlayer;
+use disk::WriteQueue;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
 use engine::run::{Generator, GeneratorPlan, RunDirectory, RunError, write_file};
 use engine::shard::journal::{GameInFlight, JournalFault, Recovery};
 use engine::shard::{self, Header};
-use follower::Follower;
 use game::Unfinished;
-use keeper::{Keeper, ShardSize};
+use game_writer::{GameWriter, ShardSize};
 use log::JournalLog;
+use network_watcher::NetworkWatcher;
 use prune::Pruning;
-use roster::Fielded;
 use starts::Starts;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -62,7 +62,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use supervisor::Supervisor;
-use worker::Work;
+use worker::GenerationTask;
 
 /// Runs `selfplay generate`.
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
@@ -74,12 +74,12 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     if let Some(run) = &plan.run {
         run.check_format()?;
     }
-    plan.place.open("--device")?;
+    plan.devices.open("--device")?;
     // From here on, for loading a network may take a while, and so may waiting for the disk when all is played.
-    let asked_to_stop = crew::listen_for_signals()?;
-    let threads = arguments.crew.threads();
+    let asked_to_stop = worker_pool::listen_for_signals()?;
+    let threads = arguments.workers.threads();
     let player = open_player(&mut plan)?;
-    let fielded = Fielded::new(player, threads)?;
+    let fielded = LoadedPlayer::new(player, threads)?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
     let config_digest = shard::digest(plan.config.to_toml().as_bytes());
     let asked_for = GeneratorPlan {
@@ -100,12 +100,12 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let games_in_flight = match arguments.games {
         Some(games) => {
             let limit = plan.config.selfplay.games_in_flight;
-            arguments.crew.games_in_flight(games, limit)
+            arguments.workers.games_in_flight(games, limit)
         }
         None => plan.config.selfplay.games_in_flight as usize,
     };
-    let mut work = Work::new(plan.config.clone(), fielded, starts, games_in_flight);
-    let waiting_room = Arc::new(WaitingRoom::new(Arc::clone(&work.stop)));
+    let mut work = GenerationTask::new(plan.config.clone(), fielded, starts, games_in_flight);
+    let waiting_room = Arc::new(WriteQueue::new(Arc::clone(&work.stop)));
     work.log = Arc::new(JournalLog {
         generator: Arc::clone(&generator),
         waiting_room: Arc::clone(&waiting_room),
@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     };
     let selfplay = &plan.config.selfplay;
     let pruning = Pruning::new(&plan.places, selfplay.keep_shards);
-    let keeper = Keeper::new(
+    let keeper = GameWriter::new(
         &plan.places.shards,
         header,
         next_shard,
@@ -169,13 +169,13 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     supervisor.show(telemetry);
     let follower = follow(&plan, &work, threads, networks_loaded)?;
 
-    let played = crew::run_until_asked(
+    let played = worker_pool::run_until_asked(
         threads,
         &work.stop,
         &asked_to_stop,
         |finished| work.run(finished),
         |record| {
-            Follower::check(follower.as_ref(), &work.stop)?;
+            NetworkWatcher::check(follower.as_ref(), &work.stop)?;
             supervisor.take(record)
         },
     );
@@ -183,7 +183,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let ended = supervisor.end(played, &asked_to_stop);
     if let Some(follower) = follower {
         // A large network takes its time to load, and who asked to stop doesn't wait for it.
-        std::thread::sleep(Follower::NOTICE);
+        std::thread::sleep(NetworkWatcher::NOTICE);
         if !follower.is_finished() {
             supervisor::leave(ended);
         }
@@ -197,7 +197,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
 /// Makes what is missing of the run, and takes a generator's number. A full disk is waited for, as later on; whatever else is wrong
 /// with the place had better be known at once.
 fn start_generator(
-    plan: &Plan,
+    plan: &GenerationPlan,
     asked_for: &GeneratorPlan,
     asked_to_stop: &AtomicBool,
 ) -> Result<(Generator, Recovery), RunError> {
@@ -208,14 +208,14 @@ fn start_generator(
             Err(error) if is_full(&error) && !asked_to_stop.load(Relaxed) => {
                 if !is_told {
                     let reason = error.to_string();
-                    complain(format_args!("{}", WaitingRoom::pause_message(&reason)));
+                    complain(format_args!("{}", WriteQueue::pause_message(&reason)));
                     is_told = true;
                 }
                 std::thread::sleep(disk::RETRY);
             }
             started => {
                 if is_told && started.is_ok() {
-                    complain(format_args!("{}", WaitingRoom::GOING_ON));
+                    complain(format_args!("{}", WriteQueue::GOING_ON));
                 }
                 return started;
             }
@@ -224,7 +224,7 @@ fn start_generator(
 }
 
 /// What a run holds beside its games.
-fn prepare(plan: &Plan) -> Result<(), RunError> {
+fn prepare(plan: &GenerationPlan) -> Result<(), RunError> {
     match &plan.run {
         None => Ok(()),
         Some(run) => {
@@ -251,10 +251,10 @@ fn is_full(error: &RunError) -> bool {
 }
 
 /// Opens the player; in place of a run's network that can't be used the newest that can: a run is not stopped by one bad file.
-fn open_player(plan: &mut Plan) -> Result<Player> {
+fn open_player(plan: &mut GenerationPlan) -> Result<Player> {
     let mut first_error = None;
     loop {
-        let error = match Player::open(&plan.player, &plan.place) {
+        let error = match Player::open(&plan.player, &plan.devices) {
             Ok(player) => return Ok(player),
             Err(error) => error,
         };
@@ -273,20 +273,20 @@ fn open_player(plan: &mut Plan) -> Result<Player> {
 
 /// Follows the run's networks, if they are to be followed.
 fn follow(
-    plan: &Plan,
-    work: &Work,
+    plan: &GenerationPlan,
+    work: &GenerationTask,
     workers: usize,
     loaded: Arc<AtomicU64>,
 ) -> Result<Option<std::thread::JoinHandle<()>>> {
     let Some(run) = plan.run.as_ref().filter(|_| plan.follows) else {
         return Ok(None);
     };
-    let place = plan.place.clone();
-    let follower = Follower {
+    let devices = plan.devices.clone();
+    let follower = NetworkWatcher {
         run: run.clone(),
         load: Box::new(move |path| {
-            let player = Player::open(&PlayerName::of_file(path), &place)?;
-            Fielded::new(player, workers)
+            let player = Player::open(&PlayerName::of_file(path), &devices)?;
+            LoadedPlayer::new(player, workers)
         }),
         roster: Arc::clone(&work.roster),
         generation: plan.generation,

@@ -1,14 +1,14 @@
 //! The thread that takes finished games: it keeps them, watches the limits, and shows how it goes.
 
-use super::disk::{WaitingRoom, bytes_free, bytes_in};
-use super::keeper::Keeper;
+use super::disk::{WriteQueue, bytes_free, bytes_in};
+use super::game_writer::GameWriter;
 use super::memory_guard::{Advice, MemoryGuard};
 use super::totals::Totals;
-use super::worker::Work;
-use crate::batch::Tally;
+use super::worker::GenerationTask;
 use crate::memory::Resident;
 use crate::output::{complain, print};
 use crate::telemetry::{Counters, Limits, NetworkInUse, State, Telemetry};
+use crate::worker::batch::Tally;
 use anyhow::{Context, Result, bail};
 use arimaa::rules::Side;
 use engine::progress::bytes_in_words;
@@ -74,10 +74,10 @@ impl Reason {
 
 /// Takes finished games, and ends the work in time.
 pub(crate) struct Supervisor<'a> {
-    work: &'a Work,
+    work: &'a GenerationTask,
     generator: Arc<Generator>,
-    keeper: Keeper,
-    waiting_room: Arc<WaitingRoom>,
+    keeper: GameWriter,
+    waiting_room: Arc<WriteQueue>,
     telemetry: Option<Telemetry>,
     totals: Totals,
     limits: Limits,
@@ -112,10 +112,10 @@ impl<'a> Supervisor<'a> {
     pub(crate) fn new(
         places: &GeneratorPlaces,
         limits: Limits,
-        work: &'a Work,
+        work: &'a GenerationTask,
         generator: Arc<Generator>,
-        keeper: Keeper,
-        waiting_room: Arc<WaitingRoom>,
+        keeper: GameWriter,
+        waiting_room: Arc<WriteQueue>,
         networks_loaded: &Arc<AtomicU64>,
     ) -> Self {
         let root = places.root.clone();
@@ -205,8 +205,8 @@ impl<'a> Supervisor<'a> {
         let is_in_trouble = trouble.is_some();
         if is_in_trouble != self.was_in_trouble {
             match trouble {
-                Some(reason) => self.say(&WaitingRoom::pause_message(reason)),
-                None => self.say(WaitingRoom::GOING_ON),
+                Some(reason) => self.say(&WriteQueue::pause_message(reason)),
+                None => self.say(WriteQueue::GOING_ON),
             }
             self.was_in_trouble = is_in_trouble;
         }

@@ -1,11 +1,11 @@
-//! The threads that play: each owns its games outright and has lines of its own to the evaluators.
+//! The threads that play: each owns its games outright and has channels of its own to the evaluators.
 
+use super::current_player::{CurrentPlayer, Evaluators, LoadedPlayer};
 use super::game::{SelfplayGame, Setting, Unfinished};
 use super::log::{GameLog, NoLog, StoppedWhileWaiting};
 use super::plan::{Part, random_numbers};
-use super::roster::{Evaluators, Fielded, Roster};
 use super::starts::Starts;
-use crate::batch::{Batcher, Tally};
+use crate::worker::batch::{Batcher, Tally};
 use anyhow::Result;
 use engine::config::Config;
 use engine::shard::{GameId, GameRecord};
@@ -20,9 +20,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What all workers share.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct GenerationTask {
     pub(crate) config: Arc<Config>,
-    pub(crate) roster: Arc<Roster>,
+    pub(crate) roster: Arc<CurrentPlayer>,
     pub(crate) log: Arc<dyn GameLog>,
     pub(crate) starts: Starts,
     pub(crate) seed: u64,
@@ -56,8 +56,8 @@ pub(crate) struct Counts {
     pub(crate) in_flight: AtomicUsize,
 }
 
-/// A worker's place: its games, and its lines to who is asked.
-pub(crate) struct Seat {
+/// A worker's place: its games, and its channels to who is asked.
+pub(crate) struct GameSlot {
     pub(crate) batcher: Batcher<SelfplayGame>,
     setting: Setting,
     /// The roster's, when it was last looked at.
@@ -68,18 +68,18 @@ pub(crate) struct Seat {
     in_flight: usize,
 }
 
-impl Work {
+impl GenerationTask {
     /// Self-play without an end, of which nothing is written down, each worker playing `games_in_flight` games at once. What is to be
     /// different is set in what is returned.
     pub(crate) fn new(
         config: Config,
-        first: Fielded,
+        first: LoadedPlayer,
         starts: Starts,
         games_in_flight: usize,
     ) -> Self {
         Self {
             config: Arc::new(config),
-            roster: Arc::new(Roster::new(first)),
+            roster: Arc::new(CurrentPlayer::new(first)),
             log: Arc::new(NoLog),
             starts,
             seed: 0,
@@ -95,18 +95,18 @@ impl Work {
     }
 
     /// One worker's place.
-    pub(crate) fn seat(&self) -> Result<Seat> {
+    pub(crate) fn seat(&self) -> Result<GameSlot> {
         let version = self.roster.version();
         let newest = self.roster.newest();
-        let lines = newest.line()?.into_iter().collect();
+        let channels = newest.channel()?.into_iter().collect();
         let room = self.room.load(Relaxed);
         let setting = Setting {
             config: Arc::clone(&self.config),
             log: Arc::clone(&self.log),
             evaluators: Arc::new(Evaluators::new(newest.evaluator.clone())),
         };
-        Ok(Seat {
-            batcher: Batcher::new(lines, room, self.groups()),
+        Ok(GameSlot {
+            batcher: Batcher::new(channels, room, self.groups()),
             setting,
             version,
             room,
@@ -128,7 +128,11 @@ impl Work {
     }
 
     /// Plays one group of games on. Whether there is more to do.
-    pub(crate) fn advance(&self, seat: &mut Seat, finished: &Sender<GameRecord>) -> Result<bool> {
+    pub(crate) fn advance(
+        &self,
+        seat: &mut GameSlot,
+        finished: &Sender<GameRecord>,
+    ) -> Result<bool> {
         while self.pause.load(Relaxed) && !self.stop.load(Relaxed) {
             std::thread::sleep(PAUSE);
         }
@@ -139,7 +143,7 @@ impl Work {
         seat.fit(self)?;
         let before = *seat.batcher.tally();
         let mut is_heard = true;
-        let Seat {
+        let GameSlot {
             batcher, setting, ..
         } = seat;
         let played = batcher.round(
@@ -209,40 +213,42 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Seat {
-    /// Begins anew with so many games at once, on the same lines.
+impl GameSlot {
+    /// Begins anew with so many games at once, on the same channels.
     pub(crate) fn restart(&mut self, games_in_flight: usize, groups: Option<usize>) {
-        let lines = self.batcher.replace_lines(Vec::new());
-        self.batcher = Batcher::new(lines, games_in_flight, groups);
+        let channels = self.batcher.replace_channels(Vec::new());
+        self.batcher = Batcher::new(channels, games_in_flight, groups);
         self.room = games_in_flight;
     }
 
-    /// Takes a line to a player that is new, and gives up those that no game asks any more.
-    fn follow(&mut self, work: &Work) -> Result<()> {
+    /// Takes a channel to a player that is new, and gives up those that no game asks any more.
+    fn follow(&mut self, work: &GenerationTask) -> Result<()> {
         let version = work.roster.version();
         let evaluators = &self.setting.evaluators;
         if version != self.version {
             let newest = work.roster.newest();
-            let slot = match newest.line()? {
-                Some(line) => self.batcher.add_line(line),
+            let slot = match newest.channel()? {
+                Some(channel) => self.batcher.add_channel(channel),
                 None => evaluators.newest_slot(),
             };
             evaluators.set_newest(slot, newest.evaluator.clone());
             self.version = version;
         }
         let newest = evaluators.newest_slot();
-        for slot in 0..self.batcher.slots() {
-            let is_asked = |game: &SelfplayGame| game.line() == Some(slot);
-            if slot != newest && self.batcher.has_line(slot) && !self.batcher.games().any(is_asked)
+        for slot in 0..self.batcher.evaluators() {
+            let is_asked = |game: &SelfplayGame| game.slot() == Some(slot);
+            if slot != newest
+                && self.batcher.has_channel(slot)
+                && !self.batcher.games().any(is_asked)
             {
-                self.batcher.retire_line(slot);
+                self.batcher.retire_channel(slot);
             }
         }
         Ok(())
     }
 
     /// Puts games away where there is no more room for them.
-    fn fit(&mut self, work: &Work) -> Result<()> {
+    fn fit(&mut self, work: &GenerationTask) -> Result<()> {
         let room = work.room.load(Relaxed);
         if room == self.room {
             return Ok(());

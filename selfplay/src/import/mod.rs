@@ -119,13 +119,13 @@ fn total_size(files: &[PathBuf]) -> u64 {
 }
 
 /// Why a file could not be imported.
-struct Fault {
+struct Problem {
     error: anyhow::Error,
     /// Whether the next file would fare no better.
     is_ours: bool,
 }
 
-impl Fault {
+impl Problem {
     fn of_file(error: anyhow::Error) -> Self {
         Self {
             error,
@@ -166,15 +166,15 @@ impl LeftOut {
 }
 
 impl Import<'_> {
-    fn import_file(&mut self, path: &Path) -> Result<(), Fault> {
-        let (hash, size) = source::digest_of(path).map_err(Fault::of_file)?;
-        let mut source = Source::open(path, self.arguments.format).map_err(Fault::of_file)?;
-        self.shards.begin_file(hash).map_err(Fault::of_shards)?;
+    fn import_file(&mut self, path: &Path) -> Result<(), Problem> {
+        let (hash, size) = source::digest_of(path).map_err(Problem::of_file)?;
+        let mut source = Source::open(path, self.arguments.format).map_err(Problem::of_file)?;
+        self.shards.begin_file(hash).map_err(Problem::of_shards)?;
         let bytes_before = self.bytes;
         loop {
             let (batch, end) = read_batch(&mut source);
             let bytes: usize = batch.iter().flatten().map(Unread::bytes).sum();
-            self.import_batch(path, batch).map_err(Fault::of_shards)?;
+            self.import_batch(path, batch).map_err(Problem::of_shards)?;
             self.bytes += bytes as u64;
             let imported = self.counts.imported;
             self.progress
@@ -184,7 +184,7 @@ impl Import<'_> {
                 Some(End::Whole) => break,
                 Some(End::Failed(error)) => {
                     let error = anyhow::Error::new(error).context(path.display().to_string());
-                    return Err(Fault::of_file(error));
+                    return Err(Problem::of_file(error));
                 }
             }
         }

@@ -65,7 +65,7 @@ pub(super) struct ShardSummary {
     pub(super) evaluators: Vec<EvaluatorTotal>,
     pub(super) versions: Versions,
     /// What was wrong, shard by shard in the order of the file.
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<Problem>,
     /// What `--repair` did.
     pub(super) repaired: Vec<Repaired>,
 }
@@ -210,7 +210,7 @@ pub(super) struct Version<Name> {
 
 /// One fault.
 #[derive(Debug, Serialize)]
-pub(super) struct Fault {
+pub(super) struct Problem {
     file: PathBuf,
     /// Which frame, where it is one: 0 is the header, games count from 1.
     frame: Option<u64>,
@@ -219,7 +219,7 @@ pub(super) struct Fault {
     reason: String,
 }
 
-impl From<&ShardError> for Fault {
+impl From<&ShardError> for Problem {
     fn from(error: &ShardError) -> Self {
         Self {
             file: error.path.clone(),
@@ -241,7 +241,7 @@ impl ShardSummary {
         for shard in shards {
             all.add(&shard.summary);
             all.bytes += shard.bytes;
-            all.faults.extend(shard.faults.iter().map(Fault::from));
+            all.faults.extend(shard.faults.iter().map(Problem::from));
             if let Some((format, header)) = shard.header.clone() {
                 let (versions, games) = (&mut all.versions, shard.summary.games);
                 count_version(&mut versions.format, format, games);

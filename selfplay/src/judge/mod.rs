@@ -4,20 +4,20 @@
 //! Games are read by one worker at a time, and judged by all of them, some games at once: their positions are evaluated in common
 //! batches.
 
-mod opinion;
+mod evaluation;
 mod report;
 
-use crate::crew::{self, CrewArguments};
 use crate::inspect::{in_frame, shards_at};
 use crate::output::print;
-use crate::player::{Player, PlayerName};
+use crate::worker::player::{Player, PlayerName};
+use crate::worker::worker_pool::{self, WorkerArguments};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
 use engine::progress::Progress;
 use engine::shard::{FrameLocation, GameRecord, ShardError, ShardReader};
-use opinion::{Judge, Opinion};
-use report::Report;
+use evaluation::{Judge, NetworkEvaluation};
+use report::JudgeReport;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub(crate) struct JudgeArguments {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     validation: Option<f32>,
     #[command(flatten)]
-    crew: CrewArguments,
+    workers: WorkerArguments,
     /// Print the report as one JSON object
     ///
     /// Every key is explained where it stands in `selfplay/src/judge/report.rs`.
@@ -67,9 +67,9 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     for path in &arguments.paths {
         shards.extend(shards_at(path)?);
     }
-    let place = arguments.crew.device.place(&Config::default())?;
-    place.open("--device")?;
-    let player = Player::open(name, &place)?;
+    let devices = arguments.workers.device.devices(&Config::default())?;
+    devices.open("--device")?;
+    let player = Player::open(name, &devices)?;
     let games = Mutex::new(Games {
         shards: shards.into_iter(),
         open: None,
@@ -81,8 +81,8 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     let mut parts = BTreeMap::new();
     let (mut judged, mut faults) = (0, 0);
     let work = |found: &Sender<Found>| {
-        let line = player.line()?;
-        let mut judge = Judge::new(line.with_context(|| format!("{name} has no opinion"))?);
+        let channel = player.channel()?;
+        let mut judge = Judge::new(channel.with_context(|| format!("{name} has no evaluator"))?);
         while !stop.load(Relaxed) {
             let Some(chunk) = games.lock().unwrap_or_else(|held| held.into_inner()).next() else {
                 break;
@@ -93,14 +93,14 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
         }
         Ok(())
     };
-    crew::run(arguments.crew.threads(), &stop, work, |found| {
+    worker_pool::run(arguments.workers.threads(), &stop, work, |found| {
         if let Some(found) = found {
             for fault in &found.faults {
                 faults += 1;
                 progress.say(&fault.to_string());
             }
-            judged += found.opinion.games;
-            parts.insert(found.chunk, found.opinion);
+            judged += found.evaluation.games;
+            parts.insert(found.chunk, found.evaluation);
         }
         progress.show(judged, || "games".into());
         Ok(())
@@ -115,9 +115,9 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
         }
     );
     // Added in the games' order, so that the same games give the same sums to the last digit.
-    let mut opinion = Opinion::default();
-    parts.values().for_each(|part| opinion.add(part));
-    let report = Report::new(player.shard_evaluator(), &opinion, faults);
+    let mut evaluation = NetworkEvaluation::default();
+    parts.values().for_each(|part| evaluation.add(part));
+    let report = JudgeReport::new(player.shard_evaluator(), &evaluation, faults);
     print(&match arguments.json {
         true => serde_json::to_string(&report)? + "\n",
         false => report.to_string(),
@@ -139,23 +139,23 @@ struct Chunk {
 /// What was found in a chunk.
 struct Found {
     chunk: u64,
-    opinion: Opinion,
+    evaluation: NetworkEvaluation,
     faults: Vec<ShardError>,
 }
 
 fn judge_chunk(judge: &mut Judge, mut chunk: Chunk) -> Result<Found> {
-    let mut opinion = Opinion::default();
+    let mut evaluation = NetworkEvaluation::default();
     for (at, record) in &chunk.games {
         if let Err(error) = judge.take(record) {
             chunk.faults.push(in_frame(&chunk.shard, *at, error));
         } else {
-            opinion.games += 1;
+            evaluation.games += 1;
         }
     }
-    judge.form(&mut opinion)?;
+    judge.form(&mut evaluation)?;
     Ok(Found {
         chunk: chunk.number,
-        opinion,
+        evaluation,
         faults: chunk.faults,
     })
 }

@@ -1,6 +1,6 @@
 //! What is printed. The fields are the keys of the JSON object; null stands where there is nothing to take a mean or a share of.
 
-use super::opinion::Opinion;
+use super::evaluation::NetworkEvaluation;
 use crate::statistics::text::{calibration, line, percent};
 use crate::statistics::{CalibrationReport, Share, mean};
 use engine::shard::Evaluator;
@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Formatter};
 
 /// Everything. All of it is of the turns behind the setups.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct JudgeReport {
     /// Who was judged.
     evaluator: Evaluator,
     /// Games that were read and replayed without a fault; only these count below.
@@ -50,33 +50,33 @@ struct GoalReport {
     interval: Option<[f64; 2]>,
 }
 
-impl Report {
-    pub(super) fn new(evaluator: Evaluator, opinion: &Opinion, faults: u64) -> Self {
-        let Share { part, whole } = opinion.goals;
-        let steps = opinion.likeliest.whole;
+impl JudgeReport {
+    pub(super) fn new(evaluator: Evaluator, evaluation: &NetworkEvaluation, faults: u64) -> Self {
+        let Share { part, whole } = evaluation.goals;
+        let steps = evaluation.likeliest.whole;
         Self {
             evaluator,
-            games: opinion.games,
+            games: evaluation.games,
             faults,
-            turns: opinion.turns,
-            values: opinion.values.report(),
+            turns: evaluation.turns,
+            values: evaluation.values.report(),
             policy: PolicyReport {
                 steps,
-                likeliest: opinion.likeliest.value(),
-                loss: mean(opinion.losses, steps),
-                even_loss: mean(opinion.even_losses, steps),
+                likeliest: evaluation.likeliest.value(),
+                loss: mean(evaluation.losses, steps),
+                even_loss: mean(evaluation.even_losses, steps),
             },
             goals: GoalReport {
                 turns: whole,
                 won: part,
-                share: opinion.goals.value(),
-                interval: opinion.goals.interval(),
+                share: evaluation.goals.value(),
+                interval: evaluation.goals.interval(),
             },
         }
     }
 }
 
-impl Display for Report {
+impl Display for JudgeReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Evaluator { name, identity } = &self.evaluator;
         line(f, "judged", format_args!("{name} ({identity})"))?;

@@ -1,10 +1,10 @@
 //! `selfplay pit` on the command line.
 
-use super::engines::TimeControl;
+use super::external_engine::TimeControl;
 use super::spec::{MOST_GAMES, MOST_OPENING_TURNS, MatchSpec, OpeningsSpec, Schedule, SpecOrigin};
 use super::sprt::{SprtOrder, usual_error};
-use crate::crew::CrewArguments;
-use crate::source::BUILT_IN;
+use crate::worker::source::BUILT_IN;
+use crate::worker::worker_pool::WorkerArguments;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
 use engine::config::{ConfigArguments, MOST_EVALUATIONS, PlayerSpec};
@@ -77,7 +77,7 @@ pub(crate) struct PitArguments {
     #[command(flatten)]
     pub(super) config: ConfigArguments,
     #[command(flatten)]
-    pub(super) crew: CrewArguments,
+    pub(super) workers: WorkerArguments,
     /// The folder that the match's games are written into, in a new folder of the match's own
     #[arg(long, value_name = "DIR", default_value = "pit")]
     pub(super) out: PathBuf,

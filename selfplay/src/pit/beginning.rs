@@ -5,7 +5,7 @@ use super::opening::{Openings, draw, format_drawn, read_drawn};
 use super::plan::OpeningsPlan;
 use super::player::Defaults;
 use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
-use crate::player::{Player, PlayerName};
+use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
 use engine::progress::say;
 use engine::run::write_file;
@@ -75,8 +75,8 @@ impl OpeningSource {
             Some(Err(never)) => match never {},
             Some(Ok(name)) => {
                 let key = origin.key("opening_player");
-                let by = Player::open(&name, defaults.place).with_context(|| key.clone())?;
-                if by.line().with_context(|| key.clone())?.is_none() {
+                let by = Player::open(&name, defaults.devices).with_context(|| key.clone())?;
+                if by.channel().with_context(|| key.clone())?.is_none() {
                     bail!("{key} {name}: this player has no policy to sample from");
                 }
                 let plan = OpeningsPlan {

@@ -1,11 +1,11 @@
 //! One game of a match.
 
 use super::chance::{game_stream, random_turn};
-use super::engines::EnginePlayer;
+use super::external_engine::EnginePlayer;
 use super::referee::{Forfeit, Referee};
 use super::schedule::Fixture;
 use super::usage::Usage;
-use crate::batch::{InPlay, Tally};
+use crate::worker::batch::{InPlay, Tally};
 use anyhow::{Context, Result};
 use arimaa::rules::{Game, Side, Turn};
 use engine::search::{Evaluation, PolicySampler, Query, Search, SearchOptions};
@@ -39,7 +39,7 @@ pub(super) enum Chooser {
 
 /// What a player of a game thinks with, from its first turn on. Once the game is over another game may use its memory.
 #[derive(Debug)]
-pub(super) enum Mind {
+pub(super) enum TurnSource {
     Search(Box<Search>),
     Policy(Box<PolicySampler>),
     Engine(Box<EnginePlayer>),
@@ -47,7 +47,7 @@ pub(super) enum Mind {
 
 /// What a player said of its turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judgement {
+pub(super) struct TurnInfo {
     /// Win probability of Gold where the turn began.
     pub(super) value: f32,
     /// Evaluations for the turn.
@@ -63,28 +63,28 @@ pub(super) struct PitGame {
     max_turns: usize,
     rng: ChaCha8Rng,
     game: Game,
-    /// Gold's mind and Silver's: what one player found by its evaluator is never shown to the other.
-    minds: [Option<Mind>; 2],
+    /// Gold's source and Silver's: what one player found by its evaluator is never shown to the other.
+    sources: [Option<TurnSource>; 2],
     /// Whether they have thought in this game: what they know is of another one until then.
     have_thought: [bool; 2],
-    /// Whether the mind of the side to move is at the present turn.
+    /// Whether the source of the side to move is at the present turn.
     is_thinking: bool,
     /// What the turns of Gold and of Silver took, evaluators' time not counted.
     usage: [Usage; 2],
     /// By turn, those of the opening included: what its player said, if it says anything.
-    judgements: Vec<Option<Judgement>>,
+    turn_infos: Vec<Option<TurnInfo>>,
     /// Where engines of others play.
     referee: Option<Box<Referee>>,
 }
 
 impl PitGame {
-    /// A game of a match that goes on behind its opening. `choosers` are those of all the match's players; `minds` are what Gold and
+    /// A game of a match that goes on behind its opening. `choosers` are those of all the match's players; `sources` are what Gold and
     /// Silver may use again, of other games of theirs.
     pub(super) fn new(
         fixture: Fixture,
         opening: Game,
         choosers: &[Chooser],
-        minds: [Option<Mind>; 2],
+        sources: [Option<TurnSource>; 2],
         seed: u64,
         max_turns: usize,
     ) -> Self {
@@ -96,9 +96,9 @@ impl PitGame {
             choosers,
             max_turns,
             rng: game_stream(seed, fixture.number),
-            judgements: vec![None; opening.turns().len()],
+            turn_infos: vec![None; opening.turns().len()],
             game: opening,
-            minds,
+            sources,
             have_thought: [false; 2],
             is_thinking: false,
             usage: [Usage::default(); 2],
@@ -149,31 +149,31 @@ impl PitGame {
     }
 
     /// What was said of each turn.
-    pub(super) fn judgements(&self) -> &[Option<Judgement>] {
-        &self.judgements
+    pub(super) fn turn_infos(&self) -> &[Option<TurnInfo>] {
+        &self.turn_infos
     }
 
     /// What its players thought with, Gold's and Silver's.
-    pub(super) fn into_minds(self) -> [Option<Mind>; 2] {
-        self.minds
+    pub(super) fn into_minds(self) -> [Option<TurnSource>; 2] {
+        self.sources
     }
 
     fn to_move(&self) -> usize {
         self.game.position().side().index()
     }
 
-    /// Sets the mind of the side to move to the present turn, unless that is done.
+    /// Sets the source of the side to move to the present turn, unless that is done.
     fn begin_turn(&mut self, chooser: Chooser) -> Result<()> {
         if self.is_thinking {
             return Ok(());
         }
         let side = self.to_move();
         let has_thought = std::mem::replace(&mut self.have_thought[side], true);
-        let mind = &mut self.minds[side];
+        let source = &mut self.sources[side];
         let (position, history) = (self.game.position(), self.game.history());
-        match (mind, chooser) {
+        match (source, chooser) {
             (
-                Some(Mind::Search(search)),
+                Some(TurnSource::Search(search)),
                 Chooser::Search {
                     options,
                     reuse_tree,
@@ -183,16 +183,16 @@ impl PitGame {
                 true => search.go_on(position, history, options)?,
                 false => search.restart(position, history, options)?,
             },
-            (Some(Mind::Policy(sampler)), Chooser::Policy { temperature, .. }) => {
+            (Some(TurnSource::Policy(sampler)), Chooser::Policy { temperature, .. }) => {
                 sampler.restart(position, history, temperature)?;
             }
-            (mind, Chooser::Search { options, .. }) => {
+            (source, Chooser::Search { options, .. }) => {
                 let search = Search::new(position, history, options)?;
-                *mind = Some(Mind::Search(Box::new(search)));
+                *source = Some(TurnSource::Search(Box::new(search)));
             }
-            (mind, Chooser::Policy { temperature, .. }) => {
+            (source, Chooser::Policy { temperature, .. }) => {
                 let sampler = PolicySampler::new(position, history, temperature)?;
-                *mind = Some(Mind::Policy(Box::new(sampler)));
+                *source = Some(TurnSource::Policy(Box::new(sampler)));
             }
             (_, Chooser::Random | Chooser::Engine) => {}
         }
@@ -203,43 +203,43 @@ impl PitGame {
     /// What the side to move asks for; nothing once its turn is decided.
     fn leaves(&mut self) -> &[Query] {
         let (history, rng) = (self.game.history(), &mut self.rng);
-        match &mut self.minds[self.game.position().side().index()] {
-            Some(Mind::Search(search)) => search.leaves(history, rng),
-            Some(Mind::Policy(sampler)) => sampler.leaves(history, rng),
-            Some(Mind::Engine(_)) | None => &[],
+        match &mut self.sources[self.game.position().side().index()] {
+            Some(TurnSource::Search(search)) => search.leaves(history, rng),
+            Some(TurnSource::Policy(sampler)) => sampler.leaves(history, rng),
+            Some(TurnSource::Engine(_)) | None => &[],
         }
     }
 
     /// The turn that the side to move has decided on, and what it says of it.
-    fn decided_turn(&mut self) -> Result<(Turn, Judgement)> {
-        let (turn, value, evaluations) = match &self.minds[self.to_move()] {
-            Some(Mind::Search(search)) => {
+    fn decided_turn(&mut self) -> Result<(Turn, TurnInfo)> {
+        let (turn, value, evaluations) = match &self.sources[self.to_move()] {
+            Some(TurnSource::Search(search)) => {
                 let decided = search.decision();
                 let decided = decided.context("the search ended without a decision")?;
                 (&decided.turn, decided.value, decided.evaluations)
             }
-            Some(Mind::Policy(sampler)) => {
+            Some(TurnSource::Policy(sampler)) => {
                 let drawn = sampler.decision();
                 let drawn = drawn.context("the policy ended without a turn")?;
                 (&drawn.turn, drawn.value, drawn.evaluations)
             }
-            Some(Mind::Engine(_)) | None => anyhow::bail!("nobody has decided on a turn"),
+            Some(TurnSource::Engine(_)) | None => anyhow::bail!("nobody has decided on a turn"),
         };
-        Ok((turn.clone(), Judgement { value, evaluations }))
+        Ok((turn.clone(), TurnInfo { value, evaluations }))
     }
 
     /// The turn that an engine of others chooses; none where it loses the game, or the match stops.
     fn engine_turn(&mut self) -> Option<Turn> {
         let side = self.to_move();
-        match (&mut self.referee, &mut self.minds[side]) {
-            (Some(referee), Some(Mind::Engine(seat))) => referee.choose(seat, &self.game),
+        match (&mut self.referee, &mut self.sources[side]) {
+            (Some(referee), Some(TurnSource::Engine(seat))) => referee.choose(seat, &self.game),
             _ => None,
         }
     }
 
     /// The turn of the side to move, once it is decided; none while evaluations are awaited, or where an engine of others has none to
     /// give. The time goes to the player.
-    fn next_turn(&mut self, chooser: Chooser) -> Result<Option<(Turn, Option<Judgement>)>> {
+    fn next_turn(&mut self, chooser: Chooser) -> Result<Option<(Turn, Option<TurnInfo>)>> {
         let begun = Instant::now();
         let side = self.to_move();
         let decided = match chooser {
@@ -252,17 +252,17 @@ impl PitGame {
                 self.begin_turn(chooser)?;
                 match self.leaves().is_empty() {
                     true => {
-                        let (turn, judgement) = self.decided_turn()?;
-                        Some((turn, Some(judgement)))
+                        let (turn, info) = self.decided_turn()?;
+                        Some((turn, Some(info)))
                     }
                     false => None,
                 }
             }
         };
         let usage = &mut self.usage[side];
-        if let Some((_, judgement)) = &decided {
+        if let Some((_, info)) = &decided {
             usage.turns += 1;
-            usage.evaluations += judgement.map_or(0, |judgement| judgement.evaluations.into());
+            usage.evaluations += info.map_or(0, |info| info.evaluations.into());
         }
         usage.time += begun.elapsed();
         Ok(decided)
@@ -273,13 +273,13 @@ impl InPlay for PitGame {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
             if let Some(referee) = &mut self.referee {
-                referee.begin(&mut self.minds, &self.game, self.max_turns);
+                referee.begin(&mut self.sources, &self.game, self.max_turns);
                 if self.is_over() {
                     break;
                 }
             }
             let chooser = self.choosers[self.to_move()];
-            let Some((turn, judgement)) = self.next_turn(chooser)? else {
+            let Some((turn, info)) = self.next_turn(chooser)? else {
                 return Ok(match chooser {
                     Chooser::Search { evaluator, .. } | Chooser::Policy { evaluator, .. } => {
                         Some((evaluator, self.leaves()))
@@ -289,22 +289,22 @@ impl InPlay for PitGame {
             };
             self.is_thinking = false;
             if let Some(referee) = &mut self.referee {
-                referee.note(&turn, &self.game, &self.minds);
+                referee.note(&turn, &self.game, &self.sources);
             }
             let number = self.fixture.number;
             let played = self.game.play(&turn);
             played.with_context(|| format!("an illegal turn was chosen in game {number}"))?;
-            self.judgements.push(judgement);
+            self.turn_infos.push(info);
             tally.turns += 1;
         }
         Ok(None)
     }
 
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        match &mut self.minds[self.game.position().side().index()] {
-            Some(Mind::Search(search)) => Ok(search.answer(index, evaluator, evaluation)?),
-            Some(Mind::Policy(sampler)) => Ok(sampler.answer(index, evaluator, evaluation)?),
-            Some(Mind::Engine(_)) | None => Ok(()),
+        match &mut self.sources[self.game.position().side().index()] {
+            Some(TurnSource::Search(search)) => Ok(search.answer(index, evaluator, evaluation)?),
+            Some(TurnSource::Policy(sampler)) => Ok(sampler.answer(index, evaluator, evaluation)?),
+            Some(TurnSource::Engine(_)) | None => Ok(()),
         }
     }
 }
@@ -340,9 +340,9 @@ mod tests {
             options: SearchOptions::strongest(&config, 24),
             reuse_tree: true,
         };
-        let play = |minds| {
+        let play = |sources| {
             let mut game = game(0, [player, Chooser::Random], 12);
-            game.minds = minds;
+            game.sources = sources;
             while let Some((_, queries)) = game.next_queries(&mut Tally::default()).unwrap() {
                 let queries = queries.to_vec();
                 answer(&mut game, &queries, &mut Material::default());
@@ -350,10 +350,10 @@ mod tests {
             game
         };
         let first = play([None, None]);
-        let (game, judgements) = (first.game().clone(), first.judgements().to_vec());
+        let (game, turn_infos) = (first.game().clone(), first.turn_infos().to_vec());
         // It has the very positions of the game in its tree.
         let again = play(first.into_minds());
-        assert_eq!((again.game(), again.judgements()), (&game, &judgements[..]));
+        assert_eq!((again.game(), again.turn_infos()), (&game, &turn_infos[..]));
     }
 
     /// Answers what a game asks for.
@@ -389,7 +389,7 @@ mod tests {
         let [first, second] = game.usage();
         assert_eq!((first.turns, second.turns), (1, 0));
         assert!((1..=32).contains(&first.evaluations));
-        let judged = game.judgements();
+        let judged = game.turn_infos();
         assert_eq!(judged[..2], [None, None], "the opening is nobody's");
         assert_eq!(u64::from(judged[2].unwrap().evaluations), first.evaluations);
     }
@@ -417,8 +417,8 @@ mod tests {
         assert_eq!((first.turns, second.turns, second.evaluations), (5, 5, 0));
         // One evaluation for each step and for the end of a turn.
         assert!((5..=5 * 5).contains(&first.evaluations), "{first:?}");
-        assert_eq!(played.judgements()[3], None, "random turns are not judged");
-        assert!(played.judgements()[2].is_some());
+        assert_eq!(played.turn_infos()[3], None, "random turns are not judged");
+        assert!(played.turn_infos()[2].is_some());
         assert_eq!(play().game(), played.game());
     }
 

@@ -9,7 +9,7 @@
 mod arguments;
 mod beginning;
 mod chance;
-mod engines;
+mod external_engine;
 mod folder;
 mod game;
 mod opening;
@@ -27,9 +27,9 @@ mod worker;
 
 pub(crate) use arguments::PitArguments;
 
-use crate::crew;
 use crate::output;
-use crate::place::Place;
+use crate::worker::devices::Devices;
+use crate::worker::worker_pool;
 use anyhow::{Result, bail, ensure};
 use arguments::Resume;
 use beginning::OpeningSource;
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     };
     let work = prepared.into_work(arguments, &config, games, &folder, &results)?;
     let begun = Instant::now();
-    about.times = work.play(arguments.crew.threads(), &mut folder, &mut results)?;
+    about.times = work.play(arguments.workers.threads(), &mut folder, &mut results)?;
     about.seconds = begun.elapsed().as_secs_f64();
     let report = MatchReport::new(&plan.players, &results, about);
     let text = match arguments.json {
@@ -117,14 +117,14 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
 fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
     let (spec, origin) = arguments.spec()?;
     spec.check(&origin)?;
-    let place = arguments.crew.device.place(config)?;
-    place.open("--device")?;
+    let devices = arguments.workers.device.devices(config)?;
+    devices.open("--device")?;
     open_own_devices(&spec, &origin, config)?;
     let defaults = Defaults {
         config,
         evaluations: spec.evaluations,
         clock: spec.clock,
-        place: &place,
+        devices: &devices,
     };
     let max_turns = spec.max_turns.unwrap_or(config.matches.max_turns);
     let (beginning, openings) = OpeningSource::new(&spec, &origin, defaults, max_turns)?;
@@ -169,14 +169,14 @@ impl Prepared {
         results: &Results,
     ) -> Result<MatchTask> {
         let Self { spec, plan, .. } = &self;
-        let threads = arguments.crew.threads();
+        let threads = arguments.workers.threads();
         let to_play = match results.is_decided() {
             true => Vec::new(),
             false => results.missing(),
         };
         let mut limit = config.selfplay.games_in_flight;
         let mut players = self.players.iter().map(|player| &player.player);
-        if spec.sprt.is_some() && players.all(|player| player.place().is_local()) {
+        if spec.sprt.is_some() && players.all(|player| player.devices().is_local()) {
             limit = limit.min(IN_FLIGHT_FOR_A_TEST);
         }
         if self.players.iter().any(LoadedPlayer::is_timed) {
@@ -195,7 +195,9 @@ impl Prepared {
             openings,
             max_turns,
             seed,
-            games_in_flight: arguments.crew.games_in_flight(to_play.len() as u64, limit),
+            games_in_flight: arguments
+                .workers
+                .games_in_flight(to_play.len() as u64, limit),
             to_play,
             begun: AtomicUsize::new(0),
             stop: Arc::new(AtomicBool::new(false)),
@@ -223,7 +225,7 @@ fn open_own_devices(spec: &MatchSpec, origin: &SpecOrigin, config: &Config) -> R
     for (index, player) in spec.players.iter().enumerate() {
         if let Some(list) = &player.device {
             let key = origin.of_player(index, player, "device");
-            Place::parse(list, config, &key)?.open(&key)?;
+            Devices::parse(list, config, &key)?.open(&key)?;
         }
     }
     Ok(())
@@ -348,7 +350,7 @@ impl MatchTask {
         };
         let mut progress = Progress::new(&label, self.to_play.len() as u64);
         let mut done = 0;
-        let of_workers = crew::run(
+        let of_workers = worker_pool::run(
             threads,
             &self.stop,
             |finished| self.run(finished),

@@ -1,9 +1,9 @@
 //! Where the games of a match begin.
 
 use super::chance::{opening_stream, random_setup, random_turn};
-use crate::batch::{Batcher, InPlay, Tally};
 use crate::openings::read_openings;
-use crate::player::Player;
+use crate::worker::batch::{Batcher, InPlay, Tally};
+use crate::worker::player::Player;
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::notation::format_record;
 use arimaa::rules::{Game, Position, Side, Turn};
@@ -165,7 +165,7 @@ pub(super) fn draw(
 ) -> Result<Vec<Opening>> {
     let draw_share = |thread: usize| -> Result<Vec<(u64, Opening)>> {
         let line = player
-            .line()?
+            .channel()?
             .context("a player without an evaluator has no policy")?;
         let mut batcher = Batcher::new(vec![line], DRAWN_AT_ONCE, None);
         let mut due = pairs.clone().skip(thread).step_by(threads);
@@ -302,8 +302,8 @@ impl InPlay for Drawing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::Place;
-    use crate::player::PlayerName;
+    use crate::worker::devices::Devices;
+    use crate::worker::player::PlayerName;
     use network::{Device, Precision};
     use std::fs;
 
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn drawn_openings_are_the_same_on_any_number_of_threads() {
-        let place = Place::of(vec![Device::Cpu], Precision::Fp32);
+        let place = Devices::of(vec![Device::Cpu], Precision::Fp32);
         let player = Player::open(&PlayerName::Material, &place).unwrap();
         let one = draw(&player, 5, 3, 0..7, 1).unwrap();
         assert_eq!(one, draw(&player, 5, 3, 0..7, 2).unwrap());

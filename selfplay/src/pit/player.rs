@@ -1,11 +1,11 @@
 //! A player of a match, with the settings of its own.
 
-use super::engines::{EngineSpec, TimeControl};
+use super::external_engine::{EngineSpec, TimeControl};
 use super::spec::SpecOrigin;
-use crate::line::Line;
 use crate::output;
-use crate::place::Place;
-use crate::player::{Player, PlayerName};
+use crate::worker::channel::EvaluationChannel;
+use crate::worker::devices::Devices;
+use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Error, Result, bail, ensure};
 use engine::config::{Config, PlayerSpec, Precision, SearchConfig};
 use engine::search::{Budget, SearchOptions};
@@ -21,7 +21,7 @@ pub(super) struct Defaults<'a> {
     pub(super) evaluations: Option<u32>,
     /// Of external engines.
     pub(super) clock: Option<TimeControl>,
-    pub(super) place: &'a Place,
+    pub(super) devices: &'a Devices,
 }
 
 /// A player of a match that was found and checked.
@@ -91,19 +91,20 @@ impl LoadedPlayer {
             Err(never) => match never {},
         };
         let kind = PlayerKind::new(&name, spec, defaults, &key)?;
-        let own_place = spec.device.as_deref();
-        let own_place = own_place.map(|list| Place::parse(list, defaults.config, &key("device")));
+        let own_devices = spec.device.as_deref();
+        let own_devices =
+            own_devices.map(|list| Devices::parse(list, defaults.config, &key("device")));
         let has_network = matches!(name, PlayerName::Network(_) | PlayerName::Policy(_));
         ensure!(
-            has_network || !matches!(own_place, Some(Ok(_))),
+            has_network || !matches!(own_devices, Some(Ok(_))),
             "{}: this is for players with a network",
             key("device")
         );
         // Players of the same devices share the service there.
-        let place = own_place
+        let devices = own_devices
             .transpose()?
-            .filter(|own| own.devices != defaults.place.devices);
-        let place = place.as_ref().unwrap_or(defaults.place);
+            .filter(|own| own.list != defaults.devices.list);
+        let devices = devices.as_ref().unwrap_or(defaults.devices);
         let player = match &kind {
             PlayerKind::Engine(engine) => {
                 let named = || key("player");
@@ -113,9 +114,9 @@ impl LoadedPlayer {
                     let complaint = complaint.replace(char::is_control, "?");
                     output::complain(format_args!("note: {} says: {complaint}", named()));
                 }
-                Player::of_engine(&name, place, &identity)
+                Player::of_engine(&name, devices, &identity)
             }
-            _ => Player::open(&name, place).with_context(|| key("player"))?,
+            _ => Player::open(&name, devices).with_context(|| key("player"))?,
         };
         let label = spec.name.clone().unwrap_or_else(|| {
             let own = PlayerSpec {
@@ -144,9 +145,9 @@ impl LoadedPlayer {
     /// Everything that its games follow from.
     pub(super) fn resolved(&self) -> Result<ResolvedPlayer> {
         let has_network = !self.player.forms().is_empty();
-        let place = self.player.place();
+        let devices = self.player.devices();
         let mut settings = PlayerSpec {
-            device: has_network.then(|| place.to_string()),
+            device: has_network.then(|| devices.to_string()),
             ..self.spec.clone()
         };
         let mut search = Table::new();
@@ -162,7 +163,7 @@ impl LoadedPlayer {
         Ok(ResolvedPlayer {
             spec: settings.to_string(),
             identity: self.player.identity().to_owned(),
-            precision: has_network.then_some(place.precision),
+            precision: has_network.then_some(devices.precision),
             settings: PlayerSpec {
                 name: Some(self.label.clone()),
                 search,
@@ -171,9 +172,9 @@ impl LoadedPlayer {
         })
     }
 
-    /// A line to its evaluator for one thread; none for a player that needs none.
-    pub(super) fn line(&self) -> Result<Option<Box<dyn Line>>> {
-        self.player.line()
+    /// A channel to its evaluator for one thread; none for a player that needs none.
+    pub(super) fn channel(&self) -> Result<Option<Box<dyn EvaluationChannel>>> {
+        self.player.channel()
     }
 
     /// Whether its turns depend on how fast the machine is.
@@ -286,12 +287,12 @@ mod tests {
 
     fn load(text: &str, evaluations: Option<u32>) -> Result<LoadedPlayer> {
         let config = Config::default();
-        let place = Place::new(&[Default::default()], &config, "--device")?;
+        let devices = Devices::new(&[Default::default()], &config, "--device")?;
         let defaults = Defaults {
             config: &config,
             evaluations,
             clock: None,
-            place: &place,
+            devices: &devices,
         };
         let origin = SpecOrigin::File("m.toml".into());
         LoadedPlayer::new(0, &text.parse()?, defaults, &origin)

@@ -1,7 +1,7 @@
 //! What a game has besides where engines of others play in it: their seats, the clock, and the ways to lose that the rules don't know.
 
-use super::engines::{Clock, EngineFault, EnginePlayer, FaultKind, Interruption};
-use super::game::Mind;
+use super::external_engine::{EngineClock, EngineFault, EnginePlayer, FaultKind, Interruption};
+use super::game::TurnSource;
 use arimaa::rules::{Game, Phase, Side, Turn};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(super) struct Forfeit {
 #[derive(Debug, Default)]
 pub(super) struct Referee {
     /// None before the game has begun.
-    clock: Option<Clock>,
+    clock: Option<EngineClock>,
     /// When the turn that is due began.
     turn_begun: Option<Instant>,
     /// What an engine needed for it, where it has chosen its turn.
@@ -52,18 +52,23 @@ impl Referee {
     }
 
     /// Begins the game, unless that is done, and the turn that is due.
-    pub(super) fn begin(&mut self, minds: &mut [Option<Mind>; 2], game: &Game, max_turns: usize) {
+    pub(super) fn begin(
+        &mut self,
+        sources: &mut [Option<TurnSource>; 2],
+        game: &Game,
+        max_turns: usize,
+    ) {
         if self.clock.is_none() {
             let begun = Instant::now();
-            self.begin_game(minds, game, max_turns);
+            self.begin_game(sources, game, max_turns);
             self.preparation = begun.elapsed();
         }
         self.turn_begun.get_or_insert_with(Instant::now);
     }
 
-    fn begin_game(&mut self, minds: &mut [Option<Mind>; 2], game: &Game, max_turns: usize) {
-        let controls = minds.each_ref().map(|mind| match mind {
-            Some(Mind::Engine(seat)) => Some(*seat.control()),
+    fn begin_game(&mut self, sources: &mut [Option<TurnSource>; 2], game: &Game, max_turns: usize) {
+        let controls = sources.each_ref().map(|source| match source {
+            Some(TurnSource::Engine(seat)) => Some(*seat.control()),
             _ => None,
         });
         // Who has none is shown with the other's.
@@ -72,9 +77,9 @@ impl Referee {
             [Some(control), None] | [None, Some(control)] => (control, control),
             [None, None] => return,
         };
-        self.clock = Some(Clock::new([gold, silver]));
-        for (loser, mind) in Side::ALL.into_iter().zip(minds) {
-            if let Some(Mind::Engine(seat)) = mind
+        self.clock = Some(EngineClock::new([gold, silver]));
+        for (loser, source) in Side::ALL.into_iter().zip(sources) {
+            if let Some(TurnSource::Engine(seat)) = source
                 && let Err(interruption) = seat.begin(game, max_turns)
             {
                 self.interrupt(loser, interruption);
@@ -116,15 +121,15 @@ impl Referee {
     }
 
     /// Notes the turn that is played next in a game, and tells the engines of it.
-    pub(super) fn note(&mut self, turn: &Turn, game: &Game, minds: &[Option<Mind>; 2]) {
+    pub(super) fn note(&mut self, turn: &Turn, game: &Game, sources: &[Option<TurnSource>; 2]) {
         let position = game.position();
         let since_begun = self.turn_begun.take().map(|begun| begun.elapsed());
         let used = self.used.take().or(since_begun).unwrap_or_default();
         if let Some(clock) = &mut self.clock {
             clock.count(position.side(), used, position.phase() == Phase::Setup);
         }
-        for mind in minds {
-            if let Some(Mind::Engine(seat)) = mind {
+        for source in sources {
+            if let Some(TurnSource::Engine(seat)) = source {
                 seat.tell(turn, position);
             }
         }

@@ -1,6 +1,6 @@
 //! What came of a game, and its record.
 
-use super::engines::FaultKind;
+use super::external_engine::FaultKind;
 use super::folder::hash_of;
 use super::game::PitGame;
 use super::referee::Forfeit;
@@ -146,15 +146,15 @@ fn header(over: &PitGame, tags: Tags) -> String {
 fn push_judged(text: &mut String, turns: &str, over: &PitGame) {
     let lines = turns.lines();
     let positions = lines.clone().count() - over.game().turns().len();
-    let judgements = std::iter::repeat_n(&None, positions).chain(over.judgements());
-    for (place, (line, judgement)) in lines.zip(judgements).enumerate() {
+    let turn_infos = std::iter::repeat_n(&None, positions).chain(over.turn_infos());
+    for (place, (line, info)) in lines.zip(turn_infos).enumerate() {
         text.push_str(line);
         text.push('\n');
-        if let Some(judgement) = judgement {
+        if let Some(info) = info {
             let _ = writeln!(
                 text,
                 "# value {:.4}, {} evaluations",
-                judgement.value, judgement.evaluations
+                info.value, info.evaluations
             );
         }
         let turn = place.checked_sub(positions);
@@ -175,7 +175,7 @@ pub(super) mod tests {
     use super::super::game::Chooser;
     use super::super::schedule::Fixture;
     use super::*;
-    use crate::batch::{InPlay, Tally};
+    use crate::worker::batch::{InPlay, Tally};
     use arimaa::notation::{RecordReader, parse_record};
     use arimaa::rules::{Game, Turn};
     use engine::search::{Evaluations, Evaluator, Material};

@@ -1,6 +1,6 @@
 //! What a match is: the players, the pairings, the games, the openings. One definition for the command line and for files.
 
-use super::engines::TimeControl;
+use super::external_engine::TimeControl;
 use super::sprt::SprtOrder;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use engine::config::{MOST_EVALUATIONS, PlayerSpec};

@@ -1,6 +1,6 @@
 //! What the games of a match say of the players' strength, so far or at its end.
 
-use super::engines::FaultKind;
+use super::external_engine::FaultKind;
 use super::result::{End, GameSummary};
 use super::schedule::Games;
 use super::sprt::SequentialTest;

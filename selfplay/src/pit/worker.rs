@@ -1,15 +1,15 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
-use super::engines::{EnginePlayer, FaultKind};
-use super::game::{Chooser, Mind, PitGame};
+use super::external_engine::{EnginePlayer, FaultKind};
+use super::game::{Chooser, PitGame, TurnSource};
 use super::opening::Openings;
 use super::player::{LoadedPlayer, PlayerKind};
 use super::referee::Forfeit;
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
 use super::usage::Usage;
-use crate::batch::Batcher;
-use crate::line::Line;
+use crate::worker::batch::Batcher;
+use crate::worker::channel::EvaluationChannel;
 use anyhow::{Result, bail};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 /// worker its place on the core.
 const HOLD: Duration = Duration::from_millis(50);
 
-/// A worker's lines to evaluators.
-type Lines = Vec<Box<dyn Line>>;
+/// A worker's channels to evaluators.
+type Channels = Vec<Box<dyn EvaluationChannel>>;
 
 /// What all workers share.
 #[derive(Debug)]
@@ -89,8 +89,8 @@ impl WorkTimes {
 impl MatchTask {
     /// Plays games until there are none left to begin, or it is time to stop.
     pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<Unfinished> {
-        let (lines, choosers) = self.lines()?;
-        let mut batcher = Batcher::new(lines, self.games_in_flight, None);
+        let (channels, choosers) = self.channels()?;
+        let mut batcher = Batcher::new(channels, self.games_in_flight, None);
         let spare: RefCell<Spare> = RefCell::default();
         let has_engines = choosers.contains(&Chooser::Engine);
         let mut thought = Duration::ZERO;
@@ -143,7 +143,7 @@ impl MatchTask {
             let _ = finished.send(held);
         }
         let given_up = batcher.games().flat_map(PitGame::usage);
-        let evaluated = (0..batcher.slots()).map(|slot| batcher.time_of(slot));
+        let evaluated = (0..batcher.evaluators()).map(|slot| batcher.time_of(slot));
         Ok(Unfinished {
             times: WorkTimes {
                 total,
@@ -155,13 +155,13 @@ impl MatchTask {
         })
     }
 
-    /// A line for each player that needs one, and how all players choose.
-    fn lines(&self) -> Result<(Lines, Vec<Chooser>)> {
-        let mut lines = Vec::new();
+    /// A channel for each player that needs one, and how all players choose.
+    fn channels(&self) -> Result<(Channels, Vec<Chooser>)> {
+        let mut channels = Vec::new();
         let mut choosers = Vec::new();
         for player in &self.players {
-            let evaluator = lines.len();
-            lines.extend(player.line()?);
+            let evaluator = channels.len();
+            channels.extend(player.channel()?);
             choosers.push(match &player.kind {
                 PlayerKind::Search(search) => Chooser::Search {
                     evaluator,
@@ -176,7 +176,7 @@ impl MatchTask {
                 PlayerKind::Engine(_) => Chooser::Engine,
             });
         }
-        Ok((lines, choosers))
+        Ok((channels, choosers))
     }
 
     /// The next game, if there is one to begin.
@@ -194,17 +194,17 @@ impl MatchTask {
         };
         let opening = self.openings.game(fixture.pair)?;
         let [gold, silver] = fixture.by_colour();
-        let minds = [(gold, silver), (silver, gold)];
-        let minds = minds.map(|(player, opponent)| match spare.give(player) {
-            Some(Mind::Engine(seat)) => Some(self.seated(seat, opponent)),
+        let sources = [(gold, silver), (silver, gold)];
+        let sources = sources.map(|(player, opponent)| match spare.give(player) {
+            Some(TurnSource::Engine(seat)) => Some(self.seated(seat, opponent)),
             None => self.seat(player).map(|seat| self.seated(seat, opponent)),
-            mind => mind,
+            source => source,
         });
         Ok(Some(PitGame::new(
             fixture,
             opening,
             choosers,
-            minds,
+            sources,
             self.seed,
             self.max_turns,
         )))
@@ -221,9 +221,9 @@ impl MatchTask {
         }
     }
 
-    fn seated(&self, mut seat: Box<EnginePlayer>, opponent: usize) -> Mind {
+    fn seated(&self, mut seat: Box<EnginePlayer>, opponent: usize) -> TurnSource {
         seat.meet(self.labels.get(opponent).map_or("", String::as_str));
-        Mind::Engine(seat)
+        TurnSource::Engine(seat)
     }
 
     /// Ends a match of which an engine can't play a turn: its games would all be lost, and prove nothing. Says who has failed so in
@@ -293,24 +293,24 @@ impl MatchTask {
 
 /// What players thought with in games that are over, by player: games that begin use its memory again.
 #[derive(Debug, Default)]
-struct Spare(BTreeMap<usize, Vec<Mind>>);
+struct Spare(BTreeMap<usize, Vec<TurnSource>>);
 
 impl Spare {
     fn take(&mut self, over: PitGame) {
         let players = over.fixture.by_colour();
-        for (player, mind) in players.into_iter().zip(over.into_minds()) {
-            self.0.entry(player).or_default().extend(mind);
+        for (player, source) in players.into_iter().zip(over.into_minds()) {
+            self.0.entry(player).or_default().extend(source);
         }
     }
 
-    fn give(&mut self, player: usize) -> Option<Mind> {
+    fn give(&mut self, player: usize) -> Option<TurnSource> {
         self.0.get_mut(&player)?.pop()
     }
 }
 
 /// By evaluator: the seconds of an evaluation. Batches are shared by games, so that none has a time of its own.
 fn costs(batcher: &Batcher<PitGame>) -> Vec<f64> {
-    (0..batcher.slots())
+    (0..batcher.evaluators())
         .map(|slot| {
             let time = batcher.time_of(slot).as_secs_f64();
             time / batcher.evaluations_of(slot).max(1) as f64

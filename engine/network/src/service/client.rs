@@ -10,12 +10,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A worker's access to a network in an [`EvaluationService`](super::EvaluationService), which it keeps there.
 ///
-/// It has any number of lanes, from 0, each with at most one batch in flight: a worker submits the batch of one group of games
-/// and searches another group while it is evaluated. As an [`Evaluator`] it submits and waits, on a lane of its own.
+/// It has any number of slots, from 0, each with at most one batch in flight: a worker submits the batch of one group of games
+/// and searches another group while it is evaluated. As an [`Evaluator`] it submits and waits, on a slot of its own.
 #[derive(Debug)]
 pub struct EvaluationClient {
     network: Arc<ServedNetwork>,
-    lanes: Vec<Lane>,
+    slots: Vec<Lane>,
     own: Lane,
 }
 
@@ -50,32 +50,32 @@ impl EvaluationClient {
     pub(super) fn new(network: Arc<ServedNetwork>) -> Self {
         Self {
             network,
-            lanes: Vec::new(),
+            slots: Vec::new(),
             own: Lane::default(),
         }
     }
 
-    /// Encodes queries and sends them off. A lane that still has a batch in flight is an error, and so is a service that has
+    /// Encodes queries and sends them off. A slot that still has a batch in flight is an error, and so is a service that has
     /// ended; then [`receive`](Self::receive) says why.
-    pub fn submit(&mut self, lane: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
-        if self.lanes.len() <= lane {
-            self.lanes.resize_with(lane + 1, Lane::default);
+    pub fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, Lane::default);
         }
-        let fault = |what: &str| device_error(&self.network.name, format!("lane {lane} {what}"));
-        match self.lanes.get_mut(lane) {
-            Some(lane) if !lane.is_in_flight => {
-                lane.submit(&self.network, queries);
+        let fault = |what: &str| device_error(&self.network.name, format!("slot {slot} {what}"));
+        match self.slots.get_mut(slot) {
+            Some(slot) if !slot.is_in_flight => {
+                slot.submit(&self.network, queries);
                 Ok(())
             }
             _ => Err(fault("already has a batch in flight")),
         }
     }
 
-    /// Waits for the answers to a lane's batch; `out` is cleared first and holds one answer a query afterwards, in their order.
+    /// Waits for the answers to a slot's batch; `out` is cleared first and holds one answer a query afterwards, in their order.
     /// Nothing in flight is an error, and so is a service that has ended.
-    pub fn receive(&mut self, lane: usize, out: &mut Evaluations) -> Result<(), EvaluatorError> {
-        match self.lanes.get_mut(lane) {
-            Some(lane) => lane.receive(&self.network.name, out),
+    pub fn receive(&mut self, slot: usize, out: &mut Evaluations) -> Result<(), EvaluatorError> {
+        match self.slots.get_mut(slot) {
+            Some(slot) => slot.receive(&self.network.name, out),
             None => Lane::default().receive(&self.network.name, out),
         }
     }

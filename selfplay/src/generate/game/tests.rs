@@ -2,10 +2,10 @@ mod going_on;
 mod rows;
 
 use super::*;
-use crate::batch::Batcher;
 use crate::generate::log::NoLog;
-use crate::line::tests::SlowLine;
-use crate::line::{Line, LocalLine};
+use crate::worker::batch::Batcher;
+use crate::worker::channel::tests::SlowLine;
+use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use engine::config::{SearchConfig, SearchMode, TargetsConfig};
 use engine::search::{Null, Uniform};
 use engine::shard::replay;
@@ -54,14 +54,14 @@ fn play(counters: std::ops::Range<u64>) -> Vec<GameRecord> {
 }
 
 fn play_by(config: &Config, counters: std::ops::Range<u64>) -> Vec<GameRecord> {
-    let line = LocalLine::new(Box::new(Uniform));
+    let line = LocalChannel::new(Box::new(Uniform));
     play_on(config, Box::new(line), (6, 1), counters)
 }
 
 /// Plays games on one thread, `in_flight` at once in `groups` groups.
 fn play_on(
     config: &Config,
-    line: Box<dyn Line>,
+    line: Box<dyn EvaluationChannel>,
     (in_flight, groups): (usize, usize),
     counters: std::ops::Range<u64>,
 ) -> Vec<GameRecord> {
@@ -118,7 +118,7 @@ impl engine::search::Evaluator for SureOfGold {
 }
 
 fn play_sure_of_gold(config: &Config, value: f32, games: u64) -> Vec<GameRecord> {
-    let line = LocalLine::new(Box::new(SureOfGold(value)));
+    let line = LocalChannel::new(Box::new(SureOfGold(value)));
     play_on(config, Box::new(line), (6, 1), 0..games)
 }
 
@@ -126,7 +126,8 @@ fn play_sure_of_gold(config: &Config, value: f32, games: u64) -> Vec<GameRecord>
 fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
     let config = config();
     // Its answers differ from state to state: one that goes to another game changes that game.
-    let local = || Box::new(LocalLine::new(Box::new(Null::default()))) as Box<dyn Line>;
+    let local =
+        || Box::new(LocalChannel::new(Box::new(Null::default()))) as Box<dyn EvaluationChannel>;
     let expected = play_on(&config, local(), (6, 1), 0..9);
     for (in_flight, groups) in [(1, 1), (9, 2), (5, 5), (7, 3)] {
         let slow = Box::new(SlowLine::new(Null::default()));

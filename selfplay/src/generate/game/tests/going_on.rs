@@ -66,7 +66,7 @@ fn a_game_that_is_gone_on_with_goes_as_it_would_have_gone() {
     let setting = setting(&config, log.clone());
     let whole = play_on(
         &config,
-        Box::new(LocalLine::new(Box::new(Null::default()))),
+        Box::new(LocalChannel::new(Box::new(Null::default()))),
         (4, 1),
         0..8,
     );
@@ -74,8 +74,8 @@ fn a_game_that_is_gone_on_with_goes_as_it_would_have_gone() {
         replay(record).unwrap();
     }
     let finish = |game: SelfplayGame| -> GameRecord {
-        let line = Box::new(LocalLine::new(Box::new(Null::default())));
-        let mut batcher = Batcher::new(vec![line as Box<dyn Line>], 1, Some(1));
+        let line = Box::new(LocalChannel::new(Box::new(Null::default())));
+        let mut batcher = Batcher::new(vec![line as Box<dyn EvaluationChannel>], 1, Some(1));
         let (mut first, mut record) = (Some(game), None);
         while record.is_none() {
             let over = |game: SelfplayGame| {
@@ -125,7 +125,7 @@ fn a_game_that_is_gone_on_with_goes_as_it_would_have_gone() {
 fn unweighed(config: &Config, record: &GameRecord) -> Vec<TurnRecord> {
     let mut config = config.clone();
     config.selfplay.targets.surprise_share = 0.0;
-    let line = Box::new(LocalLine::new(Box::new(Null::default())));
+    let line = Box::new(LocalChannel::new(Box::new(Null::default())));
     let counter = record.id.counter;
     play_on(&config, line, (1, 1), counter..counter + 1)
         .remove(0)
@@ -159,7 +159,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
         config.selfplay.max_turns = 10;
         let log = Arc::new(Kept::default());
         let setting = setting(&config, log.clone());
-        let line = || Box::new(LocalLine::new(Box::new(Uniform))) as Box<dyn Line>;
+        let line = || Box::new(LocalChannel::new(Box::new(Uniform))) as Box<dyn EvaluationChannel>;
         let mut batcher = Batcher::new(vec![line()], 2, Some(1));
         let mut counter = 0;
         let mut records = Vec::new();
@@ -184,7 +184,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
             batcher.round(begin, over).unwrap();
             rounds += 1;
             if rounds == 40 {
-                let slot = batcher.add_line(line());
+                let slot = batcher.add_channel(line());
                 setting.evaluators.set_newest(slot, named("second"));
             }
         }

@@ -181,14 +181,14 @@ fn rows_weigh_by_their_surprise() {
     let mut config = config();
     let plain = play_on(
         &config,
-        Box::new(LocalLine::new(Box::new(Null::default()))),
+        Box::new(LocalChannel::new(Box::new(Null::default()))),
         (2, 1),
         0..2,
     );
     config.selfplay.targets.surprise_share = 0.5;
     let weighed = play_on(
         &config,
-        Box::new(LocalLine::new(Box::new(Null::default()))),
+        Box::new(LocalChannel::new(Box::new(Null::default()))),
         (2, 1),
         0..2,
     );

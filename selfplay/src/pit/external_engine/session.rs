@@ -1,6 +1,6 @@
 //! The talk with an engine: the opening phase, games, and turns.
 
-use super::clock::{Clock, LAG, TimeControl};
+use super::clock::{EngineClock, LAG, TimeControl};
 use super::command::{EngineCommand, OptionSetting};
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::process::EngineProcess;
@@ -203,7 +203,7 @@ impl Engine {
     pub(crate) fn choose(
         &mut self,
         game: &Game,
-        clock: &Clock,
+        clock: &EngineClock,
         stop: &AtomicBool,
     ) -> Result<EngineTurn, Interruption> {
         self.process.forget_lines();
@@ -326,7 +326,7 @@ impl Engine {
         self.process.fault(FaultKind::Hang, reason)
     }
 
-    /// The next message and when it came; none at the deadline. Lines that are no messages are passed over: they stay among the
+    /// The next message and when it came; none at the deadline. Channels that are no messages are passed over: they stay among the
     /// last lines.
     fn next_reply(
         &mut self,
@@ -337,7 +337,7 @@ impl Engine {
             if let Ok(reply) = line.parse() {
                 return Ok(Some((reply, at)));
             }
-            // Lines may come faster than time passes.
+            // Channels may come faster than time passes.
             if Instant::now() > deadline {
                 break;
             }

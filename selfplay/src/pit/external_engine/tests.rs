@@ -64,8 +64,8 @@ fn game() -> Game {
     Game::from_position(parse_position(text).unwrap())
 }
 
-fn clock(control: &str) -> Clock {
-    Clock::new([control.parse().unwrap(); 2])
+fn clock(control: &str) -> EngineClock {
+    EngineClock::new([control.parse().unwrap(); 2])
 }
 
 fn begin(engine: &mut Engine, game: &Game, control: &str) {

@@ -83,7 +83,7 @@ pub(crate) enum OptionSettingError {
     #[error("an option's name is one word, and NAME=VALUE sets it: `{0}`")]
     Name(String),
     #[error("an option's value is one line: `{0}`")]
-    Lines(String),
+    Channels(String),
     #[error("`{0}` is set by the match itself, from its clock and its players")]
     OfMatch(String),
 }
@@ -111,7 +111,7 @@ impl FromStr for OptionSetting {
             return Err(OptionSettingError::Name(shown()));
         }
         if text.contains(char::is_control) {
-            return Err(OptionSettingError::Lines(shown()));
+            return Err(OptionSettingError::Channels(shown()));
         }
         if StandardOption::of(name).is_some_and(|option| SET_BY_MATCH.contains(&option)) {
             return Err(OptionSettingError::OfMatch(name.to_owned()));
@@ -196,7 +196,7 @@ mod tests {
         }
         assert!(matches!(
             written("a=b\nquit"),
-            Err(OptionSettingError::Lines(_))
+            Err(OptionSettingError::Channels(_))
         ));
         assert!(matches!(
             written("tcmove=3"),

@@ -6,8 +6,8 @@ use super::findings::{Openness, Teller};
 use super::options::Setups;
 use super::setups::known_setup;
 use super::stages::{is_over, next_stage};
-use crate::place::Place;
-use crate::player::{Player, PlayerName};
+use crate::worker::devices::Devices;
+use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, ensure};
 use arimaa::aei::Info;
 use arimaa::notation::format_turn;
@@ -30,12 +30,12 @@ pub(super) enum Order {
     /// Take another evaluator.
     Load(PlayerName),
     /// Find a turn.
-    Think(Box<Job>),
+    Think(Box<SearchTask>),
 }
 
 /// A turn to find.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct SearchTask {
     /// Its number in the session.
     pub(super) number: u64,
     pub(super) position: Position,
@@ -56,7 +56,7 @@ pub(super) struct Job {
 
 /// What the thread says.
 #[derive(Debug)]
-pub(super) enum Thought {
+pub(super) enum SearchMessage {
     /// The evaluator that was ordered is there.
     Loaded,
     /// The evaluator that was ordered can't be had; the one before stays.
@@ -83,7 +83,7 @@ pub(super) enum Thought {
 /// How the thread works.
 #[derive(Debug, Clone)]
 pub(super) struct Method {
-    pub(super) place: Place,
+    pub(super) devices: Devices,
     /// Those that evaluate a network on the processor.
     pub(super) threads: usize,
     pub(super) search: SearchConfig,
@@ -95,7 +95,7 @@ pub(super) fn start(method: Method, events: Sender<Event>) -> Result<Sender<Orde
     let (sender, orders) = channel();
     let work = move || {
         let _guard = Guard(events.clone());
-        Thinker::new(method, events).work(&orders);
+        SearchThread::new(method, events).work(&orders);
     };
     thread::Builder::new()
         .name("thinker".into())
@@ -110,8 +110,8 @@ struct Guard(Sender<Event>);
 impl Drop for Guard {
     fn drop(&mut self) {
         if thread::panicking() {
-            let failed = Thought::Failed("the thinking thread panicked".into());
-            let _ = self.0.send(Event::Thought(failed));
+            let failed = SearchMessage::Failed("the thinking thread panicked".into());
+            let _ = self.0.send(Event::SearchMessage(failed));
         }
     }
 }
@@ -137,7 +137,7 @@ const WARM_UP_TIME: Duration = Duration::from_secs(1);
 /// After so long the slowest batch that was seen counts half: one that had to wait for other work says little of the next ones.
 const SLOWEST_HALVES: Duration = Duration::from_secs(2);
 
-struct Thinker {
+struct SearchThread {
     method: Method,
     events: Sender<Event>,
     evaluator: Option<Box<dyn Evaluator>>,
@@ -153,7 +153,7 @@ struct Thinker {
     keeping: f64,
 }
 
-impl Thinker {
+impl SearchThread {
     fn new(method: Method, events: Sender<Event>) -> Self {
         Self {
             rng: ChaCha8Rng::seed_from_u64(method.seed),
@@ -173,27 +173,27 @@ impl Thinker {
         for order in orders {
             let thought = match order {
                 Order::Load(name) => match self.load(&name) {
-                    Ok(()) => Thought::Loaded,
-                    Err(error) => Thought::NotLoaded(format!("{error:#}")),
+                    Ok(()) => SearchMessage::Loaded,
+                    Err(error) => SearchMessage::NotLoaded(format!("{error:#}")),
                 },
                 Order::Think(job) => match self.think(&job) {
-                    Ok((turn, is_known)) => Thought::Decided {
+                    Ok((turn, is_known)) => SearchMessage::Decided {
                         number: job.number,
                         turn,
                         is_known,
                         cost: self.cost(&job),
                     },
-                    Err(error) => Thought::Failed(format!("{error:#}")),
+                    Err(error) => SearchMessage::Failed(format!("{error:#}")),
                 },
             };
-            if self.events.send(Event::Thought(thought)).is_err() {
+            if self.events.send(Event::SearchMessage(thought)).is_err() {
                 return;
             }
         }
     }
 
     fn load(&mut self, name: &PlayerName) -> Result<()> {
-        let evaluator = Player::open_alone(name, &self.method.place, self.method.threads)?;
+        let evaluator = Player::open_alone(name, &self.method.devices, self.method.threads)?;
         let mut evaluator = evaluator.with_context(|| format!("{name} doesn't search"))?;
         let has_network = matches!(name, PlayerName::Network(_));
         if has_network {
@@ -220,7 +220,7 @@ impl Thinker {
     }
 
     /// A job's turn, and whether it is one of the known setups.
-    fn think(&mut self, job: &Job) -> Result<(String, bool)> {
+    fn think(&mut self, job: &SearchTask) -> Result<(String, bool)> {
         let sets_up = job.position.phase() == Phase::Setup;
         let knows = match job.setups {
             Setups::Known => true,
@@ -263,7 +263,7 @@ impl Thinker {
     }
 
     /// The only place that says how a turn is searched.
-    fn options(&self, job: &Job, time: Option<Duration>) -> SearchOptions {
+    fn options(&self, job: &SearchTask, time: Option<Duration>) -> SearchOptions {
         let budget = Budget {
             evaluations: job.evaluations,
             visits: None,
@@ -284,7 +284,7 @@ impl Thinker {
     }
 
     /// The search at the job's position, with what it holds of the turns before unless keeping that would take too long.
-    fn begin(&mut self, job: &Job, options: SearchOptions) -> Result<Search, SearchError> {
+    fn begin(&mut self, job: &SearchTask, options: SearchOptions) -> Result<Search, SearchError> {
         let Some(mut search) = self.search.take() else {
             let mut search = Search::new(&job.position, &job.history, options)?;
             search.stop_with(Arc::clone(&job.flag));
@@ -310,7 +310,12 @@ impl Thinker {
     }
 
     /// Searches until the turn is decided.
-    fn run(&mut self, job: &Job, search: &mut Search, teller: &mut Teller) -> Result<Decision> {
+    fn run(
+        &mut self,
+        job: &SearchTask,
+        search: &mut Search,
+        teller: &mut Teller,
+    ) -> Result<Decision> {
         let evaluator = self.evaluator.as_mut().context("no network is loaded")?;
         let mut answers = Evaluations::default();
         let mut is_first = teller.is_at_first_stage();
@@ -358,13 +363,13 @@ impl Thinker {
                 self.report_cost = begun.elapsed();
                 teller.wait(passed, self.report_cost);
                 let number = job.number;
-                let found = Thought::Found {
+                let found = SearchMessage::Found {
                     number,
                     infos,
                     best,
                 };
                 // Who is gone needs nothing.
-                let _ = self.events.send(Event::Thought(found));
+                let _ = self.events.send(Event::SearchMessage(found));
             }
             if let Some(depth) = job.depth
                 && teller.is_deep(search, depth, passed)
@@ -375,7 +380,7 @@ impl Thinker {
     }
 
     /// Tells what the search ended with, unless that is wanted at once.
-    fn tell_last(&mut self, job: &Job, teller: &mut Teller) {
+    fn tell_last(&mut self, job: &SearchTask, teller: &mut Teller) {
         let Some(search) = &self.search else { return };
         let passed = job.begun.elapsed();
         let is_late = job
@@ -386,15 +391,15 @@ impl Thinker {
             return;
         }
         let (infos, best) = teller.tell(search, passed);
-        let found = Thought::Found {
+        let found = SearchMessage::Found {
             number: job.number,
             infos,
             best,
         };
-        let _ = self.events.send(Event::Thought(found));
+        let _ = self.events.send(Event::SearchMessage(found));
     }
 
-    fn cost(&self, job: &Job) -> String {
+    fn cost(&self, job: &SearchTask) -> String {
         format!(
             "thought for {:.3} s, slowest batch {:.1} ms",
             job.begun.elapsed().as_secs_f64(),
@@ -404,13 +409,13 @@ impl Thinker {
 }
 
 /// Lets the session know the best turn before there is anything worth telling: it may have to play it.
-fn tell_best(events: &Sender<Event>, job: &Job, search: &Search) {
+fn tell_best(events: &Sender<Event>, job: &SearchTask, search: &Search) {
     if let Some(best) = Teller::best(search) {
-        let found = Thought::Found {
+        let found = SearchMessage::Found {
             number: job.number,
             infos: Vec::new(),
             best: Some(best),
         };
-        let _ = events.send(Event::Thought(found));
+        let _ = events.send(Event::SearchMessage(found));
     }
 }

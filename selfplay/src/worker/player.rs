@@ -1,9 +1,9 @@
 //! Who plays: a network, or one of the players that need none.
 
-use crate::line::{Line, LocalLine, ServiceLine};
-use crate::parallel::ParallelEvaluator;
-use crate::place::{Place, note};
-use crate::source::{NetworkSource, file_name};
+use crate::worker::channel::{EvaluationChannel, LocalChannel, RemoteChannel};
+use crate::worker::devices::{Devices, note};
+use crate::worker::parallel::ParallelEvaluator;
+use crate::worker::source::{NetworkSource, file_name};
 use anyhow::{Result, bail};
 use engine::search::{Evaluator, Material, Null, Uniform};
 use engine::shard;
@@ -112,7 +112,7 @@ impl PlayerName {
 #[derive(Debug, Clone)]
 pub(crate) struct Player {
     name: PlayerName,
-    place: Place,
+    devices: Devices,
     identity: String,
     /// How its network is computed, by device.
     forms: Vec<ServiceDevice>,
@@ -123,16 +123,16 @@ pub(crate) struct Player {
 impl Player {
     /// Checks that the player can play, for many workers: a network is loaded whole, and compared with itself in the form in which
     /// it is computed. On GPUs it is loaded into the service that evaluates for all workers.
-    pub(crate) fn open(name: &PlayerName, place: &Place) -> Result<Self> {
+    pub(crate) fn open(name: &PlayerName, devices: &Devices) -> Result<Self> {
         if let (PlayerName::Engine(_), Some(reason)) = (name, name.without_search()) {
             bail!("{name}: {reason}");
         }
-        let mut player = Self::named(name, place)?;
+        let mut player = Self::named(name, devices)?;
         let Some((network, identity)) = load(name)? else {
             return Ok(player);
         };
         player.identity = identity;
-        if place.is_local() {
+        if devices.is_local() {
             // Every worker will make its own. Whether it can be made, and what there is to say of it, shows now.
             let evaluator = player.network(&network)?;
             evaluator.notes().iter().for_each(|found| note(found));
@@ -151,10 +151,10 @@ impl Player {
     }
 
     /// Another program that was started and found to answer as `identity`.
-    pub(crate) fn of_engine(name: &PlayerName, place: &Place, identity: &str) -> Self {
+    pub(crate) fn of_engine(name: &PlayerName, devices: &Devices, identity: &str) -> Self {
         Self {
             name: name.clone(),
-            place: place.clone(),
+            devices: devices.clone(),
             identity: format!("{name} ({identity})"),
             forms: Vec::new(),
             served: None,
@@ -162,8 +162,8 @@ impl Player {
     }
 
     fn load_into_service(&self, network: &Network) -> Result<Arc<ServedNetwork>> {
-        let service = self.place.service()?;
-        Ok(service.load(network, self.place.precision, self.short_name())?)
+        let service = self.devices.service()?;
+        Ok(service.load(network, self.devices.precision, self.short_name())?)
     }
 
     /// An evaluator for a single search; none for a player that doesn't search. On a processor a network is evaluated on so many
@@ -172,7 +172,7 @@ impl Player {
     /// [`leaves_at_once`](Evaluator::leaves_at_once) says.
     pub(crate) fn open_alone(
         name: &PlayerName,
-        place: &Place,
+        devices: &Devices,
         threads: usize,
     ) -> Result<Option<Box<dyn Evaluator>>> {
         if let (PlayerName::Policy(_) | PlayerName::Engine(_), Some(reason)) =
@@ -180,11 +180,11 @@ impl Player {
         {
             bail!("{name}: {reason}");
         }
-        let player = Self::named(name, place)?;
+        let player = Self::named(name, devices)?;
         let Some((network, _)) = load(name)? else {
             return player.evaluator();
         };
-        if !place.is_local() {
+        if !devices.is_local() {
             return Ok(Some(Box::new(player.load_into_service(&network)?.client())));
         }
         let first = player.network(&network)?;
@@ -193,8 +193,8 @@ impl Player {
             return Ok(Some(Box::new(first)));
         }
         // What the threads would find out about the network is known, and none need find out anew.
-        let place = Place::of(place.devices.clone(), first.precision());
-        let player = Self::named(name, &place)?;
+        let devices = Devices::of(devices.list.clone(), first.precision());
+        let player = Self::named(name, &devices)?;
         let mut evaluators: Vec<Box<dyn Evaluator>> = vec![Box::new(first)];
         for evaluator in player.networks(threads - 1)? {
             evaluators.push(Box::new(evaluator));
@@ -221,14 +221,14 @@ impl Player {
         })
     }
 
-    fn named(name: &PlayerName, place: &Place) -> Result<Self> {
+    fn named(name: &PlayerName, devices: &Devices) -> Result<Self> {
         // A device that is asked for and missing is an error, whoever plays.
-        for device in &place.devices {
+        for device in &devices.list {
             device.open()?;
         }
         Ok(Self {
             name: name.clone(),
-            place: place.clone(),
+            devices: devices.clone(),
             identity: name.to_string(),
             forms: Vec::new(),
             served: None,
@@ -251,8 +251,8 @@ impl Player {
     }
 
     /// Where its network is evaluated, and in what.
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    pub(crate) fn devices(&self) -> &Devices {
+        &self.devices
     }
 
     /// Its name and identity, as shards hold them.
@@ -277,12 +277,13 @@ impl Player {
     }
 
     /// A line to its evaluator for one thread; none for one that needs none.
-    pub(crate) fn line(&self) -> Result<Option<Box<dyn Line>>> {
+    pub(crate) fn channel(&self) -> Result<Option<Box<dyn EvaluationChannel>>> {
         if let Some(network) = &self.served {
-            return Ok(Some(Box::new(ServiceLine::new(network.client()))));
+            return Ok(Some(Box::new(RemoteChannel::new(network.client()))));
         }
         let evaluator = self.evaluator()?;
-        Ok(evaluator.map(|evaluator| Box::new(LocalLine::new(evaluator)) as Box<dyn Line>))
+        Ok(evaluator
+            .map(|evaluator| Box::new(LocalChannel::new(evaluator)) as Box<dyn EvaluationChannel>))
     }
 
     /// An evaluator in the thread that asks; none for a player that needs none.
@@ -302,7 +303,7 @@ impl Player {
     }
 
     fn network(&self, network: &Network) -> Result<NetworkEvaluator> {
-        let precision = self.place.precision;
+        let precision = self.devices.precision;
         Ok(NetworkEvaluator::new(
             network,
             precision,
@@ -329,16 +330,16 @@ fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::roster::Fielded;
+    use crate::generate::current_player::LoadedPlayer;
     use crate::generate::starts::Starts;
-    use crate::generate::worker::Work;
+    use crate::generate::worker::GenerationTask;
     use engine::config::Config;
     use engine::shard::GameRecord;
     use network::Precision;
     use std::sync::mpsc::channel;
 
-    fn place(device: Device) -> Place {
-        Place::of(vec![device], Precision::Fp32)
+    fn devices(device: Device) -> Devices {
+        Devices::of(vec![device], Precision::Fp32)
     }
 
     /// Plays a few games on two workers.
@@ -347,8 +348,8 @@ mod tests {
         config.selfplay.evaluations = 16;
         config.selfplay.max_turns = 20;
         let starts = Starts::open(&config.selfplay.openings, None).unwrap();
-        let fielded = Fielded::new(player, 2).unwrap();
-        let mut work = Work::new(config, fielded, starts, 2);
+        let fielded = LoadedPlayer::new(player, 2).unwrap();
+        let mut work = GenerationTask::new(config, fielded, starts, 2);
         (work.seed, work.games) = (3, 6);
         let (finished, records) = channel();
         std::thread::scope(|scope| {
@@ -375,9 +376,9 @@ mod tests {
         let network = Network::new(architecture, 0).unwrap();
         network.save(&path, &Default::default()).unwrap();
         let name = PlayerName::of_file(path);
-        let here = place(Device::Cpu);
+        let here = devices(Device::Cpu);
         let local = Player::open(&name, &here).unwrap();
-        let there = place(Device::CpuService);
+        let there = devices(Device::CpuService);
         let served = Player::open(&name, &there).unwrap();
         assert!(local.service().is_none() && served.service().is_some());
         let service = there.service().unwrap();
@@ -398,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_missing_device_is_an_error_whoever_plays() {
-        let missing = place(Device::Cuda(900));
+        let missing = devices(Device::Cuda(900));
         let architecture = Architecture {
             blocks: 1,
             channels: 8,

@@ -1,8 +1,8 @@
 //! New networks of the run: found, loaded beside the one that plays, and handed to the workers.
 
-use super::roster::{Fielded, Roster};
+use super::current_player::{CurrentPlayer, LoadedPlayer};
 use crate::output::complain;
-use crate::parallel::said_by;
+use crate::worker::parallel::said_by;
 use anyhow::{Result, bail};
 use engine::run::{RunDirectory, RunError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +23,11 @@ const RETRY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Follows a run's networks in a thread of its own.
-pub(super) struct Follower {
+pub(super) struct NetworkWatcher {
     pub(super) run: RunDirectory,
     /// Loads the network in a file.
-    pub(super) load: Box<dyn FnMut(PathBuf) -> Result<Fielded> + Send>,
-    pub(super) roster: Arc<Roster>,
+    pub(super) load: Box<dyn FnMut(PathBuf) -> Result<LoadedPlayer> + Send>,
+    pub(super) roster: Arc<CurrentPlayer>,
     /// The generation that plays; none where there was no network yet.
     pub(super) generation: Option<u32>,
     pub(super) loaded: Arc<AtomicU64>,
@@ -36,7 +36,7 @@ pub(super) struct Follower {
     pub(super) complaints: BTreeSet<String>,
 }
 
-impl Follower {
+impl NetworkWatcher {
     /// Within this time it ends when it is to, unless it loads a network.
     pub(super) const NOTICE: Duration = LOOK.saturating_mul(2);
 
@@ -135,15 +135,15 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::Place;
-    use crate::player::{Player, PlayerName};
+    use crate::worker::devices::Devices;
+    use crate::worker::player::{Player, PlayerName};
     use engine::config::Precision;
     use network::Device;
 
-    fn fielded(name: &PlayerName) -> Fielded {
-        let place = Place::of(vec![Device::Cpu], Precision::Fp32);
+    fn fielded(name: &PlayerName) -> LoadedPlayer {
+        let place = Devices::of(vec![Device::Cpu], Precision::Fp32);
         let player = Player::open(name, &place).unwrap();
-        Fielded::new(player, 1).unwrap()
+        LoadedPlayer::new(player, 1).unwrap()
     }
 
     #[test]
@@ -153,8 +153,8 @@ mod tests {
         std::fs::create_dir(run.networks()).unwrap();
         std::fs::write(run.network(3), "").unwrap();
         let mut loads = 0;
-        let roster = Arc::new(Roster::new(fielded(&PlayerName::Uniform)));
-        let mut follower = Follower {
+        let roster = Arc::new(CurrentPlayer::new(fielded(&PlayerName::Uniform)));
+        let mut follower = NetworkWatcher {
             run,
             load: Box::new(move |_| {
                 loads += 1;
@@ -187,10 +187,10 @@ mod tests {
         while !ended.is_finished() {
             std::thread::yield_now();
         }
-        let error = Follower::check(Some(&ended), &stop).unwrap_err();
+        let error = NetworkWatcher::check(Some(&ended), &stop).unwrap_err();
         assert!(error.to_string().contains("that loads networks has ended"));
-        assert!(Follower::check(None, &stop).is_ok());
+        assert!(NetworkWatcher::check(None, &stop).is_ok());
         stop.store(true, Relaxed);
-        assert!(Follower::check(Some(&ended), &stop).is_ok());
+        assert!(NetworkWatcher::check(Some(&ended), &stop).is_ok());
     }
 }

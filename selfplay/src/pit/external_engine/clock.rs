@@ -178,7 +178,7 @@ impl TimeControl {
 
 /// The clock of one game, for both sides.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Clock {
+pub(crate) struct EngineClock {
     /// Gold's and Silver's.
     controls: [TimeControl; 2],
     /// Gold's and Silver's.
@@ -189,7 +189,7 @@ pub(crate) struct Clock {
     last_used: Option<Duration>,
 }
 
-impl Clock {
+impl EngineClock {
     /// At the start of a game, with the controls of Gold and Silver.
     pub(crate) fn new(controls: [TimeControl; 2]) -> Self {
         Self {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn unused_time_goes_into_the_reserve_and_more_is_taken_from_it() {
-        let mut clock = Clock::new([control("10s/20s/50/23s"), control("10s/20s")]);
+        let mut clock = EngineClock::new([control("10s/20s/50/23s"), control("10s/20s")]);
         assert_eq!(clock.allowance(Side::Gold), seconds(30));
         clock.count(Side::Gold, seconds(1), true);
         assert_eq!(clock.allowance(Side::Gold), seconds(30), "a setup");
@@ -322,13 +322,13 @@ mod tests {
         clock.count(Side::Gold, seconds(60), false);
         assert_eq!(clock.allowance(Side::Gold), seconds(10));
         assert_eq!(clock.allowance(Side::Silver), seconds(30));
-        let clock = Clock::new([control("10s/20s/100/0/0/12s"); 2]);
+        let clock = EngineClock::new([control("10s/20s/100/0/0/12s"); 2]);
         assert_eq!(clock.allowance(Side::Gold), seconds(12));
     }
 
     #[test]
     fn engines_are_told_in_whole_seconds() {
-        let mut clock = Clock::new([control("2s/5s"); 2]);
+        let mut clock = EngineClock::new([control("2s/5s"); 2]);
         let written = |commands: Vec<Command>| {
             let lines = commands
                 .iter()

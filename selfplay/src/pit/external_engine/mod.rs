@@ -3,7 +3,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | `EngineCommand` | the program, its arguments and options, as asked for |
-//! | [`TimeControl`], [`Clock`] | how long an engine may think, and what it has left |
+//! | [`TimeControl`], [`EngineClock`] | how long an engine may think, and what it has left |
 //! | `EngineProcess` | the child: lines in and out, bounded, its last lines kept, gone when it is dropped |
 //! | `Engine` | the talk: opening phase, games, turns, each checked by the rules |
 //! | [`EnginePlayer`] | an engine's place at a worker: started, and started anew where it was at fault |
@@ -16,12 +16,12 @@ mod clock;
 mod command;
 mod fault;
 mod lines;
+mod player;
 mod process;
-mod seat;
 mod session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use clock::{Clock, TimeControl};
+pub(crate) use clock::{EngineClock, TimeControl};
 pub(crate) use fault::{EngineFault, FaultKind, Interruption};
-pub(crate) use seat::{EnginePlayer, EngineSpec};
+pub(crate) use player::{EnginePlayer, EngineSpec};

@@ -1,35 +1,35 @@
 //! Where a worker's queries go and its answers come from: an evaluator of its own, or one that works elsewhere.
 //!
 //! ```text
-//! lane 0:  submit ── evaluated ── receive   search           submit ── …
-//! lane 1:  search          submit ── evaluated ── receive    search …
+//! slot 0:  submit ── evaluated ── receive   search           submit ── …
+//! slot 1:  search          submit ── evaluated ── receive    search …
 //! ```
 
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use network::EvaluationClient;
 
-/// A worker's line to an evaluator. It has lanes, each with at most one batch on its way: while one lane's batch is evaluated, the
-/// worker can make the next one's. What is answered depends on the queries alone, not on lanes or on who else asks. A worker that has to
-/// stop drops its line with batches on their way.
-pub(crate) trait Line: Send {
+/// A worker's channel to an evaluator. It has slots, each with at most one batch in flight: while the batch of one slot is evaluated, the
+/// worker prepares the next slot's. Answers depend on the queries alone, not on slots or on other workers. A worker that has to stop drops
+/// its channel with batches in flight.
+pub(crate) trait EvaluationChannel: Send {
     /// What to call the evaluator in messages and records.
     fn name(&self) -> &str;
 
-    /// Whether batches are evaluated elsewhere, so that several on their way are better than one. If not, they are evaluated while
+    /// Whether batches are evaluated elsewhere, so that several in flight are faster than one. If not, they are evaluated while
     /// they are submitted.
     fn is_remote(&self) -> bool;
 
-    /// Sends a batch off on a lane that has none on its way. No queries need no answer.
-    fn submit(&mut self, lane: usize, queries: &[Query]) -> Result<(), EvaluatorError>;
+    /// Submits a batch in a slot that has none in flight. Without queries no answer is needed.
+    fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError>;
 
-    /// Waits for the answers to the batch on a lane; `answers` is cleared first and holds one a query afterwards. None where nothing
+    /// Waits for the answers to the batch on a slot; `answers` is cleared first and holds one a query afterwards. None where nothing
     /// was submitted.
-    fn receive(&mut self, lane: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError>;
+    fn receive(&mut self, slot: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError>;
 }
 
-/// How many groups a worker's games are best played in, where nobody has said.
-pub(crate) fn default_groups(lines: &[Box<dyn Line>]) -> usize {
-    if lines.iter().any(|line| line.is_remote()) {
+/// The default number of groups of a worker's games.
+pub(crate) fn default_groups(channels: &[Box<dyn EvaluationChannel>]) -> usize {
+    if channels.iter().any(|channel| channel.is_remote()) {
         2
     } else {
         1
@@ -37,13 +37,13 @@ pub(crate) fn default_groups(lines: &[Box<dyn Line>]) -> usize {
 }
 
 /// An evaluator in the worker's own thread.
-pub(crate) struct LocalLine {
+pub(crate) struct LocalChannel {
     evaluator: Box<dyn Evaluator>,
-    /// By lane: the answers that have not been received.
+    /// By slot: the answers that have not been received.
     answers: Vec<Evaluations>,
 }
 
-impl LocalLine {
+impl LocalChannel {
     pub(crate) fn new(evaluator: Box<dyn Evaluator>) -> Self {
         Self {
             evaluator,
@@ -52,7 +52,7 @@ impl LocalLine {
     }
 }
 
-impl Line for LocalLine {
+impl EvaluationChannel for LocalChannel {
     fn name(&self) -> &str {
         self.evaluator.name()
     }
@@ -61,31 +61,31 @@ impl Line for LocalLine {
         false
     }
 
-    fn submit(&mut self, lane: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
-        let answers = slot(&mut self.answers, lane);
+    fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
+        let answers = at(&mut self.answers, slot);
         self.evaluator.evaluate(queries, answers)
     }
 
-    fn receive(&mut self, lane: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
-        let waiting = slot(&mut self.answers, lane);
+    fn receive(&mut self, slot: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
+        let waiting = at(&mut self.answers, slot);
         answers.clear();
         std::mem::swap(answers, waiting);
         Ok(())
     }
 }
 
-/// A line to the service that evaluates for all workers.
-pub(crate) struct ServiceLine {
+/// A channel to the service that evaluates for all workers.
+pub(crate) struct RemoteChannel {
     client: EvaluationClient,
 }
 
-impl ServiceLine {
+impl RemoteChannel {
     pub(crate) fn new(client: EvaluationClient) -> Self {
         Self { client }
     }
 }
 
-impl Line for ServiceLine {
+impl EvaluationChannel for RemoteChannel {
     fn name(&self) -> &str {
         self.client.name()
     }
@@ -94,21 +94,21 @@ impl Line for ServiceLine {
         true
     }
 
-    fn submit(&mut self, lane: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
-        self.client.submit(lane, queries)
+    fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
+        self.client.submit(slot, queries)
     }
 
-    fn receive(&mut self, lane: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
-        self.client.receive(lane, answers)
+    fn receive(&mut self, slot: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
+        self.client.receive(slot, answers)
     }
 }
 
-/// Where a line has been given up: nobody is there to ask.
-pub(crate) struct NoLine;
+/// A channel that was closed: it answers no queries.
+pub(crate) struct ClosedChannel;
 
-impl Line for NoLine {
+impl EvaluationChannel for ClosedChannel {
     fn name(&self) -> &str {
-        "nobody"
+        "closed"
     }
 
     fn is_remote(&self) -> bool {
@@ -131,12 +131,12 @@ impl Line for NoLine {
     }
 }
 
-/// What is kept for a lane; lanes are made when they are first used.
-pub(crate) fn slot<T: Default>(lanes: &mut Vec<T>, lane: usize) -> &mut T {
-    if lanes.len() <= lane {
-        lanes.resize_with(lane + 1, T::default);
+/// What is kept for a slot; slots are made when they are first used.
+pub(crate) fn at<T: Default>(slots: &mut Vec<T>, slot: usize) -> &mut T {
+    if slots.len() <= slot {
+        slots.resize_with(slot + 1, T::default);
     }
-    &mut lanes[lane]
+    &mut slots[slot]
 }
 
 #[cfg(test)]
@@ -147,13 +147,13 @@ pub(crate) mod tests {
 
     type Batch = (usize, Vec<Query>);
 
-    /// A line to an evaluator in another thread, which takes its time and answers the newest batch first where several wait.
+    /// A channel to an evaluator in another thread, which takes its time and answers the newest batch first where several wait.
     pub(crate) struct SlowLine {
         name: String,
         batches: Sender<Batch>,
         answers: Receiver<(usize, Result<Evaluations, EvaluatorError>)>,
         arrived: Vec<Option<Evaluations>>,
-        on_the_way: Vec<bool>,
+        in_flight: Vec<bool>,
     }
 
     impl SlowLine {
@@ -167,10 +167,10 @@ pub(crate) mod tests {
                     waiting.push(batch);
                     std::thread::sleep(Duration::from_micros(50 * (waiting[0].1.len() as u64 % 4)));
                     waiting.extend(inbox.try_iter());
-                    while let Some((lane, queries)) = waiting.pop() {
+                    while let Some((slot, queries)) = waiting.pop() {
                         let mut out = Evaluations::default();
                         let result = evaluator.evaluate(&queries, &mut out).map(|()| out);
-                        if outbox.send((lane, result)).is_err() {
+                        if outbox.send((slot, result)).is_err() {
                             return;
                         }
                     }
@@ -181,12 +181,12 @@ pub(crate) mod tests {
                 batches,
                 answers,
                 arrived: Vec::new(),
-                on_the_way: Vec::new(),
+                in_flight: Vec::new(),
             }
         }
     }
 
-    impl Line for SlowLine {
+    impl EvaluationChannel for SlowLine {
         fn name(&self) -> &str {
             &self.name
         }
@@ -195,29 +195,29 @@ pub(crate) mod tests {
             true
         }
 
-        fn submit(&mut self, lane: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
-            let busy = slot(&mut self.on_the_way, lane);
-            assert!(!*busy, "lane {lane} has a batch on its way");
+        fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
+            let busy = at(&mut self.in_flight, slot);
+            assert!(!*busy, "slot {slot} has a batch on its way");
             if !queries.is_empty() {
                 *busy = true;
-                self.batches.send((lane, queries.to_vec())).unwrap();
+                self.batches.send((slot, queries.to_vec())).unwrap();
             }
             Ok(())
         }
 
         fn receive(
             &mut self,
-            lane: usize,
+            slot: usize,
             answers: &mut Evaluations,
         ) -> Result<(), EvaluatorError> {
             answers.clear();
-            while *slot(&mut self.on_the_way, lane) {
-                if let Some(arrived) = slot(&mut self.arrived, lane).take() {
+            while *at(&mut self.in_flight, slot) {
+                if let Some(arrived) = at(&mut self.arrived, slot).take() {
                     *answers = arrived;
-                    self.on_the_way[lane] = false;
+                    self.in_flight[slot] = false;
                 } else {
                     let (of, result) = self.answers.recv().unwrap();
-                    *slot(&mut self.arrived, of) = Some(result?);
+                    *at(&mut self.arrived, of) = Some(result?);
                 }
             }
             Ok(())

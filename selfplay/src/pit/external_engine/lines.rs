@@ -1,4 +1,4 @@
-//! Lines of another program: bounded, whatever it writes.
+//! Channels of another program: bounded, whatever it writes.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};

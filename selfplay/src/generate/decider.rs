@@ -9,15 +9,15 @@ use rand::Rng;
 
 /// A game's search and sampler. Both are made when they are first needed, and keep their memory.
 #[derive(Debug, Default)]
-pub(super) struct Thinker {
+pub(super) struct TurnDecider {
     search: Option<Search>,
     sampler: Option<PolicySampler>,
-    at_work: AtWork,
+    at_work: Running,
 }
 
 /// Which of them decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-enum AtWork {
+enum Running {
     #[default]
     Nobody,
     Search,
@@ -33,7 +33,7 @@ pub(super) enum Decided<'a> {
     Sampled(&'a SampledTurn),
 }
 
-impl Thinker {
+impl TurnDecider {
     /// Starts on the next turn by a search: on what it has found before, or anew.
     pub(super) fn search(&mut self, game: &Game, options: SearchOptions, anew: bool) -> Result<()> {
         let (position, history) = (game.position(), game.history());
@@ -42,7 +42,7 @@ impl Thinker {
             Some(search) => search.go_on(position, history, options)?,
             None => self.search = Some(Search::new(position, history, options)?),
         }
-        self.at_work = AtWork::Search;
+        self.at_work = Running::Search;
         Ok(())
     }
 
@@ -53,20 +53,20 @@ impl Thinker {
             Some(sampler) => sampler.restart(position, history, temperature)?,
             None => self.sampler = Some(PolicySampler::new(position, history, temperature)?),
         }
-        self.at_work = AtWork::Sampler;
+        self.at_work = Running::Sampler;
         Ok(())
     }
 
     /// Whether a turn has been started on, and not been taken.
     pub(super) fn is_at_work(&self) -> bool {
-        self.at_work != AtWork::Nobody
+        self.at_work != Running::Nobody
     }
 
     /// Thinks on until evaluations are needed, and says of what; nothing once the turn is decided.
     pub(super) fn leaves(&mut self, game: &Game, rng: &mut impl Rng) -> &[Query] {
         match (self.at_work, &mut self.search, &mut self.sampler) {
-            (AtWork::Search, Some(search), _) => search.leaves(game.history(), rng),
-            (AtWork::Sampler, _, Some(sampler)) => sampler.leaves(game.history(), rng),
+            (Running::Search, Some(search), _) => search.leaves(game.history(), rng),
+            (Running::Sampler, _, Some(sampler)) => sampler.leaves(game.history(), rng),
             _ => &[],
         }
     }
@@ -79,8 +79,8 @@ impl Thinker {
         evaluation: Evaluation<'_>,
     ) -> Result<()> {
         match (self.at_work, &mut self.search, &mut self.sampler) {
-            (AtWork::Search, Some(search), _) => search.answer(index, evaluator, evaluation)?,
-            (AtWork::Sampler, _, Some(sampler)) => sampler.answer(index, evaluator, evaluation)?,
+            (Running::Search, Some(search), _) => search.answer(index, evaluator, evaluation)?,
+            (Running::Sampler, _, Some(sampler)) => sampler.answer(index, evaluator, evaluation)?,
             _ => {}
         }
         Ok(())
@@ -89,14 +89,14 @@ impl Thinker {
     /// The turn, once it is decided.
     pub(super) fn decided(&self) -> Option<Decided<'_>> {
         match self.at_work {
-            AtWork::Nobody => None,
-            AtWork::Search => self.search.as_ref()?.decision().map(Decided::Searched),
-            AtWork::Sampler => self.sampler.as_ref()?.decision().map(Decided::Sampled),
+            Running::Nobody => None,
+            Running::Search => self.search.as_ref()?.decision().map(Decided::Searched),
+            Running::Sampler => self.sampler.as_ref()?.decision().map(Decided::Sampled),
         }
     }
 
     /// The turn has been played.
     pub(super) fn rest(&mut self) {
-        self.at_work = AtWork::Nobody;
+        self.at_work = Running::Nobody;
     }
 }

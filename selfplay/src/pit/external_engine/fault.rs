@@ -45,7 +45,7 @@ pub(crate) struct EngineFault {
     pub(crate) last_lines: Vec<String>,
 }
 
-/// Lines below a reason.
+/// Channels below a reason.
 fn below(lines: &[String]) -> String {
     match lines {
         [] => String::new(),

@@ -1,6 +1,6 @@
 //! Many games at once on one thread: the leaves of all their searches are evaluated in common batches.
 
-use crate::line::{Line, NoLine, default_groups};
+use crate::worker::channel::{ClosedChannel, EvaluationChannel, default_groups};
 use anyhow::{Result, ensure};
 use engine::search::{Evaluation, Evaluations, Query};
 use std::fmt;
@@ -146,39 +146,43 @@ fn share(size: usize, place: usize, groups: usize) -> usize {
 ///
 /// A game's course doesn't depend on its group.
 pub(crate) struct Batcher<G> {
-    lines: Vec<Box<dyn Line>>,
-    /// The slots in `lines` that stand empty.
+    channels: Vec<Box<dyn EvaluationChannel>>,
+    /// The evaluators in `channels` that stand empty.
     retired: Vec<usize>,
     groups: Vec<Group<G>>,
-    /// The group whose turn it is, and the lane that it uses.
+    /// The group whose turn it is, and the slot that it uses.
     next: usize,
     answers: Evaluations,
     tally: Tally,
     /// By evaluator: the time that its batches have taken.
-    line_times: Vec<Duration>,
+    channel_times: Vec<Duration>,
     /// By evaluator: the evaluations that it has given.
-    line_evaluations: Vec<u64>,
+    channel_evaluations: Vec<u64>,
 }
 
 impl<G: InPlay> Batcher<G> {
     /// No games yet, and room for `size` in `groups` groups, or as many as suit the evaluators.
-    pub(crate) fn new(lines: Vec<Box<dyn Line>>, size: usize, groups: Option<usize>) -> Self {
-        let groups = groups.unwrap_or_else(|| default_groups(&lines));
+    pub(crate) fn new(
+        channels: Vec<Box<dyn EvaluationChannel>>,
+        size: usize,
+        groups: Option<usize>,
+    ) -> Self {
+        let groups = groups.unwrap_or_else(|| default_groups(&channels));
         let groups = groups.clamp(1, size.max(1));
         let group = |place: usize| Group {
             games: Vec::new(),
             size: share(size, place, groups),
-            asked: lines.iter().map(|_| Asked::default()).collect(),
+            asked: channels.iter().map(|_| Asked::default()).collect(),
         };
         Self {
             groups: (0..groups).map(group).collect(),
             next: 0,
             answers: Evaluations::default(),
             tally: Tally::default(),
-            line_times: vec![Duration::ZERO; lines.len()],
-            line_evaluations: vec![0; lines.len()],
+            channel_times: vec![Duration::ZERO; channels.len()],
+            channel_evaluations: vec![0; channels.len()],
             retired: Vec::new(),
-            lines,
+            channels,
         }
     }
 
@@ -189,13 +193,13 @@ impl<G: InPlay> Batcher<G> {
         mut begin: impl FnMut() -> Result<Option<G>>,
         mut over: impl FnMut(G) -> Result<()>,
     ) -> Result<()> {
-        let lane = self.next;
-        self.next = (lane + 1) % self.groups.len();
-        self.take_answers(lane)?;
+        let slot = self.next;
+        self.next = (slot + 1) % self.groups.len();
+        self.take_answers(slot)?;
 
         let begun = Instant::now();
         let records_before = self.tally.times.records;
-        let group = &mut self.groups[lane];
+        let group = &mut self.groups[slot];
         let mut game = 0;
         loop {
             if game == group.games.len() {
@@ -208,8 +212,8 @@ impl<G: InPlay> Batcher<G> {
                 }
             }
             match group.games[game].next_queries(&mut self.tally)? {
-                Some((line, queries)) => {
-                    let asked = &mut group.asked[line];
+                Some((channel, queries)) => {
+                    let asked = &mut group.asked[channel];
                     asked.queries.extend_from_slice(queries);
                     let askers = (0..queries.len()).map(|index| Asker { game, index });
                     asked.askers.extend(askers);
@@ -225,21 +229,21 @@ impl<G: InPlay> Batcher<G> {
         let times = &mut self.tally.times;
         let recording = times.records - records_before;
         times.search += begun.elapsed().saturating_sub(recording);
-        self.send_queries(lane)
+        self.send_queries(slot)
     }
 
-    fn send_queries(&mut self, lane: usize) -> Result<()> {
-        let group = &self.groups[lane];
-        let lines = self.lines.iter_mut().zip(&mut self.line_times);
-        for (asked, (line, line_time)) in group.asked.iter().zip(lines) {
+    fn send_queries(&mut self, slot: usize) -> Result<()> {
+        let group = &self.groups[slot];
+        let channels = self.channels.iter_mut().zip(&mut self.channel_times);
+        for (asked, (channel, channel_time)) in group.asked.iter().zip(channels) {
             if asked.queries.is_empty() {
                 continue;
             }
             let begun = Instant::now();
-            line.submit(lane, &asked.queries)?;
+            channel.submit(slot, &asked.queries)?;
             let spent = begun.elapsed();
-            *line_time += spent;
-            if line.is_remote() {
+            *channel_time += spent;
+            if channel.is_remote() {
                 self.tally.times.encode += spent;
             } else {
                 self.tally.times.device += spent;
@@ -248,44 +252,49 @@ impl<G: InPlay> Batcher<G> {
         Ok(())
     }
 
-    fn take_answers(&mut self, lane: usize) -> Result<()> {
-        let Group { games, asked, .. } = &mut self.groups[lane];
-        let spent = self.line_times.iter_mut().zip(&mut self.line_evaluations);
-        let lines = self.lines.iter_mut().zip(spent);
-        for (asked, (line, (line_time, line_evaluations))) in asked.iter_mut().zip(lines) {
+    fn take_answers(&mut self, slot: usize) -> Result<()> {
+        let Group { games, asked, .. } = &mut self.groups[slot];
+        let spent = self
+            .channel_times
+            .iter_mut()
+            .zip(&mut self.channel_evaluations);
+        let channels = self.channels.iter_mut().zip(spent);
+        for (asked, (channel, (channel_time, channel_evaluations))) in
+            asked.iter_mut().zip(channels)
+        {
             if asked.queries.is_empty() {
                 continue;
             }
             let begun = Instant::now();
-            line.receive(lane, &mut self.answers)?;
+            channel.receive(slot, &mut self.answers)?;
             let received = Instant::now();
             ensure!(
                 self.answers.len() == asked.queries.len(),
                 "{}: {} answers came for {} step states",
-                line.name(),
+                channel.name(),
                 self.answers.len(),
                 asked.queries.len()
             );
             for (answer, asker) in asked.askers.iter().enumerate() {
                 if let Some(evaluation) = self.answers.get(answer) {
-                    games[asker.game].answer(asker.index, line.name(), evaluation)?;
+                    games[asker.game].answer(asker.index, channel.name(), evaluation)?;
                 }
             }
             self.tally.evaluations += self.answers.len() as u64;
-            *line_evaluations += self.answers.len() as u64;
+            *channel_evaluations += self.answers.len() as u64;
             self.tally.batches += 1;
             self.tally.times.wait += received - begun;
             self.tally.times.search += received.elapsed();
-            *line_time += begun.elapsed();
+            *channel_time += begun.elapsed();
             asked.queries.clear();
             asked.askers.clear();
         }
         Ok(())
     }
 
-    /// Takes the answers that are still on their way, and sends nothing: the lines are free.
+    /// Takes the answers that are still on their way, and sends nothing: the channels are free.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        (0..self.groups.len()).try_for_each(|lane| self.take_answers(lane))
+        (0..self.groups.len()).try_for_each(|slot| self.take_answers(slot))
     }
 
     /// Plays so many games at once from now on, but at least one a group, and gives those back for which there is no more room.
@@ -305,40 +314,40 @@ impl<G: InPlay> Batcher<G> {
         Ok(too_many)
     }
 
-    /// Adds an evaluator, and says in which slot: as games name it that ask it.
-    pub(crate) fn add_line(&mut self, line: Box<dyn Line>) -> usize {
-        if let Some(slot) = self.retired.pop() {
-            self.lines[slot] = line;
-            self.line_times[slot] = Duration::ZERO;
-            self.line_evaluations[slot] = 0;
-            return slot;
+    /// Adds an evaluator, and says in which evaluator: as games name it that ask it.
+    pub(crate) fn add_channel(&mut self, channel: Box<dyn EvaluationChannel>) -> usize {
+        if let Some(evaluator) = self.retired.pop() {
+            self.channels[evaluator] = channel;
+            self.channel_times[evaluator] = Duration::ZERO;
+            self.channel_evaluations[evaluator] = 0;
+            return evaluator;
         }
-        self.lines.push(line);
-        self.line_times.push(Duration::ZERO);
-        self.line_evaluations.push(0);
+        self.channels.push(channel);
+        self.channel_times.push(Duration::ZERO);
+        self.channel_evaluations.push(0);
         for group in &mut self.groups {
             group.asked.push(Asked::default());
         }
-        self.lines.len() - 1
+        self.channels.len() - 1
     }
 
-    /// Gives up an evaluator that no game asks any more. Its slot may be used again.
-    pub(crate) fn retire_line(&mut self, slot: usize) {
-        let is_asked = |group: &Group<G>| !group.asked[slot].queries.is_empty();
-        if self.has_line(slot) && !self.groups.iter().any(is_asked) {
-            self.lines[slot] = Box::new(NoLine);
-            self.retired.push(slot);
+    /// Gives up an evaluator that no game asks any more. Its evaluator may be used again.
+    pub(crate) fn retire_channel(&mut self, evaluator: usize) {
+        let is_asked = |group: &Group<G>| !group.asked[evaluator].queries.is_empty();
+        if self.has_channel(evaluator) && !self.groups.iter().any(is_asked) {
+            self.channels[evaluator] = Box::new(ClosedChannel);
+            self.retired.push(evaluator);
         }
     }
 
-    /// Whether there is an evaluator in a slot.
-    pub(crate) fn has_line(&self, slot: usize) -> bool {
-        slot < self.lines.len() && !self.retired.contains(&slot)
+    /// Whether there is an evaluator in a evaluator.
+    pub(crate) fn has_channel(&self, evaluator: usize) -> bool {
+        evaluator < self.channels.len() && !self.retired.contains(&evaluator)
     }
 
-    /// The slots that evaluators may be in.
-    pub(crate) fn slots(&self) -> usize {
-        self.lines.len()
+    /// The evaluators that evaluators may be in.
+    pub(crate) fn evaluators(&self) -> usize {
+        self.channels.len()
     }
 
     /// The games in play.
@@ -357,14 +366,17 @@ impl<G: InPlay> Batcher<G> {
         asked.flat_map(|asked| &asked.queries)
     }
 
-    /// The lines to the evaluators.
-    pub(crate) fn lines_mut(&mut self) -> &mut [Box<dyn Line>] {
-        &mut self.lines
+    /// The channels to the evaluators.
+    pub(crate) fn channels_mut(&mut self) -> &mut [Box<dyn EvaluationChannel>] {
+        &mut self.channels
     }
 
-    /// Has others evaluate from now on, and gives back the lines that did until now. Nothing may be on its way.
-    pub(crate) fn replace_lines(&mut self, lines: Vec<Box<dyn Line>>) -> Vec<Box<dyn Line>> {
-        std::mem::replace(&mut self.lines, lines)
+    /// Has others evaluate from now on, and gives back the channels that did until now. Nothing may be on its way.
+    pub(crate) fn replace_channels(
+        &mut self,
+        channels: Vec<Box<dyn EvaluationChannel>>,
+    ) -> Vec<Box<dyn EvaluationChannel>> {
+        std::mem::replace(&mut self.channels, channels)
     }
 
     /// What has been done so far.
@@ -374,12 +386,15 @@ impl<G: InPlay> Batcher<G> {
 
     /// The evaluations that an evaluator has given so far.
     pub(crate) fn evaluations_of(&self, evaluator: usize) -> u64 {
-        let evaluations = self.line_evaluations.get(evaluator);
+        let evaluations = self.channel_evaluations.get(evaluator);
         evaluations.copied().unwrap_or_default()
     }
 
     /// The time that an evaluator's batches have taken so far, those on their way elsewhere counted only where they were waited for.
     pub(crate) fn time_of(&self, evaluator: usize) -> Duration {
-        self.line_times.get(evaluator).copied().unwrap_or_default()
+        self.channel_times
+            .get(evaluator)
+            .copied()
+            .unwrap_or_default()
     }
 }

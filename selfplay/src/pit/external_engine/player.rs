@@ -1,6 +1,6 @@
 //! An engine's place in a match: what is to be played, and the engine itself, started when it is needed and anew where it failed.
 
-use super::clock::{Clock, TimeControl};
+use super::clock::{EngineClock, TimeControl};
 use super::command::{EngineCommand, OptionSetting};
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::session::{Engine, EngineTurn, GameSetting, Limits};
@@ -103,7 +103,7 @@ impl EnginePlayer {
     pub(crate) fn choose(
         &mut self,
         game: &Game,
-        clock: &Clock,
+        clock: &EngineClock,
     ) -> Result<EngineTurn, Interruption> {
         let Some(engine) = &mut self.engine else {
             let fault = EngineFault {

@@ -3,9 +3,9 @@
 //! A finished game stays in the journal until the shard that holds it has its name. What can't be written is tried again; until then
 //! nobody plays.
 
+use super::current_player::CurrentPlayer;
 use super::disk::{RETRY, may_pass};
 use super::prune::Pruning;
-use super::roster::Roster;
 use anyhow::Result;
 use engine::config::SelfplayConfig;
 use engine::run::Generator;
@@ -27,12 +27,12 @@ pub(crate) struct ShardSize {
 }
 
 /// Writes one generator's shards.
-pub(crate) struct Keeper {
+pub(crate) struct GameWriter {
     folder: PathBuf,
     /// Of all shards but for the evaluator.
     header: Header,
     size: ShardSize,
-    roster: Arc<Roster>,
+    roster: Arc<CurrentPlayer>,
     /// The roster's version that the open shard belongs to.
     version: u64,
     generator: Option<Arc<Generator>>,
@@ -122,14 +122,14 @@ impl KeepError {
     }
 }
 
-impl Keeper {
+impl GameWriter {
     /// Keeps games in a folder, under the number of the header's generator, in shards from a sequence number on.
     pub(crate) fn new(
         folder: &Path,
         header: Header,
         next_shard: u32,
         size: ShardSize,
-        roster: Arc<Roster>,
+        roster: Arc<CurrentPlayer>,
         generator: Option<Arc<Generator>>,
         pruning: Option<Pruning>,
     ) -> Self {

@@ -1,6 +1,6 @@
 //! The worker threads of a program, and their end: work done, a failure, or the user's wish.
 
-use crate::place::DeviceArguments;
+use crate::worker::devices::DeviceArguments;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Where and on how many threads to work.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct CrewArguments {
+pub(crate) struct WorkerArguments {
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
     /// Worker threads [default: one a core]
@@ -21,7 +21,7 @@ pub(crate) struct CrewArguments {
     threads: Option<u16>,
 }
 
-impl CrewArguments {
+impl WorkerArguments {
     /// How many worker threads there are to be.
     pub(crate) fn threads(&self) -> usize {
         match self.threads {
@@ -105,7 +105,7 @@ pub(crate) fn run_until_asked<T: Send, W: Send>(
     })
 }
 
-/// Stops the crew when a worker fails or panics.
+/// Stops all workers when a worker fails or panics.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {

@@ -1,11 +1,11 @@
 //! Who plays, while networks come and go.
 //!
 //! ```text
-//! follower: networks/ ── load beside the old one ──> Roster ──> every worker: a line to it in a slot of its own
+//! follower: networks/ ── load beside the old one ──> CurrentPlayer ──> every worker: a channel to it in a slot of its own
 //! ```
 
-use crate::line::Line;
-use crate::player::Player;
+use crate::worker::channel::EvaluationChannel;
+use crate::worker::player::Player;
 use anyhow::Result;
 use engine::shard::Evaluator;
 use std::sync::atomic::{
@@ -16,54 +16,54 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The player that plays now, for all workers.
 #[derive(Debug)]
-pub(crate) struct Roster {
-    newest: Mutex<Arc<Fielded>>,
+pub(crate) struct CurrentPlayer {
+    newest: Mutex<Arc<LoadedPlayer>>,
     /// How often it has changed: read far more often than the lock is worth.
     version: AtomicU64,
 }
 
-/// A player with lines for all workers.
-pub(crate) struct Fielded {
+/// A player with channels for all workers.
+pub(crate) struct LoadedPlayer {
     pub(crate) player: Player,
     /// Its name and identity in records.
     pub(crate) evaluator: Evaluator,
     /// Lines that were made where nobody had to wait for them.
-    lines: Mutex<Vec<Box<dyn Line>>>,
+    channels: Mutex<Vec<Box<dyn EvaluationChannel>>>,
 }
 
-impl std::fmt::Debug for Fielded {
+impl std::fmt::Debug for LoadedPlayer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fielded")
+        f.debug_struct("LoadedPlayer")
             .field("evaluator", &self.evaluator)
             .finish_non_exhaustive()
     }
 }
 
-impl Fielded {
-    /// A player, with the lines of so many workers made already.
+impl LoadedPlayer {
+    /// A player, with the channels of so many workers made already.
     pub(crate) fn new(player: Player, workers: usize) -> Result<Self> {
-        let mut lines = Vec::with_capacity(workers);
+        let mut channels = Vec::with_capacity(workers);
         for _ in 0..workers {
-            lines.extend(player.line()?);
+            channels.extend(player.channel()?);
         }
         Ok(Self {
             evaluator: player.shard_evaluator(),
             player,
-            lines: Mutex::new(lines),
+            channels: Mutex::new(channels),
         })
     }
 
-    /// A line for one worker.
-    pub(crate) fn line(&self) -> Result<Option<Box<dyn Line>>> {
-        match locked(&self.lines).pop() {
-            Some(line) => Ok(Some(line)),
-            None => self.player.line(),
+    /// A channel for one worker.
+    pub(crate) fn channel(&self) -> Result<Option<Box<dyn EvaluationChannel>>> {
+        match locked(&self.channels).pop() {
+            Some(channel) => Ok(Some(channel)),
+            None => self.player.channel(),
         }
     }
 }
 
-impl Roster {
-    pub(crate) fn new(first: Fielded) -> Self {
+impl CurrentPlayer {
+    pub(crate) fn new(first: LoadedPlayer) -> Self {
         Self {
             newest: Mutex::new(Arc::new(first)),
             version: AtomicU64::new(0),
@@ -71,7 +71,7 @@ impl Roster {
     }
 
     /// The player that plays now.
-    pub(crate) fn newest(&self) -> Arc<Fielded> {
+    pub(crate) fn newest(&self) -> Arc<LoadedPlayer> {
         Arc::clone(&locked(&self.newest))
     }
 
@@ -81,7 +81,7 @@ impl Roster {
     }
 
     /// Has another player play.
-    pub(crate) fn field(&self, player: Fielded) {
+    pub(crate) fn field(&self, player: LoadedPlayer) {
         *locked(&self.newest) = Arc::new(player);
         self.version.fetch_add(1, Release);
     }
@@ -91,7 +91,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The evaluators of one worker's games, by the slots of their lines, and which one is to be asked from now on.
+/// The evaluators of one worker's games, by the slots of their channels, and which one is to be asked from now on.
 #[derive(Debug)]
 pub(crate) struct Evaluators {
     newest: AtomicUsize,

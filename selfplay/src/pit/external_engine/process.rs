@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Lines that an engine may be ahead of its reader; then its writing waits.
+/// Channels that an engine may be ahead of its reader; then its writing waits.
 const LINES_AHEAD: usize = 4_096;
 
 /// Between two looks at whether the match is to stop.

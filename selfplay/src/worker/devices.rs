@@ -24,16 +24,16 @@ pub(crate) struct DeviceArguments {
 
 impl DeviceArguments {
     /// The devices, each once, with what the configuration says they compute in.
-    pub(crate) fn place(&self, config: &Config) -> Result<Place> {
-        Place::new(&self.devices, config, "--device")
+    pub(crate) fn devices(&self, config: &Config) -> Result<Devices> {
+        Devices::new(&self.devices, config, "--device")
     }
 }
 
 /// Where networks are evaluated, and in what. Its copies share the service that evaluates there.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Devices {
     /// One at least: the processor, or GPUs.
-    pub(crate) devices: Vec<Device>,
+    pub(crate) list: Vec<Device>,
     pub(crate) precision: Precision,
     /// Whether GPUs are calibrated whatever is remembered of them.
     pub(crate) calibrates_anew: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Place {
     service: Arc<Mutex<Option<Arc<EvaluationService>>>>,
 }
 
-impl Place {
+impl Devices {
     /// Devices, each once, with what the configuration says they compute in. `option` names them in errors.
     pub(crate) fn new(devices: &[Device], config: &Config, option: &str) -> Result<Self> {
         for (index, device) in devices.iter().enumerate() {
@@ -60,7 +60,7 @@ impl Place {
     /// Devices that have been checked.
     pub(crate) fn of(devices: Vec<Device>, precision: Precision) -> Self {
         Self {
-            devices,
+            list: devices,
             precision,
             calibrates_anew: false,
             service: Arc::default(),
@@ -73,7 +73,7 @@ impl Place {
         if let Some(service) = &*service {
             return Ok(Arc::clone(service));
         }
-        let mut options = ServiceOptions::new(self.devices.clone());
+        let mut options = ServiceOptions::new(self.list.clone());
         if self.calibrates_anew {
             options.calibrations = None;
         }
@@ -97,7 +97,7 @@ impl Place {
 
     /// Makes the devices ready, so that one that can't be used is an error before any work. `option` names them in errors.
     pub(crate) fn open(&self, option: &str) -> Result<()> {
-        for device in &self.devices {
+        for device in &self.list {
             device.open().with_context(|| option.to_owned())?;
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Place {
 
     /// Whether the workers evaluate by themselves, each for its own games.
     pub(crate) fn is_local(&self) -> bool {
-        self.devices == [Device::Cpu]
+        self.list == [Device::Cpu]
     }
 }
 
@@ -114,9 +114,9 @@ pub(crate) fn note(note: &str) {
     complain(format_args!("note: {note}"));
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Devices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = self.devices.iter().map(Device::to_string).collect();
+        let names: Vec<String> = self.list.iter().map(Device::to_string).collect();
         f.write_str(&names.join(","))
     }
 }
@@ -132,18 +132,18 @@ mod tests {
         device: DeviceArguments,
     }
 
-    fn place(arguments: &[&str]) -> Result<Place> {
+    fn devices(arguments: &[&str]) -> Result<Devices> {
         let arguments = [&["program"], arguments].concat();
         Cli::try_parse_from(arguments)?
             .device
-            .place(&Config::default())
+            .devices(&Config::default())
     }
 
     #[test]
     fn devices_are_read_as_a_list() {
-        assert!(place(&[]).unwrap().is_local());
-        let two = place(&["--device", "cuda:0,cuda:1"]).unwrap();
-        assert_eq!(two.devices, [Device::Cuda(0), Device::Cuda(1)]);
+        assert!(devices(&[]).unwrap().is_local());
+        let two = devices(&["--device", "cuda:0,cuda:1"]).unwrap();
+        assert_eq!(two.list, [Device::Cuda(0), Device::Cuda(1)]);
         assert_eq!(two.to_string(), "cuda:0,cuda:1");
         assert!(!two.is_local());
         for (list, said) in [
@@ -153,7 +153,7 @@ mod tests {
             ("cuda:0,gpu", "`gpu` is no device"),
             ("", "`` is no device"),
         ] {
-            let error = place(&["--device", list]).unwrap_err().to_string();
+            let error = devices(&["--device", list]).unwrap_err().to_string();
             assert!(error.contains(said), "{list}: {error}");
         }
     }

@@ -1,7 +1,7 @@
 //! What a network says of the positions of games, and what became of them.
 
-use crate::line::Line;
 use crate::statistics::{Calibration, Share};
+use crate::worker::channel::EvaluationChannel;
 use anyhow::{Result, ensure};
 use arimaa::rules::{Action, Game, Phase, Side, StepState, TURN_STEPS, elimination_in, goal_in};
 use engine::search::{Evaluations, PolicySampler, Query};
@@ -17,7 +17,7 @@ const LEAST: f64 = 1e-9;
 
 /// Sums over games. All of it is of the turns behind the setups.
 #[derive(Debug, Default)]
-pub(super) struct Opinion {
+pub(super) struct NetworkEvaluation {
     pub(super) games: u64,
     /// Turns that were played.
     pub(super) turns: u64,
@@ -33,7 +33,7 @@ pub(super) struct Opinion {
     pub(super) goals: Share,
 }
 
-impl Opinion {
+impl NetworkEvaluation {
     pub(super) fn add(&mut self, other: &Self) {
         self.games += other.games;
         self.turns += other.turns;
@@ -70,7 +70,7 @@ struct GoalTest {
 
 /// Asks for opinions.
 pub(super) struct Judge {
-    line: Box<dyn Line>,
+    channel: Box<dyn EvaluationChannel>,
     answers: Evaluations,
     decisions: Vec<Decision>,
     goals: Vec<GoalTest>,
@@ -80,9 +80,9 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(line: Box<dyn Line>) -> Self {
+    pub(super) fn new(channel: Box<dyn EvaluationChannel>) -> Self {
         Self {
-            line,
+            channel,
             answers: Evaluations::default(),
             decisions: Vec::new(),
             goals: Vec::new(),
@@ -161,8 +161,8 @@ impl Judge {
     }
 
     /// Judges all that was taken, and forgets it.
-    pub(super) fn form(&mut self, opinion: &mut Opinion) -> Result<()> {
-        opinion.turns += std::mem::take(&mut self.turns);
+    pub(super) fn form(&mut self, evaluation: &mut NetworkEvaluation) -> Result<()> {
+        evaluation.turns += std::mem::take(&mut self.turns);
         let decisions = std::mem::take(&mut self.decisions);
         let mut values = Vec::new();
         for batch in decisions.chunks(BATCH) {
@@ -171,30 +171,30 @@ impl Judge {
             for (index, decision) in batch.iter().enumerate() {
                 let answer = self.answers.get(index);
                 let answer = answer.ok_or_else(|| anyhow::anyhow!("an answer is missing"))?;
-                answer.check(self.line.name(), &decision.query)?;
-                opinion.count(decision, answer.priors);
+                answer.check(self.channel.name(), &decision.query)?;
+                evaluation.count(decision, answer.priors);
                 values.extend(decision.decided.map(|decided| (decided, answer.value)));
             }
         }
         for game in values.chunk_by(|(game, _), (next, _)| game == next) {
             let (decided, _) = game[0];
             let values: Vec<f32> = game.iter().map(|&(_, value)| value).collect();
-            opinion.values.count(&values, decided.winner);
+            evaluation.values.count(&values, decided.winner);
         }
         let mut goals = std::mem::take(&mut self.goals);
         for batch in goals.chunks_mut(BATCH) {
-            opinion.goals.add(self.test_goals(batch)?);
+            evaluation.goals.add(self.test_goals(batch)?);
         }
         Ok(())
     }
 
     fn evaluate(&mut self, queries: &[Query]) -> Result<()> {
-        self.line.submit(0, queries)?;
-        self.line.receive(0, &mut self.answers)?;
+        self.channel.submit(0, queries)?;
+        self.channel.receive(0, &mut self.answers)?;
         ensure!(
             self.answers.len() == queries.len(),
             "{}: {} answers came to {} queries",
-            self.line.name(),
+            self.channel.name(),
             self.answers.len(),
             queries.len()
         );
@@ -220,7 +220,7 @@ impl Judge {
             for (index, (number, leaf)) in askers.into_iter().enumerate() {
                 if let (Some(answer), Some(test)) = (self.answers.get(index), tests.get_mut(number))
                 {
-                    test.sampler.answer(leaf, self.line.name(), answer)?;
+                    test.sampler.answer(leaf, self.channel.name(), answer)?;
                 }
             }
         }
@@ -241,7 +241,7 @@ impl Judge {
     }
 }
 
-impl Opinion {
+impl NetworkEvaluation {
     fn count(&mut self, decision: &Decision, priors: &[f32]) {
         let Some(&played) = priors.get(decision.played) else {
             return;
@@ -261,7 +261,7 @@ impl Opinion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::LocalLine;
+    use crate::worker::channel::LocalChannel;
     use arimaa::rules::{Outcome, Position, Reason};
     use engine::search::{Evaluator, EvaluatorError};
     use engine::shard::{GameId, Start, StartPosition, TurnOrigin, TurnRecord};
@@ -325,51 +325,54 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn opinion(fond_of: Action, records: &[GameRecord]) -> Opinion {
-        let mut judge = Judge::new(Box::new(LocalLine::new(Box::new(Fond(fond_of)))));
-        let mut opinion = Opinion::default();
+    fn evaluation(fond_of: Action, records: &[GameRecord]) -> NetworkEvaluation {
+        let mut judge = Judge::new(Box::new(LocalChannel::new(Box::new(Fond(fond_of)))));
+        let mut evaluation = NetworkEvaluation::default();
         records
             .iter()
             .for_each(|record| judge.take(record).unwrap());
-        judge.form(&mut opinion).unwrap();
-        opinion
+        judge.form(&mut evaluation).unwrap();
+        evaluation
     }
 
     /// Six steps are legal: the rabbit's north and east, and the elephant's.
     #[test]
     fn steps_and_values_are_held_against_the_game() {
         let goal = action("a7n");
-        let opinion = opinion(goal, &[record(goal, WON)]);
-        assert_eq!(opinion.turns, 1);
-        assert_eq!((opinion.likeliest.part, opinion.likeliest.whole), (1, 1));
-        assert!((opinion.losses + (9f64 / 14.0).ln()).abs() < 1e-6);
-        assert!((opinion.even_losses - 6f64.ln()).abs() < 1e-9);
-        let values = opinion.values.report();
+        let evaluation = evaluation(goal, &[record(goal, WON)]);
+        assert_eq!(evaluation.turns, 1);
+        assert_eq!(
+            (evaluation.likeliest.part, evaluation.likeliest.whole),
+            (1, 1)
+        );
+        assert!((evaluation.losses + (9f64 / 14.0).ln()).abs() < 1e-6);
+        assert!((evaluation.even_losses - 6f64.ln()).abs() < 1e-9);
+        let values = evaluation.values.report();
         assert_eq!((values.values, values.brier), (1, Some(0.0625)));
-        assert_eq!((opinion.goals.part, opinion.goals.whole), (1, 1));
+        assert_eq!((evaluation.goals.part, evaluation.goals.whole), (1, 1));
     }
 
     #[test]
     fn a_turn_s_end_is_a_step_and_a_goal_may_be_missed() {
         let east = action("e3e");
         let games = [record(east, OPEN), record(action("a7n"), WON)];
-        let opinion = opinion(Action::End, &games);
+        let evaluation = evaluation(Action::End, &games);
         // The end behind e3e is the likeliest. All first steps are as likely: the first of them is one of the rabbit's or the elephant's,
         // and only one game has it.
-        assert_eq!(opinion.turns, 2);
-        assert_eq!(opinion.likeliest.whole, 3);
-        assert!(opinion.likeliest.part >= 1);
-        assert_eq!(opinion.values.report().values, 1, "one game is decided");
+        assert_eq!(evaluation.turns, 2);
+        assert_eq!(evaluation.likeliest.whole, 3);
+        assert!(evaluation.likeliest.part >= 1);
+        assert_eq!(evaluation.values.report().values, 1, "one game is decided");
         // The likeliest turn is a step of the elephant, and the end.
-        assert_eq!((opinion.goals.part, opinion.goals.whole), (0, 2));
+        assert_eq!((evaluation.goals.part, evaluation.goals.whole), (0, 2));
     }
 
     #[test]
     fn a_game_against_the_rules_is_refused_whole() {
-        let mut judge = Judge::new(Box::new(LocalLine::new(Box::new(Fond(Action::End)))));
+        let mut judge = Judge::new(Box::new(LocalChannel::new(Box::new(Fond(Action::End)))));
         assert!(judge.take(&record(action("a7s"), OPEN)).is_err());
-        let mut opinion = Opinion::default();
-        judge.form(&mut opinion).unwrap();
-        assert_eq!((opinion.turns, opinion.likeliest.whole), (0, 0));
+        let mut evaluation = NetworkEvaluation::default();
+        judge.form(&mut evaluation).unwrap();
+        assert_eq!((evaluation.turns, evaluation.likeliest.whole), (0, 0));
     }
 }

@@ -1,0 +1,9 @@
+//! What the commands that evaluate positions share: players, their devices, channels to evaluators, batches and worker threads.
+
+pub(crate) mod batch;
+pub(crate) mod channel;
+pub(crate) mod devices;
+pub(crate) mod parallel;
+pub(crate) mod player;
+pub(crate) mod source;
+pub(crate) mod worker_pool;
