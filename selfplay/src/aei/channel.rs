@@ -1,6 +1,6 @@
 //! The lines that go between a controller and the engine: over standard input and output, or over a socket.
 
-use super::search_thread::SearchMessage;
+use super::messages::Event;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
@@ -11,19 +11,6 @@ const LONGEST: u64 = 1 << 16;
 
 /// The lines that wait for a session at most; then the controller has to wait too.
 const WAITING: usize = 256;
-
-/// Something that a session has to see to.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// The controller has said something.
-    EvaluationChannel(String),
-    /// The controller has said more in a line than anybody wants to read.
-    TooLong,
-    /// The controller has gone away.
-    End,
-    /// The thinking thread has something to say.
-    SearchMessage(SearchMessage),
-}
 
 /// The way back to the controller.
 pub(super) enum Channel {
@@ -84,9 +71,9 @@ fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>, taken: &SyncSender
         let event = match from.take(LONGEST).read_until(b'\n', &mut bytes) {
             Ok(0) | Err(_) => Event::End,
             Ok(_) if bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n") => Event::TooLong,
-            Ok(_) => Event::EvaluationChannel(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(_) => Event::Line(String::from_utf8_lossy(&bytes).into_owned()),
         };
-        let goes_on = matches!(event, Event::EvaluationChannel(_));
+        let goes_on = matches!(event, Event::Line(_));
         // The thinker's events don't wait for room: the session would wait for itself.
         // The last event needs no room.
         let has_room = !goes_on || taken.send(()).is_ok();
@@ -107,7 +94,7 @@ mod tests {
         read_lines(&mut text, &events, &taken);
         drop(events);
         let name = |event| match event {
-            Event::EvaluationChannel(line) => line,
+            Event::Line(line) => line,
             other => format!("{other:?}"),
         };
         seen.into_iter().map(name).collect()
@@ -129,7 +116,7 @@ mod tests {
         let text = "isready\n".repeat(5);
         let reader = thread::spawn(move || read_lines(&mut text.as_bytes(), &events, &taken));
         for _ in 0..2 {
-            assert!(matches!(seen.recv(), Ok(Event::EvaluationChannel(_))));
+            assert!(matches!(seen.recv(), Ok(Event::Line(_))));
         }
         // Nobody makes room any more.
         drop(room);

@@ -13,6 +13,7 @@ mod clock;
 mod fallback;
 mod findings;
 mod manifest;
+mod messages;
 mod options;
 mod search_thread;
 mod session;

@@ -1,15 +1,13 @@
 //! The thread that thinks: it owns the evaluator and the search, takes orders, and says what it finds.
 
-use super::channel::Event;
-use super::clock::Times;
 use super::findings::{Openness, Teller};
+use super::messages::{Event, Order, SearchMessage, SearchTask};
 use super::options::Setups;
 use super::setups::known_setup;
 use super::stages::{is_over, next_stage};
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, ensure};
-use arimaa::aei::Info;
 use arimaa::notation::format_turn;
 use arimaa::rules::{History, Phase, Position, StepState, Turn};
 use engine::config::SearchConfig;
@@ -19,66 +17,10 @@ use engine::search::{
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// What the thread is told to do, one after the other.
-#[derive(Debug)]
-pub(super) enum Order {
-    /// Take another evaluator.
-    Load(PlayerName),
-    /// Find a turn.
-    Think(Box<SearchTask>),
-}
-
-/// A turn to find.
-#[derive(Debug)]
-pub(super) struct SearchTask {
-    /// Its number in the session.
-    pub(super) number: u64,
-    pub(super) position: Position,
-    pub(super) history: History,
-    /// Ends the thinking when it is set.
-    pub(super) flag: Arc<AtomicBool>,
-    /// When the clock began to run.
-    pub(super) begun: Instant,
-    pub(super) times: Option<Times>,
-    pub(super) evaluations: Option<u32>,
-    /// Steps.
-    pub(super) depth: Option<u32>,
-    pub(super) memory_mib: u32,
-    /// How many turns to tell of.
-    pub(super) lines: usize,
-    pub(super) setups: Setups,
-}
-
-/// What the thread says.
-#[derive(Debug)]
-pub(super) enum SearchMessage {
-    /// The evaluator that was ordered is there.
-    Loaded,
-    /// The evaluator that was ordered can't be had; the one before stays.
-    NotLoaded(String),
-    /// What a job has found so far.
-    Found {
-        number: u64,
-        infos: Vec<Info>,
-        /// The turn that it would choose now.
-        best: Option<String>,
-    },
-    /// A job's turn, and what it took.
-    Decided {
-        number: u64,
-        turn: String,
-        /// Whether it is a setup that people play, which more thinking would not change.
-        is_known: bool,
-        cost: String,
-    },
-    /// The thread is at its end.
-    Failed(String),
-}
 
 /// How the thread works.
 #[derive(Debug, Clone)]

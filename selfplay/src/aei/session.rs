@@ -1,11 +1,11 @@
 //! A session: what the controller says is done in its order, also while a search goes on.
 
-use super::channel::{Channel, Event};
+use super::channel::Channel;
 use super::clock::TurnClock;
 use super::fallback::turn_to_fall_back_on;
 use super::manifest::{AUTHOR, NAME, VERSION};
+use super::messages::{Event, Order, SearchMessage, SearchTask};
 use super::options::{Effect, Offered, Settings};
-use super::search_thread::{Order, SearchMessage, SearchTask};
 use super::thinking::Thinking;
 use crate::worker::player::PlayerName;
 use arimaa::aei::{
@@ -105,7 +105,7 @@ impl Session {
             },
         };
         match event {
-            Event::EvaluationChannel(line) => {
+            Event::Line(line) => {
                 let _ = self.room.try_recv();
                 self.hear(&line)
             }

@@ -4,7 +4,7 @@
 
 use super::clock::Times;
 use super::findings::Openness;
-use super::search_thread::SearchTask;
+use super::messages::SearchTask;
 use engine::search::Decision;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::devices::{DeviceWork, Moment};
 use super::members::Workers;
 use super::report::{
-    RawSpeed, Recommended, SelfplaySpeed, Shares, TimeShares, Tried, WriterShares,
+    BenchPlan, RawSpeed, Recommended, SelfplaySpeed, Shares, TimeShares, Tried, WriterShares,
 };
 use super::worker::{Done, Task, computed};
 use crate::generate::current_player::{CurrentPlayer, LoadedPlayer};
@@ -12,9 +12,7 @@ use crate::generate::starts::Starts;
 use crate::generate::worker::GenerationTask;
 use crate::memory::Resident;
 use crate::worker::devices::Devices;
-use crate::worker::player::Player;
 use anyhow::{Context, Result, bail};
-use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
 use engine::progress::Progress;
 use engine::shard::{GameRecord, Header};
@@ -36,19 +34,6 @@ const TRIED_LOCALLY: usize = 4;
 
 /// More games in flight take more memory: they are recommended only if they are faster by more than this share.
 const WORTH_IT: f64 = 0.03;
-
-/// What to measure.
-pub(super) struct BenchPlan {
-    pub(super) config: Config,
-    pub(super) player: Player,
-    /// What to call who is measured.
-    pub(super) evaluator: String,
-    pub(super) devices: Devices,
-    pub(super) threads: usize,
-    /// How long self-play is measured.
-    pub(super) time: Duration,
-    pub(super) batch_sizes: Vec<usize>,
-}
 
 /// The measurements, as far as they have been made.
 pub(super) struct Bench<'a> {

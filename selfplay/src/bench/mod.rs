@@ -19,8 +19,9 @@ use crate::worker::worker_pool::{self, WorkerArguments};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::ConfigArguments;
-use measure::{Bench, BenchPlan};
+use measure::Bench;
 use network::Architecture;
+use report::BenchPlan;
 use std::process::ExitCode;
 use std::time::Duration;
 

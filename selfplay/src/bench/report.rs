@@ -1,11 +1,27 @@
 //! What the bench prints: a table for people, and an object whose keys stay.
 
-use super::measure::BenchPlan;
 use super::worker::Done;
+use crate::worker::devices::Devices;
+use crate::worker::player::Player;
+use engine::config::Config;
 use engine::config::SearchMode;
 use network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
+use std::time::Duration;
+
+/// What to measure.
+pub(super) struct BenchPlan {
+    pub(super) config: Config,
+    pub(super) player: Player,
+    /// What to call who is measured.
+    pub(super) evaluator: String,
+    pub(super) devices: Devices,
+    pub(super) threads: usize,
+    /// How long self-play is measured.
+    pub(super) time: Duration,
+    pub(super) batch_sizes: Vec<usize>,
+}
 
 /// Everything that was measured. None where nothing is known.
 #[derive(Debug, Serialize)]

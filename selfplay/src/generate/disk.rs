@@ -1,6 +1,5 @@
 //! Disks: how much is used and free, and what to do while nothing can be written.
 
-use super::log::StoppedWhileWaiting;
 use crate::output::complain;
 use anyhow::Result;
 use std::fs;
@@ -36,6 +35,11 @@ pub(super) fn bytes_free(folder: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
+
+/// Why a turn was not written down: there was no space, and the user asked to stop. The turn is played again another time.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped while the disk had no space")]
+pub(crate) struct StoppedWhileWaiting;
 
 /// Where those wait who can't write: a full disk is no reason to lose anything, nor to end.
 #[derive(Debug)]

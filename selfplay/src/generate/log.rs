@@ -81,8 +81,3 @@ impl GameLog for JournalLog {
         self.write(|| self.generator.journal().turn(id, number, turn))
     }
 }
-
-/// Why a turn was not written down: there was no space, and the user asked to stop. The turn is played again another time.
-#[derive(Debug, thiserror::Error)]
-#[error("stopped while the disk had no space")]
-pub(crate) struct StoppedWhileWaiting;

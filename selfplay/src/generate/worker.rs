@@ -1,8 +1,9 @@
 //! The threads that play: each owns its games outright and has channels of its own to the evaluators.
 
 use super::current_player::{CurrentPlayer, Evaluators, LoadedPlayer};
+use super::disk::StoppedWhileWaiting;
 use super::game::{SelfplayGame, Setting, Unfinished};
-use super::log::{GameLog, NoLog, StoppedWhileWaiting};
+use super::log::{GameLog, NoLog};
 use super::plan::{Part, random_numbers};
 use super::starts::Starts;
 use crate::worker::batch::{Batcher, Tally};

@@ -22,11 +22,10 @@ use crate::output::{complain, print};
 use anyhow::{Context, ensure};
 use engine::shard::list_shards;
 use rayon::prelude::*;
-use read::Inspected;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use summary::ShardSummary;
+use summary::{Inspected, ShardSummary};
 
 /// What to inspect, and what to print of it.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 //! Reading shards: every game that is whole, wherever it stands, and every fault with its place.
 
-use super::summary::ShardSummary;
+use super::summary::Inspected;
 use engine::shard::{
-    FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, ReplayError, ShardError, ShardFault,
+    FORMAT_VERSION, FrameLocation, GameId, GameRecord, ReplayError, ShardError, ShardFault,
     ShardReader, replay,
 };
 use rayon::prelude::*;
@@ -44,21 +44,6 @@ impl Iterator for Games {
         }
         Some((at, game))
     }
-}
-
-/// What one shard holds, or some games of it.
-#[derive(Default)]
-pub(super) struct Inspected {
-    pub(super) path: PathBuf,
-    pub(super) bytes: u64,
-    /// None where it can't be read: then nothing of the shard can.
-    pub(super) header: Option<(u32, Header)>,
-    /// Of the games that were read and replayed without a fault.
-    pub(super) summary: ShardSummary,
-    /// In the order of the file.
-    pub(super) faults: Vec<ShardError>,
-    /// The good games.
-    ids: Vec<(GameId, FrameLocation)>,
 }
 
 impl Inspected {

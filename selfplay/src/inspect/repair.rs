@@ -1,28 +1,13 @@
 //! `--repair`: the good games of damaged shards, copied into new ones.
 
-use super::read::{Games, Inspected, folder_of};
+use super::read::{Games, folder_of};
+use super::summary::{Inspected, Repaired};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use engine::run::make_folder;
 use engine::shard::{ShardName, ShardWriter};
-use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter};
-use std::path::{Path, PathBuf};
-
-/// What became of one damaged shard.
-#[derive(Debug, Serialize)]
-pub(super) struct Repaired {
-    /// The damaged shard, which stays as it is.
-    file: PathBuf,
-    /// The new one; none where nothing could be kept.
-    written: Option<PathBuf>,
-    /// The games in it.
-    kept: u64,
-    /// The faults that it was made without; each but a missing end is a lost game, or several where lengths are wrong.
-    passed_over: u64,
-    /// Why nothing was written.
-    reason: Option<String>,
-}
+use std::path::Path;
 
 impl Display for Repaired {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -3,13 +3,11 @@
 //! The fields are the keys of the JSON object. Null stands wherever there is nothing to take a mean or a share of.
 
 use super::lengths::Lengths;
-use super::read::Inspected;
-use super::repair::Repaired;
 use crate::statistics::{Calibration, Share, mean};
 use arimaa::rules::{Phase, Reason, Side};
 use engine::shard::{
-    Ending, Evaluator, GameRecord, POLICY_TOTAL, ReplayedRow, ReplayedTurn, SearchKind,
-    SearchRecord, ShardError, Start, TurnOrigin,
+    Ending, Evaluator, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
+    ReplayedTurn, SearchKind, SearchRecord, ShardError, Start, TurnOrigin,
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -228,6 +226,36 @@ impl From<&ShardError> for Problem {
             reason: error.fault.to_string(),
         }
     }
+}
+
+/// What one shard holds, or some games of it.
+#[derive(Default)]
+pub(super) struct Inspected {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    /// None where it can't be read: then nothing of the shard can.
+    pub(super) header: Option<(u32, Header)>,
+    /// Of the games that were read and replayed without a fault.
+    pub(super) summary: ShardSummary,
+    /// In the order of the file.
+    pub(super) faults: Vec<ShardError>,
+    /// The good games.
+    pub(super) ids: Vec<(GameId, FrameLocation)>,
+}
+
+/// What became of one damaged shard.
+#[derive(Debug, Serialize)]
+pub(super) struct Repaired {
+    /// The damaged shard, which stays as it is.
+    pub(super) file: PathBuf,
+    /// The new one; none where nothing could be kept.
+    pub(super) written: Option<PathBuf>,
+    /// The games in it.
+    pub(super) kept: u64,
+    /// The faults that it was made without; each but a missing end is a lost game, or several where lengths are wrong.
+    pub(super) passed_over: u64,
+    /// Why nothing was written.
+    pub(super) reason: Option<String>,
 }
 
 impl ShardSummary {

@@ -1,9 +1,10 @@
 //! The openings of a match: what is asked for, checked before the first game, and sampled where a player samples them.
 
-use super::folder::{MatchFolder, hash_of};
+use super::folder::MatchFolder;
 use super::opening::{Openings, draw, format_drawn, read_drawn};
 use super::plan::OpeningsPlan;
 use super::player::Defaults;
+use super::result::hash_of;
 use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};

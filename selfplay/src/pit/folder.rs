@@ -13,7 +13,7 @@
 //! torn is played again.
 
 use super::plan::MatchPlan;
-use super::result::GameSummary;
+use super::result::{GameSummary, hash_of};
 use anyhow::{Context, Result, bail};
 use engine::files::read_whole;
 use engine::progress::say;
@@ -50,12 +50,6 @@ pub(super) struct MatchFolder {
     _lock: File,
     /// When the first line was written that is not flushed yet.
     unflushed_since: Option<Instant>,
-}
-
-/// The hash of a record, as results hold it.
-pub(super) fn hash_of(text: &str) -> String {
-    let hash = blake3::hash(text.as_bytes()).to_hex();
-    hash[..16].to_owned()
 }
 
 impl MatchFolder {

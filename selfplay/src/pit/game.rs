@@ -1,8 +1,7 @@
 //! One game of a match.
 
 use super::chance::{game_stream, random_turn};
-use super::external_engine::EnginePlayer;
-use super::referee::{Forfeit, Referee};
+use super::referee::{Forfeit, Referee, TurnSource};
 use super::schedule::Fixture;
 use super::usage::Usage;
 use crate::worker::batch::{InPlay, Tally};
@@ -35,14 +34,6 @@ pub(super) enum Chooser {
     Random,
     /// By another program.
     Engine,
-}
-
-/// What a player of a game thinks with, from its first turn on. Once the game is over another game may use its memory.
-#[derive(Debug)]
-pub(super) enum TurnSource {
-    Search(Box<Search>),
-    Policy(Box<PolicySampler>),
-    Engine(Box<EnginePlayer>),
 }
 
 /// What a player said of its turn.

@@ -1,10 +1,18 @@
-//! What a game has besides where engines of others play in it: their seats, the clock, and the ways to lose that the rules don't know.
+//! What a game with external engines has beside the rules: the engines, their clock, and the ways to lose that the rules don't know.
 
 use super::external_engine::{EngineClock, EngineFault, EnginePlayer, FaultKind, Interruption};
-use super::game::TurnSource;
 use arimaa::rules::{Game, Phase, Side, Turn};
+use engine::search::{PolicySampler, Search};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// What a player's turns come from, from its first turn on. Once the game is over another game may use its memory.
+#[derive(Debug)]
+pub(super) enum TurnSource {
+    Search(Box<Search>),
+    Policy(Box<PolicySampler>),
+    Engine(Box<EnginePlayer>),
+}
 
 /// A game lost besides by the rules.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +76,7 @@ impl Referee {
 
     fn begin_game(&mut self, sources: &mut [Option<TurnSource>; 2], game: &Game, max_turns: usize) {
         let controls = sources.each_ref().map(|source| match source {
-            Some(TurnSource::Engine(seat)) => Some(*seat.control()),
+            Some(TurnSource::Engine(engine)) => Some(*engine.control()),
             _ => None,
         });
         // Who has none is shown with the other's.
@@ -79,8 +87,8 @@ impl Referee {
         };
         self.clock = Some(EngineClock::new([gold, silver]));
         for (loser, source) in Side::ALL.into_iter().zip(sources) {
-            if let Some(TurnSource::Engine(seat)) = source
-                && let Err(interruption) = seat.begin(game, max_turns)
+            if let Some(TurnSource::Engine(engine)) = source
+                && let Err(interruption) = engine.begin(game, max_turns)
             {
                 self.interrupt(loser, interruption);
                 return;
@@ -101,9 +109,9 @@ impl Referee {
     }
 
     /// The turn that an engine chooses; none where it loses the game, or the match stops.
-    pub(super) fn choose(&mut self, seat: &mut EnginePlayer, game: &Game) -> Option<Turn> {
+    pub(super) fn choose(&mut self, engine: &mut EnginePlayer, game: &Game) -> Option<Turn> {
         let clock = self.clock.as_ref()?;
-        match seat.choose(game, clock) {
+        match engine.choose(game, clock) {
             Ok(chosen) => {
                 self.used = Some(chosen.used);
                 let mut remark = format!("{:.2} s", chosen.used.as_secs_f64());
@@ -129,8 +137,8 @@ impl Referee {
             clock.count(position.side(), used, position.phase() == Phase::Setup);
         }
         for source in sources {
-            if let Some(TurnSource::Engine(seat)) = source {
-                seat.tell(turn, position);
+            if let Some(TurnSource::Engine(engine)) = source {
+                engine.tell(turn, position);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! What came of a game, and its record.
 
 use super::external_engine::FaultKind;
-use super::folder::hash_of;
 use super::game::PitGame;
 use super::referee::Forfeit;
 use super::usage::Usage;
@@ -10,6 +9,12 @@ use arimaa::rules::{Reason, Side};
 use engine::ratings::GameResult;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
+
+/// The hash of a record, as results hold it.
+pub(super) fn hash_of(text: &str) -> String {
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    hash[..16].to_owned()
+}
 
 /// What came of a game, as results keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
 use super::external_engine::{EnginePlayer, FaultKind};
-use super::game::{Chooser, PitGame, TurnSource};
+use super::game::{Chooser, PitGame};
 use super::opening::Openings;
 use super::player::{LoadedPlayer, PlayerKind};
 use super::referee::Forfeit;
+use super::referee::TurnSource;
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
 use super::usage::Usage;

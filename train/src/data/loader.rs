@@ -16,11 +16,9 @@
 //! ([`Loader::give_back`]).
 
 use super::batch::BYTES_PER_ROW;
-use super::pool::{Order, Pool};
-use super::{Batch, TargetOptions, Window};
+use super::pool::{Cursor, LoaderOptions, Order, Pool};
+use super::{Batch, Window};
 use crate::error::TrainError;
-use engine::config::TrainConfig;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -34,57 +32,6 @@ const BATCHES: u64 = READY_BATCHES as u64 + 3;
 /// One part in so many of the pools' memory is left to the allocator: games of all sizes come and go, and what they leave is kept
 /// (`engine::allocator`). Full pools of 350 MiB were measured to take 23 to 30% more than their rows.
 const SLACK: u64 = 3;
-
-/// How rows become batches.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct LoaderOptions {
-    /// All randomness follows from it and the generation.
-    pub(crate) seed: u64,
-    /// The generation that is trained.
-    pub(crate) generation: u32,
-    /// The number of its window.
-    pub(crate) segment: u32,
-    /// Rows a batch.
-    pub(crate) batch_size: usize,
-    /// Rows that are shuffled at once; a pool ends with the game that reaches them. Two pools are in memory.
-    pub(crate) pool_rows: u64,
-    /// Into how many parts the rows of each game are split, which are drawn at different times.
-    pub(crate) game_parts: u32,
-    /// The bytes that the window's index, the pools and the batches may take together.
-    pub(crate) memory: u64,
-    /// How results and searches become targets.
-    pub(crate) targets: TargetOptions,
-    /// Whether each row is mirrored with a probability of one half.
-    pub(crate) mirror: bool,
-}
-
-impl LoaderOptions {
-    /// As the configuration says, for the first window of a generation.
-    pub(crate) fn new(config: &TrainConfig, seed: u64, generation: u32) -> Self {
-        Self {
-            seed,
-            generation,
-            segment: 0,
-            batch_size: config.batch_size as usize,
-            pool_rows: config.pool_rows.into(),
-            game_parts: config.game_parts,
-            memory: u64::from(config.memory_mib) << 20,
-            targets: config.into(),
-            mirror: config.mirror,
-        }
-    }
-}
-
-/// Where a loader stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Cursor {
-    /// How often the whole window has been used.
-    pub(crate) epoch: u64,
-    /// The visits of games in this epoch's order before the present pool.
-    pub(crate) game: u64,
-    /// The rows of the present pool that have been used.
-    pub(crate) row: u64,
-}
 
 /// What a loader takes in memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,7 +246,7 @@ mod tests {
         pool_rows: 300,
         game_parts: 1,
         memory: 1 << 30,
-        targets: TargetOptions {
+        targets: crate::data::TargetOptions {
             search_value_share: 0.0,
             short_horizon_turns: 6.0,
         },

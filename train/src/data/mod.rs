@@ -20,7 +20,8 @@ mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
 pub(crate) use index::{Counts, Index, window_rows};
-pub(crate) use loader::{Budget, Cursor, Loader, LoaderOptions};
+pub(crate) use loader::{Budget, Loader};
+pub(crate) use pool::{Cursor, LoaderOptions};
 pub(crate) use rows::{GameRows, RowRef};
 #[cfg(test)]
 pub(crate) use targets::Target;

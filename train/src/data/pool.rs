@@ -1,14 +1,66 @@
 //! Pools: the drawn and shuffled rows of some games, and which games those are.
 
-use super::Window;
 use super::index::rows_of_weight;
-use super::loader::{Cursor, LoaderOptions};
 use super::rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowRef, draws_of};
+use super::{TargetOptions, Window};
 use crate::error::TrainError;
+use engine::config::TrainConfig;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
+
+/// How rows become batches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LoaderOptions {
+    /// All randomness follows from it and the generation.
+    pub(crate) seed: u64,
+    /// The generation that is trained.
+    pub(crate) generation: u32,
+    /// The number of its window.
+    pub(crate) segment: u32,
+    /// Rows a batch.
+    pub(crate) batch_size: usize,
+    /// Rows that are shuffled at once; a pool ends with the game that reaches them. Two pools are in memory.
+    pub(crate) pool_rows: u64,
+    /// Into how many parts the rows of each game are split, which are drawn at different times.
+    pub(crate) game_parts: u32,
+    /// The bytes that the window's index, the pools and the batches may take together.
+    pub(crate) memory: u64,
+    /// How results and searches become targets.
+    pub(crate) targets: TargetOptions,
+    /// Whether each row is mirrored with a probability of one half.
+    pub(crate) mirror: bool,
+}
+
+impl LoaderOptions {
+    /// As the configuration says, for the first window of a generation.
+    pub(crate) fn new(config: &TrainConfig, seed: u64, generation: u32) -> Self {
+        Self {
+            seed,
+            generation,
+            segment: 0,
+            batch_size: config.batch_size as usize,
+            pool_rows: config.pool_rows.into(),
+            game_parts: config.game_parts,
+            memory: u64::from(config.memory_mib) << 20,
+            targets: config.into(),
+            mirror: config.mirror,
+        }
+    }
+}
+
+/// Where a loader stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Cursor {
+    /// How often the whole window has been used.
+    pub(crate) epoch: u64,
+    /// The visits of games in this epoch's order before the present pool.
+    pub(crate) game: u64,
+    /// The rows of the present pool that have been used.
+    pub(crate) row: u64,
+}
 
 /// The order in which an epoch visits the games of a window: [`LoaderOptions::game_parts`] times, each time in another order and for
 /// another part of their rows.
