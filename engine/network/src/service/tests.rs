@@ -487,11 +487,11 @@ fn a_lane_has_one_batch_in_flight() {
     assert_eq!(nothing, "test: nothing is in flight");
     client.submit(3, &queries).unwrap();
     let second = client.submit(3, &queries).unwrap_err().to_string();
-    assert_eq!(second, "test: lane 3 already has a batch in flight");
+    assert_eq!(second, "test: slot 3 already has a batch in flight");
     client.submit(1, &[]).unwrap();
     client.receive(1, &mut out).unwrap();
     assert!(out.is_empty());
-    // The client's own lane is none of the numbered ones.
+    // The client's own slot is none of the numbered ones.
     client.evaluate(&queries[..3], &mut out).unwrap();
     assert_fake_answers(&queries[..3], &out);
     client.receive(3, &mut out).unwrap();
