@@ -37,7 +37,7 @@ enum Command {
     /// these (what the network's policy says, without a search), `uniform` (a search that knows nothing), `material` (a search that
     /// counts by hand), `random` (any legal step), or
     /// `aei:COMMAND` (another program, which speaks the Arimaa Engine Interface over its standard input and output; it needs a
-    /// --clock). Ctrl-C stops the match and prints what is known until then; the same command with --resume goes on with it.
+    /// --clock). Ctrl-C stops the match and prints what is known until then; the same command with --resume resumes it.
     Pit(Box<pit::PitArguments>),
     /// Search for the turn of one position, and print what was found
     ///

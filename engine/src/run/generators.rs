@@ -8,7 +8,7 @@
 //! generators/NNN/status.json  how it stood when it last said so; of one that has ended it says nothing
 //! ```
 //!
-//! A generator that was killed, or stopped before it was done, goes on when the same is asked for again: it has the same plan, so
+//! A generator that was killed, or stopped before it was done, goes on when the same is requested again: it has the same plan, so
 //! that it gets its number, its games in flight and its counter back. Any other start gets a number of its own and takes over what
 //! is in flight in the journals of dead generators. Two that start at once never share a number, for the journal's lock is held
 //! as long as a number is used; see [`journal`](crate::shard::journal) for what that asks of the file system. Whatever breaks
@@ -115,7 +115,7 @@ impl Generator {
     /// Goes on as the generator of this plan that has ended without being done, the one of the lowest number if there are several;
     /// else as a new one. Folders are made as needed.
     ///
-    /// A generator is not gone on with if another has taken over its journal, or if the journal can't be read: then it is named
+    /// A generator is not resumed if another has taken over its journal, or if the journal can't be read: then it is named
     /// in [`Recovery::left`], and stays as it is.
     ///
     /// # Errors
@@ -157,12 +157,12 @@ impl Generator {
         &self.journal
     }
 
-    /// Whether it goes on with what a generator of the same plan has begun.
+    /// Whether it resumes what a generator of the same plan has begun.
     pub fn is_resumed(&self) -> bool {
         self.is_resumed
     }
 
-    /// Says that the plan has been carried out: the same asked for again is the work of a new generator.
+    /// Says that the plan has been carried out: the same requested again is the work of a new generator.
     ///
     /// # Errors
     ///
@@ -365,7 +365,7 @@ fn claim(
     let Some((journal, recovery)) = opened? else {
         return Ok(None);
     };
-    // The last thing, for from now on the number may be gone on with.
+    // The last thing, for from now on the number may be resumed.
     let path = claimed.plan();
     let text = toml::to_string(plan).map_err(|error| RunError::Io {
         what: "write",

@@ -4,7 +4,7 @@
 //! format.toml   the version of this layout
 //! config.toml   the configuration as resolved when the run began
 //! networks/     00000.safetensors, 00001.safetensors, …: by generation, complete and never changed
-//! candidates/   networks that are trained and wait for their match, where a gate is asked for
+//! candidates/   networks that are trained and wait for their match, where a gate is requested
 //! rejected/     those that were not good enough
 //! shards/       000-000000.shard, …: games, by generator and sequence
 //! journal/      the games in flight, by generator
@@ -262,7 +262,7 @@ fn find_networks_in(folder: &Path) -> Result<FoundNetworks, RunError> {
 /// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one
 /// of several programs can succeed in. Numbers that shards in the folder have are taken. A game's identity is this number and a
 /// counter. [`Generator`] claims numbers that can be
-/// gone on with.
+/// resumed.
 pub fn claim_generator(root: &Path, shards: &Path) -> Result<u32, RunError> {
     let folder = root.join("generators");
     make_folder(&folder)?;

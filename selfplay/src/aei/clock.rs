@@ -5,8 +5,8 @@
 //! `tcturntime` limits a single turn and `tctotal` the whole game.
 //!
 //! A turn gets a target, which is some of the time that it has for itself and a little of the reserve, and a most, to which the
-//! search goes where the decision is open. A reserve that nobody has told is not spent: whatever else the turns took, on their way
-//! above all, is not known here. The most stays away from the end of the time by a margin: for messages on their way, for
+//! search goes where the decision is open. A reserve that nobody has told is not spent: whatever else the turns took, in flight
+//! above all, is not known here. The most stays away from the end of the time by a margin: for messages in flight, for
 //! a machine that has other work, and for what a search can't interrupt.
 
 use arimaa::rules::Side;

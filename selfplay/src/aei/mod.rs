@@ -39,13 +39,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
 
-/// Who plays, and with whom it speaks.
+/// The engine's network, and its connection.
 #[derive(Debug, Args)]
 #[command(mut_arg("set", |set| set.help(
     "Replace a value of the configuration, e.g. `search.parallel_leaves=8`; may be given several times"
 )))]
 pub(crate) struct AeiArguments {
-    /// Who judges positions: `tusker` (the network that is built in), a network's file, `material` (counts by hand) or `uniform` (knows
+    /// Evaluator: `tusker` (the built-in network), a network's file, `material` (hand-made) or `uniform` (equal
     /// nothing)
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,

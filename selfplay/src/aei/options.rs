@@ -91,7 +91,7 @@ impl Offered {
             }
             Self::MultiPv => "How many of the best turns to report.",
             Self::Lag => {
-                "Seconds of each turn kept free, for messages on their way and a busy machine."
+                "Seconds of each turn kept free, for messages in flight and a busy machine."
             }
             Self::Setups => {
                 "How to set up: search, known (setups that people play), or auto (search with a network)."

@@ -274,7 +274,7 @@ impl Session {
             .as_ref()
             .is_some_and(|thinking| !thinking.ponders && !thinking.is_stopped)
         {
-            return self.complain(&"go: a search is going on");
+            return self.complain(&"go: a search is running");
         }
         self.leave()?;
         if let Some(outcome) = self.game.outcome() {

@@ -1,4 +1,4 @@
-//! The stages that a turn is searched in: each goes on with the tree of the one before. Without a clock there is one. With a clock the
+//! The stages that a turn is searched in: each resumes the tree of the one before. Without a clock there is one. With a clock the
 //! first takes half of the target; the second the rest, unless the first was clear; and while the decision is open, because the chosen
 //! turn has changed or another one is as good, further ones follow up to the most that the clock allows.
 

@@ -15,7 +15,7 @@ pub(super) struct Thinking {
     pub(super) number: u64,
     pub(super) flag: Arc<AtomicBool>,
     pub(super) side: Side,
-    /// When it was asked for.
+    /// When it was requested.
     pub(super) asked: Instant,
     /// When the turn's clock began to run: earlier, where the controller says that time of the turn was used before.
     pub(super) begun: Instant,
@@ -39,7 +39,7 @@ pub(super) struct Thinking {
 }
 
 impl Thinking {
-    /// One without a clock, that was asked for at an instant.
+    /// One without a clock, that was requested at an instant.
     pub(super) fn new(number: u64, side: Side, asked: Instant, ponders: bool) -> Self {
         Self {
             number,

@@ -24,7 +24,7 @@ use subject::SubjectArguments;
 pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     subject: SubjectArguments,
-    /// Who judges positions: `tusker` (the network that is built in), a network's file, `material` (counts by hand) or `uniform` (knows
+    /// Evaluator: `tusker` (the built-in network), a network's file, `material` (hand-made) or `uniform` (equal
     /// nothing: finds what is proven within few turns, and is no judge of anything else)
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
@@ -34,7 +34,7 @@ pub(crate) struct AnalyzeArguments {
     #[arg(long, value_name = "MODE")]
     mode: Option<SearchMode>,
     /// MiB that the search may take, in place of the configuration's `search.memory_mib`; once they are used, a search with other
-    /// limits goes on with what it holds
+    /// limits continues with what it holds
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     memory: Option<u32>,
     /// How many turns to list; the chosen one always is
@@ -88,7 +88,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Evaluations where nobody limits the search.
+/// Evaluations of a search without a limit.
 const USUAL_EVALUATIONS: u32 = 1_000;
 
 impl LimitArguments {
@@ -193,7 +193,7 @@ fn search_on(
     }
 }
 
-/// What is said while a search goes on, to a person at a terminal: after a second, and each time after twice as long.
+/// What is printed during a search, at a terminal: after a second, and each time after twice as long.
 struct Spoken {
     begun: Instant,
     next: Option<Duration>,

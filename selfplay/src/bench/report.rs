@@ -67,7 +67,7 @@ pub(super) struct SelfplaySpeed {
     cpu_ratio: Option<f64>,
     /// Evaluations in a batch on average.
     pub(super) mean_batch: Option<f64>,
-    /// The share of the computed rows that were asked for; the others fill batches up to a fixed size.
+    /// The share of the computed rows that were requested; the others fill batches up to a fixed size.
     pub(super) batch_fill: Option<f64>,
     pub(super) turns_per_s: Option<f64>,
     /// Turns a finished game had on average.

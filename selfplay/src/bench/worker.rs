@@ -26,7 +26,7 @@ const FIRST_TURNS: usize = 10;
 pub(super) enum Task {
     /// Play the first turns of every game by the null evaluator, in place of what is measured.
     PlayFirstTurns(Duration),
-    /// Play, and keep what is asked for.
+    /// Play, and keep what is requested.
     WarmUp(Duration),
     /// Play.
     Play(Duration),
@@ -80,7 +80,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Does a task until its time is over or `stop` is set. Nothing is on its way to the evaluator afterwards.
+    /// Does a task until its time is over or `stop` is set. Nothing is in flight to the evaluator afterwards.
     pub(super) fn perform(&mut self, task: Task, stop: &AtomicBool) -> Result<Done> {
         let (begun, computed) = (Instant::now(), computed());
         let is_over = |time: Duration| begun.elapsed() >= time || stop.load(Relaxed);

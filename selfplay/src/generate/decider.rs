@@ -71,7 +71,7 @@ impl TurnDecider {
         }
     }
 
-    /// Takes the evaluation of query `index` of those that were asked for.
+    /// Takes the evaluation of query `index` of those that were requested.
     pub(super) fn answer(
         &mut self,
         index: usize,

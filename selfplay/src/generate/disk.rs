@@ -58,11 +58,11 @@ struct Waiting {
 
 impl WriteQueue {
     /// What is said when it is over.
-    pub(super) const GOING_ON: &str = "going on: it could be written";
+    pub(super) const GOING_ON: &str = "resumed: it could be written";
 
     /// What is said when somebody begins to wait.
     pub(super) fn pause_message(reason: &str) -> String {
-        format!("paused, nothing is lost: {reason}; going on as soon as it can be written")
+        format!("paused, nothing is lost: {reason}; resumes as soon as it can be written")
     }
 
     /// One that is left when `stop` is set.

@@ -134,7 +134,7 @@ impl SelfplayGame {
         Ok(this)
     }
 
-    /// The game as far as it was played, to be gone on with another time.
+    /// The game as far as it was played, to be resumed another time.
     pub(crate) fn put_away(self) -> Unfinished {
         Unfinished {
             id: self.id,

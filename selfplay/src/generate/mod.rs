@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     work.generator = generator.number();
     work.next_game = Mutex::new(recovery.next_counter);
     let next_shard = recovery.next_shard;
-    // Games of others that are gone on with count like own ones.
+    // Games of others that are resumed count like own ones.
     let is_adopted = |game: &&GameInFlight| game.beginning.id.generator != generator.number();
     let adopted = recovery.games.iter().filter(is_adopted).count() as u64;
     work.games = arguments
@@ -308,7 +308,7 @@ fn save_config(run: &RunDirectory, config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Says what is gone on with, and what was lost.
+/// Says what is resumed, and what was lost.
 fn tell(generator: &Generator, recovery: &Recovery) {
     let Recovery {
         games,
@@ -321,7 +321,7 @@ fn tell(generator: &Generator, recovery: &Recovery) {
     if generator.is_resumed() || !games.is_empty() {
         let turns: usize = games.iter().map(|game| game.turns.len()).sum();
         complain(format_args!(
-            "generator {number} goes on with {} games in flight, {turns} turns{}",
+            "generator {number} resumes {} games in flight, {turns} turns{}",
             games.len(),
             match finished {
                 0 => String::new(),

@@ -7,7 +7,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 /// The random numbers of a part of a game. Each game has a stream of its own, and each turn a place in it of its own, far behind
-/// the one before: a game that is gone on with draws what it would have drawn.
+/// the one before: a game that is resumed draws what it would have drawn.
 pub(crate) fn random_numbers(seed: u64, id: GameId, part: Part) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::from(id.generator) << 40 ^ id.counter);

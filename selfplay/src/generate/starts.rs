@@ -29,7 +29,7 @@ pub(crate) struct Starts {
 struct Opening {
     start: Start,
     turns: Vec<TurnRecord>,
-    /// Whether the game was over at the end: it is left at any of its turns, while others are gone on with.
+    /// Whether the game was over at the end: it is left at any of its turns, while others are resumed.
     is_whole_game: bool,
 }
 
@@ -219,7 +219,7 @@ mod tests {
             .unwrap()
     }
 
-    /// The record of a game that begins so and goes on with nothing.
+    /// The record of a game that begins so and resumes nothing.
     fn record(begun: &Begun) -> GameRecord {
         GameRecord {
             start: begun.start,

@@ -439,7 +439,7 @@ impl<'a> Supervisor<'a> {
         }
         if unfinished > 0 {
             report.push_str(&format!(
-                "stopped, {}: {unfinished} games in play are in the journal, and the same command goes on with them\n",
+                "stopped, {}: {unfinished} games in flight are in the journal; the same command resumes them\n",
                 reason.in_words()
             ));
         }

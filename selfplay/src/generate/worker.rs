@@ -173,7 +173,7 @@ impl GenerationTask {
         Ok(is_heard && seat.in_flight > 0)
     }
 
-    /// A game that waits to be gone on with, or else a new one, if there is one.
+    /// A game that waits to be resumed, or else a new one, if there is one.
     fn begin_game(&self, setting: &Setting) -> Result<Option<SelfplayGame>> {
         if self.stop.load(Relaxed) {
             return Ok(None);
@@ -204,7 +204,7 @@ impl GenerationTask {
         *locked(&self.next_game) >= self.games
     }
 
-    /// The games that wait to be gone on with.
+    /// The games that wait to be resumed.
     pub(crate) fn shelf(&self) -> MutexGuard<'_, VecDeque<Unfinished>> {
         locked(&self.shelf)
     }

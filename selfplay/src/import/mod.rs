@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Who judged the games of imported shards, as their headers say: nobody.
+/// The evaluator of imported shards, as their headers say: none.
 pub(crate) const EVALUATOR: &str = "import";
 
 /// Which games to import, and where to.

@@ -25,13 +25,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 
-/// Who is judged, and by which games.
+/// The network, and the games that it is compared with.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeArguments {
     /// Shards, folders of shards, or run directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Who is held against the games: `tusker` (the network that is built in), a network's file, `material` or `uniform`
+    /// The network: `tusker` (built in), a network's file, `material` or `uniform`
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
     /// Only the games that no training with this `train.validation_share` learns from

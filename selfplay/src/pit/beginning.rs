@@ -1,4 +1,4 @@
-//! The openings of a match: what is asked for, checked before the first game, and sampled where a player samples them.
+//! The openings of a match: what is requested, checked before the first game, and sampled where a player samples them.
 
 use super::folder::MatchFolder;
 use super::opening::{Openings, draw, format_drawn, read_drawn};
@@ -28,7 +28,7 @@ pub(super) enum OpeningSource {
 }
 
 impl OpeningSource {
-    /// Checks the openings that are asked for, and what is kept of them.
+    /// Checks the openings that are requested, and what is kept of them.
     pub(super) fn new(
         spec: &MatchSpec,
         origin: &SpecOrigin,

@@ -64,7 +64,7 @@ pub(super) struct PitGame {
     usage: [Usage; 2],
     /// By turn, those of the opening included: what its player said, if it says anything.
     turn_infos: Vec<Option<TurnInfo>>,
-    /// Where engines of others play.
+    /// Where external engines play.
     referee: Option<Box<Referee>>,
 }
 
@@ -114,7 +114,7 @@ impl PitGame {
         self.referee.as_deref().is_some_and(Referee::is_given_up)
     }
 
-    /// What an engine of others said of the turn at a place in the game.
+    /// What an external engine said of the turn at a place in the game.
     pub(super) fn remark(&self, turn: usize) -> Option<&str> {
         self.referee.as_deref()?.remark(turn)
     }
@@ -214,12 +214,12 @@ impl PitGame {
                 let drawn = drawn.context("the policy ended without a turn")?;
                 (&drawn.turn, drawn.value, drawn.evaluations)
             }
-            Some(TurnSource::Engine(_)) | None => anyhow::bail!("nobody has decided on a turn"),
+            Some(TurnSource::Engine(_)) | None => anyhow::bail!("no player has decided on a turn"),
         };
         Ok((turn.clone(), TurnInfo { value, evaluations }))
     }
 
-    /// The turn that an engine of others chooses; none where it loses the game, or the match stops.
+    /// The turn that an external engine chooses; none where it loses the game, or the match stops.
     fn engine_turn(&mut self) -> Option<Turn> {
         let side = self.to_move();
         match (&mut self.referee, &mut self.sources[side]) {
@@ -228,7 +228,7 @@ impl PitGame {
         }
     }
 
-    /// The turn of the side to move, once it is decided; none while evaluations are awaited, or where an engine of others has none to
+    /// The turn of the side to move, once it is decided; none while evaluations are awaited, or where an external engine has none to
     /// give. The time goes to the player.
     fn next_turn(&mut self, chooser: Chooser) -> Result<Option<(Turn, Option<TurnInfo>)>> {
         let begun = Instant::now();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! arguments ─┐                      player  who plays            opening  where games begin
-//!            ├─ order ── plan ──┬── schedule   who meets whom       folder   what is kept, and gone on with
+//!            ├─ order ── plan ──┬── schedule   who meets whom       folder   what is kept, and resumed
 //! --match ───┘                  └── worker     a thread's games ─► result ─► standings, sprt ─► report
 //! ```
 
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks everything that is asked for, and opens all players.
+/// Checks everything that is requested, and opens all players.
 fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
     let (spec, origin) = arguments.spec()?;
     spec.check(&origin)?;
@@ -231,7 +231,7 @@ fn open_own_devices(spec: &MatchSpec, origin: &SpecOrigin, config: &Config) -> R
     Ok(())
 }
 
-/// Opens all players: whoever can't play is an error before the first game.
+/// Opens all players: one that can't play is an error before the first game.
 fn open_players(
     spec: &MatchSpec,
     origin: &SpecOrigin,

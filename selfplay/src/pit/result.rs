@@ -25,7 +25,7 @@ pub(super) struct GameSummary {
     /// For the pairing's first player.
     pub(super) result: GameResult,
     pub(super) reason: End,
-    /// What the loser did, where it is an engine of others that lost besides by the rules, with its last lines.
+    /// What the loser did, where it is an external engine that lost besides by the rules, with its last lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fault: Option<String>,
     /// Turns, those of the opening included.
@@ -47,7 +47,7 @@ pub(super) enum End {
     Immobilization,
     /// Half a point each.
     TurnLimit,
-    /// In a way that the rules don't know: the loser is an engine of others.
+    /// In a way that the rules don't know: the loser is an external engine.
     #[serde(untagged)]
     Fault(FaultKind),
 }

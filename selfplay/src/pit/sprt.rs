@@ -5,7 +5,7 @@ use engine::ratings::{GameResult, Hypothesis, PairCounts, Sprt};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A sequential test as asked for.
+/// A sequential test as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SprtOrder {
@@ -21,7 +21,7 @@ pub(super) struct SprtOrder {
     pub(super) beta: f64,
 }
 
-/// The error rates of a test where nobody says otherwise.
+/// The error rates of a test by default otherwise.
 pub(super) fn usual_error() -> f64 {
     0.05
 }

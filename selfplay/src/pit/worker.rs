@@ -42,7 +42,7 @@ pub(super) struct MatchTask {
     /// How many of these are begun.
     pub(super) begun: AtomicUsize,
     pub(super) stop: Arc<AtomicBool>,
-    /// By player: games in a row in which it failed before its first turn. Only engines of others can.
+    /// By player: games in a row in which it failed before its first turn. Only external engines can.
     pub(super) failures: Vec<AtomicU32>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) struct Unfinished {
     pub(super) times: WorkTimes,
-    /// Games that an engine of others lost before its first turn, and that it played none of since: they count unless another worker
+    /// Games that an external engine lost before its first turn, and that it played none of since: they count unless another worker
     /// finds that it can't play at all.
     pub(super) doubtful: Vec<Finished>,
 }
@@ -211,7 +211,7 @@ impl MatchTask {
         )))
     }
 
-    /// The seat of an engine of others, if the player is one.
+    /// The seat of an external engine, if the player is one.
     fn seat(&self, player: usize) -> Option<Box<EnginePlayer>> {
         match &self.players.get(player)?.kind {
             PlayerKind::Engine(order) => {

@@ -63,7 +63,7 @@ impl OutputFile {
         let failed_before = std::mem::replace(&mut self.failing, written.is_err());
         let error = written.err().filter(|_| !failed_before)?;
         Some(format!(
-            "can't write to {}: {error}; the games go on, and the next write is tried again",
+            "can't write to {}: {error}; the games continue, and the next write is tried again",
             self.path.display()
         ))
     }

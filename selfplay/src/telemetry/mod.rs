@@ -153,7 +153,7 @@ impl Telemetry {
     fn look_at_server(&mut self) -> Option<&'static str> {
         let ended = self.server.take_if(|server| server.has_ended());
         ended.map(|_| {
-            "the thread that serves the metrics has ended: there are none until the next start; the games go on"
+            "the thread that serves the metrics has ended: there are none until the next start; the games continue"
         })
     }
 

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {
     /// Plays on until evaluations are needed, and says by which evaluator and of what. None once the game is over. While some are
-    /// awaited, all are asked for again. What was done is added to `tally`.
+    /// awaited, all are requested again. What was done is added to `tally`.
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>>;
 
-    /// Takes the evaluation of query `index` of those that were asked for.
+    /// Takes the evaluation of query `index` of those that were requested.
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()>;
 }
 
@@ -120,7 +120,7 @@ struct Asker {
     index: usize,
 }
 
-/// What one evaluator is asked by a group, and by whom. Empty while nothing is on its way.
+/// What one evaluator is asked by a group, and by whom. Empty while nothing is in flight.
 #[derive(Debug, Default)]
 struct Asked {
     queries: Vec<Query>,
@@ -292,13 +292,13 @@ impl<G: InPlay> Batcher<G> {
         Ok(())
     }
 
-    /// Takes the answers that are still on their way, and sends nothing: the channels are free.
+    /// Takes the answers that are still in flight, and sends nothing: the channels are free.
     pub(crate) fn settle(&mut self) -> Result<()> {
         (0..self.groups.len()).try_for_each(|slot| self.take_answers(slot))
     }
 
     /// Plays so many games at once from now on, but at least one a group, and gives those back for which there is no more room.
-    /// What they had on its way has been answered.
+    /// What they had in flight has been answered.
     pub(crate) fn resize(&mut self, size: usize) -> Result<Vec<G>> {
         let groups = self.groups.len();
         let mut too_many = Vec::new();
@@ -360,7 +360,7 @@ impl<G: InPlay> Batcher<G> {
         self.groups.len()
     }
 
-    /// What is on its way to the first evaluator, or has just been evaluated by it.
+    /// What is in flight to the first evaluator, or has just been evaluated by it.
     pub(crate) fn queries(&self) -> impl Iterator<Item = &Query> {
         let asked = self.groups.iter().flat_map(|group| group.asked.first());
         asked.flat_map(|asked| &asked.queries)
@@ -371,7 +371,7 @@ impl<G: InPlay> Batcher<G> {
         &mut self.channels
     }
 
-    /// Has others evaluate from now on, and gives back the channels that did until now. Nothing may be on its way.
+    /// Has others evaluate from now on, and gives back the channels that did until now. Nothing may be in flight.
     pub(crate) fn replace_channels(
         &mut self,
         channels: Vec<Box<dyn EvaluationChannel>>,
@@ -390,7 +390,7 @@ impl<G: InPlay> Batcher<G> {
         evaluations.copied().unwrap_or_default()
     }
 
-    /// The time that an evaluator's batches have taken so far, those on their way elsewhere counted only where they were waited for.
+    /// The time that an evaluator's batches have taken so far, those in flight elsewhere counted only where they were waited for.
     pub(crate) fn time_of(&self, evaluator: usize) -> Duration {
         self.channel_times
             .get(evaluator)

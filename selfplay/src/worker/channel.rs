@@ -197,7 +197,7 @@ pub(crate) mod tests {
 
         fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
             let busy = at(&mut self.in_flight, slot);
-            assert!(!*busy, "slot {slot} has a batch on its way");
+            assert!(!*busy, "slot {slot} has a batch in flight");
             if !queries.is_empty() {
                 *busy = true;
                 self.batches.send((slot, queries.to_vec())).unwrap();

@@ -100,9 +100,9 @@ impl PlayerName {
         match self {
             Self::Random => Some("`random` doesn't search"),
             Self::Policy(_) => Some("the policy of a network plays without a search"),
-            Self::Engine(_) => Some(
-                "an engine of others plays in matches alone, by its own options and on a clock",
-            ),
+            Self::Engine(_) => {
+                Some("an external engine plays in matches alone, with its own options and a clock")
+            }
             _ => None,
         }
     }
@@ -222,7 +222,7 @@ impl Player {
     }
 
     fn named(name: &PlayerName, devices: &Devices) -> Result<Self> {
-        // A device that is asked for and missing is an error, whoever plays.
+        // A device that is requested and missing is an error, whoever plays.
         for device in &devices.list {
             device.open()?;
         }

@@ -126,10 +126,7 @@ impl Engine {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(
-                Instant::now() < end,
-                "the engine goes on without a controller"
-            );
+            assert!(Instant::now() < end, "the engine resumesout a controller");
             thread::sleep(Duration::from_millis(5));
         };
         let mut rest = Vec::new();

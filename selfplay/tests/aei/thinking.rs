@@ -201,7 +201,7 @@ fn options_and_pings_are_heard_while_thinking_and_a_second_go_is_an_error() {
     engine.say("setoption name network value material");
     let said = engine.said().join("\n");
     assert!(
-        said.contains("log Error: go: a search is going on"),
+        said.contains("log Error: go: a search is running"),
         "{said}"
     );
     assert!(
@@ -217,7 +217,7 @@ fn options_and_pings_are_heard_while_thinking_and_a_second_go_is_an_error() {
 fn pondering_says_no_turn_and_the_turn_after_it_knows_what_was_found() {
     let mut engine = Engine::ready(&["--seed", "1"]);
     engine.say("setoption name evaluations value 200");
-    // Nothing is asked for: the opponent's turn is thought about until it comes, or for ever.
+    // Nothing is requested: the opponent's turn is thought about until it comes, or for ever.
     engine.say(&format!("{OPEN}\ngo ponder"));
     let line = engine.until("info pv").pop().unwrap();
     engine.until("info pv");
@@ -233,7 +233,7 @@ fn pondering_says_no_turn_and_the_turn_after_it_knows_what_was_found() {
     // It may also be asked for the turn that it expects.
     engine.say("go ponder\nstop");
     assert!(!engine.best_move().is_empty());
-    // A proven turn is not said before it is asked for.
+    // A proven turn is not said before it is requested.
     engine.say("setposition g [        R                       r                               ]\ngo ponder");
     assert!(
         !engine

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 const PAUSED: &str = "paused, nothing is lost: ";
-const GOING_ON: &str = "going on: it could be written";
+const GOING_ON: &str = "resumed: it could be written";
 
 const GAMES: u64 = 60;
 

@@ -131,7 +131,7 @@ fn the_games_of_a_dead_generator_are_another_one_s_to_finish() {
     let before = Audit::of(places);
     let heir = order("32", "20");
     let ended = heir.finish();
-    let said = format!("goes on with {} games in flight", begun.len());
+    let said = format!("resumes {} games in flight", begun.len());
     assert!(ended.said.contains(&said), "{}", ended.said);
 
     let audit = Audit::of(places);

@@ -28,12 +28,12 @@ fn started(orders: &Orders) -> Running {
     running
 }
 
-/// Asserts that it ended well, for this reason, and that nothing is lost. Returns the games that can be gone on with.
+/// Asserts that it ended well, for this reason, and that nothing is lost. Returns the games that can be resumed.
 fn assert_stopped(ended: &Ended, reason: &str, orders: &Orders) -> Vec<GameInFlight> {
     assert!(ended.status.success(), "{ended:?}");
     let begun = in_flight(orders.places());
     let left = format!(
-        "stopped, {reason}: {} games in play are in the journal, and the same command goes on with them\n",
+        "stopped, {reason}: {} games in flight are in the journal; the same command resumes them\n",
         begun.len()
     );
     assert!(ended.printed.ends_with(&left), "{ended:?}");

@@ -48,7 +48,7 @@ fn searches_targets_and_endings_are_said() {
     assert_eq!(
         shown("0"),
         "\
-seed 11, program 0.1.0, format 2, encoding 1
+seed 11, program 0.1.0, format 3, encoding 1
 evaluator 00007 (seven)
 evaluator 00008 (eight)
 begun in a given position

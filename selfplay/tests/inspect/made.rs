@@ -161,7 +161,7 @@ calibration of network values, 2 in decided games: Brier score 0.2500, log loss 
              50 to  60%         2    50.0   100.0
 evaluator   00007 (seven): 2 turns in 2 games
 evaluator   00008 (eight): 1 turns in 1 games
-format      2: 4 games in 1 shards
+format      3: 4 games in 1 shards
 encoding    1: 4 games in 1 shards
 program     0.1.0: 4 games in 1 shards
 config      {digest}: 4 games in 1 shards

@@ -1,4 +1,4 @@
-//! Matches that are stopped, and gone on with.
+//! Matches that are stopped, and resumed.
 
 use super::{json, pit};
 use serde_json::Value;

@@ -53,9 +53,9 @@ pub enum StepError {
     /// A push must be completed at once.
     #[error("the push off {0} must be completed first, by a stronger unfrozen piece next to it")]
     PushNotCompleted(Square),
-    /// No legal turn goes on with it.
+    /// No legal turn resumes it.
     #[error(
-        "no legal turn goes on with it: the turn would change nothing or repeat a position a third time"
+        "no legal turn continues with it: the turn would change nothing or repeat a position a third time"
     )]
     DeadEnd,
     /// A turn has no more than four steps.

@@ -165,7 +165,7 @@ impl<'a> IntoIterator for DistinctTurns<'a> {
     }
 }
 
-/// Goes through [`DistinctTurns`]; a turn and its end are put together when they are asked for.
+/// Goes through [`DistinctTurns`]; a turn and its end are put together when they are requested.
 ///
 /// ```
 /// use arimaa::rules::{History, TurnEnumerator};

@@ -78,7 +78,7 @@ fn the_same_command_goes_on_and_another_takes_over() {
     assert_eq!((other.number(), other.is_resumed()), (2, false));
     assert_eq!(ids(&recovery), [(0, 0), (0, 1), (0, 2)]);
     assert_eq!((recovery.next_counter, recovery.adopted), (0, vec![0]));
-    // What was taken over is not gone on with by its own command.
+    // What was taken over is not resumed by its own command.
     let (again, recovery) = start(&places, 1);
     assert_eq!((again.number(), again.is_resumed()), (3, false));
     assert!(recovery.games.is_empty());

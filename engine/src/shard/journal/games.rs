@@ -18,7 +18,7 @@ pub struct Beginning {
     pub start: Start,
 }
 
-/// A game to go on with.
+/// A game to resume.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GameInFlight {
     /// How it began.
@@ -75,7 +75,7 @@ pub fn games_in(
 /// What was found when a journal was opened.
 #[derive(Debug, Default)]
 pub struct Recovery {
-    /// The games to go on with, by id. They are in the new journal already.
+    /// The games to resume, by id. They are in the new journal already.
     pub games: Vec<GameInFlight>,
     /// The counter of the generator's next game.
     pub next_counter: u64,

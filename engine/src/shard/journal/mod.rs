@@ -71,7 +71,7 @@
 //! The same holds between 2 and 3, for the shard isn't there. Between 3 and 4 it is there, and the games found in it are done.
 //! After 4 nobody asks for the shard any more: it may be pruned. Who prunes lists the shards first and asks [`announced`] then.
 //!
-//! If step 3 fails, look whether the shard is there under its name. If so, go on with 4; if not, with 1: the games may be announced for
+//! If step 3 fails, look whether the shard is there under its name. If so, resume 4; if not, with 1: the games may be announced for
 //! another shard, and are done when any of their shards holds them.
 //!
 //! # What the file system must do
@@ -80,7 +80,7 @@
 //! other program that works on the run, those on other machines included. Local file systems do. Of shared ones NFS 4 does, and
 //! NFS 3 with its lock service, but not when mounted with `nolock` or `local_lock`; Lustre does when mounted with `flock`, not
 //! with `localflock`. Where locks are kept to one machine (`sshfs`, most object stores), a generator would adopt the journals of
-//! living ones on other machines, and both would go on with their games: use one such folder from one machine alone.
+//! living ones on other machines, and both would resume their games: use one such folder from one machine alone.
 
 mod announced;
 mod disk;
@@ -434,7 +434,7 @@ impl Journal {
         self.shared.place.generator
     }
 
-    /// Whether its present file is still there under its name. If somebody has removed it, what is in flight can't be gone on with.
+    /// Whether its present file is still there under its name. If somebody has removed it, what is in flight can't be resumed.
     pub fn is_there(&self) -> bool {
         self.shared.lock().file.path.exists()
     }

@@ -1,4 +1,4 @@
-//! What is found when a journal is opened: the games to go on with, its own and those of generators that have ended.
+//! What is found when a journal is opened: the games to resume, its own and those of generators that have ended.
 
 use super::super::{
     Ending, EndingFault, GameId, GameRecord, ReplayError, ShardFault, ShardName, ShardReader,

@@ -223,7 +223,7 @@ fn check_origin(origin: &TurnOrigin, evaluators: usize) -> Result<(), TurnFault>
 /// The states of a turn in which something is decided, with the legal actions: at most four, eight in a setup.
 type States = ArrayVec<(StepState, ActionSet), 8>;
 
-/// Plays the actions of one turn: what the turn is, and the states on its way.
+/// Plays the actions of one turn: what the turn is, and the states in flight.
 fn play_actions(game: &Game, actions: &[u16]) -> Result<(Turn, States), TurnFault> {
     let position = game.position();
     let mut state = StepState::new(position);

@@ -2,7 +2,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `EngineCommand` | the program, its arguments and options, as asked for |
+//! | `EngineCommand` | the program, its arguments and options, as requested |
 //! | [`TimeControl`], [`EngineClock`] | how long an engine may think, and what it has left |
 //! | `EngineProcess` | the child: lines in and out, bounded, its last lines kept, gone when it is dropped |
 //! | `Engine` | the talk: opening phase, games, turns, each checked by the rules |

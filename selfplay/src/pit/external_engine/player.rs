@@ -8,7 +8,7 @@ use arimaa::rules::{Game, Position, Turn};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// An engine as asked for.
+/// An engine as requested.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EngineSpec {
     command: EngineCommand,

@@ -74,7 +74,7 @@ impl EngineProcess {
         }
     }
 
-    /// The lines that have come and nobody has asked for are thrown away.
+    /// The lines that have come and nobody has requested are thrown away.
     pub(super) fn forget_lines(&self) {
         while self.heard.try_recv().is_ok() {}
     }

@@ -23,7 +23,7 @@ pub(super) struct MatchReport {
     pub(super) max_turns: usize,
     /// Where the games began.
     pub(super) openings: String,
-    /// How many games were asked for, of all pairings.
+    /// How many games were requested, of all pairings.
     pub(super) games_asked: u64,
     /// How many are over; those count whose pair is whole, and where there is a sequential test, those that it has counted.
     pub(super) games_over: u64,

@@ -127,7 +127,7 @@ impl SeveralPlayers {
 impl fmt::Display for SeveralPlayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for rated in &self.players {
-            writeln!(f, "{}: {}", rated.player.name(), rated.player)?;
+            writeln!(f, "{}", rated.player)?;
         }
         writeln!(f)?;
         self.write_ratings(f)?;

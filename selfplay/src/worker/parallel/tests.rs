@@ -29,7 +29,7 @@ fn queries(count: usize) -> Vec<Query> {
     queries
 }
 
-/// Which evaluator was asked for how many answers, and in which thread.
+/// Which evaluator was requested how many answers, and in which thread.
 type Asked = (usize, usize, ThreadId);
 
 /// Judges as `material` does, and tells what it was asked, in which thread, and of its end.

@@ -132,7 +132,7 @@ fn insist<T>(
     }
 }
 
-/// The turns of the games that a crashed run goes on with or has in a shard, by id; it is checked that none is there twice.
+/// The turns of the games that a crashed run resumes or has in a shard, by id; it is checked that none is there twice.
 /// Nothing is written, so that it is quick.
 fn after_crash(root: &Path, records: &[GameRecord]) -> BTreeMap<GameId, usize> {
     let crashed = copy(root);

@@ -1,4 +1,4 @@
-//! Games that are gone on with, and networks that change within them.
+//! Games that are resumed, and networks that change within them.
 
 use super::*;
 use std::sync::Mutex;
@@ -213,7 +213,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
 
 #[test]
 fn a_configuration_that_resigns_earlier_does_not_reach_into_the_past() {
-    // Played without resignation, and gone on with where the first searches would have made Silver resign.
+    // Played without resignation, and resumed where the first searches would have made Silver resign.
     let mut config = config();
     config.selfplay.max_turns = 12;
     let record = play_sure_of_gold(&config, 0.97, 1).remove(0);
