@@ -47,7 +47,9 @@ fn play_on(mode: SearchMode, seed: u64) -> Game {
     let mut search = Search::new(game.position(), game.history(), options).unwrap();
     while game.outcome().is_none() && game.turns().len() < MAX_TURNS {
         let history = game.history().clone();
-        search.go_on(game.position(), &history, options).unwrap();
+        search
+            .reuse_tree(game.position(), &history, options)
+            .unwrap();
         let decision = run_search(&mut search, &mut Uniform, &history, &mut rng).unwrap();
         let is_value = (0.0..=1.0).contains(&decision.value);
         assert!(is_value, "{mode:?}, game {seed}: {decision:?}\n{game}");

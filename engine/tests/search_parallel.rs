@@ -249,7 +249,9 @@ fn whole_games_are_legal() {
             let mut search = Search::new(game.position(), game.history(), options).unwrap();
             while game.outcome().is_none() && game.turns().len() < 400 {
                 let history = game.history().clone();
-                search.go_on(game.position(), &history, options).unwrap();
+                search
+                    .reuse_tree(game.position(), &history, options)
+                    .unwrap();
                 let decision =
                     run_search(&mut search, &mut Material::default(), &history, &mut rng).unwrap();
                 assert!((0.0..=1.0).contains(&decision.value), "{decision:?}");

@@ -1,12 +1,12 @@
 //! The leaves of one search that are being evaluated.
 
+use super::evaluator::{Evaluation, EvaluatorError, Query};
 use super::tree::NodeId;
-use super::{Evaluation, EvaluatorError, Query};
 use std::ops::Range;
 
 /// Leaves in the order in which they are handed out, with the answers that have come.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct LeafBatch {
     queries: Vec<Query>,
     nodes: Vec<NodeId>,
     answers: Vec<Option<Answer>>,
@@ -20,7 +20,7 @@ struct Answer {
     priors: Range<usize>,
 }
 
-impl Batch {
+impl LeafBatch {
     pub(super) fn clear(&mut self) {
         self.queries.clear();
         self.nodes.clear();

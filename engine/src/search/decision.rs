@@ -1,27 +1,10 @@
 //! What a search decides.
 
-use super::core::Core;
-use super::improved::surprise;
-use super::tree::{NodeId, NodeKind, Tree};
+use super::state::SearchState;
+use super::targets::{StateTarget, surprise};
+use super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability, winning_turn};
 use arimaa::rules::{Action, History, Phase, Setup, Side, Square, StepState, Steps, Turn};
 use arrayvec::ArrayVec;
-
-/// What the search says of one state of the decided turn.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StateTarget {
-    /// How many actions of the turn precede the state.
-    pub step: u8,
-    /// Simulations that went on from the state; of a proven one, all of the turn.
-    pub visits: u32,
-    /// Whether the target is a step of a proven win, and nothing that the search weighed.
-    pub proven: bool,
-    /// What the policy should be over all legal actions, in the order of [`arimaa::rules::ActionSet::in_index_order`]; it sums to 1.
-    pub policy: Vec<f32>,
-    /// How far that is from what the evaluator said, noise and temperature left aside: `KL(policy || prior) = Σ p ln(p / prior)` in
-    /// nats, 0 or more. The priors are those that the tree keeps, normalised: 11 bits of each, and none below 2^-31, so that the
-    /// sum is finite (below 22). 0 at states of a proven win that were never evaluated.
-    pub surprise: f32,
-}
 
 /// A decided turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +38,45 @@ pub(super) struct Choice {
     pub(super) targets: Vec<StateTarget>,
 }
 
+/// The turn that wins at once, if there is one.
+pub(super) fn winning_choice(state: &SearchState, history: &History) -> Option<Choice> {
+    let root = state.tree.node(state.root);
+    if root.kind != NodeKind::Over {
+        return None;
+    }
+    let start = StepState::new(&state.position);
+    let (steps, _) = winning_turn(&start)?;
+    let mut actions: arrayvec::ArrayVec<Action, 9> =
+        steps.iter().map(|&step| Action::Step(step)).collect();
+    if steps.len() < usize::from(arimaa::rules::TURN_STEPS) {
+        actions.push(Action::End);
+    }
+    Some(Choice {
+        targets: proven_targets(state, &actions, history),
+        actions,
+        advantage: advantage_of(state.side()),
+    })
+}
+
+/// The decision that a choice makes.
+pub(super) fn decide(state: &SearchState, choice: Choice) -> Decision {
+    let root = state.tree.node(state.root);
+    let mut actions = choice.actions;
+    actions.retain(|action| *action != Action::End);
+    let turn = turn_of(&actions, state.position.phase(), state.side());
+    Decision {
+        // Strategies choose whole turns: a setup is complete.
+        turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
+        actions: actions.into_iter().collect(),
+        value: win_probability(Side::Gold, choice.advantage),
+        own_value: win_probability(Side::Gold, root.own_value),
+        proven_winner: state.tree.worth(state.root).proof.winner(),
+        visits: state.spent.visits,
+        evaluations: state.spent.evaluations,
+        targets: choice.targets,
+    }
+}
+
 /// The actions of edges that follow one another.
 pub(super) fn actions_of(tree: &Tree, way: &[(NodeId, usize)]) -> ArrayVec<Action, 9> {
     way.iter()
@@ -64,13 +86,13 @@ pub(super) fn actions_of(tree: &Tree, way: &[(NodeId, usize)]) -> ArrayVec<Actio
 
 /// Targets for a turn that wins: at each of its states, its action and nothing else.
 pub(super) fn proven_targets(
-    core: &Core,
+    search: &SearchState,
     choice: &[Action],
     history: &History,
 ) -> Vec<StateTarget> {
-    let tree = &core.tree;
-    let mut state = StepState::new(&core.position);
-    let mut nodes = core.nodes_along(choice).into_iter();
+    let tree = &search.tree;
+    let mut state = StepState::new(&search.position);
+    let mut nodes = search.nodes_along(choice).into_iter();
     let mut targets = Vec::new();
     for (step, &action) in (0..).zip(choice) {
         let legal = state.legal_actions(history);
@@ -80,7 +102,7 @@ pub(super) fn proven_targets(
         let evaluated = node.filter(|&node| tree.node(node).kind == NodeKind::Open);
         targets.push(StateTarget {
             step,
-            visits: core.spent.visits,
+            visits: search.spent.visits,
             proven: true,
             policy: legal
                 .in_index_order(side)

@@ -3,7 +3,7 @@
 //! One unit enters at a step state of the turn; at each state it splits over the edges by their weights. It arrives at the ends
 //! of distinct turns, whatever the order of their steps, or runs dry at states below which nothing weighs anything.
 
-use super::puct::ends_turn;
+use super::descent::ends_turn;
 use super::tree::{NodeId, Tree};
 use rand::{Rng, RngExt};
 use rustc_hash::FxHashMap;

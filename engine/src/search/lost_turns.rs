@@ -4,9 +4,9 @@
 //! eliminations before a lost one is accepted: however many there are, but where the search has to end not more than
 //! [`LAST_LOOK`].
 
-use super::core::Core;
 use super::decision::actions_of;
 use super::flow::Flow;
+use super::state::SearchState;
 use super::tree::advantage_of;
 use arimaa::rules::{
     Action, History, Position, Side, Step, StepState, TURN_STEPS, Turn, TurnEnumerator,
@@ -42,8 +42,8 @@ pub(super) struct OtherTurn {
 const UNKNOWN_STEP: f64 = -3.2;
 
 /// The likeliest turn that is not known to be lost.
-pub(super) fn another_turn(core: &mut Core, history: &History) -> Another {
-    let (turns, tried_all) = other_turns(core, history);
+pub(super) fn another_turn(state: &mut SearchState, history: &History) -> Another {
+    let (turns, tried_all) = other_turns(state, history);
     let best = turns.into_iter().reduce(|best, turn| {
         if turn.log_prior > best.log_prior {
             turn
@@ -54,7 +54,7 @@ pub(super) fn another_turn(core: &mut Core, history: &History) -> Another {
     match best {
         Some(turn) => Another::Turn(turn.actions),
         None if tried_all => {
-            core.tree.prove_lost(core.root);
+            state.tree.prove_lost(state.root);
             Another::NoneIsLeft
         }
         None => Another::NoneWasFound,
@@ -62,25 +62,29 @@ pub(super) fn another_turn(core: &mut Core, history: &History) -> Another {
 }
 
 /// All turns that are not known to be lost, within the number that is to be tried; and whether that was all of them.
-pub(super) fn other_turns(core: &Core, history: &History) -> (Vec<OtherTurn>, bool) {
-    other_turns_within(core, history, LAST_LOOK)
+pub(super) fn other_turns(state: &SearchState, history: &History) -> (Vec<OtherTurn>, bool) {
+    other_turns_within(state, history, LAST_LOOK)
 }
 
 /// The same, where `last_look` turns are tried at most once the search has to end.
-fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<OtherTurn>, bool) {
-    let most = core
+fn other_turns_within(
+    state: &SearchState,
+    history: &History,
+    last_look: usize,
+) -> (Vec<OtherTurn>, bool) {
+    let most = state
         .options
         .loss_proof_limit
         .map_or(usize::MAX, |most| most as usize);
     let mut found = Vec::new();
     // A setup has no lost turns.
     if most == 0
-        || !core.options.goal_solver
-        || core.position.phase() == arimaa::rules::Phase::Setup
+        || !state.options.goal_solver
+        || state.position.phase() == arimaa::rules::Phase::Setup
     {
         return (found, false);
     }
-    let side = core.side();
+    let side = state.side();
     let enemy = side.opponent();
     let mut enumerator = TurnEnumerator::new();
     // As the mover sees the board: with the colours exchanged the turns come in the same order.
@@ -88,9 +92,9 @@ fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<
         Side::Gold => *position,
         Side::Silver => position.swap_colours(),
     };
-    let is_enough = |turns: usize| turns >= last_look && core.has_to_end();
+    let is_enough = |turns: usize| turns >= last_look && state.has_to_end();
     let (turns, are_all) =
-        enumerator.enumerate_while(&seen(&core.position), &History::default(), |turns| {
+        enumerator.enumerate_while(&seen(&state.position), &History::default(), |turns| {
             !is_enough(turns)
         });
     let mut tried_all = are_all && turns.len() <= most;
@@ -104,10 +108,13 @@ fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<
             continue;
         }
         let end = StepState::new(&position);
-        let known = core.tree.find(&end).map(|node| core.tree.worth(node).proof);
+        let known = state
+            .tree
+            .find(&end)
+            .map(|node| state.tree.worth(node).proof);
         let winner = known
             .and_then(|proof| proof.winner())
-            .or_else(|| core.tree.decided(&end).map(|(winner, _)| winner));
+            .or_else(|| state.tree.decided(&end).map(|(winner, _)| winner));
         if winner == Some(enemy) {
             continue;
         }
@@ -116,7 +123,7 @@ fn other_turns_within(core: &Core, history: &History, last_look: usize) -> (Vec<
             actions.push(Action::End);
         }
         found.push(OtherTurn {
-            log_prior: log_prior(core, &actions),
+            log_prior: log_prior(state, &actions),
             actions,
             end,
         });
@@ -136,11 +143,11 @@ fn steps_of(turn: &Turn, side: Side) -> ArrayVec<Action, 9> {
     }
 }
 
-fn log_prior(core: &Core, actions: &[Action]) -> f64 {
-    let known = core.nodes_along(actions);
+fn log_prior(state: &SearchState, actions: &[Action]) -> f64 {
+    let known = state.nodes_along(actions);
     let of_step = |(place, action): (usize, &Action)| {
-        let index = action.index(core.side());
-        let edges = known.get(place).map(|&node| core.tree.edges(node));
+        let index = action.index(state.side());
+        let edges = known.get(place).map(|&node| state.tree.edges(node));
         let edge = edges.and_then(|edges| edges.iter().find(|edge| edge.index() == index));
         edge.map_or(UNKNOWN_STEP, |edge| f64::from(edge.prior().max(1e-9)).ln())
     };
@@ -148,11 +155,14 @@ fn log_prior(core: &Core, actions: &[Action]) -> f64 {
 }
 
 /// Of the turns that the tree holds, all of them lost, the one after which the game lasts the longest.
-pub(super) fn longest_resistance<R: Rng>(core: &Core, rng: &mut R) -> Option<ArrayVec<Action, 9>> {
-    let flow = Flow::of_priors(&core.tree, core.root);
+pub(super) fn longest_resistance<R: Rng>(
+    state: &SearchState,
+    rng: &mut R,
+) -> Option<ArrayVec<Action, 9>> {
+    let flow = Flow::of_priors(&state.tree, state.root);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
     let end = complete.reduce(|best, arrival| {
-        let turns = |node| core.tree.worth(node).turns_to_end;
+        let turns = |node| state.tree.worth(node).turns_to_end;
         let longer = turns(arrival.node).cmp(&turns(best.node));
         if longer.then(arrival.mass.total_cmp(&best.mass)).is_gt() {
             arrival
@@ -161,12 +171,12 @@ pub(super) fn longest_resistance<R: Rng>(core: &Core, rng: &mut R) -> Option<Arr
         }
     })?;
     let way = flow.way_to(end.node, rng);
-    (!way.is_empty()).then(|| actions_of(&core.tree, &way))
+    (!way.is_empty()).then(|| actions_of(&state.tree, &way))
 }
 
 /// The value of a root whose turns are all lost, as Gold's advantage.
-pub(super) fn lost_advantage(core: &Core) -> f32 {
-    advantage_of(core.side().opponent())
+pub(super) fn lost_advantage(state: &SearchState) -> f32 {
+    advantage_of(state.side().opponent())
 }
 
 #[cfg(test)]

@@ -32,30 +32,30 @@
 
 mod batch;
 mod budget;
-mod core;
 mod decision;
+mod descent;
 mod evaluator;
 mod flow;
-mod gumbel;
-mod improved;
-mod in_flight;
 mod lost_turns;
+mod modes;
 mod options;
 mod policy_sampler;
-mod puct;
 mod report;
 mod root_priors;
-mod stepwise;
-mod tree;
+mod simulations;
+mod state;
+mod targets;
 #[cfg(test)]
-mod trial;
+mod testing;
+mod tree;
 mod turn_search;
 
-pub use decision::{Decision, StateTarget};
+pub use decision::Decision;
 pub use evaluator::{
     Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Null, Query, Uniform,
 };
 pub use options::{Budget, Noise, SearchOptions};
 pub use policy_sampler::{PolicySampler, SampledTurn};
 pub use report::{Depth, LineTurn, Proven, ReportedTurn, SearchReport};
+pub use targets::StateTarget;
 pub use turn_search::{Search, SearchError, run_search, search_turn};

@@ -99,7 +99,7 @@ impl SearchOptions {
     /// Play between the turns that are learned from (playout cap randomisation: Wu 2019, "Accelerating Self-Play Learning in Go",
     /// section 3.1): so many evaluations, the evaluator's priors as they are, no noise. The draw of the turn is random: in mode `puct`
     /// at `temperature`, in mode `gumbel` by the scale of the Gumbel noise. For such a turn a search may
-    /// [`go_on`](super::Search::go_on), whatever it searched with before.
+    /// [`reuse_tree`](super::Search::reuse_tree), whatever it searched with before.
     pub fn fast(
         config: &SelfplayConfig,
         evaluations: u32,

@@ -1,12 +1,13 @@
 //! Whole turns drawn from the evaluator's policy alone, without a search: for varied openings, and to play what a policy knows by
 //! itself.
 
-use super::batch::Batch;
+use super::batch::LeafBatch;
 use super::decision::turn_of;
+use super::evaluator::{Evaluation, EvaluatorError, Query};
 use super::flow::draw;
 use super::tree::{NodeId, repetitions};
-use super::turn_search::check_goes_on;
-use super::{Evaluation, EvaluatorError, Query, SearchError};
+use super::turn_search::SearchError;
+use super::turn_search::check_not_over;
 use arimaa::rules::{Action, History, Position, StepState, Turn, elimination_in, goal_in};
 use arrayvec::ArrayVec;
 use rand::Rng;
@@ -62,7 +63,7 @@ pub struct PolicySampler {
     state: StepState,
     temperature: f32,
     /// That state, while it is asked for or answered.
-    batch: Batch,
+    batch: LeafBatch,
     actions: ArrayVec<Action, 8>,
     value: f32,
     evaluations: u32,
@@ -86,7 +87,7 @@ impl PolicySampler {
         let mut sampler = Self {
             state: StepState::new(position),
             temperature,
-            batch: Batch::default(),
+            batch: LeafBatch::default(),
             actions: ArrayVec::new(),
             value: 0.5,
             evaluations: 0,
@@ -107,7 +108,7 @@ impl PolicySampler {
         history: &History,
         temperature: f32,
     ) -> Result<(), SearchError> {
-        check_goes_on(position, history)?;
+        check_not_over(position, history)?;
         if !(0.0..=f32::MAX).contains(&temperature) {
             return Err(SearchError::BadTemperature { temperature });
         }

@@ -11,8 +11,8 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
-use super::Decision;
-use super::core::Core;
+use super::decision::Decision;
+use super::state::SearchState;
 use super::tree::{NodeKind, win_probability};
 use super::turn_search::{Search, Strategy};
 use crate::config::SearchMode;
@@ -142,21 +142,21 @@ impl Search {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn report(&self, top: usize) -> SearchReport {
-        let core = self.core();
-        let root = core.tree.node(core.root);
-        let worth = core.tree.worth(core.root);
+        let state = self.state();
+        let root = state.tree.node(state.root);
+        let worth = state.tree.worth(state.root);
         let decision = self.decision();
-        let turns = KnownTurns::new(core, self.strategy(), decision);
+        let turns = KnownTurns::new(state, self.strategy(), decision);
         let gold_value = self.gold_value();
-        let side = core.side();
+        let side = state.side();
         let seconds = self.time_to_decision().as_secs_f64();
-        let spent = &core.spent;
+        let spent = &state.spent;
         SearchReport {
-            position: core.position,
+            position: state.position,
             side,
             mode: match self.strategy() {
                 Strategy::Gumbel(_) => SearchMode::Gumbel,
-                Strategy::Stepwise(_) => SearchMode::Puct,
+                Strategy::Puct(_) => SearchMode::Puct,
             },
             is_decided: decision.is_some(),
             value: gold_value.map(|value| match side {
@@ -169,16 +169,16 @@ impl Search {
                 winner,
                 turns: worth.turns_to_end,
             }),
-            turns: reported(core, &turns, decision, top),
+            turns: reported(state, &turns, decision, top),
             known_turns: turns.len(),
             shared_visits: turns.shared_visits,
             unfinished_visits: turns.unfinished_visits,
-            line: expected_line(core, &turns, decision),
+            line: expected_line(state, &turns, decision),
             visits: spent.visits,
             evaluations: spent.evaluations,
-            nodes: core.tree.len(),
-            bytes: core.tree.bytes(),
-            merged_share: core.tree.merged_share(),
+            nodes: state.tree.len(),
+            bytes: state.tree.bytes(),
+            merged_share: state.tree.merged_share(),
             depth: self.depth(),
             seconds,
             evaluations_per_second: match seconds > 0.0 {
@@ -193,14 +193,14 @@ impl Search {
         if let Some(decision) = self.decision() {
             return Some(decision.value);
         }
-        let core = self.core();
-        let root = core.tree.node(core.root);
-        let worth = core.tree.worth(core.root);
+        let state = self.state();
+        let root = state.tree.node(state.root);
+        let worth = state.tree.worth(state.root);
         let movers = match self.strategy() {
-            Strategy::Gumbel(turn) if !worth.proof.is_some() => turn.expected_value(core),
+            Strategy::Gumbel(turn) if !worth.proof.is_some() => turn.expected_value(state),
             _ => None,
         };
-        match (movers, core.side()) {
+        match (movers, state.side()) {
             (Some(value), Side::Gold) => Some(value),
             (Some(value), Side::Silver) => Some(1.0 - value),
             (None, _) => {
@@ -210,20 +210,21 @@ impl Search {
     }
 
     fn depth(&self) -> Depth {
-        let core = self.core();
+        let state = self.state();
         // The simulations of mode `gumbel` start behind the turn that is searched.
         let is_compared = matches!(self.strategy(), Strategy::Gumbel(_));
-        let before = u32::from(is_compared && core.spent.visits > 0);
+        let before = u32::from(is_compared && state.spent.visits > 0);
         Depth {
-            mean: core.turns_deep as f64 / f64::from(core.spent.visits.max(1)) + f64::from(before),
-            deepest: core.deepest + before,
+            mean: state.turns_deep as f64 / f64::from(state.spent.visits.max(1))
+                + f64::from(before),
+            deepest: state.deepest + before,
         }
     }
 }
 
 /// The best turns, and the chosen one.
 fn reported(
-    core: &Core,
+    state: &SearchState,
     turns: &KnownTurns,
     decision: Option<&Decision>,
     top: usize,
@@ -232,10 +233,10 @@ fn reported(
     let listed = ranked.filter(|(turn, rank)| *rank <= top || turn.is_chosen);
     let report = |(turn, rank): (&KnownTurn, usize)| ReportedTurn {
         rank,
-        turn: turns.text(core, turn, decision),
+        turn: turns.text(state, turn, decision),
         is_chosen: turn.is_chosen,
         visits: turn.visits,
-        value: turn.value(core),
+        value: turn.value(state),
         prior: turn.prior,
         proven: turn.proven,
     };

@@ -2,7 +2,7 @@
 //!
 //! The tree itself holds what the evaluator said, so that it can be kept for the next turn, and targets don't learn the noise.
 
-use super::SearchOptions;
+use super::options::SearchOptions;
 use super::tree::{NodeId, Tree};
 use rand::Rng;
 use rand_distr::{Distribution, Gamma};

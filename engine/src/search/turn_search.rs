@@ -1,15 +1,16 @@
 //! The search for one whole turn: what both modes share. Leaves are handed out, answers taken, the decision made.
 
-use super::batch::Batch;
+use super::batch::LeafBatch;
 use super::budget::Spent;
-use super::core::Core;
-use super::decision::{Choice, Decision};
-use super::gumbel::GumbelTurn;
-use super::in_flight::InFlight;
+use super::decision::{Choice, Decision, decide, winning_choice};
+use super::evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query};
+use super::modes::gumbel::GumbelTurn;
+use super::modes::puct::PuctTurn;
+use super::options::SearchOptions;
 use super::root_priors::RootPriors;
-use super::stepwise::StepwiseTurn;
+use super::simulations::Simulations;
+use super::state::SearchState;
 use super::tree::{NodeId, Tree};
-use super::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query, SearchOptions};
 use crate::config::{AutoOr, SearchMode};
 use arimaa::rules::{History, Phase, Position, StepState, TurnEnumerator};
 use rand::Rng;
@@ -48,16 +49,18 @@ pub enum SearchError {
 /// How turns are found, in the course of finding one.
 #[derive(Debug)]
 pub(super) enum Strategy {
-    Stepwise(Box<StepwiseTurn>),
+    Puct(Box<PuctTurn>),
     Gumbel(Box<GumbelTurn>),
 }
 
-/// The search for one turn of one game. Make one a game and use it turn after turn: it keeps its memory, and its tree if it is
-/// told to [`go_on`](Self::go_on).
+/// The search for one turn of one game. Make one a game and use it turn after turn: it keeps its memory, and with
+/// [`reuse_tree`](Self::reuse_tree) its tree.
 #[derive(Debug)]
 pub struct Search {
-    core: Core,
-    batch: Batch,
+    state: SearchState,
+    /// The simulations in flight.
+    simulations: Simulations,
+    batch: LeafBatch,
     strategy: Strategy,
     decision: Option<Decision>,
     /// How long the decision took.
@@ -75,21 +78,21 @@ impl Search {
         options: SearchOptions,
     ) -> Result<Self, SearchError> {
         let mut search = Self {
-            core: Core {
+            state: SearchState {
                 options,
                 tree: Tree::default(),
                 root: NodeId::default(),
                 position: *position,
                 root_priors: RootPriors::default(),
                 spent: Spent::nothing(),
-                in_flight: InFlight::default(),
                 turns_deep: 0,
                 deepest: 0,
                 forbidden: 0,
                 stop: None,
             },
-            batch: Batch::default(),
-            strategy: Strategy::Stepwise(Box::default()),
+            simulations: Simulations::default(),
+            batch: LeafBatch::default(),
+            strategy: Strategy::Puct(Box::default()),
             decision: None,
             decided_after: None,
         };
@@ -108,7 +111,7 @@ impl Search {
         options: SearchOptions,
     ) -> Result<(), SearchError> {
         check(position, history, &options)?;
-        self.core.tree.clear(
+        self.state.tree.clear(
             options.merges,
             options.goal_solver,
             options.budget.memory_bytes(),
@@ -122,51 +125,51 @@ impl Search {
     ///
     /// # Errors
     /// Where there is nothing to decide or nothing to decide it with; the search stays as it was.
-    pub fn go_on(
+    pub fn reuse_tree(
         &mut self,
         position: &Position,
         history: &History,
         options: SearchOptions,
     ) -> Result<(), SearchError> {
         check(position, history, &options)?;
-        self.core.take_back_watched();
-        let same_rules = self.core.forbidden == history.forbidden_count()
-            && self.core.options.goal_solver == options.goal_solver
-            && self.core.options.merges
+        self.simulations.remove_virtual_visits(&mut self.state);
+        let same_rules = self.state.forbidden == history.forbidden_count()
+            && self.state.options.goal_solver == options.goal_solver
+            && self.state.options.merges
             && options.merges;
-        if !(same_rules && self.core.tree.keep_below(position, history).is_some()) {
+        if !(same_rules && self.state.tree.keep_below(position, history).is_some()) {
             return self.restart(position, history, options);
         }
-        self.core.tree.set_bound(options.budget.memory_bytes());
+        self.state.tree.set_bound(options.budget.memory_bytes());
         self.begin(position, history, options);
         Ok(())
     }
 
     fn begin(&mut self, position: &Position, history: &History, options: SearchOptions) {
-        let core = &mut self.core;
-        core.options = options;
-        core.position = *position;
-        core.root = core.tree.intern(&StepState::new(position));
-        core.root_priors.clear(core.root);
-        core.spent = Spent::nothing();
-        core.spent.is_stopped =
+        let state = &mut self.state;
+        state.options = options;
+        state.position = *position;
+        state.root = state.tree.intern(&StepState::new(position));
+        state.root_priors.clear(state.root);
+        state.spent = Spent::nothing();
+        state.spent.is_stopped =
             options.budget.stops_when_decided && has_one_turn(position, history);
-        (core.turns_deep, core.deepest) = (0, 0);
-        core.forbidden = history.forbidden_count();
-        core.in_flight.clear();
+        (state.turns_deep, state.deepest) = (0, 0);
+        state.forbidden = history.forbidden_count();
+        self.simulations.clear();
         self.batch.clear();
         self.decision = None;
         self.decided_after = None;
         self.strategy = match options.mode {
             SearchMode::Gumbel
-                if GumbelTurn::fits(position, &options) && !core.spent.is_stopped =>
+                if GumbelTurn::fits(position, &options) && !state.spent.is_stopped =>
             {
                 let turn = Box::new(GumbelTurn::new(position, &options));
                 let bytes = options.budget.memory_bytes() - turn.beam_bytes();
-                core.tree.set_bound(bytes);
+                state.tree.set_bound(bytes);
                 Strategy::Gumbel(turn)
             }
-            _ => Strategy::Stepwise(Box::new(StepwiseTurn::new(core.root))),
+            _ => Strategy::Puct(Box::new(PuctTurn::new(state.root))),
         };
     }
 
@@ -176,35 +179,40 @@ impl Search {
     /// The answers are applied in the order in which the leaves were handed out, once all are there: what is decided doesn't
     /// depend on their order.
     pub fn leaves<R: Rng>(&mut self, history: &History, rng: &mut R) -> &[Query] {
-        if self.core.spent.begun.is_none() {
-            self.core.spent.begin();
+        if self.state.spent.begun.is_none() {
+            self.state.spent.begin();
         }
         while self.decision.is_none() && !self.batch.is_waiting() {
-            self.core.apply(&mut self.batch);
+            self.state.apply(&mut self.batch);
             if let Some(choice) = self.choose(history, rng) {
-                self.decision = Some(self.core.decide(choice));
-                self.decided_after = Some(self.core.spent.time());
+                self.decision = Some(decide(&self.state, choice));
+                self.decided_after = Some(self.state.spent.time());
             }
         }
         self.batch.waiting()
     }
 
     fn choose<R: Rng>(&mut self, history: &History, rng: &mut R) -> Option<Choice> {
-        let Self { core, batch, .. } = self;
-        core.tree.judge(core.root);
-        if let Some(choice) = core.winning_choice(history) {
+        let Self {
+            state,
+            simulations,
+            batch,
+            ..
+        } = self;
+        state.tree.check_goal(state.root);
+        if let Some(choice) = winning_choice(state, history) {
             return Some(choice);
         }
         if let Strategy::Gumbel(turn) = &self.strategy
             && turn.is_new()
-            && core.is_proven()
+            && state.is_proven()
         {
             // The search for the turn before has proven it: the tree holds the turns that do it.
-            self.strategy = Strategy::Stepwise(Box::new(StepwiseTurn::new(core.root)));
+            self.strategy = Strategy::Puct(Box::new(PuctTurn::new(state.root)));
         }
         match &mut self.strategy {
-            Strategy::Stepwise(turn) => turn.go_on(core, batch, history, rng),
-            Strategy::Gumbel(turn) => turn.go_on(core, batch, history, rng),
+            Strategy::Puct(turn) => turn.advance(state, simulations, batch, history, rng),
+            Strategy::Gumbel(turn) => turn.advance(state, simulations, batch, history, rng),
         }
     }
 
@@ -221,7 +229,7 @@ impl Search {
     ) -> Result<(), EvaluatorError> {
         self.batch.answer(index, evaluator, evaluation)?;
         if !self.batch.is_waiting() {
-            self.core.take_back_watched();
+            self.simulations.remove_virtual_visits(&mut self.state);
         }
         Ok(())
     }
@@ -229,13 +237,13 @@ impl Search {
     /// Ends the search as soon as it has looked at something: the next call of [`leaves`](Self::leaves) decides with what is
     /// known, or soon after.
     pub fn stop(&mut self) {
-        self.core.spent.is_stopped = true;
+        self.state.spent.is_stopped = true;
     }
 
     /// Gives the search a flag that ends it when it is set, from another thread too: this turn's search and those after it. It is
     /// looked at before every simulation, also while none of them needs an evaluation.
     pub fn stop_with(&mut self, flag: Arc<AtomicBool>) {
-        self.core.stop = Some(flag);
+        self.state.stop = Some(flag);
     }
 
     /// The decided turn, once [`leaves`](Self::leaves) has said so.
@@ -245,12 +253,12 @@ impl Search {
 
     /// The bytes that the tree takes.
     pub fn bytes(&self) -> usize {
-        self.core.tree.bytes()
+        self.state.tree.bytes()
     }
 
     /// The time since the first leaf was asked for.
     pub fn time(&self) -> Duration {
-        self.core.spent.time()
+        self.state.spent.time()
     }
 
     /// The time from the first leaf that was asked for to the decision, or to now.
@@ -258,8 +266,13 @@ impl Search {
         self.decided_after.unwrap_or_else(|| self.time())
     }
 
-    pub(super) fn core(&self) -> &Core {
-        &self.core
+    #[cfg(test)]
+    pub(super) fn simulations(&self) -> &Simulations {
+        &self.simulations
+    }
+
+    pub(super) fn state(&self) -> &SearchState {
+        &self.state
     }
 
     pub(super) fn strategy(&self) -> &Strategy {
@@ -290,11 +303,11 @@ fn check(
     if options.mode == SearchMode::Gumbel && options.gumbel.candidates == AutoOr::Number(0) {
         return Err(SearchError::NoCandidates);
     }
-    check_goes_on(position, history)
+    check_not_over(position, history)
 }
 
 /// Refuses a position where the game is over: any other has a legal turn.
-pub(super) fn check_goes_on(position: &Position, history: &History) -> Result<(), SearchError> {
+pub(super) fn check_not_over(position: &Position, history: &History) -> Result<(), SearchError> {
     match position.outcome(history) {
         Some(outcome) => Err(SearchError::GameOver {
             position: *position,

@@ -243,7 +243,7 @@ impl SearchThread {
             return Ok(search);
         }
         let begun = Instant::now();
-        search.go_on(&job.position, &job.history, options)?;
+        search.reuse_tree(&job.position, &job.history, options)?;
         if bytes > TELLING_BYTES {
             let seconds = begun.elapsed().as_secs_f64() / bytes as f64;
             self.keeping = seconds.max(0.8 * self.keeping);

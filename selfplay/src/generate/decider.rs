@@ -39,7 +39,7 @@ impl TurnDecider {
         let (position, history) = (game.position(), game.history());
         match &mut self.search {
             Some(search) if anew => search.restart(position, history, options)?,
-            Some(search) => search.go_on(position, history, options)?,
+            Some(search) => search.reuse_tree(position, history, options)?,
             None => self.search = Some(Search::new(position, history, options)?),
         }
         self.at_work = Running::Search;

@@ -171,7 +171,7 @@ impl PitGame {
                     ..
                 },
             ) => match reuse_tree && has_thought {
-                true => search.go_on(position, history, options)?,
+                true => search.reuse_tree(position, history, options)?,
                 false => search.restart(position, history, options)?,
             },
             (Some(TurnSource::Policy(sampler)), Chooser::Policy { temperature, .. }) => {

@@ -1,6 +1,6 @@
 //! Tests of what a decision says of the search behind it: what its targets have to teach.
 
-use super::super::trial::{
+use super::super::testing::{
     Hashed, answer, few_turns, history_of, learning as options, position, random_game,
 };
 use super::super::{Noise, Search, SearchOptions, Uniform, run_search};
@@ -118,7 +118,7 @@ fn proven_targets_surprise_where_priors_are_known() {
             let position = few_turns(60, &mut rng);
             let history = history_of(&position);
             let search = searched(&position, &history, options(mode, 400), &mut rng);
-            let tree = &search.core().tree;
+            let tree = &search.state().tree;
             each_target(search.decision().unwrap(), &position, |target, state| {
                 if !target.proven {
                     return;

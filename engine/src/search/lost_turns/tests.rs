@@ -1,6 +1,6 @@
 //! Tests of the look at all other turns.
 
-use super::super::trial::{Hashed, answer, history_of, position};
+use super::super::testing::{Hashed, answer, history_of, position};
 use super::super::{Budget, Search, SearchOptions};
 use super::*;
 use crate::config::{SearchConfig, SearchMode};
@@ -37,21 +37,21 @@ fn all_turns_are_tried_until_the_search_has_to_end() {
     answer(&mut search, Hashed::default(), &history, &mut rng);
     // A search that may go on tries them all.
     let none = 0;
-    let (others, tried_all) = other_turns_within(search.core(), &history, none);
+    let (others, tried_all) = other_turns_within(search.state(), &history, none);
     assert!(tried_all && others.len() > 1_000);
     // One that has been told to stop, by whatever means, tries as many as it is given.
     let flag = Arc::new(AtomicBool::new(false));
     search.stop_with(Arc::clone(&flag));
     flag.store(true, Ordering::Relaxed);
-    let (found, tried_all) = other_turns_within(search.core(), &history, none);
+    let (found, tried_all) = other_turns_within(search.state(), &history, none);
     assert!(found.is_empty() && !tried_all);
-    let (found, tried_all) = other_turns_within(search.core(), &history, usize::MAX);
+    let (found, tried_all) = other_turns_within(search.state(), &history, usize::MAX);
     assert!(found.len() == others.len() && tried_all);
-    let (found, tried_all) = other_turns_within(search.core(), &history, 1_000);
+    let (found, tried_all) = other_turns_within(search.state(), &history, 1_000);
     assert!((500..=1_000).contains(&found.len()) && !tried_all);
     flag.store(false, Ordering::Relaxed);
     search.stop();
-    let (found, tried_all) = other_turns_within(search.core(), &history, none);
+    let (found, tried_all) = other_turns_within(search.state(), &history, none);
     assert!(found.is_empty() && !tried_all);
     // So does one whose time is up.
     let (mut search, history) = new_search(
@@ -62,6 +62,6 @@ fn all_turns_are_tried_until_the_search_has_to_end() {
         },
     );
     search.leaves(&history, &mut rng);
-    let (found, tried_all) = other_turns_within(search.core(), &history, none);
+    let (found, tried_all) = other_turns_within(search.state(), &history, none);
     assert!(found.is_empty() && !tried_all);
 }

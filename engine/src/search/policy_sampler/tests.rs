@@ -1,6 +1,6 @@
 //! Tests of the draw of turns from the policy.
 
-use super::super::trial::{Hashed, few_turns, history_of, position, random_game};
+use super::super::testing::{Hashed, few_turns, history_of, position, random_game};
 use super::*;
 use arimaa::rules::{Game, Side, distinct_turns};
 use rand::rngs::ChaCha8Rng;

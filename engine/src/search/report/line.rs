@@ -1,8 +1,8 @@
 //! The line of turns that a search expects.
 
-use super::super::core::Core;
 use super::super::decision::{actions_of, turn_of};
 use super::super::flow::Flow;
+use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, winning_turn};
 use super::turns::KnownTurns;
 use super::{Decision, LineTurn};
@@ -23,18 +23,18 @@ struct Onward {
 
 /// The line from the position whose turn is searched.
 pub(super) fn expected_line(
-    core: &Core,
+    search: &SearchState,
     turns: &KnownTurns,
     decision: Option<&Decision>,
 ) -> Vec<LineTurn> {
     let chosen = turns.iter().find(|turn| turn.is_chosen);
     let first = chosen.or_else(|| turns.iter().next());
     let mut next = first.map(|turn| Onward {
-        text: turns.text(core, turn, decision),
+        text: turns.text(search, turn, decision),
         end: turn.end,
         node: turn.node,
     });
-    let mut passed = vec![core.position];
+    let mut passed = vec![search.position];
     let mut line = Vec::new();
     while let Some(Onward { text, end, node }) = next
         && line.len() < LONGEST
@@ -45,25 +45,25 @@ pub(super) fn expected_line(
             turn: text,
         });
         passed.push(end);
-        next = onward(core, &end, node);
+        next = onward(search, &end, node);
     }
     line
 }
 
 /// The turn that is expected in a position behind the first turn.
-fn onward(core: &Core, position: &Position, node: Option<NodeId>) -> Option<Onward> {
+fn onward(search: &SearchState, position: &Position, node: Option<NodeId>) -> Option<Onward> {
     if position.outcome_on_board().is_some() {
         return None;
     }
-    match node.filter(|&node| core.tree.node(node).kind == NodeKind::Open) {
-        Some(node) => most_visited(core, position, node),
+    match node.filter(|&node| search.tree.node(node).kind == NodeKind::Open) {
+        Some(node) => most_visited(search, position, node),
         None => winning(position),
     }
 }
 
 /// The most visited turn from a node that starts one; of a proven node, of those that win the soonest or resist the longest.
-fn most_visited(core: &Core, position: &Position, node: NodeId) -> Option<Onward> {
-    let flow = Flow::of_visits(&core.tree, node);
+fn most_visited(search: &SearchState, position: &Position, node: NodeId) -> Option<Onward> {
+    let flow = Flow::of_visits(&search.tree, node);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
     let heaviest = complete.reduce(|best, arrival| {
         if arrival.mass > best.mass {
@@ -72,11 +72,11 @@ fn most_visited(core: &Core, position: &Position, node: NodeId) -> Option<Onward
             best
         }
     })?;
-    let actions = actions_of(&core.tree, &flow.shortest_way_to(heaviest.node));
+    let actions = actions_of(&search.tree, &flow.shortest_way_to(heaviest.node));
     let turn = turn_of(&actions, position.phase(), position.side())?;
     Some(Onward {
         text: format_turn(&turn, position),
-        end: core.tree.state(heaviest.node).start_position(),
+        end: search.tree.state(heaviest.node).start_position(),
         node: Some(heaviest.node),
     })
 }

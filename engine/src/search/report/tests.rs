@@ -224,7 +224,9 @@ fn a_search_can_be_reported_on_from_its_start_on() {
         // On with the tree, from where the turn ends.
         let turn = search.decision().unwrap().turn.clone();
         let next = position.after_turn(&turn, &history).unwrap();
-        search.go_on(&next, &history, options(mode, 8)).unwrap();
+        search
+            .reuse_tree(&next, &history, options(mode, 8))
+            .unwrap();
         let report = search.report(5);
         assert_eq!((report.side, report.visits), (Side::Silver, 0));
         assert!(!report.is_decided);

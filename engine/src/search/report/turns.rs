@@ -1,10 +1,10 @@
 //! The distinct turns that a search knows, in the order of its mode.
 
-use super::super::core::Core;
 use super::super::decision::{actions_of, turn_of};
 use super::super::flow::{Flow, visit_weight};
-use super::super::gumbel::GumbelTurn;
-use super::super::stepwise::StepwiseTurn;
+use super::super::modes::gumbel::GumbelTurn;
+use super::super::modes::puct::PuctTurn;
+use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
 use super::super::turn_search::Strategy;
 use super::{Decision, Proven};
@@ -43,7 +43,11 @@ pub(super) struct KnownTurns {
 }
 
 impl KnownTurns {
-    pub(super) fn new(core: &Core, strategy: &Strategy, decision: Option<&Decision>) -> Self {
+    pub(super) fn new(
+        search: &SearchState,
+        strategy: &Strategy,
+        decision: Option<&Decision>,
+    ) -> Self {
         let mut turns = Self {
             turns: Vec::new(),
             places: FxHashMap::default(),
@@ -52,13 +56,13 @@ impl KnownTurns {
             unfinished_visits: 0.0,
         };
         match strategy {
-            Strategy::Gumbel(turn) => turns.add_compared(core, turn),
-            Strategy::Stepwise(turn) => turns.add_arrivals(core, turn),
+            Strategy::Gumbel(turn) => turns.add_compared(search, turn),
+            Strategy::Puct(turn) => turns.add_arrivals(search, turn),
         }
         if let Some(decision) = decision {
-            turns.mark(core, decision);
+            turns.mark(search, decision);
         }
-        let side = core.side();
+        let side = search.side();
         turns.turns.sort_by(|one, other| one.cmp(other, side));
         turns
     }
@@ -73,8 +77,8 @@ impl KnownTurns {
     }
 
     /// The turns that step by step simulations have completed.
-    fn add_arrivals(&mut self, core: &Core, stepwise: &StepwiseTurn) {
-        let (tree, root) = (&core.tree, core.root);
+    fn add_arrivals(&mut self, search: &SearchState, stepwise: &PuctTurn) {
+        let (tree, root) = (&search.tree, search.root);
         let started: FxHashMap<(NodeId, usize), u32> = stepwise.started_below().collect();
         let started = |id, edge| f64::from(started.get(&(id, edge)).copied().unwrap_or(0));
         let counted = |tree: &Tree, id, edge| match visit_weight(tree, id, edge) {
@@ -87,7 +91,7 @@ impl KnownTurns {
             Flow::of_weights(tree, root, counted),
             Flow::of_weights(tree, root, taken),
         ];
-        if tree.worth(root).proof.loses(core.side()) {
+        if tree.worth(root).proof.loses(search.side()) {
             // Nothing weighs anything but the longest resistance.
             by_visits.reverse();
         }
@@ -99,7 +103,7 @@ impl KnownTurns {
         for arrival in counted.arrivals() {
             let visits = arrival.mass * self.shared_visits;
             if arrival.complete {
-                self.add(core, arrival.node, visits);
+                self.add(search, arrival.node, visits);
             } else {
                 self.unfinished_visits += visits;
             }
@@ -107,14 +111,14 @@ impl KnownTurns {
         let priors = Flow::of_priors(tree, root);
         for flow in [&beside, &priors] {
             for arrival in flow.arrivals().iter().filter(|arrival| arrival.complete) {
-                self.add(core, arrival.node, 0.0);
+                self.add(search, arrival.node, 0.0);
             }
         }
         for turn in &mut self.turns {
             turn.prior = Some(0.0);
         }
         for arrival in priors.arrivals().iter().filter(|arrival| arrival.complete) {
-            let place = self.add(core, arrival.node, 0.0);
+            let place = self.add(search, arrival.node, 0.0);
             let turn = &mut self.turns[place];
             turn.order += arrival.mass;
             turn.prior = Some(turn.order);
@@ -123,10 +127,10 @@ impl KnownTurns {
     }
 
     /// The turns that mode `gumbel` compares.
-    fn add_compared(&mut self, core: &Core, gumbel: &GumbelTurn) {
+    fn add_compared(&mut self, search: &SearchState, gumbel: &GumbelTurn) {
         for compared in gumbel.compared() {
             let visits = f64::from(compared.visits());
-            let place = self.add(core, compared.end(), visits);
+            let place = self.add(search, compared.end(), visits);
             let turn = &mut self.turns[place];
             turn.prior = Some(turn.prior.unwrap_or(0.0) + compared.prior());
             turn.order = compared.rank();
@@ -137,25 +141,25 @@ impl KnownTurns {
         let possible =
             |tree: &Tree, id, edge: usize| f64::from(tree.edges(id)[edge].prior()) + 1e-10;
         self.flows = vec![
-            Flow::of_priors(&core.tree, core.root),
-            Flow::of_weights(&core.tree, core.root, possible),
+            Flow::of_priors(&search.tree, search.root),
+            Flow::of_weights(&search.tree, search.root, possible),
         ];
     }
 
     /// Adds visits to a turn that ends at a node; returns its place.
-    fn add(&mut self, core: &Core, node: NodeId, visits: f64) -> usize {
-        let end = core.tree.state(node).start_position();
-        let place = self.place_of(core, end, Some(node));
+    fn add(&mut self, search: &SearchState, node: NodeId, visits: f64) -> usize {
+        let end = search.tree.state(node).start_position();
+        let place = self.place_of(search, end, Some(node));
         let turn = &mut self.turns[place];
         turn.visits += visits;
         if visits > turn.most {
             (turn.most, turn.node) = (visits, Some(node));
-            turn.proven = turn.proven.or(proven(core, &end, Some(node)));
+            turn.proven = turn.proven.or(proven(search, &end, Some(node)));
         }
         place
     }
 
-    fn place_of(&mut self, core: &Core, end: Position, node: Option<NodeId>) -> usize {
+    fn place_of(&mut self, search: &SearchState, end: Position, node: Option<NodeId>) -> usize {
         let Self { turns, places, .. } = self;
         *places.entry(end).or_insert_with(|| {
             turns.push(KnownTurn {
@@ -164,7 +168,7 @@ impl KnownTurns {
                 is_chosen: false,
                 visits: 0.0,
                 prior: None,
-                proven: proven(core, &end, node),
+                proven: proven(search, &end, node),
                 order: 0.0,
                 most: 0.0,
                 actions: None,
@@ -174,21 +178,21 @@ impl KnownTurns {
     }
 
     /// Marks the chosen turn.
-    fn mark(&mut self, core: &Core, decision: &Decision) {
-        let start = StepState::new(&core.position);
+    fn mark(&mut self, search: &SearchState, decision: &Decision) {
+        let start = StepState::new(&search.position);
         let after = decision
             .actions
             .iter()
             .fold(start, |state, &action| state.after(action));
         let end = after.end();
-        let place = self.place_of(core, end, core.tree.find(&StepState::new(&end)));
+        let place = self.place_of(search, end, search.tree.find(&StepState::new(&end)));
         self.turns[place].is_chosen = true;
     }
 
     /// A turn in standard notation.
     pub(super) fn text(
         &self,
-        core: &Core,
+        search: &SearchState,
         turn: &KnownTurn,
         decision: Option<&Decision>,
     ) -> String {
@@ -196,15 +200,15 @@ impl KnownTurns {
         let written = match decided {
             Some(decision) => Some(decision.turn.clone()),
             None => turn_of(
-                &self.actions(core, turn),
-                core.position.phase(),
-                core.side(),
+                &self.actions(search, turn),
+                search.position.phase(),
+                search.side(),
             ),
         };
-        written.map_or_else(String::new, |turn| format_turn(&turn, &core.position))
+        written.map_or_else(String::new, |turn| format_turn(&turn, &search.position))
     }
 
-    fn actions(&self, core: &Core, turn: &KnownTurn) -> Vec<Action> {
+    fn actions(&self, search: &SearchState, turn: &KnownTurn) -> Vec<Action> {
         if let Some(actions) = &turn.actions {
             return actions.clone();
         }
@@ -213,20 +217,20 @@ impl KnownTurns {
             (!way.is_empty()).then_some(way)
         });
         let way = ways.into_iter().next().unwrap_or_default();
-        actions_of(&core.tree, &way).to_vec()
+        actions_of(&search.tree, &way).to_vec()
     }
 }
 
 impl KnownTurn {
     /// The value for the side whose turn is searched.
-    pub(super) fn value(&self, core: &Core) -> Option<f32> {
+    pub(super) fn value(&self, search: &SearchState) -> Option<f32> {
         if let Some(Proven { winner, .. }) = self.proven {
-            return Some(win_probability(core.side(), advantage_of(winner)));
+            return Some(win_probability(search.side(), advantage_of(winner)));
         }
         let node = self
             .node
-            .filter(|&node| core.tree.node(node).kind != NodeKind::Fresh);
-        node.map(|node| core.movers_value(node))
+            .filter(|&node| search.tree.node(node).kind != NodeKind::Fresh);
+        node.map(|node| search.value_for_mover(node))
     }
 
     /// Wins before what is open before losses, as `side` sees it; then as [`SearchReport::turns`](super::SearchReport::turns) says.
@@ -244,11 +248,11 @@ impl KnownTurn {
 }
 
 /// Who wins by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
-fn proven(core: &Core, end: &Position, node: Option<NodeId>) -> Option<Proven> {
-    let known = node.filter(|&node| core.tree.node(node).kind != NodeKind::Fresh);
-    let (winner, turns) = match known.map(|node| core.tree.worth(node)) {
+fn proven(search: &SearchState, end: &Position, node: Option<NodeId>) -> Option<Proven> {
+    let known = node.filter(|&node| search.tree.node(node).kind != NodeKind::Fresh);
+    let (winner, turns) = match known.map(|node| search.tree.worth(node)) {
         Some(worth) => (worth.proof.winner()?, worth.turns_to_end),
-        None => core.tree.decided(&StepState::new(end))?,
+        None => search.tree.decided(&StepState::new(end))?,
     };
     Some(Proven {
         winner,

@@ -2,7 +2,7 @@
 
 use super::links::Block;
 use super::node::{EdgeRange, NodeKind};
-use super::{NodeId, Tree, Worth, key_of, repetitions};
+use super::{NodeId, NodeValue, Tree, key_of, repetitions};
 use arimaa::rules::{History, Position, StepState};
 
 const GONE: u32 = u32::MAX;
@@ -59,7 +59,7 @@ impl Tree {
             // Its links are given up with their block: the arrays are rebuilt anyway.
             (fresh.edges, fresh.links) = (EdgeRange::default(), Block::default());
             *node = fresh;
-            *self.worth_mut(id) = Worth::unknown(id == start);
+            *self.worth_mut(id) = NodeValue::unknown(id == start);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The memory of a tree: what it takes, what it may take, and how its arrays grow.
 
-use super::{Edge, Node, Tree, Worth, key_of};
+use super::{Edge, Node, NodeValue, Tree, key_of};
 
 impl Tree {
     /// The most bytes that the tree may take from now on. What it holds already stays.
@@ -23,7 +23,7 @@ impl Tree {
     /// The bytes that the arrays take, in use or not.
     pub(in crate::search) fn bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
-            + self.worths.capacity() * size_of::<Worth>()
+            + self.worths.capacity() * size_of::<NodeValue>()
             + self.edges.capacity() * size_of::<Edge>()
             + self.links.bytes()
             + self.table.allocation_size()

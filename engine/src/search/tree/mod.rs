@@ -13,12 +13,12 @@ mod node;
 mod values;
 
 pub(super) use edge::{Edge, Link};
-pub(super) use node::{Node, NodeId, NodeKind, Worth};
+pub(super) use node::{Node, NodeId, NodeKind, NodeValue};
 #[cfg(test)]
 pub(super) use values::decided;
 pub(super) use values::{advantage_of, win_probability, winning_turn};
 
-use super::{Evaluation, Query};
+use super::evaluator::{Evaluation, Query};
 use arimaa::rules::{Action, History, Position, Side, StepState};
 use hashbrown::HashTable;
 use links::Links;
@@ -29,7 +29,7 @@ use node::EdgeRange;
 pub(super) struct Tree {
     nodes: Vec<Node>,
     /// What each of the nodes is worth.
-    worths: Vec<Worth>,
+    worths: Vec<NodeValue>,
     edges: Vec<Edge>,
     links: Links,
     table: HashTable<NodeId>,
@@ -90,12 +90,12 @@ impl Tree {
 
     /// What a node is worth.
     #[inline]
-    pub(super) fn worth(&self, id: NodeId) -> &Worth {
+    pub(super) fn worth(&self, id: NodeId) -> &NodeValue {
         &self.worths[id.place()]
     }
 
     #[inline]
-    pub(super) fn worth_mut(&mut self, id: NodeId) -> &mut Worth {
+    pub(super) fn worth_mut(&mut self, id: NodeId) -> &mut NodeValue {
         &mut self.worths[id.place()]
     }
 
@@ -176,7 +176,8 @@ impl Tree {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes
             .push(Node::fresh(state.in_turn(), start.unwrap_or(id)));
-        self.worths.push(Worth::unknown(state.steps_used() == 0));
+        self.worths
+            .push(NodeValue::unknown(state.steps_used() == 0));
         self.fresh += 1;
         if self.merges {
             let Self { nodes, table, .. } = self;
@@ -220,15 +221,15 @@ impl Tree {
         }
     }
 
-    /// Counts a simulation in flight on an edge that has been followed, until [`unwatch`](Self::unwatch).
-    pub(super) fn watch(&mut self, id: NodeId, edge: usize) {
+    /// Counts a simulation in flight on an edge that has been followed, until [`remove_virtual_visit`](Self::remove_virtual_visit).
+    pub(super) fn add_virtual_visit(&mut self, id: NodeId, edge: usize) {
         self.count_visit(id, edge);
         let node = self.node_mut(id);
         node.visits = node.visits.saturating_add(1);
     }
 
     /// Takes back what [`watch`](Self::watch) has counted.
-    pub(super) fn unwatch(&mut self, id: NodeId, edge: usize) {
+    pub(super) fn remove_virtual_visit(&mut self, id: NodeId, edge: usize) {
         let block = self.node(id).links;
         if let Some(link) = self.links.get_mut(block).get_mut(edge) {
             link.visits = link.visits.saturating_sub(1);
@@ -248,7 +249,7 @@ impl Tree {
         history: &History,
         is_root_turn: bool,
     ) -> Option<Query> {
-        self.judge(id);
+        self.check_goal(id);
         if self.node(id).kind == NodeKind::Over {
             return None;
         }

@@ -116,7 +116,7 @@ impl Node {
 /// What the nodes before a node read of it. These lie by themselves, close together: at every state on its way a simulation looks
 /// at those of all children.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::search) struct Worth {
+pub(in crate::search) struct NodeValue {
     /// The value by all simulations so far: Gold's advantage, -1 to 1.
     pub(in crate::search) value: f32,
     /// The mean square of the evaluations that make up the value.
@@ -134,9 +134,9 @@ const STARTS_TURN: u8 = 1;
 /// The value is somebody's: an evaluator's or a proof's.
 const IS_JUDGED: u8 = 2;
 
-const _: () = assert!(size_of::<Worth>() == 12);
+const _: () = assert!(size_of::<NodeValue>() == 12);
 
-impl Worth {
+impl NodeValue {
     pub(super) fn unknown(starts_turn: bool) -> Self {
         Self {
             value: 0.0,

@@ -2,7 +2,7 @@
 
 use super::super::decision::Decision;
 use super::super::flow::Flow;
-use super::super::trial::{
+use super::super::testing::{
     Hashed, answer, few_turns, history_of, learning as options, random_game, random_turn,
 };
 use super::super::turn_search::Strategy;
@@ -140,7 +140,7 @@ fn what_lies_below_the_turns_that_were_played_is_kept() {
         for _ in 0..4 {
             let history = game.history().clone();
             let decision = decide(&mut search, &history, &mut rng);
-            check_consistency(&search.core().tree, &history);
+            check_consistency(&search.state().tree, &history);
             // One side searches after its own and the enemy's turn, the other after each turn.
             game.play(&decision.turn).unwrap();
             if game.outcome().is_none() && index % 3 == 0 {
@@ -152,18 +152,18 @@ fn what_lies_below_the_turns_that_were_played_is_kept() {
             {
                 break;
             }
-            let tree = &search.core().tree;
+            let tree = &search.state().tree;
             let root = tree.find(&StepState::new(game.position()));
             let before = root.map(|root| below(tree, root));
             search
-                .go_on(game.position(), game.history(), options(mode, budget))
+                .reuse_tree(game.position(), game.history(), options(mode, budget))
                 .unwrap();
-            let core = search.core();
-            check_consistency(&core.tree, game.history());
-            let after = below(&core.tree, core.root);
-            assert_eq!(after.len(), core.tree.len(), "nothing else is kept");
+            let state = search.state();
+            check_consistency(&state.tree, game.history());
+            let after = below(&state.tree, state.root);
+            assert_eq!(after.len(), state.tree.len(), "nothing else is kept");
             let Some(before) = before else {
-                assert_eq!(core.tree.len(), 1);
+                assert_eq!(state.tree.len(), 1);
                 continue;
             };
             for (key, said) in &after {
@@ -191,37 +191,37 @@ fn positions_that_have_stood_again_are_fresh() {
     let mut history = history_of(&start);
     let mut search = Search::new(&start, &history, options(SearchMode::Puct, 2_000)).unwrap();
     decide(&mut search, &history, &mut rng);
-    let tree = &search.core().tree;
+    let tree = &search.state().tree;
     let stood = tree.node_ids().find(|&id| {
         let node = tree.node(id);
-        let is_later = node.start == id && id != search.core().root;
+        let is_later = node.start == id && id != search.state().root;
         is_later && node.kind == NodeKind::Open && node.visits > 1
     });
     let stood = tree.state(stood.unwrap()).start_position();
-    let before = below(tree, search.core().root);
+    let before = below(tree, search.state().root);
     history.push(&stood);
     search
-        .go_on(&start, &history, options(SearchMode::Puct, 2_000))
+        .reuse_tree(&start, &history, options(SearchMode::Puct, 2_000))
         .unwrap();
-    let tree = &search.core().tree;
+    let tree = &search.state().tree;
     check_consistency(tree, &history);
     let fresh = tree.find(&StepState::new(&stood)).unwrap();
     assert_eq!(
         (tree.node(fresh).kind, tree.node(fresh).visits),
         (NodeKind::Fresh, 0)
     );
-    let after = below(tree, search.core().root);
+    let after = below(tree, search.state().root);
     assert!(after.len() < before.len() && after.len() > 1);
     let changed = after.iter().filter(|(key, said)| before[*key] != **said);
     assert_eq!(changed.count(), 1);
     // Twice: it is forbidden now, and the edges that lead there must go.
     history.push(&stood);
     search
-        .go_on(&start, &history, options(SearchMode::Puct, 2_000))
+        .reuse_tree(&start, &history, options(SearchMode::Puct, 2_000))
         .unwrap();
-    assert_eq!(search.core().tree.len(), 1, "the tree begins anew");
+    assert_eq!(search.state().tree.len(), 1, "the tree begins anew");
     decide(&mut search, &history, &mut rng);
-    let tree = &search.core().tree;
+    let tree = &search.state().tree;
     check_consistency(tree, &history);
     assert_eq!(tree.find(&StepState::new(&stood)), None);
 }
@@ -236,11 +236,11 @@ fn whole_games_keep_a_consistent_tree() {
         while game.outcome().is_none() && game.turns().len() < 120 {
             let history = game.history().clone();
             search
-                .go_on(game.position(), &history, options(mode, 48))
+                .reuse_tree(game.position(), &history, options(mode, 48))
                 .unwrap();
-            check_consistency(&search.core().tree, &history);
+            check_consistency(&search.state().tree, &history);
             let decision = decide(&mut search, &history, &mut rng);
-            check_consistency(&search.core().tree, &history);
+            check_consistency(&search.state().tree, &history);
             game.play(&decision.turn).unwrap();
         }
         assert!(game.turns().len() > 4);
@@ -261,11 +261,11 @@ fn visits_add_up() {
             options.budget = Budget::visits([3, 64, 500][index % 3]);
             let mut search = Search::new(game.position(), game.history(), options).unwrap();
             let decision = decide(&mut search, game.history(), &mut rng);
-            let core = search.core();
-            if core.is_proven() {
+            let state = search.state();
+            if state.is_proven() {
                 continue;
             }
-            let tree = &core.tree;
+            let tree = &state.tree;
             for id in tree.node_ids() {
                 let node = tree.node(id);
                 match node.kind {
@@ -275,9 +275,9 @@ fn visits_add_up() {
                 }
             }
             match search.strategy() {
-                Strategy::Stepwise(turn) => {
+                Strategy::Puct(turn) => {
                     let below: u32 = turn.started_below().map(|one| one.1).next().unwrap_or(0);
-                    let at_root = 1 + tree.edge_visits(core.root);
+                    let at_root = 1 + tree.edge_visits(state.root);
                     assert_eq!(at_root + below, decision.visits);
                 }
                 Strategy::Gumbel(turn) => {
@@ -285,7 +285,7 @@ fn visits_add_up() {
                     assert_eq!(visits, decision.visits);
                 }
             }
-            let flow = Flow::of_visits(tree, core.root);
+            let flow = Flow::of_visits(tree, state.root);
             let masses: f64 = flow.arrivals().iter().map(|one| one.mass).sum();
             assert!((masses - 1.0).abs() < 1e-9, "{masses}");
         }

@@ -23,7 +23,7 @@ impl Tree {
     }
 
     /// Looks for wins at a fresh node that starts a turn: it asks for no evaluation where there is one.
-    pub(in crate::search) fn judge(&mut self, id: NodeId) {
+    pub(in crate::search) fn check_goal(&mut self, id: NodeId) {
         if self.node(id).kind == NodeKind::Fresh
             && let Some((winner, turns)) = self.decided(&self.state(id))
         {

@@ -1,7 +1,7 @@
 //! Tests of the search for a turn.
 
+use super::super::testing::{Hashed, answer, learning, random_game};
 use super::super::tree::NodeKind;
-use super::super::trial::{Hashed, answer, learning, random_game};
 use super::super::{Noise, StateTarget, Uniform};
 use super::*;
 use crate::config::{Config, PolicyTargetKind, SearchConfig, SearchMode};
@@ -283,7 +283,7 @@ fn a_game_that_is_over_and_an_empty_budget_are_errors() {
 
 /// What the tree holds of the evaluator's priors: 11 bits of each.
 fn check_priors_are_the_evaluators(search: &Search, history: &History) {
-    let tree = &search.core.tree;
+    let tree = &search.state.tree;
     for node in tree.node_ids() {
         if tree.node(node).kind != NodeKind::Open {
             continue;
@@ -340,17 +340,17 @@ fn full_and_fast_turns_take_turns_in_one_search() {
                 let fresh = Search::new(&position, &history, full).unwrap();
                 anew = Some(fresh);
             } else {
-                search.go_on(&position, &history, fast).unwrap();
-                kept += u32::from(search.core.tree.len() > 1);
+                search.reuse_tree(&position, &history, fast).unwrap();
+                kept += u32::from(search.state.tree.len() > 1);
                 check_priors_are_the_evaluators(&search, &history);
             }
             while answer(&mut search, Hashed::default(), &history, &mut rng) {}
             check_priors_are_the_evaluators(&search, &history);
-            let core = &mut search.core;
-            for node in core.tree.node_ids() {
+            let state = &mut search.state;
+            for node in state.tree.node_ids() {
                 // Those of full turns were drawn on the way; those of fast ones must not be there.
-                let options = core.options;
-                let priors = core.root_priors.of(&core.tree, node, &options, &mut rng);
+                let options = state.options;
+                let priors = state.root_priors.of(&state.tree, node, &options, &mut rng);
                 assert!(is_full || priors.is_none());
                 noisy += u32::from(priors.is_some());
             }

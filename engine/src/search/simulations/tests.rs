@@ -1,7 +1,7 @@
 //! Tests of searches with several leaves in flight.
 
+use super::super::testing::{Hashed, answer, few_turns, history_of, learning, random_game};
 use super::super::tree::{NodeKind, Tree};
-use super::super::trial::{Hashed, answer, few_turns, history_of, learning, random_game};
 use super::super::turn_search::Strategy;
 use super::super::{Budget, Evaluation, Search, SearchOptions};
 use crate::config::SearchMode;
@@ -58,19 +58,19 @@ fn visits_add_up_and_nothing_stays_in_flight() {
                 let mut search = Search::new(&position, &history, options).unwrap();
                 while answer(&mut search, Hashed::default(), &history, &mut rng) {
                     // All answers are there: what is counted now is counted for good.
-                    assert!(!search.core().in_flight.are_watched);
+                    assert!(!search.simulations().have_virtual_visits);
                 }
-                let core = search.core();
+                let state = search.state();
                 let decision = search.decision().unwrap();
-                assert!(decision.visits <= visits && core.in_flight.is_empty());
-                if core.is_proven() {
+                assert!(decision.visits <= visits && search.simulations().is_empty());
+                if state.is_proven() {
                     continue;
                 }
-                check_visits(&core.tree);
+                check_visits(&state.tree);
                 let counted = match search.strategy() {
-                    Strategy::Stepwise(turn) => {
+                    Strategy::Puct(turn) => {
                         let below = turn.started_below().map(|one| one.1).next().unwrap_or(0);
-                        let counted = 1 + core.tree.edge_visits(core.root) + below;
+                        let counted = 1 + state.tree.edge_visits(state.root) + below;
                         // Steps that were made final, and taken back as their turn loses, have left no count.
                         if below == 0 && counted < decision.visits {
                             taken_back += 1;
@@ -99,7 +99,7 @@ fn simulations_are_counted_while_they_are_in_flight() {
         let mut search = Search::new(&position, &history, options).unwrap();
         let mut full = 0;
         loop {
-            let before = edge_visits(&search.core().tree);
+            let before = edge_visits(&search.state().tree);
             let queries = search.leaves(&history, &mut rng).to_vec();
             if queries.is_empty() {
                 break;
@@ -110,7 +110,7 @@ fn simulations_are_counted_while_they_are_in_flight() {
                 assert!(!queries[..index].contains(query), "a leaf is out twice");
             }
             let in_flight = edges_in_flight(&search);
-            let out = edge_visits(&search.core().tree);
+            let out = edge_visits(&search.state().tree);
             let mut counts = Vec::new();
             for (index, query) in queries.iter().enumerate() {
                 let (value, priors) = Hashed::default().judge(&query.state, query.legal.count());
@@ -118,11 +118,11 @@ fn simulations_are_counted_while_they_are_in_flight() {
                     value,
                     priors: &priors,
                 };
-                counts.push(edge_visits(&search.core().tree));
+                counts.push(edge_visits(&search.state().tree));
                 search.answer(index, "hashed", evaluation).unwrap();
             }
             assert!(counts.iter().all(|&count| count == out));
-            let after = edge_visits(&search.core().tree);
+            let after = edge_visits(&search.state().tree);
             // The beam's leaves are reached by no simulation.
             assert_eq!(out - after, in_flight, "{mode:?}");
             assert!(after >= before);
@@ -133,7 +133,7 @@ fn simulations_are_counted_while_they_are_in_flight() {
 
 /// The edges on the ways of all simulations in flight.
 fn edges_in_flight(search: &Search) -> u64 {
-    let simulations = search.core().in_flight.in_use().iter();
+    let simulations = search.simulations().in_flight().iter();
     simulations.map(|one| one.descent.len() as u64).sum()
 }
 
@@ -168,18 +168,20 @@ fn a_tree_that_is_kept_has_nothing_in_flight() {
                     search.answer(0, "hashed", evaluation).unwrap();
                 }
                 // The position itself, and then what follows the turn that is found.
-                search.go_on(game.position(), &history, options).unwrap();
-                kept += usize::from(search.core().tree.len() > 1);
-                check_visits(&search.core().tree);
+                search
+                    .reuse_tree(game.position(), &history, options)
+                    .unwrap();
+                kept += usize::from(search.state().tree.len() > 1);
+                check_visits(&search.state().tree);
                 while answer(&mut search, Hashed::default(), &history, &mut rng) {}
                 check_visits_unless_proven(&search);
                 let turn = search.decision().unwrap().turn.clone();
                 game.play(&turn).unwrap();
                 if game.outcome().is_none() {
                     search
-                        .go_on(game.position(), game.history(), options)
+                        .reuse_tree(game.position(), game.history(), options)
                         .unwrap();
-                    check_visits(&search.core().tree);
+                    check_visits(&search.state().tree);
                 }
             }
         }
@@ -188,8 +190,8 @@ fn a_tree_that_is_kept_has_nothing_in_flight() {
 }
 
 fn check_visits_unless_proven(search: &Search) {
-    if !search.core().is_proven() {
-        check_visits(&search.core().tree);
+    if !search.state().is_proven() {
+        check_visits(&search.state().tree);
     }
 }
 
@@ -207,7 +209,7 @@ fn with_one_leaf_nothing_is_watched() {
                 let mut sizes = Vec::new();
                 loop {
                     sizes.push(search.leaves(&history, &mut rng).len());
-                    assert!(!search.core().in_flight.are_watched);
+                    assert!(!search.simulations().have_virtual_visits);
                     if !answer(&mut search, Hashed::default(), &history, &mut rng) {
                         break;
                     }

@@ -1,29 +1,23 @@
 //! What both modes of a search work on: the tree, the budget, the simulations in flight, and the turn that comes out.
 
-use super::SearchOptions;
-use super::batch::Batch;
+use super::batch::LeafBatch;
 use super::budget::Spent;
-use super::decision::{Choice, Decision, proven_targets, turn_of};
-use super::in_flight::InFlight;
+use super::options::SearchOptions;
 use super::root_priors::RootPriors;
-use super::tree::{
-    NodeId, NodeKind, Tree, advantage_of, state_after, win_probability, winning_turn,
-};
+use super::tree::{NodeId, Tree, state_after, win_probability};
 use arimaa::rules::{Action, History, Position, Side, StepState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What both modes work on.
 #[derive(Debug)]
-pub(super) struct Core {
+pub(super) struct SearchState {
     pub(super) options: SearchOptions,
     pub(super) tree: Tree,
     pub(super) root: NodeId,
     pub(super) position: Position,
     pub(super) root_priors: RootPriors,
     pub(super) spent: Spent,
-    /// The simulations that wait for their leaves.
-    pub(super) in_flight: InFlight,
     /// The turns that simulations completed on their way, and the most of one.
     pub(super) turns_deep: u64,
     pub(super) deepest: u32,
@@ -33,7 +27,7 @@ pub(super) struct Core {
     pub(super) stop: Option<Arc<AtomicBool>>,
 }
 
-impl Core {
+impl SearchState {
     /// How much of the budget is used, 0 to 1.
     pub(super) fn share(&mut self) -> f64 {
         self.spent.is_stopped |= self.is_told_to_stop();
@@ -55,7 +49,7 @@ impl Core {
     }
 
     /// Gives the leaves of a complete batch their evaluations.
-    pub(super) fn apply(&mut self, batch: &mut Batch) {
+    pub(super) fn apply(&mut self, batch: &mut LeafBatch) {
         for (leaf, query, evaluation) in batch.answered() {
             self.tree.expand(leaf, query, &evaluation);
             self.spent.evaluations += 1;
@@ -65,7 +59,7 @@ impl Core {
     }
 
     /// Opens a node, and asks for its evaluation where that is needed and it is not in the batch yet.
-    pub(super) fn ask(&mut self, batch: &mut Batch, node: NodeId, history: &History) {
+    pub(super) fn ask(&mut self, batch: &mut LeafBatch, node: NodeId, history: &History) {
         if batch.holds(node) {
             return;
         }
@@ -81,7 +75,7 @@ impl Core {
     }
 
     /// A node's value as the win probability of the side whose turn is searched.
-    pub(super) fn movers_value(&self, node: NodeId) -> f32 {
+    pub(super) fn value_for_mover(&self, node: NodeId) -> f32 {
         win_probability(self.side(), self.tree.worth(node).value)
     }
 
@@ -98,7 +92,7 @@ impl Core {
                 .decided(&state)
                 .is_some_and(|(winner, _)| winner != self.side());
         };
-        self.tree.judge(end);
+        self.tree.check_goal(end);
         for node in self.nodes_along(actions).into_iter().rev() {
             self.tree.update(node);
         }
@@ -129,41 +123,8 @@ impl Core {
         self.tree.worth(self.root).proof.is_some()
     }
 
-    /// The turn that wins at once, if there is one.
-    pub(super) fn winning_choice(&self, history: &History) -> Option<Choice> {
-        let root = self.tree.node(self.root);
-        if root.kind != NodeKind::Over {
-            return None;
-        }
-        let start = StepState::new(&self.position);
-        let (steps, _) = winning_turn(&start)?;
-        let mut actions: arrayvec::ArrayVec<Action, 9> =
-            steps.iter().map(|&step| Action::Step(step)).collect();
-        if steps.len() < usize::from(arimaa::rules::TURN_STEPS) {
-            actions.push(Action::End);
-        }
-        Some(Choice {
-            targets: proven_targets(self, &actions, history),
-            actions,
-            advantage: advantage_of(self.side()),
-        })
-    }
-
-    pub(super) fn decide(&self, choice: Choice) -> Decision {
-        let root = self.tree.node(self.root);
-        let mut actions = choice.actions;
-        actions.retain(|action| *action != Action::End);
-        let turn = turn_of(&actions, self.position.phase(), self.side());
-        Decision {
-            // Strategies choose whole turns: a setup is complete.
-            turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
-            actions: actions.into_iter().collect(),
-            value: win_probability(Side::Gold, choice.advantage),
-            own_value: win_probability(Side::Gold, root.own_value),
-            proven_winner: self.tree.worth(self.root).proof.winner(),
-            visits: self.spent.visits,
-            evaluations: self.spent.evaluations,
-            targets: choice.targets,
-        }
+    /// Whether more than one leaf may be in flight wherever one is.
+    pub(super) fn is_parallel(&self) -> bool {
+        self.options.parallel_leaves > 1
     }
 }

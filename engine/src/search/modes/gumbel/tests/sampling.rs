@@ -1,9 +1,9 @@
 //! The beam is a sample without replacement from the policy's distribution over distinct turns.
 
-use super::super::super::trial::{Hashed, answer, history_of, position};
-use super::super::super::{Budget, Search};
 use super::super::likelihood::gumbels_below;
 use super::{each_order, of, options};
+use crate::search::testing::{Hashed, answer, history_of, position};
+use crate::search::{Budget, Search};
 use arimaa::rules::{Position, Side, StepState};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -32,7 +32,7 @@ fn distribution(start: &Position, temperature: f64) -> FxHashMap<Position, f64> 
                 .map(|&prior| f64::from(prior).powf(1.0 / temperature));
             let weights: Vec<f64> = weights.collect();
             probability *= weights[place] / weights.iter().sum::<f64>();
-            state = super::super::super::tree::state_after(&state, action);
+            state = crate::search::tree::state_after(&state, action);
         }
         *turns.entry(end.start_position()).or_insert(0.0) += probability;
     }
@@ -74,10 +74,10 @@ fn sample(
     while of(search).1.sampled.is_none() {
         assert!(answer(search, Hashed::default(), &history, rng));
     }
-    let (core, turn) = of(search);
+    let (state, turn) = of(search);
     let sampled = turn.candidates.iter().take(3);
     sampled
-        .map(|candidate| core.tree.state(candidate.end).start_position())
+        .map(|candidate| state.tree.state(candidate.end).start_position())
         .collect()
 }
 

@@ -6,12 +6,12 @@
 //! that reach the same position too: their probabilities add up, and the larger perturbed one is that of the sum, as the maximum
 //! of Gumbel variates is one.
 
-use super::super::batch::Batch;
-use super::super::core::Core;
-use super::super::flow::Flow;
-use super::super::puct::ends_turn;
-use super::super::tree::{NodeId, NodeKind, Tree, win_probability};
 use super::likelihood::{Continuation, Likelihood, continuations};
+use crate::search::batch::LeafBatch;
+use crate::search::descent::ends_turn;
+use crate::search::flow::Flow;
+use crate::search::state::SearchState;
+use crate::search::tree::{NodeId, NodeKind, Tree, win_probability};
 use arimaa::rules::History;
 use rand::Rng;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -82,11 +82,16 @@ impl Beam {
 
     /// Asks for the evaluations that the next level needs, or for as many of them as may be in flight at once; says whether there
     /// are any.
-    pub(super) fn ask(&mut self, core: &mut Core, batch: &mut Batch, history: &History) -> bool {
+    pub(super) fn ask(
+        &mut self,
+        state: &mut SearchState,
+        batch: &mut LeafBatch,
+        history: &History,
+    ) -> bool {
         if !self.has_begun {
             self.has_begun = true;
             self.slots.push(Slot {
-                node: Some(core.root),
+                node: Some(state.root),
                 likelihood: Likelihood::CERTAIN,
                 promise: 0.0,
                 is_whole: false,
@@ -97,12 +102,12 @@ impl Beam {
         }
         for &slot in &self.open {
             if let Some(node) = self.slots[slot].node
-                && core.tree.node(node).kind == NodeKind::Fresh
+                && state.tree.node(node).kind == NodeKind::Fresh
             {
-                if core.is_parallel() && batch.len() >= core.options.parallel_leaves as usize {
+                if state.is_parallel() && batch.len() >= state.options.parallel_leaves as usize {
                     break;
                 }
-                core.ask(batch, node, history);
+                state.ask(batch, node, history);
             }
         }
         batch.is_waiting()
@@ -110,29 +115,35 @@ impl Beam {
 
     /// Replaces the prefixes in the beam by what follows them, and prunes it to `width`; 0 keeps what is whole and prunes the rest,
     /// for a beam that is done.
-    pub(super) fn advance<R: Rng>(&mut self, core: &mut Core, width: usize, rng: &mut R) {
+    pub(super) fn advance<R: Rng>(&mut self, state: &mut SearchState, width: usize, rng: &mut R) {
         for slot in std::mem::take(&mut self.open) {
             self.slots[slot].status = Status::Expanded;
             let Some(node) = self.slots[slot].node else {
                 continue;
             };
-            if core.tree.node(node).kind == NodeKind::Open {
+            if state.tree.node(node).kind == NodeKind::Open {
                 self.expanded.insert(node);
-                self.follow_all(core, slot, node, rng);
+                self.follow_all(state, slot, node, rng);
             }
         }
         if width > 0 {
-            self.prune(core, width);
+            self.prune(state, width);
         }
     }
 
     /// Adds what follows a prefix, merged with what is there.
-    fn follow_all<R: Rng>(&mut self, core: &mut Core, prefix: usize, node: NodeId, rng: &mut R) {
-        let is_noisy = core.options.gumbel_noise > 0.0;
-        let promise = promise_of(core, node);
+    fn follow_all<R: Rng>(
+        &mut self,
+        state: &mut SearchState,
+        prefix: usize,
+        node: NodeId,
+        rng: &mut R,
+    ) {
+        let is_noisy = state.options.gumbel_noise > 0.0;
+        let promise = promise_of(state, node);
         // What other orders add to prefixes that were followed before.
         let mut late = BTreeMap::new();
-        for continuation in continuations(core, node, self.slots[prefix].likelihood, rng) {
+        for continuation in continuations(state, node, self.slots[prefix].likelihood, rng) {
             let Continuation {
                 edge,
                 key,
@@ -151,7 +162,7 @@ impl Beam {
                     node: None,
                     likelihood,
                     promise,
-                    is_whole: ends_turn(&core.tree, node, edge),
+                    is_whole: ends_turn(&state.tree, node, edge),
                     status: Status::Pruned,
                     origin: Some(origin),
                 });
@@ -162,33 +173,33 @@ impl Beam {
             slot.promise = slot.promise.max(promise);
             slot.origin = Some(origin);
             if matches!(slot.status, Status::Taken | Status::Expanded) {
-                core.tree.follow(node, edge);
+                state.tree.follow(node, edge);
             }
-            self.add_late(core, known, likelihood, &mut late);
+            self.add_late(state, known, likelihood, &mut late);
         }
-        self.pass_on(core, late, rng);
+        self.pass_on(state, late, rng);
     }
 
     /// Passes on what other orders add to prefixes whose own steps were followed before, to all that follows them. A shorter prefix
     /// comes first: what it adds to a longer one goes on together with what else is added to that.
     fn pass_on<R: Rng>(
         &mut self,
-        core: &Core,
+        state: &SearchState,
         mut late: BTreeMap<(u8, SlotId), Likelihood>,
         rng: &mut R,
     ) {
-        let is_noisy = core.options.gumbel_noise > 0.0;
+        let is_noisy = state.options.gumbel_noise > 0.0;
         while let Some(((_, slot), added)) = late.pop_first() {
             let Some(node) = self.slots[slot.0].node else {
                 continue;
             };
             for Continuation {
                 key, likelihood, ..
-            } in continuations(core, node, added, rng)
+            } in continuations(state, node, added, rng)
             {
                 if let Some(&next) = self.by_key.get(&key) {
                     self.slots[next.0].likelihood.merge(likelihood, is_noisy);
-                    self.add_late(core, next, likelihood, &mut late);
+                    self.add_late(state, next, likelihood, &mut late);
                 }
             }
         }
@@ -197,7 +208,7 @@ impl Beam {
     /// Notes what was added to a prefix, if its steps were followed before.
     fn add_late(
         &self,
-        core: &Core,
+        state: &SearchState,
         slot: SlotId,
         added: Likelihood,
         late: &mut BTreeMap<(u8, SlotId), Likelihood>,
@@ -206,34 +217,34 @@ impl Beam {
         if prefix.node.is_none_or(|node| !self.has_expanded(node)) {
             return;
         }
-        let is_noisy = core.options.gumbel_noise > 0.0;
-        late.entry((prefix.depth(&core.tree, &self.origins), slot))
+        let is_noisy = state.options.gumbel_noise > 0.0;
+        late.entry((prefix.depth(&state.tree, &self.origins), slot))
             .and_modify(|likelihood| likelihood.merge(added, is_noisy))
             .or_insert(added);
     }
 
     /// Keeps the best of all that is not replaced: `width` prefixes and whole turns.
-    fn prune(&mut self, core: &mut Core, width: usize) {
+    fn prune(&mut self, state: &mut SearchState, width: usize) {
         let level = self
             .slots
             .iter()
             .filter(|slot| slot.status != Status::Expanded);
         let deepest = level
             .clone()
-            .map(|slot| slot.depth(&core.tree, &self.origins))
+            .map(|slot| slot.depth(&state.tree, &self.origins))
             .max();
         let mut contenders: Vec<usize> = (0..self.slots.len())
             .filter(|&place| {
                 let slot = &self.slots[place];
                 slot.status != Status::Expanded
-                    && (slot.is_whole || Some(slot.depth(&core.tree, &self.origins)) == deepest)
+                    && (slot.is_whole || Some(slot.depth(&state.tree, &self.origins)) == deepest)
             })
             .collect();
         contenders
             .sort_by(|&one, &other| self.slots[other].rank().total_cmp(&self.slots[one].rank()));
         for (rank, &place) in contenders.iter().enumerate() {
             if rank < width {
-                self.keep(core, place, Status::Kept);
+                self.keep(state, place, Status::Kept);
             } else {
                 self.slots[place].status = Status::Pruned;
             }
@@ -244,13 +255,13 @@ impl Beam {
     }
 
     /// Gives a slot its node and the tree all edges that lead there.
-    fn keep(&mut self, core: &mut Core, place: usize, status: Status) {
+    fn keep(&mut self, state: &mut SearchState, place: usize, status: Status) {
         let slot = &mut self.slots[place];
         slot.status = status;
         let mut next = slot.origin;
         while let Some(origin) = next {
             let origin = self.origins[origin];
-            slot.node = core.tree.follow(origin.from, origin.edge).or(slot.node);
+            slot.node = state.tree.follow(origin.from, origin.edge).or(slot.node);
             next = origin.next;
         }
         if slot.node.is_none() {
@@ -277,8 +288,8 @@ impl Beam {
     }
 
     /// The best of what is pruned.
-    pub(super) fn best_pruned(&self, core: &Core) -> Option<SlotId> {
-        if !core.tree.has_room() {
+    pub(super) fn best_pruned(&self, state: &SearchState) -> Option<SlotId> {
+        if !state.tree.has_room() {
             return None;
         }
         let pruned =
@@ -299,22 +310,22 @@ impl Beam {
     }
 
     /// Makes a pruned turn a candidate.
-    pub(super) fn take(&mut self, slot: SlotId, core: &mut Core) {
-        self.keep(core, slot.0, Status::Taken);
+    pub(super) fn take(&mut self, slot: SlotId, state: &mut SearchState) {
+        self.keep(state, slot.0, Status::Taken);
     }
 
     /// Puts a pruned prefix back into the beam.
-    pub(super) fn bring_back(&mut self, slot: SlotId, core: &mut Core) {
-        self.keep(core, slot.0, Status::Kept);
+    pub(super) fn bring_back(&mut self, slot: SlotId, state: &mut SearchState) {
+        self.keep(state, slot.0, Status::Kept);
         if self.slots[slot.0].is_open() {
             self.open.push(slot.0);
         }
     }
 
     /// A candidate's node, the logarithm of its probability, and what it is ranked by beside its value.
-    pub(super) fn ranked(&self, slot: SlotId, core: &Core) -> (NodeId, f64, f64) {
+    pub(super) fn ranked(&self, slot: SlotId, state: &SearchState) -> (NodeId, f64, f64) {
         let slot = &self.slots[slot.0];
-        let rank = match core.options.gumbel_noise {
+        let rank = match state.options.gumbel_noise {
             noise if noise > 0.0 => slot.likelihood.perturbed * f64::from(noise),
             _ => slot.likelihood.log_prior,
         };
@@ -331,7 +342,7 @@ impl Beam {
     }
 
     /// The node of the likeliest prefix that has one; the root where there is none.
-    pub(super) fn best_prefix(&self, core: &Core) -> NodeId {
+    pub(super) fn best_prefix(&self, state: &SearchState) -> NodeId {
         let known = self.slots.iter().filter(|slot| slot.node.is_some());
         let unfinished = known.filter(|slot| slot.status != Status::Expanded);
         unfinished
@@ -343,14 +354,14 @@ impl Beam {
                 }
             })
             .and_then(|slot| slot.node)
-            .unwrap_or(core.root)
+            .unwrap_or(state.root)
     }
 
     /// The edges from the root to a state that the beam reached, drawn in proportion to the priors where several orders lead
     /// there.
     pub(super) fn way_to<R: Rng>(
         &self,
-        core: &Core,
+        state: &SearchState,
         to: NodeId,
         rng: &mut R,
     ) -> Vec<(NodeId, usize)> {
@@ -363,7 +374,7 @@ impl Beam {
                 0.0
             }
         };
-        Flow::of_weights(&core.tree, core.root, weight).way_to(to, rng)
+        Flow::of_weights(&state.tree, state.root, weight).way_to(to, rng)
     }
 }
 
@@ -387,10 +398,10 @@ impl Slot {
 }
 
 /// What a state's value promises for what follows it, in units of the noise, as the perturbed logarithm is.
-fn promise_of(core: &Core, node: NodeId) -> f64 {
-    let noise = core.options.gumbel_noise;
-    let beam_value_scale = core.options.gumbel.beam_value_scale;
-    let own_value = win_probability(core.side(), core.tree.node(node).own_value);
+fn promise_of(state: &SearchState, node: NodeId) -> f64 {
+    let noise = state.options.gumbel_noise;
+    let beam_value_scale = state.options.gumbel.beam_value_scale;
+    let own_value = win_probability(state.side(), state.tree.node(node).own_value);
     let unit = if noise > 0.0 { noise } else { 1.0 };
     f64::from(beam_value_scale * own_value / unit)
 }

@@ -1,18 +1,18 @@
 //! What the comparison of turns tells a report.
 
-use super::super::core::Core;
-use super::super::tree::NodeId;
 use super::target::Improved;
 use super::{Candidate, GumbelTurn};
+use crate::search::state::SearchState;
+use crate::search::tree::NodeId;
 use arimaa::rules::Action;
 
 /// A candidate as a report sees it.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::search) struct Compared<'a> {
+pub(in crate::search) struct CandidateValues<'a> {
     candidate: &'a Candidate,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> CandidateValues<'a> {
     /// The start of the enemy's turn behind it.
     pub(in crate::search) fn end(self) -> NodeId {
         self.candidate.end
@@ -41,17 +41,17 @@ impl<'a> Compared<'a> {
 
 impl GumbelTurn {
     /// The turns that are compared, those given up among them.
-    pub(in crate::search) fn compared(&self) -> impl Iterator<Item = Compared<'_>> {
+    pub(in crate::search) fn compared(&self) -> impl Iterator<Item = CandidateValues<'_>> {
         self.candidates
             .iter()
-            .map(|candidate| Compared { candidate })
+            .map(|candidate| CandidateValues { candidate })
     }
 
     /// The mover's win probability at the turn's start under the improved policy; none before there are candidates, and where all
     /// that is known is lost.
-    pub(in crate::search) fn expected_value(&self, core: &Core) -> Option<f32> {
+    pub(in crate::search) fn expected_value(&self, state: &SearchState) -> Option<f32> {
         let is_known = self.candidates.iter().any(|candidate| !candidate.is_lost);
-        let improved = Improved::new(core, &self.candidates);
-        is_known.then(|| improved.expected_value(core, &self.candidates, self.rest_is_lost))
+        let improved = Improved::new(state, &self.candidates);
+        is_known.then(|| improved.expected_value(state, &self.candidates, self.rest_is_lost))
     }
 }

@@ -6,9 +6,9 @@
 //! `N + O`, `O` those in flight). These counts are taken back when the answers are there, and each simulation is backed up in the
 //! order in which they went down, as if it had been alone.
 
-use super::batch::Batch;
-use super::core::Core;
-use super::puct::{Arrived, Descent, Guide};
+use super::batch::LeafBatch;
+use super::descent::{Descent, LeafKind, Selection};
+use super::state::SearchState;
 use super::tree::NodeId;
 use arimaa::rules::History;
 use rand::Rng;
@@ -28,7 +28,7 @@ enum Reached {
     /// A leaf that is to be evaluated.
     Leaf,
     /// A leaf that is in flight already.
-    Joined,
+    Duplicate,
     /// Something that needs no evaluation.
     #[default]
     Known,
@@ -38,18 +38,18 @@ enum Reached {
 
 /// The simulations in the order in which they went down. Their memory is kept from batch to batch.
 #[derive(Debug, Default)]
-pub(super) struct InFlight {
+pub(super) struct Simulations {
     simulations: Vec<Simulation>,
     /// How many of them are in use.
     count: usize,
     /// Whether these are counted on their edges.
-    are_watched: bool,
+    have_virtual_visits: bool,
 }
 
-impl InFlight {
+impl Simulations {
     pub(super) fn clear(&mut self) {
         self.count = 0;
-        self.are_watched = false;
+        self.have_virtual_visits = false;
     }
 
     pub(super) fn len(&self) -> usize {
@@ -60,53 +60,47 @@ impl InFlight {
         self.count == 0
     }
 
-    fn in_use(&self) -> &[Simulation] {
+    fn in_flight(&self) -> &[Simulation] {
         &self.simulations[..self.count]
-    }
-}
-
-impl Core {
-    /// Whether more than one leaf may be in flight wherever one is.
-    pub(super) fn is_parallel(&self) -> bool {
-        self.options.parallel_leaves > 1
     }
 
     /// One simulation down from a node of the root's turn or below it. Its leaf is asked for where it needs an evaluation and is not
     /// in the batch yet.
     pub(super) fn simulate<R: Rng>(
         &mut self,
-        batch: &mut Batch,
+        state: &mut SearchState,
+        batch: &mut LeafBatch,
         purpose: usize,
         from: NodeId,
         history: &History,
         rng: &mut R,
     ) {
-        let place = self.in_flight.count;
-        if place == self.in_flight.simulations.len() {
-            self.in_flight.simulations.push(Simulation::default());
+        let place = self.count;
+        if place == self.simulations.len() {
+            self.simulations.push(Simulation::default());
         }
-        self.in_flight.count += 1;
-        let descent = &mut self.in_flight.simulations[place].descent;
-        let mut guide = Guide {
+        self.count += 1;
+        let descent = &mut self.simulations[place].descent;
+        let mut guide = Selection {
             history,
-            options: &self.options,
-            root_priors: &mut self.root_priors,
+            options: &state.options,
+            root_priors: &mut state.root_priors,
             rng,
         };
-        let arrived = descent.go(&mut self.tree, from, &self.position, &mut guide);
-        if self.options.parallel_leaves > 1 {
-            descent.watch(&mut self.tree);
-            self.in_flight.are_watched = true;
+        let arrived = descent.go(&mut state.tree, from, &state.position, &mut guide);
+        if state.options.parallel_leaves > 1 {
+            descent.add_virtual_visit(&mut state.tree);
+            self.have_virtual_visits = true;
         }
         let turns = descent.turns() as u32;
-        self.turns_deep += u64::from(turns);
-        self.deepest = self.deepest.max(turns);
+        state.turns_deep += u64::from(turns);
+        state.deepest = state.deepest.max(turns);
         let reached = match arrived {
-            Arrived::Known => Reached::Known,
-            Arrived::NoRoom => Reached::NoRoom,
-            Arrived::Fresh(leaf) if batch.holds(leaf) => Reached::Joined,
-            Arrived::Fresh(leaf) => {
-                self.ask(batch, leaf, history);
+            LeafKind::Known => Reached::Known,
+            LeafKind::NoRoom => Reached::NoRoom,
+            LeafKind::Fresh(leaf) if batch.holds(leaf) => Reached::Duplicate,
+            LeafKind::Fresh(leaf) => {
+                state.ask(batch, leaf, history);
                 if batch.holds(leaf) {
                     Reached::Leaf
                 } else {
@@ -114,15 +108,15 @@ impl Core {
                 }
             }
         };
-        let simulation = &mut self.in_flight.simulations[place];
+        let simulation = &mut self.simulations[place];
         (simulation.purpose, simulation.reached) = (purpose, reached);
     }
 
     /// Takes back what the simulations in flight count on their edges while they are in flight.
-    pub(super) fn take_back_watched(&mut self) {
-        if std::mem::take(&mut self.in_flight.are_watched) {
-            for simulation in self.in_flight.in_use() {
-                simulation.descent.unwatch(&mut self.tree);
+    pub(super) fn remove_virtual_visits(&mut self, state: &mut SearchState) {
+        if std::mem::take(&mut self.have_virtual_visits) {
+            for simulation in self.in_flight() {
+                simulation.descent.remove_virtual_visit(&mut state.tree);
             }
         }
     }
@@ -136,51 +130,45 @@ impl Core {
     /// uses up the budget.
     pub(super) fn finish_simulations(
         &mut self,
+        state: &mut SearchState,
         counts_no_room: bool,
-        mut each: impl FnMut(&mut Self, usize),
+        mut each: impl FnMut(&mut SearchState, usize),
     ) {
-        self.take_back_watched();
-        let counts_joined = !self.is_parallel();
-        let mut in_flight = std::mem::take(&mut self.in_flight);
-        for simulation in in_flight.in_use() {
-            if simulation.reached == Reached::Joined && !counts_joined {
-                self.turns_deep -= simulation.descent.turns() as u64;
+        self.remove_virtual_visits(state);
+        let counts_joined = !state.is_parallel();
+        for simulation in self.in_flight() {
+            if simulation.reached == Reached::Duplicate && !counts_joined {
+                state.turns_deep -= simulation.descent.turns() as u64;
                 continue;
             }
             if simulation.reached == Reached::NoRoom && !counts_no_room {
-                self.turns_deep -= simulation.descent.turns() as u64;
-                simulation.descent.update(&mut self.tree);
-                self.spent.idle = self.spent.idle.saturating_add(1);
+                state.turns_deep -= simulation.descent.turns() as u64;
+                simulation.descent.update(&mut state.tree);
+                state.spent.idle = state.spent.idle.saturating_add(1);
                 continue;
             }
-            simulation.descent.back_up(&mut self.tree);
-            each(self, simulation.purpose);
-            self.spent.visits = self.spent.visits.saturating_add(1);
+            simulation.descent.back_up(&mut state.tree);
+            each(state, simulation.purpose);
+            state.spent.visits = state.spent.visits.saturating_add(1);
         }
-        in_flight.clear();
-        self.in_flight = in_flight;
+        self.clear();
     }
 
     /// Gives up the simulations whose leaves have not been handed out yet, as if they had never gone down: the search has to end.
-    pub(super) fn give_up_leaves(&mut self, batch: &mut Batch) {
-        self.take_back_watched();
+    pub(super) fn give_up_leaves(&mut self, state: &mut SearchState, batch: &mut LeafBatch) {
+        self.remove_virtual_visits(state);
         batch.clear();
-        let Self {
-            in_flight,
-            turns_deep,
-            ..
-        } = self;
         let mut kept = 0;
-        for place in 0..in_flight.count {
-            let reached = in_flight.simulations[place].reached;
+        for place in 0..self.count {
+            let reached = self.simulations[place].reached;
             if matches!(reached, Reached::Known | Reached::NoRoom) {
-                in_flight.simulations.swap(kept, place);
+                self.simulations.swap(kept, place);
                 kept += 1;
             } else {
-                *turns_deep -= in_flight.simulations[place].descent.turns() as u64;
+                state.turns_deep -= self.simulations[place].descent.turns() as u64;
             }
         }
-        in_flight.count = kept;
+        self.count = kept;
     }
 }
 

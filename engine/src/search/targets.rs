@@ -1,8 +1,25 @@
 //! The improved policy of one state: what the priors should have been, by the values that the search found.
 
+use super::options::SearchOptions;
 use super::tree::{NodeId, Tree, win_probability};
-use super::{SearchOptions, StateTarget};
 use crate::config::PolicyTargetKind;
+
+/// What the search says of one state of the decided turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateTarget {
+    /// How many actions of the turn precede the state.
+    pub step: u8,
+    /// Simulations that went on from the state; of a proven one, all of the turn.
+    pub visits: u32,
+    /// Whether the target is a step of a proven win, and nothing that the search weighed.
+    pub proven: bool,
+    /// What the policy should be over all legal actions, in the order of [`arimaa::rules::ActionSet::in_index_order`]; it sums to 1.
+    pub policy: Vec<f32>,
+    /// How far that is from what the evaluator said, noise and temperature left aside: `KL(policy || prior) = Σ p ln(p / prior)` in
+    /// nats, 0 or more. The priors are those that the tree keeps, normalised: 11 bits of each, and none below 2^-31, so that the
+    /// sum is finite (below 22). 0 at states of a proven win that were never evaluated.
+    pub surprise: f32,
+}
 
 /// What the policy should be at a node, in the order of its actions' indices; none where nothing went on from it.
 pub(super) fn state_target(

@@ -1,9 +1,9 @@
 //! What is compared, and what is chosen of it.
 
-use super::super::super::Budget;
-use super::super::super::tree::NodeKind;
-use super::super::super::trial::{Hashed, few_turns, random_game};
 use super::{decided, of, options};
+use crate::search::Budget;
+use crate::search::testing::{Hashed, few_turns, random_game};
+use crate::search::tree::NodeKind;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rustc_hash::FxHashSet;
@@ -18,14 +18,14 @@ fn every_candidate_is_another_turn() {
         let candidates = [2, 4, 8][index % 3];
         let options = options(Budget::evaluations(400), candidates, candidates);
         let search = decided(&position, Hashed::default(), options, &mut rng);
-        let (core, turn) = of(&search);
+        let (state, turn) = of(&search);
         let ends: FxHashSet<_> = turn.candidates.iter().map(|one| one.end).collect();
         assert_eq!(ends.len(), turn.candidates.len(), "in {position}");
         let known: f64 = turn.candidates.iter().map(|one| one.log_prior.exp()).sum();
         assert!(known < 1.001, "{known} in {position}");
         replaced += u32::from(turn.candidates.iter().any(|one| one.slot.is_none()));
         let lives = turn.candidates.iter().any(|one| !one.is_lost);
-        let chosen_loses = core.tree.worth(core.root).proof.loses(core.side());
+        let chosen_loses = state.tree.worth(state.root).proof.loses(state.side());
         assert!(!(lives && chosen_loses));
     }
     assert!(replaced > 10, "{replaced}");
@@ -44,8 +44,8 @@ fn halving_leaves_the_most_visits_to_the_last() {
         for candidates in [1, 2, 3, 5, 6, 7, 12, 16] {
             let options = options(Budget::evaluations(200), candidates, 16);
             let search = decided(game.position(), Hashed::default(), options, &mut rng);
-            let (core, turn) = of(&search);
-            if core.is_proven() || turn.candidates.iter().any(|one| one.is_lost) {
+            let (state, turn) = of(&search);
+            if state.is_proven() || turn.candidates.iter().any(|one| one.is_lost) {
                 continue;
             }
             let visits = |is_alive| {
@@ -75,13 +75,13 @@ fn what_the_beam_asks_for_is_followed() {
         let candidates = [2, 3, 5][index % 3];
         let options = options(Budget::evaluations(400), candidates, candidates);
         let search = decided(&position, Hashed::default(), options, &mut rng);
-        let (core, turn) = of(&search);
-        if core.is_proven() {
+        let (state, turn) = of(&search);
+        if state.is_proven() {
             continue;
         }
-        let evaluated = core.tree.node_ids().filter(|&id| {
-            let node = core.tree.node(id);
-            node.start() == core.root && node.kind == NodeKind::Open
+        let evaluated = state.tree.node_ids().filter(|&id| {
+            let node = state.tree.node(id);
+            node.start() == state.root && node.kind == NodeKind::Open
         });
         let evaluated: Vec<_> = evaluated.collect();
         let followed = |&id: &_| turn.beam.has_expanded(id);

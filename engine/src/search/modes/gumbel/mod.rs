@@ -16,11 +16,12 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use super::SearchOptions;
-use super::batch::Batch;
-use super::core::Core;
-use super::decision::Choice;
-use super::tree::NodeId;
+use crate::search::batch::LeafBatch;
+use crate::search::decision::Choice;
+use crate::search::options::SearchOptions;
+use crate::search::simulations::Simulations;
+use crate::search::state::SearchState;
+use crate::search::tree::NodeId;
 use arimaa::rules::{Action, History, Position};
 use arrayvec::ArrayVec;
 use beam::{Beam, SlotId};
@@ -51,7 +52,7 @@ struct Candidate {
 
 /// The turn in the making.
 #[derive(Debug)]
-pub(super) struct GumbelTurn {
+pub(in crate::search) struct GumbelTurn {
     sizes: Sizes,
     beam: Beam,
     candidates: Vec<Candidate>,
@@ -72,22 +73,22 @@ pub(super) struct GumbelTurn {
 
 impl GumbelTurn {
     /// Bytes that the beam may hold beside the tree.
-    pub(super) fn beam_bytes(&self) -> usize {
+    pub(in crate::search) fn beam_bytes(&self) -> usize {
         self.sizes.beam_bytes()
     }
 
     /// Whether nothing has been looked at yet.
-    pub(super) fn is_new(&self) -> bool {
+    pub(in crate::search) fn is_new(&self) -> bool {
         !self.beam.has_begun()
     }
 
     /// Whether the budget is large enough to compare turns with.
-    pub(super) fn fits(position: &Position, options: &SearchOptions) -> bool {
+    pub(in crate::search) fn fits(position: &Position, options: &SearchOptions) -> bool {
         Sizes::new(position, options).is_some()
     }
 
     /// The search for the turn of a position, with a budget that [`fits`](Self::fits).
-    pub(super) fn new(position: &Position, options: &SearchOptions) -> Self {
+    pub(in crate::search) fn new(position: &Position, options: &SearchOptions) -> Self {
         let sizes = Sizes::new(position, options).unwrap_or(Sizes {
             candidates: 1,
             beam_width: 1,
@@ -107,52 +108,54 @@ impl GumbelTurn {
     }
 
     /// Goes on to the next leaves, or to the turn's end.
-    pub(super) fn go_on<R: Rng>(
+    pub(in crate::search) fn advance<R: Rng>(
         &mut self,
-        core: &mut Core,
-        batch: &mut Batch,
+        state: &mut SearchState,
+        simulations: &mut Simulations,
+        batch: &mut LeafBatch,
         history: &History,
         rng: &mut R,
     ) -> Option<Choice> {
         if self.sampled.is_none() {
             while !self.beam.is_done() {
-                if core.share() >= 1.0 {
-                    return Some(self.finish(core, history, rng));
+                if state.share() >= 1.0 {
+                    return Some(self.finish(state, history, rng));
                 }
-                if self.beam.ask(core, batch, history) {
+                if self.beam.ask(state, batch, history) {
                     return None;
                 }
-                self.beam.advance(core, self.sizes.beam_width as usize, rng);
+                self.beam
+                    .advance(state, self.sizes.beam_width as usize, rng);
             }
             for slot in self.beam.take_best(self.sizes.candidates as usize) {
-                self.add(slot, core);
+                self.add(slot, state);
             }
-            self.sampled = Some(core.share());
+            self.sampled = Some(state.share());
             self.rounds = (self.candidates.len().max(1) as u32)
                 .next_power_of_two()
                 .trailing_zeros();
         }
         loop {
-            self.finish_simulations(core);
-            if self.weed(core) {
-                return Some(self.finish(core, history, rng));
+            self.finish_simulations(state, simulations);
+            if self.drop_lost(state) {
+                return Some(self.finish(state, history, rng));
             }
-            if self.replace(core, batch, history, rng) {
+            if self.replace(state, batch, history, rng) {
                 return None;
             }
-            self.halve(core);
-            if self.is_over(core) {
-                return Some(self.finish(core, history, rng));
+            self.halve(state);
+            if self.is_over(state) {
+                return Some(self.finish(state, history, rng));
             }
-            self.simulate(core, batch, history, rng);
+            self.simulate(state, simulations, batch, history, rng);
             if batch.is_waiting() {
                 return None;
             }
         }
     }
 
-    fn add(&mut self, slot: SlotId, core: &Core) {
-        let (end, log_prior, rank) = self.beam.ranked(slot, core);
+    fn add(&mut self, slot: SlotId, state: &SearchState) {
+        let (end, log_prior, rank) = self.beam.ranked(slot, state);
         self.candidates.push(Candidate {
             slot: Some(slot),
             end,
@@ -171,12 +174,12 @@ impl GumbelTurn {
     }
 
     /// Marks what is proven; says whether there is a win.
-    fn weed(&mut self, core: &mut Core) -> bool {
-        let side = core.side();
+    fn drop_lost(&mut self, state: &mut SearchState) -> bool {
+        let side = state.side();
         let mut is_won = false;
         for candidate in &mut self.candidates {
-            core.tree.judge(candidate.end);
-            let proof = core.tree.worth(candidate.end).proof;
+            state.tree.check_goal(candidate.end);
+            let proof = state.tree.worth(candidate.end).proof;
             is_won |= proof.wins(side);
             if proof.loses(side) {
                 candidate.is_lost = true;
@@ -187,10 +190,10 @@ impl GumbelTurn {
     }
 
     /// Gives up the worse half as often as the budget used says: after each of as many equal parts of it as there are halvings.
-    fn halve(&mut self, core: &mut Core) {
+    fn halve(&mut self, state: &mut SearchState) {
         let sampled = self.sampled.unwrap_or(0.0);
-        let share = core.share();
-        if core.is_parallel() && share < 1.0 && self.left_of_round > 0 {
+        let share = state.share();
+        if state.is_parallel() && share < 1.0 && self.left_of_round > 0 {
             return;
         }
         let used = (share - sampled) / (1.0 - sampled).max(1e-9);
@@ -200,7 +203,7 @@ impl GumbelTurn {
         {
             self.halvings += 1;
             let mut alive: Vec<usize> = self.alive().collect();
-            let scores = self.scores(core);
+            let scores = self.scores(state);
             alive.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
             for &place in alive.iter().skip(alive.len().div_ceil(2)) {
                 self.candidates[place].is_alive = false;
@@ -208,21 +211,21 @@ impl GumbelTurn {
         }
     }
 
-    fn is_over(&self, core: &mut Core) -> bool {
-        let budget = &core.options.budget.clone();
+    fn is_over(&self, state: &mut SearchState) -> bool {
+        let budget = &state.options.budget.clone();
         let alive = self.alive().count();
         alive == 0
             || alive == 1 && budget.stops_when_decided
-            || core.share() >= 1.0
-            || core.spent.evaluations_left(budget) == Some(0)
+            || state.share() >= 1.0
+            || state.spent.evaluations_left(budget) == Some(0)
     }
 
     /// `G + σ(q)` of every candidate: what halvings and the choice go by.
-    fn scores(&self, core: &Core) -> Vec<f64> {
-        let improved = Improved::new(core, &self.candidates);
+    fn scores(&self, state: &SearchState) -> Vec<f64> {
+        let improved = Improved::new(state, &self.candidates);
         let scores = self.candidates.iter();
         scores
-            .map(|candidate| candidate.rank + improved.sigma(improved.value_of(core, candidate)))
+            .map(|candidate| candidate.rank + improved.sigma(improved.value_of(state, candidate)))
             .collect()
     }
 
@@ -236,14 +239,14 @@ impl GumbelTurn {
     /// How many simulations go down together: one below each of those candidates that have had the fewest; or where several leaves
     /// may be in flight wherever one is, so many that candidates have equally many again, be it after one batch or after several of
     /// about the same size.
-    fn batch_size(&mut self, core: &Core) -> u32 {
-        if !core.is_parallel() {
+    fn batch_size(&mut self, state: &SearchState) -> u32 {
+        if !state.is_parallel() {
             let visits = self.alive().map(|place| self.candidates[place].visits);
             let fewest = visits.clone().min();
             return visits.filter(|&visits| Some(visits) == fewest).count() as u32;
         }
         let count = self.alive().count().max(1) as u32;
-        let most = core.options.parallel_leaves;
+        let most = state.options.parallel_leaves;
         let missing = self.missing_in_round();
         let round = if missing == 0 { count } else { missing };
         if round > most {
@@ -258,9 +261,9 @@ impl GumbelTurn {
             true => f64::from(self.halvings + 1) / f64::from(self.rounds),
             false => 1.0,
         };
-        let until = core
+        let until = state
             .spent
-            .visits_until(&core.options.budget, sampled + (1.0 - sampled) * next);
+            .visits_until(&state.options.budget, sampled + (1.0 - sampled) * next);
         let rounds = (until.saturating_sub(round)).div_ceil(count);
         round + rounds.min((most - round) / count) * count
     }
@@ -277,15 +280,16 @@ impl GumbelTurn {
     /// Simulations below the candidates, each below one of those that have had the fewest.
     fn simulate<R: Rng>(
         &mut self,
-        core: &mut Core,
-        batch: &mut Batch,
+        state: &mut SearchState,
+        simulations: &mut Simulations,
+        batch: &mut LeafBatch,
         history: &History,
         rng: &mut R,
     ) {
-        let budget = core.options.budget;
-        let visits_left = core.spent.visits_left(&budget).unwrap_or(u32::MAX);
-        let evaluations_left = core.spent.evaluations_left(&budget);
-        for _ in 0..self.batch_size(core).min(visits_left) {
+        let budget = state.options.budget;
+        let visits_left = state.spent.visits_left(&budget).unwrap_or(u32::MAX);
+        let evaluations_left = state.spent.evaluations_left(&budget);
+        for _ in 0..self.batch_size(state).min(visits_left) {
             if evaluations_left.is_some_and(|left| batch.len() as u32 >= left) {
                 break;
             }
@@ -294,17 +298,17 @@ impl GumbelTurn {
             };
             let one = &mut self.candidates[candidate];
             one.in_flight += 1;
-            core.simulate(batch, candidate, one.end, history, rng);
-            if core.is_parallel() && batch.is_waiting() && core.share() >= 1.0 {
-                core.give_up_leaves(batch);
+            simulations.simulate(state, batch, candidate, one.end, history, rng);
+            if state.is_parallel() && batch.is_waiting() && state.share() >= 1.0 {
+                simulations.give_up_leaves(state, batch);
                 break;
             }
         }
     }
 
-    fn finish_simulations(&mut self, core: &mut Core) {
+    fn finish_simulations(&mut self, state: &mut SearchState, simulations: &mut Simulations) {
         // Rounds go on by the visits, whatever these come upon.
-        core.finish_simulations(true, |_, candidate| {
+        simulations.finish_simulations(state, true, |_, candidate| {
             self.candidates[candidate].visits += 1;
         });
         for candidate in &mut self.candidates {

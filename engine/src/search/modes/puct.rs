@@ -3,14 +3,15 @@
 //! Once the tree's memory is used up, a state below which it holds no whole turn is a dead end: nothing could be learnt of the turns
 //! beyond. They are left to the rules only where the tree holds no whole turn at all.
 
-use super::batch::Batch;
-use super::core::Core;
-use super::decision::{Choice, actions_of, proven_targets};
-use super::flow::{Arrival, Flow, draw, visit_weight};
-use super::improved::state_target;
-use super::lost_turns::{Another, another_turn, longest_resistance};
-use super::puct::ends_turn;
-use super::tree::{NodeId, NodeKind, Tree, state_after};
+use crate::search::batch::LeafBatch;
+use crate::search::decision::{Choice, actions_of, proven_targets};
+use crate::search::descent::ends_turn;
+use crate::search::flow::{Arrival, Flow, draw, visit_weight};
+use crate::search::lost_turns::{Another, another_turn, longest_resistance};
+use crate::search::simulations::Simulations;
+use crate::search::state::SearchState;
+use crate::search::targets::state_target;
+use crate::search::tree::{NodeId, NodeKind, Tree, state_after};
 use arimaa::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
 use arrayvec::ArrayVec;
 use rand::Rng;
@@ -34,7 +35,7 @@ const SIMULATIONS_A_LEAF: u32 = 2;
 
 /// The turn in the making.
 #[derive(Debug, Default)]
-pub(super) struct StepwiseTurn {
+pub(in crate::search) struct PuctTurn {
     /// The edges made final so far, from the turn's start on.
     drawn: Vec<(NodeId, usize)>,
     /// Where simulations start: below those edges.
@@ -51,8 +52,8 @@ pub(super) struct StepwiseTurn {
     looked_at: u32,
 }
 
-impl StepwiseTurn {
-    pub(super) fn new(root: NodeId) -> Self {
+impl PuctTurn {
+    pub(in crate::search) fn new(root: NodeId) -> Self {
         Self {
             source: root,
             ..Self::default()
@@ -60,37 +61,38 @@ impl StepwiseTurn {
     }
 
     /// Goes on to the next leaves, or to the turn's end.
-    pub(super) fn go_on<R: Rng>(
+    pub(in crate::search) fn advance<R: Rng>(
         &mut self,
-        core: &mut Core,
-        batch: &mut Batch,
+        search: &mut SearchState,
+        simulations: &mut Simulations,
+        batch: &mut LeafBatch,
         history: &History,
         rng: &mut R,
     ) -> Option<Choice> {
         loop {
-            if !core.in_flight.is_empty() {
-                self.finish_simulations(core);
+            if !simulations.is_empty() {
+                self.finish_simulations(search, simulations);
             }
-            if core.is_proven() || self.is_decided(core) {
-                return Some(self.finish(core, history, rng));
+            if search.is_proven() || self.is_decided(search) {
+                return Some(self.finish(search, history, rng));
             }
-            if core.tree.worth(self.source).proof.loses(core.side()) {
+            if search.tree.worth(self.source).proof.loses(search.side()) {
                 // The steps made final were wrong: the rest of the budget goes to others.
-                self.take_back(core);
+                self.take_back(search);
                 continue;
             }
-            let parts = parts_of(core);
-            let share = core.share();
+            let parts = parts_of(search);
+            let share = search.share();
             while share * f64::from(parts) >= f64::from(self.part + 1) {
                 self.part += 1;
-                if self.part < parts && self.goes_on_below(core) {
-                    self.draw_step(core, rng);
+                if self.part < parts && self.goes_on_below(search) {
+                    self.draw_step(search, rng);
                 }
                 if self.part >= parts || self.is_complete || self.beyond.is_some() {
-                    return Some(self.finish(core, history, rng));
+                    return Some(self.finish(search, history, rng));
                 }
             }
-            self.simulate(core, batch, history, rng);
+            self.simulate(search, simulations, batch, history, rng);
             if batch.is_waiting() {
                 return None;
             }
@@ -99,30 +101,38 @@ impl StepwiseTurn {
 
     /// Sends simulations down until there are as many leaves as may be in flight, or one simulation where that needs no evaluation
     /// and holds at once. None goes beyond the part of the budget that is being spent.
-    fn simulate<R: Rng>(&self, core: &mut Core, batch: &mut Batch, history: &History, rng: &mut R) {
-        let visits = core
-            .spent
-            .visits_left_in(&core.options.budget, self.part, parts_of(core));
-        let most_leaves = core.options.parallel_leaves.max(1).min(visits);
+    fn simulate<R: Rng>(
+        &self,
+        search: &mut SearchState,
+        simulations: &mut Simulations,
+        batch: &mut LeafBatch,
+        history: &History,
+        rng: &mut R,
+    ) {
+        let visits =
+            search
+                .spent
+                .visits_left_in(&search.options.budget, self.part, parts_of(search));
+        let most_leaves = search.options.parallel_leaves.max(1).min(visits);
         let most = visits.min(most_leaves.saturating_mul(SIMULATIONS_A_LEAF)) as usize;
         loop {
-            core.simulate(batch, 0, self.source, history, rng);
+            simulations.simulate(search, batch, 0, self.source, history, rng);
             if !batch.is_waiting()
                 || batch.len() >= most_leaves as usize
-                || core.in_flight.len() >= most
+                || simulations.len() >= most
             {
                 return;
             }
-            if core.share() >= 1.0 {
-                core.give_up_leaves(batch);
+            if search.share() >= 1.0 {
+                simulations.give_up_leaves(search, batch);
                 return;
             }
         }
     }
 
-    fn finish_simulations(&mut self, core: &mut Core) {
-        core.finish_simulations(false, |core, _| {
-            self.update_drawn(core);
+    fn finish_simulations(&mut self, search: &mut SearchState, simulations: &mut Simulations) {
+        simulations.finish_simulations(search, false, |search, _| {
+            self.update_drawn(search);
             if let Some(started) = self.started.last_mut() {
                 *started += 1;
             }
@@ -130,7 +140,7 @@ impl StepwiseTurn {
     }
 
     /// The edges made final, each with the simulations that started below it.
-    pub(super) fn started_below(&self) -> impl Iterator<Item = ((NodeId, usize), u32)> {
+    pub(in crate::search) fn started_below(&self) -> impl Iterator<Item = ((NodeId, usize), u32)> {
         let below = |place: usize| self.started.iter().skip(place).sum();
         (0..)
             .zip(&self.drawn)
@@ -138,25 +148,25 @@ impl StepwiseTurn {
     }
 
     /// What has been learnt below the steps made final holds above them too; their visits stay.
-    fn update_drawn(&self, core: &mut Core) {
+    fn update_drawn(&self, search: &mut SearchState) {
         for &(node, _) in self.drawn.iter().rev() {
-            core.tree.update(node);
+            search.tree.update(node);
         }
     }
 
-    fn take_back(&mut self, core: &mut Core) {
-        self.update_drawn(core);
+    fn take_back(&mut self, search: &mut SearchState) {
+        self.update_drawn(search);
         self.drawn.clear();
         self.started.clear();
-        self.source = core.root;
+        self.source = search.root;
         self.is_complete = false;
         self.beyond = None;
     }
 
     /// Whether a step is to be made final before the search goes on: where it has seen too few complete turns.
-    fn goes_on_below(&self, core: &Core) -> bool {
-        core.tree.node(self.source).kind == NodeKind::Open
-            && self.complete_visits(core) < f64::from(core.options.puct.min_turn_visits)
+    fn goes_on_below(&self, search: &SearchState) -> bool {
+        search.tree.node(self.source).kind == NodeKind::Open
+            && self.complete_visits(search) < f64::from(search.options.puct.min_turn_visits)
     }
 
     /// Whether what is left of the budget can't change the choice, unless it proves something: no other turn comes near enough to
@@ -167,26 +177,26 @@ impl StepwiseTurn {
     /// flow on. `left` more simulations take nothing from its `n`. They and the `s` go to one other turn at most, whose share is
     /// then no more than `(n' + s + left) / (N + left)`. Below a step that was made final other orders' simulations flow in as
     /// well: nothing is said there.
-    fn is_decided(&mut self, core: &Core) -> bool {
-        let options = &core.options;
+    fn is_decided(&mut self, search: &SearchState) -> bool {
+        let options = &search.options;
         if !options.budget.stops_when_decided || options.temperature > 0.0 || !self.drawn.is_empty()
         {
             return false;
         }
-        let spent = core.spent.simulations();
+        let spent = search.spent.simulations();
         let is_due = spent / DECIDED_INTERVAL > self.looked_at / DECIDED_INTERVAL;
         if !is_due && !spent.is_multiple_of(DECIDED_INTERVAL) {
             return false;
         }
         self.looked_at = spent;
-        let Some(left) = core.spent.visits_left(&options.budget) else {
+        let Some(left) = search.spent.visits_left(&options.budget) else {
             return false;
         };
         let (mut first, mut second, mut ended) = (0.0, 0.0, 0.0);
-        for edge in 0..core.tree.edges(self.source).len() {
-            ended += visit_weight(&core.tree, self.source, edge);
+        for edge in 0..search.tree.edges(self.source).len() {
+            ended += visit_weight(&search.tree, self.source, edge);
         }
-        for visits in Flow::of_visits(&core.tree, self.source).visits_of_turns(&core.tree) {
+        for visits in Flow::of_visits(&search.tree, self.source).visits_of_turns(&search.tree) {
             ended -= visits;
             second = f64::max(second, f64::min(first, visits));
             first = f64::max(first, visits);
@@ -196,36 +206,41 @@ impl StepwiseTurn {
     }
 
     /// The visits that have flown from the source into complete turns.
-    fn complete_visits(&self, core: &Core) -> f64 {
-        let visits = core.tree.edge_visits(self.source);
-        Flow::of_visits(&core.tree, self.source).complete_mass() * f64::from(visits)
+    fn complete_visits(&self, search: &SearchState) -> f64 {
+        let visits = search.tree.edge_visits(self.source);
+        Flow::of_visits(&search.tree, self.source).complete_mass() * f64::from(visits)
     }
 
     /// The turn: drawn from what the search found, and another one where that lets the enemy win and there is one that doesn't.
-    fn finish<R: Rng>(&mut self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
-        if core.is_proven() {
-            self.take_back(core);
-            let actions = self.draw_rest(core, history, rng);
-            return choice(core, actions, history);
+    fn finish<R: Rng>(
+        &mut self,
+        search: &mut SearchState,
+        history: &History,
+        rng: &mut R,
+    ) -> Choice {
+        if search.is_proven() {
+            self.take_back(search);
+            let actions = self.draw_rest(search, history, rng);
+            return choice(search, actions, history);
         }
-        let drawn = self.draw_rest(core, history, rng);
+        let drawn = self.draw_rest(search, history, rng);
         let mut actions = drawn.clone();
         for _ in 0..REDRAWS {
-            if !core.turn_is_lost(&actions) {
-                return choice(core, actions, history);
+            if !search.turn_is_lost(&actions) {
+                return choice(search, actions, history);
             }
-            self.take_back(core);
-            if core.is_proven() {
+            self.take_back(search);
+            if search.is_proven() {
                 break;
             }
-            actions = self.draw_rest(core, history, rng);
+            actions = self.draw_rest(search, history, rng);
         }
-        let actions = match another_turn(core, history) {
+        let actions = match another_turn(search, history) {
             Another::Turn(actions) => actions,
-            Another::NoneIsLeft => longest_resistance(core, rng).unwrap_or(drawn),
+            Another::NoneIsLeft => longest_resistance(search, rng).unwrap_or(drawn),
             Another::NoneWasFound => drawn,
         };
-        choice(core, actions, history)
+        choice(search, actions, history)
     }
 
     /// Draws among all that the flow arrives at: distinct whole turns, and states that the search has not gone beyond. Where
@@ -235,47 +250,48 @@ impl StepwiseTurn {
     /// With the tree's memory used up, steps made final that lead to none of the whole turns that it holds are taken back.
     fn draw_rest<R: Rng>(
         &mut self,
-        core: &mut Core,
+        search: &mut SearchState,
         history: &History,
         rng: &mut R,
     ) -> ArrayVec<Action, 9> {
-        if self.is_at_dead_end(core) {
-            self.take_back(core);
+        if self.is_at_dead_end(search) {
+            self.take_back(search);
         }
         while !self.is_complete {
             let state = match self.beyond {
                 Some(state) => Some(state),
-                None if core.tree.node(self.source).kind != NodeKind::Open => {
-                    Some(core.tree.state(self.source))
+                None if search.tree.node(self.source).kind != NodeKind::Open => {
+                    Some(search.tree.state(self.source))
                 }
                 None => None,
             };
             if let Some(state) = state {
-                let mut actions = actions_of(&core.tree, &self.drawn);
+                let mut actions = actions_of(&search.tree, &self.drawn);
                 finish_by_the_rules(&state, history, &mut actions, rng);
                 return actions;
             }
-            let by_steps =
-                !core.is_proven() && core.options.temperature == 0.0 && self.goes_on_below(core);
+            let by_steps = !search.is_proven()
+                && search.options.temperature == 0.0
+                && self.goes_on_below(search);
             let way = if by_steps {
                 Vec::new()
             } else {
-                self.draw_way(core, rng)
+                self.draw_way(search, rng)
             };
             for &(_, edge) in &way {
-                self.take(core, edge);
+                self.take(search, edge);
             }
             if way.is_empty() {
-                self.draw_step(core, rng);
+                self.draw_step(search, rng);
             }
         }
-        actions_of(&core.tree, &self.drawn)
+        actions_of(&search.tree, &self.drawn)
     }
 
     /// Whether the steps made final lead to no whole turn that was judged, and can't any more as the tree has no room, while there
     /// are such turns behind other steps.
-    fn is_at_dead_end(&self, core: &Core) -> bool {
-        let tree = &core.tree;
+    fn is_at_dead_end(&self, search: &SearchState) -> bool {
+        let tree = &search.tree;
         if tree.has_room() || self.drawn.is_empty() {
             return false;
         }
@@ -284,20 +300,20 @@ impl StepwiseTurn {
             (None, true) => tree.node(self.source).kind != NodeKind::Fresh,
             (None, false) => holds_turns(tree, self.source),
         };
-        !is_judged && holds_turns(tree, core.root)
+        !is_judged && holds_turns(tree, search.root)
     }
 
     /// The way to one of the places where the flow arrives; no step where it goes nowhere.
-    fn draw_way<R: Rng>(&self, core: &Core, rng: &mut R) -> Vec<(NodeId, usize)> {
-        let flow = Flow::of_visits(&core.tree, self.source);
+    fn draw_way<R: Rng>(&self, search: &SearchState, rng: &mut R) -> Vec<(NodeId, usize)> {
+        let flow = Flow::of_visits(&search.tree, self.source);
         let mut arrivals = flow.arrivals().to_vec();
-        if !core.tree.has_room() && flow.complete_mass() > 0.0 {
+        if !search.tree.has_room() && flow.complete_mass() > 0.0 {
             arrivals.retain(|arrival| arrival.complete);
         }
-        let temperature = core.options.temperature;
+        let temperature = search.options.temperature;
         let drawn = if temperature == 0.0 {
-            let visits = f64::from(core.tree.edge_visits(self.source));
-            best_bound(core, &arrivals, visits)
+            let visits = f64::from(search.tree.edge_visits(self.source));
+            best_bound(search, &arrivals, visits)
         } else {
             let masses: Vec<f64> = arrivals.iter().map(|arrival| arrival.mass).collect();
             draw(&masses, temperature, rng)
@@ -306,10 +322,10 @@ impl StepwiseTurn {
     }
 
     /// Draws the next step by the visits, or by the priors where there are none, and makes it final.
-    fn draw_step<R: Rng>(&mut self, core: &mut Core, rng: &mut R) {
-        let Core { tree, options, .. } = &*core;
+    fn draw_step<R: Rng>(&mut self, search: &mut SearchState, rng: &mut R) {
+        let SearchState { tree, options, .. } = &*search;
         let source = self.source;
-        let mover = core.side();
+        let mover = search.side();
         let count = tree.edges(source).len();
         let mut by_visits: Vec<f64> = (0..count)
             .map(|edge| visit_weight(tree, source, edge))
@@ -319,7 +335,7 @@ impl StepwiseTurn {
         }
         let value = |edge: usize| {
             let child = tree.child(source, edge);
-            child.map_or(0.0, |child| core.movers_value(child))
+            child.map_or(0.0, |child| search.value_for_mover(child))
         };
         let by_priors = || -> Vec<f64> {
             let weight = |edge: usize| {
@@ -340,20 +356,20 @@ impl StepwiseTurn {
             draw(&by_visits, options.temperature, rng)
         };
         let drawn = drawn.or_else(|| draw(&by_priors(), options.temperature, rng));
-        self.take(core, drawn.unwrap_or(0));
+        self.take(search, drawn.unwrap_or(0));
     }
 
     /// Makes a step of the turn final.
-    fn take(&mut self, core: &mut Core, edge: usize) {
+    fn take(&mut self, search: &mut SearchState, edge: usize) {
         let node = self.source;
         self.drawn.push((node, edge));
         self.started.push(0);
-        self.is_complete = ends_turn(&core.tree, node, edge);
-        match core.tree.follow(node, edge) {
+        self.is_complete = ends_turn(&search.tree, node, edge);
+        match search.tree.follow(node, edge) {
             Some(child) => self.source = child,
             None => {
-                let state = core.tree.state(node);
-                let action = core.tree.edges(node)[edge].action(state.side());
+                let state = search.tree.state(node);
+                let action = search.tree.edges(node)[edge].action(state.side());
                 self.beyond = Some(state_after(&state, action));
             }
         }
@@ -384,8 +400,8 @@ fn leave_dead_ends(tree: &Tree, id: NodeId, weights: &mut [f64]) {
 }
 
 /// How many parts the budget is spent in: as many as the turn has steps.
-fn parts_of(core: &Core) -> u32 {
-    match core.position.phase() {
+fn parts_of(search: &SearchState) -> u32 {
+    match search.position.phase() {
         Phase::Setup => SETUP_ORDER.len() as u32,
         Phase::Play => u32::from(TURN_STEPS),
     }
@@ -405,7 +421,7 @@ fn heaviest(weights: &[f64], value: impl Fn(usize) -> f32) -> Option<usize> {
 }
 
 /// The arrival of the greatest lower confidence bound among those with enough visits.
-fn best_bound(core: &Core, arrivals: &[Arrival], visits: f64) -> Option<usize> {
+fn best_bound(search: &SearchState, arrivals: &[Arrival], visits: f64) -> Option<usize> {
     let most = arrivals
         .iter()
         .map(|arrival| arrival.mass)
@@ -413,9 +429,9 @@ fn best_bound(core: &Core, arrivals: &[Arrival], visits: f64) -> Option<usize> {
     let bound = |arrival: &Arrival| {
         let count = arrival.mass * visits;
         // One more value at each end: few equal ones prove little.
-        let variance = f64::from(core.tree.worth(arrival.node).variance());
+        let variance = f64::from(search.tree.worth(arrival.node).variance());
         let error = ((variance + 0.25 / (count + 1.0)) / (count + 1.0)).sqrt();
-        f64::from(core.movers_value(arrival.node)) - DEVIATIONS * error
+        f64::from(search.value_for_mover(arrival.node)) - DEVIATIONS * error
     };
     let enough = (0..arrivals.len()).filter(|&place| {
         let mass = arrivals[place].mass;
@@ -431,7 +447,7 @@ fn best_bound(core: &Core, arrivals: &[Arrival], visits: f64) -> Option<usize> {
 }
 
 /// Ends a turn that the search has not gone beyond: at once if that is legal, else by any legal steps.
-pub(super) fn finish_by_the_rules<R: Rng>(
+pub(in crate::search) fn finish_by_the_rules<R: Rng>(
     state: &StepState,
     history: &History,
     actions: &mut ArrayVec<Action, 9>,
@@ -455,17 +471,18 @@ pub(super) fn finish_by_the_rules<R: Rng>(
 }
 
 /// A turn with what is to be learned from it.
-fn choice(core: &Core, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
-    let tree = &core.tree;
-    let root = tree.worth(core.root);
-    let targets = if root.proof.wins(core.side()) {
-        proven_targets(core, &actions, history)
+fn choice(search: &SearchState, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
+    let tree = &search.tree;
+    let root = tree.worth(search.root);
+    let targets = if root.proof.wins(search.side()) {
+        proven_targets(search, &actions, history)
     } else {
-        core.nodes_along(&actions)
+        search
+            .nodes_along(&actions)
             .into_iter()
             .enumerate()
             .filter(|&(_, node)| tree.node(node).kind == NodeKind::Open)
-            .filter_map(|(step, node)| state_target(tree, node, step, &core.options))
+            .filter_map(|(step, node)| state_target(tree, node, step, &search.options))
             .collect()
     };
     Choice {

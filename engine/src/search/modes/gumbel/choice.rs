@@ -1,28 +1,29 @@
 //! The choice among the candidates, once the budget is spent or the turn is proven.
 
-use super::super::core::Core;
-use super::super::decision::{Choice, actions_of, proven_targets};
-use super::super::lost_turns::{Another, another_turn, lost_advantage};
-use super::super::stepwise::finish_by_the_rules;
-use super::super::tree::{NodeKind, advantage_of};
 use super::GumbelTurn;
 use super::target::Improved;
+use crate::search::decision::{Choice, actions_of, proven_targets};
+use crate::search::lost_turns::{Another, another_turn, lost_advantage};
+use crate::search::modes::puct::finish_by_the_rules;
+use crate::search::state::SearchState;
+use crate::search::tree::{NodeKind, advantage_of};
 use arimaa::rules::{Action, History};
 use arrayvec::ArrayVec;
 use rand::Rng;
 
 impl GumbelTurn {
     /// Chooses among the candidates that are left.
-    pub(super) fn finish<R: Rng>(
+    pub(in crate::search) fn finish<R: Rng>(
         &mut self,
-        core: &mut Core,
+        search: &mut SearchState,
         history: &History,
         rng: &mut R,
     ) -> Choice {
-        let side = core.side();
-        let turns = |place: &usize| core.tree.worth(self.candidates[*place].end).turns_to_end;
+        let side = search.side();
+        let turns = |place: &usize| search.tree.worth(self.candidates[*place].end).turns_to_end;
         let is_won = |place: &usize| {
-            core.tree
+            search
+                .tree
                 .worth(self.candidates[*place].end)
                 .proof
                 .wins(side)
@@ -31,15 +32,15 @@ impl GumbelTurn {
         let won = all.clone().filter(is_won).min_by_key(turns);
         if let Some(place) = won {
             let turns = turns(&place);
-            core.tree.prove(core.root, side, turns + 1);
-            let actions = self.actions(place, core, rng);
+            search.tree.prove(search.root, side, turns + 1);
+            let actions = self.actions(place, search, rng);
             return Choice {
-                targets: proven_targets(core, &actions, history),
+                targets: proven_targets(search, &actions, history),
                 actions,
                 advantage: advantage_of(side),
             };
         }
-        let scores = self.scores(core);
+        let scores = self.scores(search);
         let best = self.alive().reduce(|best, place| {
             if scores[place] > scores[best] {
                 place
@@ -55,56 +56,66 @@ impl GumbelTurn {
         };
         match best.or_else(resisting) {
             Some(place) => {
-                let actions = self.actions(place, core, rng);
-                self.choice(core, actions, place)
+                let actions = self.actions(place, search, rng);
+                self.choice(search, actions, place)
             }
-            None => self.unsampled(core, history, rng),
+            None => self.unsampled(search, history, rng),
         }
     }
 
-    fn choice(&self, core: &Core, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
-        let improved = Improved::new(core, &self.candidates);
-        let mut recursion = improved.recursion(core, &self.candidates, &self.beam);
-        let is_lost = self.candidates[chosen].is_lost && core.is_proven();
+    fn choice(&self, search: &SearchState, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
+        let improved = Improved::new(search, &self.candidates);
+        let mut recursion = improved.recursion(search, &self.candidates, &self.beam);
+        let is_lost = self.candidates[chosen].is_lost && search.is_proven();
         let advantage = if is_lost {
-            lost_advantage(core)
+            lost_advantage(search)
         } else {
-            advantage_of(core.side())
-                * (2.0 * improved.expected_value(core, &self.candidates, self.rest_is_lost) - 1.0)
+            advantage_of(search.side())
+                * (2.0 * improved.expected_value(search, &self.candidates, self.rest_is_lost) - 1.0)
         };
         Choice {
-            targets: recursion.targets(&core.nodes_along(&actions)),
+            targets: recursion.targets(&search.nodes_along(&actions)),
             actions,
             advantage,
         }
     }
 
     /// The actions of a candidate: of the orders that the beam has seen, one drawn in proportion to their probability.
-    fn actions<R: Rng>(&self, place: usize, core: &Core, rng: &mut R) -> ArrayVec<Action, 9> {
+    fn actions<R: Rng>(
+        &self,
+        place: usize,
+        search: &SearchState,
+        rng: &mut R,
+    ) -> ArrayVec<Action, 9> {
         let candidate = &self.candidates[place];
         match &candidate.actions {
             Some(actions) => actions.clone(),
-            None => actions_of(&core.tree, &self.beam.way_to(core, candidate.end, rng)),
+            None => actions_of(&search.tree, &self.beam.way_to(search, candidate.end, rng)),
         }
     }
 
     /// The turn where the budget ended before there was a candidate: the likeliest prefix, and its end by the rules alone.
     /// If that lets the enemy win, another turn that doesn't.
-    fn unsampled<R: Rng>(&self, core: &mut Core, history: &History, rng: &mut R) -> Choice {
-        let prefix = self.beam.best_prefix(core);
-        let way = self.beam.way_to(core, prefix, rng);
-        let mut actions = actions_of(&core.tree, &way);
-        let state = core.tree.state(prefix);
-        let is_whole = state.steps_used() == 0 && prefix != core.root;
+    fn unsampled<R: Rng>(
+        &self,
+        search: &mut SearchState,
+        history: &History,
+        rng: &mut R,
+    ) -> Choice {
+        let prefix = self.beam.best_prefix(search);
+        let way = self.beam.way_to(search, prefix, rng);
+        let mut actions = actions_of(&search.tree, &way);
+        let state = search.tree.state(prefix);
+        let is_whole = state.steps_used() == 0 && prefix != search.root;
         if !is_whole {
             finish_by_the_rules(&state, history, &mut actions, rng);
         }
-        if core.turn_is_lost(&actions)
-            && let Another::Turn(other) = another_turn(core, history)
+        if search.turn_is_lost(&actions)
+            && let Another::Turn(other) = another_turn(search, history)
         {
             actions = other;
         }
-        let root = core.tree.node(core.root);
+        let root = search.tree.node(search.root);
         Choice {
             actions,
             advantage: if root.kind == NodeKind::Open {

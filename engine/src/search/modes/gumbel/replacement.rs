@@ -1,17 +1,17 @@
 //! Other turns in the place of candidates that turned out to be lost: from what the beam has pruned, and at last from all legal ones.
 
-use super::super::batch::Batch;
-use super::super::core::Core;
-use super::super::lost_turns::{OtherTurn, other_turns};
 use super::beam::SlotId;
 use super::{Candidate, GumbelTurn};
+use crate::search::batch::LeafBatch;
+use crate::search::lost_turns::{OtherTurn, other_turns};
+use crate::search::state::SearchState;
 use arimaa::rules::History;
 use rand::Rng;
 
 impl GumbelTurn {
     /// Whether a turn that the beam brings is a candidate already, found among all turns: it is ranked by the beam then.
-    fn is_compared(&mut self, slot: SlotId, core: &Core) -> bool {
-        let (end, log_prior, rank) = self.beam.ranked(slot, core);
+    fn is_compared(&mut self, slot: SlotId, state: &SearchState) -> bool {
+        let (end, log_prior, rank) = self.beam.ranked(slot, state);
         let known = self.candidates.iter_mut().find(|one| one.end == end);
         if let Some(candidate) = known {
             candidate.slot = Some(slot);
@@ -22,10 +22,10 @@ impl GumbelTurn {
     }
 
     /// Takes over what the beam has learnt of the candidates since.
-    fn rank_again(&mut self, core: &Core) {
+    fn rank_again(&mut self, state: &SearchState) {
         for candidate in &mut self.candidates {
             if let Some(slot) = candidate.slot {
-                let (_, log_prior, rank) = self.beam.ranked(slot, core);
+                let (_, log_prior, rank) = self.beam.ranked(slot, state);
                 (candidate.log_prior, candidate.rank) = (log_prior, rank);
             }
         }
@@ -35,16 +35,16 @@ impl GumbelTurn {
     /// where all were lost, those of all legal turns that are not. Says whether evaluations are awaited for it.
     pub(super) fn replace<R: Rng>(
         &mut self,
-        core: &mut Core,
-        batch: &mut Batch,
+        state: &mut SearchState,
+        batch: &mut LeafBatch,
         history: &History,
         rng: &mut R,
     ) -> bool {
         loop {
             if !self.beam.is_done() {
                 // What follows the prefix that was brought back: its evaluation is there.
-                self.beam.advance(core, 0, rng);
-                self.rank_again(core);
+                self.beam.advance(state, 0, rng);
+                self.rank_again(state);
             }
             let lost = self.candidates.iter().filter(|one| one.is_lost).count();
             let wanted = lost.saturating_sub(self.replaced);
@@ -57,30 +57,30 @@ impl GumbelTurn {
             }
             if self.alive().next().is_none() && !self.none_is_left {
                 self.replaced = lost;
-                self.add_others(core, history);
+                self.add_others(state, history);
                 self.none_is_left = !self.candidates.iter().any(|one| one.is_alive);
                 continue;
             }
-            let left = core.spent.evaluations_left(&core.options.budget);
+            let left = state.spent.evaluations_left(&state.options.budget);
             let reserved = self.alive().count() as u32;
             let affordable = left.is_none_or(|left| left > reserved);
-            if !affordable || core.share() >= 1.0 {
+            if !affordable || state.share() >= 1.0 {
                 return false;
             }
-            match self.beam.best_pruned(core) {
+            match self.beam.best_pruned(state) {
                 None => self.replaced = lost,
                 Some(slot) if self.beam.is_whole(slot) => {
-                    self.beam.take(slot, core);
-                    if self.is_compared(slot, core) {
+                    self.beam.take(slot, state);
+                    if self.is_compared(slot, state) {
                         continue;
                     }
-                    self.add(slot, core);
+                    self.add(slot, state);
                     self.replaced += 1;
-                    self.weed(core);
+                    self.drop_lost(state);
                 }
                 Some(slot) => {
-                    self.beam.bring_back(slot, core);
-                    if self.beam.ask(core, batch, history) {
+                    self.beam.bring_back(slot, state);
+                    if self.beam.ask(state, batch, history) {
                         return true;
                     }
                 }
@@ -107,10 +107,10 @@ impl GumbelTurn {
     }
 
     /// Makes candidates of the likeliest turns that are not known to be lost.
-    fn add_others(&mut self, core: &mut Core, history: &History) {
-        let (mut others, tried_all) = other_turns(core, history);
+    fn add_others(&mut self, state: &mut SearchState, history: &History) {
+        let (mut others, tried_all) = other_turns(state, history);
         if others.is_empty() && tried_all {
-            core.tree.prove_lost(core.root);
+            state.tree.prove_lost(state.root);
         }
         let count = others.len();
         let compared = self.candidates.len();
@@ -122,12 +122,12 @@ impl GumbelTurn {
         } in others.into_iter().take(self.sizes.candidates as usize)
         {
             // The first is a way out, whatever the memory.
-            let room = core.tree.intern_if_room(&end);
+            let room = state.tree.intern_if_room(&end);
             let Some(end) = room.or_else(|| {
                 self.alive()
                     .next()
                     .is_none()
-                    .then(|| core.tree.intern(&end))
+                    .then(|| state.tree.intern(&end))
             }) else {
                 break;
             };

@@ -4,12 +4,12 @@ mod comparison;
 mod sampling;
 mod targets;
 
-use super::super::core::Core;
-use super::super::trial::{Hashed, answer, history_of};
-use super::super::turn_search::Strategy;
-use super::super::{Budget, Search, SearchOptions};
 use super::GumbelTurn;
 use crate::config::{AutoOr, SearchConfig, SearchMode};
+use crate::search::state::SearchState;
+use crate::search::testing::{Hashed, answer, history_of};
+use crate::search::turn_search::Strategy;
+use crate::search::{Budget, Search, SearchOptions};
 use arimaa::rules::{Action, History, Position, StepState};
 use rand::rngs::ChaCha8Rng;
 
@@ -24,10 +24,10 @@ fn options(budget: Budget, candidates: u32, beam_width: u32) -> SearchOptions {
 }
 
 /// The strategy of a search in mode `gumbel`.
-fn of(search: &Search) -> (&Core, &GumbelTurn) {
+fn of(search: &Search) -> (&SearchState, &GumbelTurn) {
     match search.strategy() {
-        Strategy::Gumbel(turn) => (search.core(), turn),
-        Strategy::Stepwise(_) => panic!("a search step by step"),
+        Strategy::Gumbel(turn) => (search.state(), turn),
+        Strategy::Puct(_) => panic!("a search step by step"),
     }
 }
 
@@ -59,7 +59,7 @@ fn each_order(
     }
     for action in state.legal_actions(history).in_index_order(state.side()) {
         so_far.push(action);
-        let after = super::super::tree::state_after(state, action);
+        let after = crate::search::tree::state_after(state, action);
         each_order(&after, history, orders, so_far, goes_on);
         so_far.pop();
     }

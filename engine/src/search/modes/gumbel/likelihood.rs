@@ -1,8 +1,8 @@
 //! How likely prefixes of turns are, and how that is shared out over the steps that go on from them.
 
-use super::super::core::Core;
-use super::super::root_priors::temper;
-use super::super::tree::{NodeId, state_after};
+use crate::search::root_priors::temper;
+use crate::search::state::SearchState;
+use crate::search::tree::{NodeId, state_after};
 use rand::distr::Open01;
 use rand::{Rng, RngExt};
 
@@ -48,14 +48,14 @@ pub(super) struct Continuation {
 
 /// The steps that go on from a prefix, in the order of its node's edges, with what each gets of a likelihood of the prefix.
 pub(super) fn continuations<R: Rng>(
-    core: &Core,
+    search: &SearchState,
     node: NodeId,
     of: Likelihood,
     rng: &mut R,
 ) -> Vec<Continuation> {
-    let noise = core.options.gumbel_noise;
-    let state = core.tree.state(node);
-    let edges = core.tree.edges(node);
+    let noise = search.options.gumbel_noise;
+    let state = search.tree.state(node);
+    let edges = search.tree.edges(node);
     let priors: Vec<f32> = edges.iter().map(|edge| edge.prior()).collect();
     let mut tempered = priors.clone();
     if noise > 0.0 {

@@ -1,6 +1,6 @@
 //! How many turns are compared, and how wide the beam is that finds them: by the options, the budget and the memory.
 
-use super::super::SearchOptions;
+use crate::search::options::SearchOptions;
 use arimaa::rules::{Phase, Position, TURN_STEPS};
 
 /// Below this many evaluations there is nothing to halve.

@@ -1,6 +1,6 @@
 //! One simulation: the way down from a node by PUCT, and the values on the way back.
 
-use super::SearchOptions;
+use super::options::SearchOptions;
 use super::root_priors::RootPriors;
 use super::tree::{NodeId, NodeKind, Tree, win_probability};
 use crate::config::PuctConfig;
@@ -28,7 +28,7 @@ pub(super) struct Descent {
 
 /// How the way down ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrived {
+pub(super) enum LeafKind {
     /// At a node that has not been opened.
     Fresh(NodeId),
     /// Where there is nothing to open: the node is proven or lies on this way already, or repetition leaves it no turn.
@@ -39,7 +39,7 @@ pub(super) enum Arrived {
 
 /// What a way down goes by.
 #[derive(Debug)]
-pub(super) struct Guide<'a, R> {
+pub(super) struct Selection<'a, R> {
     pub(super) history: &'a History,
     pub(super) options: &'a SearchOptions,
     /// The priors at the states of the root's turn, where they are not the evaluator's own.
@@ -59,8 +59,8 @@ impl Descent {
         tree: &mut Tree,
         from: NodeId,
         root: &Position,
-        guide: &mut Guide<'_, R>,
-    ) -> Arrived {
+        guide: &mut Selection<'_, R>,
+    ) -> LeafKind {
         self.frames.clear();
         self.starts.clear();
         // A way that begins below the root's turn begins with a turn start that has just been reached.
@@ -73,9 +73,9 @@ impl Descent {
         let mut avoided = Vec::new();
         loop {
             match tree.node(node).kind {
-                NodeKind::Fresh => return Arrived::Fresh(node),
-                NodeKind::Over => return Arrived::Known,
-                NodeKind::Open if tree.worth(node).proof.is_some() => return Arrived::Known,
+                NodeKind::Fresh => return LeafKind::Fresh(node),
+                NodeKind::Over => return LeafKind::Known,
+                NodeKind::Open if tree.worth(node).proof.is_some() => return LeafKind::Known,
                 NodeKind::Open => {}
             }
             let priors = guide.root_priors.of(tree, node, guide.options, guide.rng);
@@ -87,7 +87,7 @@ impl Descent {
             let Some(edge) = selected else {
                 let inside = tree.node(node).state.steps_used() > 0;
                 let Some(frame) = self.frames.pop_if(|_| inside) else {
-                    return Arrived::Known;
+                    return LeafKind::Known;
                 };
                 node = frame.node;
                 avoided = frame.avoided;
@@ -96,7 +96,7 @@ impl Descent {
             };
             // With the memory used up the tree has what it has: the way ends before what it doesn't hold.
             let Some(child) = tree.follow(node, edge) else {
-                return Arrived::NoRoom;
+                return LeafKind::NoRoom;
             };
             if tree.node(child).state.steps_used() == 0 {
                 let start = tree.state(child).start_position();
@@ -112,7 +112,7 @@ impl Descent {
                         edge,
                         avoided,
                     });
-                    return Arrived::Known;
+                    return LeafKind::Known;
                 }
             }
             self.frames.push(Frame {
@@ -125,16 +125,16 @@ impl Descent {
     }
 
     /// Counts the simulation on every edge of the way as long as it is in flight.
-    pub(super) fn watch(&self, tree: &mut Tree) {
+    pub(super) fn add_virtual_visit(&self, tree: &mut Tree) {
         for frame in &self.frames {
-            tree.watch(frame.node, frame.edge);
+            tree.add_virtual_visit(frame.node, frame.edge);
         }
     }
 
     /// Takes that back.
-    pub(super) fn unwatch(&self, tree: &mut Tree) {
+    pub(super) fn remove_virtual_visit(&self, tree: &mut Tree) {
         for frame in &self.frames {
-            tree.unwatch(frame.node, frame.edge);
+            tree.remove_virtual_visit(frame.node, frame.edge);
         }
     }
 

@@ -1,11 +1,11 @@
 //! The targets are those of the improved policy over whole turns, written out turn by turn.
 
-use super::super::super::core::Core;
-use super::super::super::tree::{NodeId, state_after, win_probability};
-use super::super::super::trial::{Hashed, few_turns, history_of, position, random_game};
-use super::super::super::{Budget, Search};
 use super::super::{Candidate, GumbelTurn, Improved};
 use super::{decided, each_order, of, options};
+use crate::search::state::SearchState;
+use crate::search::testing::{Hashed, few_turns, history_of, position, random_game};
+use crate::search::tree::{NodeId, state_after, win_probability};
+use crate::search::{Budget, Search};
 use arimaa::rules::{Action, Position, Side, StepState};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -32,11 +32,11 @@ struct WrittenOut {
 }
 
 impl WrittenOut {
-    fn new(core: &Core, turn: &GumbelTurn) -> Self {
-        let history = history_of(&core.position);
-        let start = StepState::new(&core.position);
+    fn new(searched: &SearchState, turn: &GumbelTurn) -> Self {
+        let history = history_of(&searched.position);
+        let start = StepState::new(&searched.position);
         let is_followed = |state: &StepState| {
-            let node = core.tree.find(state);
+            let node = searched.tree.find(state);
             node.is_some_and(|node| turn.beam.has_expanded(node))
         };
         let mut found = Vec::new();
@@ -44,12 +44,12 @@ impl WrittenOut {
         let orders: Vec<Order> = found
             .into_iter()
             .map(|(actions, end)| Order {
-                is_lost: core
+                is_lost: searched
                     .tree
                     .find(&end)
-                    .is_some_and(|end| core.tree.worth(end).proof.loses(core.side())),
-                prior: prior_of(core, &actions),
-                candidate: core
+                    .is_some_and(|end| searched.tree.worth(end).proof.loses(searched.side())),
+                prior: prior_of(searched, &actions),
+                candidate: searched
                     .tree
                     .find(&end)
                     .and_then(|end| turn.candidates.iter().position(|one| one.end == end)),
@@ -66,43 +66,43 @@ impl WrittenOut {
             );
             if candidate.visits > 0 {
                 mass += prior;
-                sum += prior * f64::from(core.movers_value(candidate.end));
+                sum += prior * f64::from(searched.value_for_mover(candidate.end));
                 visits += f64::from(candidate.visits);
             }
         }
-        let own = own_value(core);
+        let own = own_value(searched);
         let mean = if mass > 0.0 { sum / mass } else { 0.0 };
         Self {
             orders,
             mixed_value: (own + visits * mean) / (1.0 + visits),
-            scale: core.options.target_value_scale.into(),
+            scale: searched.options.target_value_scale.into(),
         }
     }
 
     /// The completed value of where an order leads, for the mover.
-    fn value(&self, core: &Core, candidates: &[Candidate], order: &Order) -> f64 {
+    fn value(&self, searched: &SearchState, candidates: &[Candidate], order: &Order) -> f64 {
         let known = order.candidate.map(|place| &candidates[place]);
         match known {
-            Some(one) if one.visits > 0 || core.tree.worth(one.end).proof.is_some() => {
-                f64::from(core.movers_value(one.end))
+            Some(one) if one.visits > 0 || searched.tree.worth(one.end).proof.is_some() => {
+                f64::from(searched.value_for_mover(one.end))
             }
             _ => self.mixed_value,
         }
     }
 
     /// What an order weighs: its prior times `exp σ(q)`; nothing where it is lost.
-    fn weight(&self, core: &Core, candidates: &[Candidate], order: &Order) -> f64 {
+    fn weight(&self, searched: &SearchState, candidates: &[Candidate], order: &Order) -> f64 {
         if order.is_lost {
             return 0.0;
         }
-        let value = self.value(core, candidates, order);
+        let value = self.value(searched, candidates, order);
         order.prior * (self.scale * (value - 1.0)).exp()
     }
 
     /// How much of what goes through some actions goes on with another; none where nothing goes through them.
     fn target(
         &self,
-        core: &Core,
+        searched: &SearchState,
         candidates: &[Candidate],
         before: &[Action],
         action: Action,
@@ -111,7 +111,7 @@ impl WrittenOut {
             let orders = self.orders.iter();
             orders
                 .filter(|order| order.actions.starts_with(prefix))
-                .map(|order| self.weight(core, candidates, order))
+                .map(|order| self.weight(searched, candidates, order))
                 .sum()
         };
         let all = through(before);
@@ -121,32 +121,32 @@ impl WrittenOut {
 }
 
 /// The evaluator's value of the turn's start, for the mover.
-fn own_value(core: &Core) -> f64 {
-    let own = win_probability(core.side(), core.tree.node(core.root).own_value);
+fn own_value(searched: &SearchState) -> f64 {
+    let own = win_probability(searched.side(), searched.tree.node(searched.root).own_value);
     own.into()
 }
 
 /// The value of what is no candidate, by the candidates' own priors.
-fn mixed_value(core: &Core, turn: &GumbelTurn) -> f64 {
+fn mixed_value(searched: &SearchState, turn: &GumbelTurn) -> f64 {
     let visited = turn.candidates.iter().filter(|one| one.visits > 0);
     let (mut mass, mut sum, mut visits) = (0.0, 0.0, 0.0);
     for one in visited {
         mass += one.log_prior.exp();
-        sum += one.log_prior.exp() * f64::from(core.movers_value(one.end));
+        sum += one.log_prior.exp() * f64::from(searched.value_for_mover(one.end));
         visits += f64::from(one.visits);
     }
     let mean = if mass > 0.0 { sum / mass } else { 0.0 };
-    (own_value(core) + visits * mean) / (1.0 + visits)
+    (own_value(searched) + visits * mean) / (1.0 + visits)
 }
 
 /// The product of the priors of an order of steps.
-fn prior_of(core: &Core, actions: &[Action]) -> f64 {
-    let mut state = StepState::new(&core.position);
+fn prior_of(searched: &SearchState, actions: &[Action]) -> f64 {
+    let mut state = StepState::new(&searched.position);
     let mut prior = 1.0;
     for &action in actions {
-        let node = core.tree.find(&state).unwrap();
-        let mut edges = core.tree.edges(node).iter();
-        let edge = edges.find(|edge| edge.action(core.side()) == action);
+        let node = searched.tree.find(&state).unwrap();
+        let mut edges = searched.tree.edges(node).iter();
+        let edge = edges.find(|edge| edge.action(searched.side()) == action);
         prior *= f64::from(edge.unwrap().prior());
         state = state_after(&state, action);
     }
@@ -154,12 +154,12 @@ fn prior_of(core: &Core, actions: &[Action]) -> f64 {
 }
 
 /// The states that the beam has followed, each with one order that leads there.
-fn followed(written: &WrittenOut, core: &Core) -> Vec<(NodeId, Vec<Action>)> {
+fn followed(written: &WrittenOut, searched: &SearchState) -> Vec<(NodeId, Vec<Action>)> {
     let mut states = FxHashMap::default();
     for order in &written.orders {
-        let mut state = StepState::new(&core.position);
+        let mut state = StepState::new(&searched.position);
         for (count, &action) in order.actions.iter().enumerate() {
-            let node = core.tree.find(&state).unwrap();
+            let node = searched.tree.find(&state).unwrap();
             states.insert(node, order.actions[..count].to_vec());
             state = state_after(&state, action);
         }
@@ -168,14 +168,14 @@ fn followed(written: &WrittenOut, core: &Core) -> Vec<(NodeId, Vec<Action>)> {
 }
 
 /// The step targets at a state, by action.
-fn targets(core: &Core, turn: &GumbelTurn, node: NodeId) -> Vec<(Action, f64)> {
-    let improved = Improved::new(core, &turn.candidates);
+fn targets(searched: &SearchState, turn: &GumbelTurn, node: NodeId) -> Vec<(Action, f64)> {
+    let improved = Improved::new(searched, &turn.candidates);
     let policy = improved
-        .recursion(core, &turn.candidates, &turn.beam)
+        .recursion(searched, &turn.candidates, &turn.beam)
         .policy(node);
-    let edges = core.tree.edges(node).iter();
+    let edges = searched.tree.edges(node).iter();
     edges
-        .map(|edge| edge.action(core.side()))
+        .map(|edge| edge.action(searched.side()))
         .zip(policy.into_iter().map(f64::from))
         .collect()
 }
@@ -185,7 +185,7 @@ fn targets(core: &Core, turn: &GumbelTurn, node: NodeId) -> Vec<(Action, f64)> {
 fn searches(
     count: usize,
     evaluator: Hashed,
-    is_wanted: impl Fn(&Core, &GumbelTurn) -> bool,
+    is_wanted: impl Fn(&SearchState, &GumbelTurn) -> bool,
     rng: &mut ChaCha8Rng,
 ) -> Vec<(Position, Search)> {
     let sizes = [(100, 300), (4, 300), (3, 5), (8, 8)];
@@ -197,7 +197,7 @@ fn searches_of(
     sizes: &[(u32, u32)],
     count: usize,
     evaluator: Hashed,
-    is_wanted: impl Fn(&Core, &GumbelTurn) -> bool,
+    is_wanted: impl Fn(&SearchState, &GumbelTurn) -> bool,
     rng: &mut ChaCha8Rng,
 ) -> Vec<(Position, Search)> {
     let mut found = Vec::new();
@@ -211,10 +211,10 @@ fn searches_of(
         options.gumbel.value_scale = [0.02, 0.1, 1.0][index % 3];
         options.gumbel_noise = [0.0, 1.0][index % 2];
         let search = decided(&position, evaluator, options, rng);
-        let (core, turn) = of(&search);
+        let (searched, turn) = of(&search);
         let is_sampled = turn.candidates.iter().all(|one| one.slot.is_some());
-        let is_usable = is_sampled && !core.is_proven() && !knows_more(core, turn);
-        if is_usable && is_wanted(core, turn) {
+        let is_usable = is_sampled && !searched.is_proven() && !knows_more(searched, turn);
+        if is_usable && is_wanted(searched, turn) {
             found.push((position, search));
         }
     }
@@ -223,36 +223,41 @@ fn searches_of(
 
 /// Whether simulations came upon a turn that is no candidate, and have proven it: the targets know that, and what is written out here
 /// does not.
-fn knows_more(core: &Core, turn: &GumbelTurn) -> bool {
-    let followed = core
+fn knows_more(searched: &SearchState, turn: &GumbelTurn) -> bool {
+    let followed = searched
         .tree
         .node_ids()
         .filter(|&id| turn.beam.has_expanded(id));
-    let mut next =
-        followed.flat_map(|id| core.tree.links(id).iter().filter_map(|link| link.child()));
+    let mut next = followed.flat_map(|id| {
+        searched
+            .tree
+            .links(id)
+            .iter()
+            .filter_map(|link| link.child())
+    });
     next.any(|child| {
         let mut candidates = turn.candidates.iter();
-        core.tree.worth(child).proof.is_some() && !candidates.any(|one| one.end == child)
+        searched.tree.worth(child).proof.is_some() && !candidates.any(|one| one.end == child)
     })
 }
 
 /// Whether nothing that is compared is proven.
-fn is_open(core: &Core, turn: &GumbelTurn) -> bool {
+fn is_open(searched: &SearchState, turn: &GumbelTurn) -> bool {
     let mut candidates = turn.candidates.iter();
-    candidates.all(|one| !core.tree.worth(one.end).proof.is_some())
+    candidates.all(|one| !searched.tree.worth(one.end).proof.is_some())
 }
 
 /// Holds the targets of a search to the policy of whole turns; says how many there were, and how many of them were 0.
 fn hold_to_whole_turns(start: &Position, search: &Search) -> (u32, u32) {
-    let (core, turn) = of(search);
-    let written = WrittenOut::new(core, turn);
+    let (searched, turn) = of(search);
+    let written = WrittenOut::new(searched, turn);
     let (mut compared, mut lost) = (0, 0);
-    for (node, before) in followed(&written, core) {
-        let targets = targets(core, turn, node);
+    for (node, before) in followed(&written, searched) {
+        let targets = targets(searched, turn, node);
         let sum: f64 = targets.iter().map(|target| target.1).sum();
         assert!((sum - 1.0).abs() < 1e-5, "{sum} in {start}");
         for (action, found) in targets {
-            match written.target(core, &turn.candidates, &before, action) {
+            match written.target(searched, &turn.candidates, &before, action) {
                 Some(expected) => {
                     assert!(
                         (found - expected).abs() < 1e-4,
@@ -285,8 +290,8 @@ fn the_recursion_is_the_policy_of_whole_turns_written_out() {
 #[test]
 fn orders_that_are_found_late_count_like_the_others() {
     let mut rng = ChaCha8Rng::seed_from_u64(188);
-    let has_replaced = |core: &Core, turn: &GumbelTurn| {
-        turn.candidates.len() as u32 > core.options.gumbel.candidates.number().unwrap_or(0)
+    let has_replaced = |searched: &SearchState, turn: &GumbelTurn| {
+        turn.candidates.len() as u32 > searched.options.gumbel.candidates.number().unwrap_or(0)
     };
     let sizes = [(2, 2), (3, 5), (5, 8)];
     let mut compared = 0;
@@ -302,24 +307,25 @@ fn the_improved_policy_is_not_expected_to_be_worse() {
     let mut rng = ChaCha8Rng::seed_from_u64(182);
     let mut improvements = 0;
     for (start, search) in searches(48, Hashed::default(), is_open, &mut rng) {
-        let (core, turn) = of(&search);
-        let written = WrittenOut::new(core, turn);
+        let (searched, turn) = of(&search);
+        let written = WrittenOut::new(searched, turn);
         // The value is that of what is chosen, by the sharper of the two scales.
         let most = turn.candidates.iter().map(|one| one.visits).max();
-        let gumbel = &core.options.gumbel;
+        let gumbel = &searched.options.gumbel;
         let choosing = f64::from(gumbel.value_scale)
             * f64::from(gumbel.visit_constant + most.unwrap_or(0) as f32);
         let mut weights = (0.0, 0.0);
         let mut sums = (0.0, 0.0);
         for order in &written.orders {
-            let value = written.value(core, &turn.candidates, order);
+            let value = written.value(searched, &turn.candidates, order);
             let weight = order.prior * (choosing * (value - 1.0)).exp();
             weights = (weights.0 + order.prior, weights.1 + weight);
             sums = (sums.0 + order.prior * value, sums.1 + weight * value);
         }
-        let improved = Improved::new(core, &turn.candidates);
+        let improved = Improved::new(searched, &turn.candidates);
         let before = sums.0 / weights.0;
-        let after = f64::from(improved.expected_value(core, &turn.candidates, turn.rest_is_lost));
+        let after =
+            f64::from(improved.expected_value(searched, &turn.candidates, turn.rest_is_lost));
         assert!(
             (after - sums.1 / weights.1).abs() < 1e-3,
             "{after} in {start}"
@@ -343,27 +349,31 @@ fn targets_over_positions_of_games_sum_to_one_and_promise_no_less() {
         options.target_value_scale = rng.random_range(0.5..25.0);
         options.gumbel_noise = rng.random_range(0.0..2.0);
         let search = decided(game.position(), Hashed::default(), options, &mut rng);
-        let (core, turn) = of(&search);
-        if core.is_proven() {
+        let (searched, turn) = of(&search);
+        if searched.is_proven() {
             continue;
         }
-        for id in core.tree.node_ids() {
+        for id in searched.tree.node_ids() {
             if turn.beam.has_expanded(id) {
-                let sum: f64 = targets(core, turn, id).iter().map(|target| target.1).sum();
+                let sum: f64 = targets(searched, turn, id)
+                    .iter()
+                    .map(|target| target.1)
+                    .sum();
                 assert!((sum - 1.0).abs() < 1e-5, "{sum}");
             }
         }
         if turn.candidates.iter().any(|one| one.is_lost) {
             continue;
         }
-        let improved = Improved::new(core, &turn.candidates);
+        let improved = Improved::new(searched, &turn.candidates);
         let known: f64 = turn.candidates.iter().map(|one| one.log_prior.exp()).sum();
         let of_candidates = turn
             .candidates
             .iter()
-            .map(|one| one.log_prior.exp() * improved.value_of(core, one));
-        let before = of_candidates.sum::<f64>() + (1.0 - known) * mixed_value(core, turn);
-        let after = f64::from(improved.expected_value(core, &turn.candidates, turn.rest_is_lost));
+            .map(|one| one.log_prior.exp() * improved.value_of(searched, one));
+        let before = of_candidates.sum::<f64>() + (1.0 - known) * mixed_value(searched, turn);
+        let after =
+            f64::from(improved.expected_value(searched, &turn.candidates, turn.rest_is_lost));
         assert!(after >= before - 1e-5, "{after} after {before}");
     }
 }
@@ -374,24 +384,32 @@ fn equal_values_give_back_the_priors() {
     let evaluator = Hashed { value: Some(0.5) };
     let mut compared = 0;
     // Simulations that see an end of the game bring other values.
-    let is_even = |core: &Core, turn: &GumbelTurn| {
+    let is_even = |searched: &SearchState, turn: &GumbelTurn| {
         let mut candidates = turn.candidates.iter();
-        let followed = core
+        let followed = searched
             .tree
             .node_ids()
             .filter(|&id| turn.beam.has_expanded(id));
-        let mut ends =
-            followed.flat_map(|id| core.tree.links(id).iter().filter_map(|link| link.child()));
-        candidates.all(|one| core.tree.worth(one.end).value == 0.0)
-            && !ends.any(|end| core.tree.worth(end).proof.is_some())
+        let mut ends = followed.flat_map(|id| {
+            searched
+                .tree
+                .links(id)
+                .iter()
+                .filter_map(|link| link.child())
+        });
+        candidates.all(|one| searched.tree.worth(one.end).value == 0.0)
+            && !ends.any(|end| searched.tree.worth(end).proof.is_some())
     };
     for (start, search) in searches(16, evaluator, is_even, &mut rng) {
-        let (core, turn) = of(&search);
-        for id in core.tree.node_ids() {
+        let (searched, turn) = of(&search);
+        for id in searched.tree.node_ids() {
             if !turn.beam.has_expanded(id) {
                 continue;
             }
-            for ((_, found), edge) in targets(core, turn, id).iter().zip(core.tree.edges(id)) {
+            for ((_, found), edge) in targets(searched, turn, id)
+                .iter()
+                .zip(searched.tree.edges(id))
+            {
                 let expected = f64::from(edge.prior());
                 assert!((found - expected).abs() < 1e-3, "{found} in {start}");
                 compared += 1;
@@ -407,8 +425,8 @@ fn orders_of_one_turn_share_its_weight_by_their_priors() {
     let mut rng = ChaCha8Rng::seed_from_u64(185);
     let mut compared = 0;
     for (start, search) in searches(16, Hashed::default(), |_, _| true, &mut rng) {
-        let (core, turn) = of(&search);
-        let written = WrittenOut::new(core, turn);
+        let (searched, turn) = of(&search);
+        let written = WrittenOut::new(searched, turn);
         let mut of_candidate: FxHashMap<usize, Vec<f64>> = FxHashMap::default();
         for order in &written.orders {
             let Some(place) = order
@@ -420,7 +438,7 @@ fn orders_of_one_turn_share_its_weight_by_their_priors() {
             let mut state = StepState::new(&start);
             let mut likely = 1.0;
             for &action in &order.actions {
-                let targets = targets(core, turn, core.tree.find(&state).unwrap());
+                let targets = targets(searched, turn, searched.tree.find(&state).unwrap());
                 likely *= targets.iter().find(|one| one.0 == action).unwrap().1;
                 state = state_after(&state, action);
             }
@@ -451,21 +469,21 @@ fn beside_a_win_nothing_else_weighs_anything() {
     let search = decided(&start, Hashed::default(), options, &mut rng);
     let decision = search.decision().unwrap();
     assert_eq!(decision.proven_winner, Some(Side::Gold));
-    let (core, turn) = of(&search);
+    let (searched, turn) = of(&search);
     let (mut winning, mut others) = (0, 0);
-    for (node, _) in followed(&WrittenOut::new(core, turn), core) {
-        let targets = targets(core, turn, node);
+    for (node, _) in followed(&WrittenOut::new(searched, turn), searched) {
+        let targets = targets(searched, turn, node);
         for (edge, (_, share)) in targets.iter().enumerate() {
-            let Some(child) = core.tree.child(node, edge) else {
+            let Some(child) = searched.tree.child(node, edge) else {
                 continue;
             };
-            if core.tree.node(child).state.steps_used() > 0 {
+            if searched.tree.node(child).state.steps_used() > 0 {
                 continue;
             }
             // At a state that no win goes through, the priors stay.
             let wins = |place| {
-                let child = core.tree.child(node, place);
-                child.is_some_and(|child| core.tree.worth(child).proof.wins(Side::Gold))
+                let child = searched.tree.child(node, place);
+                child.is_some_and(|child| searched.tree.worth(child).proof.wins(Side::Gold))
             };
             if wins(edge) {
                 winning += 1;
@@ -506,19 +524,19 @@ fn turns_that_are_known_to_be_lost_do_not_count() {
         let position = few_turns(200, &mut rng);
         let options = options(Budget::evaluations(200), 3, 3);
         let search = decided(&position, Hashed::default(), options, &mut rng);
-        let (core, turn) = of(&search);
+        let (searched, turn) = of(&search);
         let living = turn.candidates.iter().filter(|one| !one.is_lost);
         let values: Vec<f32> = living
             .clone()
-            .map(|one| core.movers_value(one.end))
+            .map(|one| searched.value_for_mover(one.end))
             .collect();
-        let is_wanted = turn.rest_is_lost && !values.is_empty() && !core.is_proven();
+        let is_wanted = turn.rest_is_lost && !values.is_empty() && !searched.is_proven();
         if !is_wanted || living.clone().any(|one| one.visits == 0) {
             continue;
         }
         let least = values.iter().copied().fold(1.0, f32::min);
         let most = values.iter().copied().fold(0.0, f32::max);
-        let found = turn.expected_value(core).unwrap();
+        let found = turn.expected_value(searched).unwrap();
         assert!(
             (least - 1e-6..=most + 1e-6).contains(&found),
             "{found} of {values:?} in {position}"
