@@ -83,9 +83,9 @@ impl TrainingState {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckpointHeader {
     /// [`FORMAT_VERSION`].
-    format: u32,
+    pub(crate) format: u32,
     /// [`ENCODING_VERSION`].
-    encoding: u32,
+    pub(crate) encoding: u32,
     /// The network's sizes.
     pub(crate) architecture: Architecture,
     /// The run's configuration when the checkpoint was written.
@@ -94,7 +94,7 @@ pub(crate) struct CheckpointHeader {
     /// Where the training stands.
     pub(crate) state: TrainingState,
     /// The BLAKE3 hash of this header, with nothing here, and of the tensors' names and bytes.
-    digest: String,
+    pub(crate) digest: String,
 }
 
 /// The versions, which every version of the header begins with.
@@ -347,7 +347,12 @@ impl Checkpoint {
     }
 }
 
-fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError> {
+/// A checkpoint's header from its metadata.
+///
+/// # Errors
+///
+/// Another version, and text that is no header.
+pub(crate) fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError> {
     let fault = |reason: String| TrainError::Checkpoint {
         path: path.to_owned(),
         reason,

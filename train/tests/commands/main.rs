@@ -86,7 +86,7 @@ fn a_network_is_trained_published_and_described() {
     let text = info(&run, &[]);
     for part in [
         "newest network 1: ",
-        "at work        nobody",
+        "running        none",
         "12 in 1 shards",
         "rows/s",
         "policy loss",
@@ -227,7 +227,7 @@ fn info_shows_how_generators_at_work_stand() {
     drop(generator);
     let text = info(&run, &[]);
     assert!(
-        text.contains("at work        nobody") && !text.contains("generator 0"),
+        text.contains("running        none") && !text.contains("generator 0"),
         "{text}"
     );
 }

@@ -1,36 +1,34 @@
-//! What the file of a network or a checkpoint is.
+//! The report on a network's file or a checkpoint.
 
-use super::text::Facts;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, TrainingState};
 use crate::error::TrainError;
 use crate::schedule::learning_rate;
-use crate::terminal::grouped;
+use crate::terminal::{Facts, grouped};
 use engine::config::{Config, OptimizerKind};
 use engine::encoding::ENCODING_VERSION;
 use network::{FORMAT_VERSION, Network, Origin};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What a network's file is.
+/// The description of a network's file.
 #[derive(Debug, Serialize)]
 pub(super) struct NetworkReport {
     path: PathBuf,
-    #[serde(flatten)]
-    versions: Versions,
+    format: u32,
+    encoding: u32,
     #[serde(flatten)]
     pub(super) size: Size,
     identity: String,
     pub(super) origin: Origin,
 }
 
-/// What a checkpoint is.
+/// The description of a checkpoint.
 #[derive(Debug, Serialize)]
 pub(super) struct CheckpointReport {
     path: PathBuf,
-    #[serde(flatten)]
-    versions: Versions,
+    format: u32,
+    encoding: u32,
     #[serde(flatten)]
     size: Size,
     /// Of everything in it.
@@ -38,68 +36,25 @@ pub(super) struct CheckpointReport {
     optimizer: OptimizerKind,
     /// Of the next step.
     learning_rate: f64,
-    state: StateSummary,
-    /// Where its configuration differs from what is so without one.
+    state: TrainingState,
+    /// Where its configuration differs from the default one.
     config: Vec<Difference>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Versions {
-    format: u32,
-    encoding: u32,
-}
-
-/// How large a network is, and what it costs.
+/// A network's size and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Size {
     pub(super) blocks: u32,
     pub(super) channels: u32,
-    /// Numbers that are trained.
+    /// Trained parameters.
     parameters: u64,
-    /// Those of them that are needed to play.
+    /// Those of them that play uses.
     playing_parameters: u64,
     /// Floating-point operations of an evaluation, in play.
     pub(super) flop_per_evaluation: u64,
 }
 
-/// What is told of a training's state, of which later programs may know more.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct StateSummary {
-    pub(super) generation: u32,
-    pub(super) step: u64,
-    pub(super) first_step: u64,
-    pub(super) last_step: u64,
-    optimizer_steps: u64,
-    cursor: CursorSummary,
-    segment: Option<u32>,
-    new_games: u64,
-    new_rows: u64,
-    dropped: Option<u64>,
-    seed: u64,
-    parent: String,
-    pub(super) supply: Option<SupplySummary>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-struct CursorSummary {
-    epoch: u64,
-}
-
-/// What was known of the run's games.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct SupplySummary {
-    /// Since the run began.
-    pub(super) seen_games: u64,
-    /// Since the run began.
-    pub(super) seen_rows: u64,
-    /// How far the window reaches back.
-    pub(super) window_rows: u64,
-}
-
-/// A key of the configuration that is not as it would be without one.
+/// A key of the configuration with another value than the default.
 #[derive(Debug, PartialEq, Serialize)]
 struct Difference {
     key: String,
@@ -145,7 +100,7 @@ impl Size {
     }
 }
 
-/// The parameters that are needed to play: not those of the helper heads.
+/// The parameters that play uses: all but those of the auxiliary heads.
 fn playing(network: &Network) -> impl Iterator<Item = network::Parameter<'_>> {
     network.parameters().filter(|parameter| parameter.plays)
 }
@@ -168,11 +123,9 @@ impl NetworkReport {
         let file = Network::load(path)?;
         Ok(Self {
             path: path.to_owned(),
-            // A file of other versions is not read.
-            versions: Versions {
-                format: FORMAT_VERSION,
-                encoding: ENCODING_VERSION,
-            },
+            // A file of another version is an error.
+            format: FORMAT_VERSION,
+            encoding: ENCODING_VERSION,
             size: Size::of(&file.network),
             identity: file.identity,
             origin: file.origin,
@@ -184,108 +137,85 @@ impl fmt::Display for NetworkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut facts = Facts::default();
         facts.add("network", self.path.display());
-        self.versions.add_to(&mut facts);
+        add_versions(&mut facts, self.format, self.encoding);
         self.size.add_to(&mut facts);
         facts.add("identity", &self.identity);
         for (key, value) in &self.origin {
             facts.add(&key.replace('_', " "), value);
         }
-        facts.fmt(f)
-    }
-}
-
-impl Versions {
-    fn add_to(self, facts: &mut Facts) {
-        facts.add("format", format!("version {}", self.format));
-        facts.add("encoding", format!("version {}", self.encoding));
-    }
-}
-
-impl StateSummary {
-    /// From a state as JSON; what is not there is nothing.
-    pub(super) fn of(state: &Value) -> Self {
-        serde_json::from_value(state.clone()).unwrap_or_default()
-    }
-
-    pub(super) fn steps(&self) -> String {
-        format!(
-            "{} (from {} to {})",
-            grouped(self.step),
-            grouped(self.first_step),
-            grouped(self.last_step)
-        )
+        f.write_str(&facts.finish())
     }
 }
 
 impl CheckpointReport {
-    /// `header` is the checkpoint's metadata as JSON. The checkpoint is checked as if it were to be used.
-    pub(super) fn of(path: &Path, header: &Value) -> Result<Self, TrainError> {
-        let checkpoint = Checkpoint::load(path)?;
-        let fault = |reason: String| TrainError::Checkpoint {
-            path: path.to_owned(),
-            reason,
-        };
-        let known = &checkpoint.header;
-        let state = serde_json::to_value(&known.state).map_err(|error| fault(error.to_string()))?;
-        let state = StateSummary::of(&state);
-        let (step, optimizer_step) = (state.step + 1, state.optimizer_steps + 1);
+    /// The checkpoint is checked as if training were to resume from it.
+    pub(super) fn of(path: &Path) -> Result<Self, TrainError> {
+        let header = Checkpoint::load(path)?.header;
+        let (step, optimizer_step) = (header.state.step + 1, header.state.optimizer_steps + 1);
         Ok(Self {
             path: path.to_owned(),
-            versions: serde_json::from_value(header.clone())
-                .map_err(|error| fault(error.to_string()))?,
-            size: Size::of(&Network::new(known.architecture, 0)?),
-            identity: header["digest"].as_str().unwrap_or_default().to_owned(),
-            optimizer: known.config.train.optimizer,
-            learning_rate: learning_rate(&known.config.train, step, optimizer_step),
-            config: differences(&known.config),
-            state,
+            format: header.format,
+            encoding: header.encoding,
+            size: Size::of(&Network::new(header.architecture, 0)?),
+            identity: header.digest,
+            optimizer: header.config.train.optimizer,
+            learning_rate: learning_rate(&header.config.train, step, optimizer_step),
+            config: differences(&header.config),
+            state: header.state,
         })
     }
 }
 
 impl fmt::Display for CheckpointReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (state, supply) = (&self.state, &self.state.supply);
         let mut facts = Facts::default();
-        let state = &self.state;
         facts.add("checkpoint", self.path.display());
-        self.versions.add_to(&mut facts);
+        add_versions(&mut facts, self.format, self.encoding);
         self.size.add_to(&mut facts);
         facts.add("identity", &self.identity);
         facts.add("training", format!("network {}", state.generation));
-        facts.add("step", state.steps());
+        facts.add("step", steps(state));
         facts.add("optimizer", self.optimizer);
         facts.add("learning rate", format!("{:.3e}", self.learning_rate));
         facts.add("epoch", state.cursor.epoch);
-        facts.add_some("segment", state.segment);
-        if let Some(supply) = &state.supply {
-            let (games, rows) = (grouped(supply.seen_games), grouped(supply.seen_rows));
-            facts.add("seen", format!("{games} games with {rows} rows"));
-            let window = grouped(supply.window_rows);
-            facts.add("window", format!("the newest {window} rows"));
-        }
+        facts.add("segment", state.segment);
+        let (games, rows) = (grouped(supply.seen_games), grouped(supply.seen_rows));
+        facts.add("seen", format!("{games} games with {rows} rows"));
+        let window = grouped(supply.window_rows);
+        facts.add("window", format!("the newest {window} rows"));
         facts.add("new games", grouped(state.new_games));
         facts.add("new rows", grouped(state.new_rows));
-        facts.add_some("dropped", state.dropped.filter(|&batches| batches > 0));
+        facts.add_some(
+            "dropped",
+            Some(state.dropped).filter(|&batches| batches > 0),
+        );
         facts.add("seed", state.seed);
         facts.add("parent", &state.parent);
-        facts.fmt(f)?;
+        f.write_str(&facts.finish())?;
         if self.config.is_empty() {
             return writeln!(f, "\nthe configuration is the default one");
         }
-        writeln!(f, "\nwhat differs from the default configuration:")?;
-        for Difference {
-            key,
-            value,
-            default,
-        } in &self.config
-        {
-            writeln!(f, "{key} = {value} (default {default})")?;
-        }
-        Ok(())
+        writeln!(f, "\ndifferences from the default configuration:")?;
+        self.config.iter().try_for_each(|it| {
+            let (key, value, default) = (&it.key, &it.value, &it.default);
+            writeln!(f, "{key} = {value} (default {default})")
+        })
     }
 }
 
-/// The keys of a configuration that are not as they are without one, in alphabetical order.
+fn add_versions(facts: &mut Facts, format: u32, encoding: u32) {
+    facts.add("format", format!("version {format}"));
+    facts.add("encoding", format!("version {encoding}"));
+}
+
+/// The step that a training has reached, and its first and last.
+pub(super) fn steps(state: &TrainingState) -> String {
+    let [step, first, last] = [state.step, state.first_step, state.last_step].map(grouped);
+    format!("{step} (from {first} to {last})")
+}
+
+/// The keys of a configuration that differ from the default one, in alphabetical order.
 fn differences(config: &Config) -> Vec<Difference> {
     let table = |config: &Config| toml::from_str(&config.to_toml()).unwrap_or_default();
     let mut found = Vec::new();
@@ -352,16 +282,5 @@ mod tests {
         );
         assert_eq!(found[0].value, toml::Value::Float(0.25));
         assert_ne!(found[1].value, found[1].default);
-    }
-
-    #[test]
-    fn of_a_state_what_is_known_is_told() {
-        let state = serde_json::json!({
-            "generation": 3, "step": 7, "another": [], "supply": {"seen_rows": 9, "allowance": 0.5},
-        });
-        let summary = StateSummary::of(&state);
-        assert_eq!((summary.generation, summary.step), (3, 7));
-        assert_eq!(summary.supply.unwrap().seen_rows, 9);
-        assert_eq!(summary.segment, None);
     }
 }

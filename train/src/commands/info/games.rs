@@ -1,7 +1,7 @@
 //! How many games a run has, how many rows, and how fast they come. Only lengths are read of the shards, and a few games: of a run
 //! with many shards a sample is counted.
 
-use super::run::Problems;
+use super::disk::Problems;
 use engine::shard::{ShardError, ShardFault, ShardReader, list_shards};
 use rayon::prelude::*;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! How the generators of a run stand that are at work, as they say themselves every 15 seconds.
 
-use super::run::Problems;
+use super::disk::Problems;
 use engine::files::read_whole;
 use engine::run::GeneratorPlaces;
 use network::DeviceUse;

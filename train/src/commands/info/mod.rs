@@ -1,7 +1,7 @@
-//! `train info`: what a network or a checkpoint is, and where a run stands.
+//! `train info`: describes a network, a checkpoint or a run.
 //!
-//! `file` describes files; `run` puts together what the others find out about a run: `games` from its shards, `log` from what
-//! the trainer measured, `generators` from what those at work say, `disk` from the sizes of its folders.
+//! `file` describes files; `run` describes a run, from its shards (`games`), the trainer's log (`log`), the status files of running
+//! generators (`generators`) and the sizes of its folders (`disk`). `words` is its text.
 
 mod disk;
 mod file;
@@ -10,7 +10,7 @@ mod generators;
 mod header;
 mod log;
 mod run;
-mod text;
+mod words;
 
 use crate::terminal::print;
 use anyhow::{Context, Result, bail};
@@ -22,13 +22,13 @@ use run::RunReport;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Say what a network's file or a checkpoint is, or where a run stands
+/// Describe a network, a checkpoint or a run
 #[derive(Debug, Args)]
 pub(crate) struct InfoArguments {
-    /// A network's file, a checkpoint, or the folder of a run
+    /// Network file, checkpoint or run folder
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -67,8 +67,8 @@ fn report(path: &Path) -> Result<Report> {
     }
     let found = match header::read(path).with_context(cant_read)? {
         Ok(FileHeader::Network(_)) => return Ok(Report::Network(NetworkReport::of(path)?)),
-        Ok(FileHeader::Checkpoint(header)) => {
-            let report = CheckpointReport::of(path, &header)?;
+        Ok(FileHeader::Checkpoint(_)) => {
+            let report = CheckpointReport::of(path)?;
             return Ok(Report::Checkpoint(Box::new(report)));
         }
         Err(found) => found,

@@ -1,14 +1,12 @@
-//! Where a run stands; in `words`, how that is told to a person.
+//! The state of a run.
 
-mod words;
-
-use super::disk::{FolderSize, folder_sizes};
-use super::file::{NetworkReport, Size, StateSummary};
+use super::disk::{FolderSize, Problems, folder_sizes};
+use super::file::{NetworkReport, Size};
 use super::games::GamesReport;
 use super::generators::GeneratorReport;
 use super::header::{self, FileHeader};
 use super::log::{GenerationTime, LogSummary};
-use crate::checkpoint;
+use crate::checkpoint::{self, TrainingState};
 use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::ratings::{RatedPlayer, RatingsFile};
@@ -17,8 +15,6 @@ use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
 use network::Origin;
 use serde::Serialize;
 use serde_json::Value;
-use std::fmt;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// So many of the newest generations are listed.
@@ -27,121 +23,83 @@ const LISTED: usize = 10;
 /// Where a run stands. What can't be found out is missing, and `problems` says why.
 #[derive(Debug, Serialize)]
 pub(super) struct RunReport {
-    path: PathBuf,
-    newest_network: Option<NewestNetwork>,
+    pub(super) path: PathBuf,
+    pub(super) newest_network: Option<NewestNetwork>,
     /// The generation in training, if its checkpoint is ahead of the newest network.
-    training: Option<InTraining>,
-    at_work: AtWork,
+    pub(super) training: Option<InTraining>,
+    pub(super) at_work: AtWork,
     /// Those at work that have said how they stand.
-    generators: Vec<GeneratorReport>,
-    games: GamesReport,
-    window: WindowReport,
-    disk: Vec<FolderSize>,
-    time_left: Option<TimeLeft>,
+    pub(super) generators: Vec<GeneratorReport>,
+    pub(super) games: GamesReport,
+    pub(super) window: WindowReport,
+    pub(super) disk: Vec<FolderSize>,
+    pub(super) time_left: Option<TimeLeft>,
     /// The log's last line on steps.
-    last_steps: Option<Value>,
+    pub(super) last_steps: Option<Value>,
     /// The log's last line on validation rows.
-    last_validation: Option<Value>,
-    ratings: Vec<RatedPlayer>,
+    pub(super) last_validation: Option<Value>,
+    pub(super) ratings: Vec<RatedPlayer>,
     /// The newest generations, oldest first.
-    generations: Vec<Generation>,
-    problems: Problems,
+    pub(super) generations: Vec<Generation>,
+    pub(super) problems: Problems,
 }
 
 #[derive(Debug, Serialize)]
-struct NewestNetwork {
-    generation: u32,
-    file: PathBuf,
+pub(super) struct NewestNetwork {
+    pub(super) generation: u32,
+    pub(super) file: PathBuf,
     #[serde(flatten)]
-    size: Option<Size>,
+    pub(super) size: Option<Size>,
 }
 
 #[derive(Debug, Serialize)]
-struct InTraining {
-    checkpoint: PathBuf,
+pub(super) struct InTraining {
+    pub(super) checkpoint: PathBuf,
     #[serde(flatten)]
-    state: StateSummary,
+    pub(super) state: TrainingState,
 }
 
 /// Programs that work on the run at this moment, as far as this machine knows.
 #[derive(Debug, Default, Serialize)]
-struct AtWork {
-    trainer: bool,
+pub(super) struct AtWork {
+    pub(super) trainer: bool,
     /// By number.
-    generators: Vec<u32>,
+    pub(super) generators: Vec<u32>,
     /// What the trainer waits for.
-    waiting: Option<String>,
+    pub(super) waiting: Option<String>,
 }
 
 /// The rows that are trained on.
 #[derive(Debug, Serialize)]
-struct WindowReport {
+pub(super) struct WindowReport {
     /// Rows to train on, when the log was last written.
-    rows: Option<u64>,
+    pub(super) rows: Option<u64>,
     /// How many rows it would reach back for, if they were there.
-    wanted: Option<u64>,
+    pub(super) wanted: Option<u64>,
     /// Rows in all shards, about; those of validation games among them.
-    there: Option<u64>,
+    pub(super) there: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
-struct TimeLeft {
+pub(super) struct TimeLeft {
     /// Until `loop.generations` are made.
-    generations: u32,
+    pub(super) generations: u32,
     /// Where it is known how long one takes.
     #[serde(flatten)]
-    estimate: Option<TimeEstimate>,
+    pub(super) estimate: Option<TimeEstimate>,
 }
 
 #[derive(Debug, Serialize)]
-struct TimeEstimate {
+pub(super) struct TimeEstimate {
     /// For all that are left.
-    seconds: f64,
-    measured: GenerationTime,
+    pub(super) seconds: f64,
+    pub(super) measured: GenerationTime,
 }
 
 #[derive(Debug, Serialize)]
-struct Generation {
-    generation: u32,
-    origin: Origin,
-}
-
-/// What could not be found out, and why.
-#[derive(Debug, Default, Serialize)]
-#[serde(transparent)]
-pub(super) struct Problems(Vec<String>);
-
-impl Problems {
-    pub(super) fn add(&mut self, problem: String) {
-        self.0.push(problem);
-    }
-
-    /// Adds what the disk says of a file, unless another program has just renamed or removed it.
-    pub(super) fn add_unless_gone(&mut self, path: &Path, error: &std::io::Error) {
-        if error.kind() != ErrorKind::NotFound {
-            self.add(format!("can't read {}: {error}", path.display()));
-        }
-    }
-
-    /// What was found out; a failure is a problem, and nothing was.
-    fn or_default<T: Default>(&mut self, result: Result<T, impl fmt::Display>) -> T {
-        result.unwrap_or_else(|error| {
-            self.add(error.to_string());
-            T::default()
-        })
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|problem| writeln!(f, "problem: {problem}"))
-    }
+pub(super) struct Generation {
+    pub(super) generation: u32,
+    pub(super) origin: Origin,
 }
 
 impl RunReport {
@@ -183,7 +141,7 @@ impl RunReport {
         let at_work = problems.or_default(generators_at_work(&places));
         let games = GamesReport::of(&run.shards(), &mut problems);
         let number = |key: &str| log.last_steps.as_ref()?[key].as_u64();
-        let supply = state.as_ref().and_then(|state| state.state.supply.as_ref());
+        let supply = state.as_ref().map(|state| &state.state.supply);
         let config =
             Config::load(&run.config()).map(|config| Some(config.training_loop.generations));
         Ok(Self {
@@ -221,10 +179,14 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
         .or_default(checkpoint::list(&run.checkpoints()))
         .pop()?;
     match header::read(&path) {
-        Ok(Ok(FileHeader::Checkpoint(header))) => Some(InTraining {
-            checkpoint: path,
-            state: StateSummary::of(&header["state"]),
-        }),
+        Ok(Ok(FileHeader::Checkpoint(text))) => {
+            let header = checkpoint::parse_header(&path, &text);
+            let header = problems.or_default(header.map(Some))?;
+            Some(InTraining {
+                checkpoint: path,
+                state: header.state,
+            })
+        }
         Ok(Ok(FileHeader::Network(_))) => {
             problems.add(format!("{} is a network and no checkpoint", path.display()));
             None
@@ -265,7 +227,11 @@ fn generations(networks: &[(u32, PathBuf)], problems: &mut Problems) -> Vec<Gene
     for (generation, path) in listed {
         let origin = match header::read(path) {
             Ok(Ok(FileHeader::Network(header))) => {
-                serde_json::from_value(header["origin"].clone()).unwrap_or_default()
+                let header: Option<Value> = serde_json::from_str(&header).ok();
+                let origin = header.map(|mut header| header["origin"].take());
+                origin
+                    .and_then(|origin| serde_json::from_value(origin).ok())
+                    .unwrap_or_default()
             }
             // The newest has been named if it can't be read; older ones are named where they are used.
             Ok(_) => Origin::default(),

@@ -1,12 +1,12 @@
-//! The report on a run, as a person reads it.
+//! The report on a run as text.
 
-use super::super::games::GamesReport;
-use super::super::generators::GeneratorReport;
-use super::super::text::{Facts, about, percent, table};
-use super::{AtWork, InTraining, NewestNetwork, RunReport, TimeEstimate, TimeLeft, WindowReport};
+use super::file::steps;
+use super::games::GamesReport;
+use super::generators::GeneratorReport;
+use super::run::{AtWork, InTraining, NewestNetwork, RunReport, TimeLeft, WindowReport};
 use crate::ratings::{RatedPlayer, signed};
 use crate::show::strength;
-use crate::terminal::grouped;
+use crate::terminal::{Facts, columns, grouped};
 use engine::progress::{bytes_in_words, in_words};
 use network::{DeviceUse, Head};
 use serde_json::Value;
@@ -19,7 +19,7 @@ impl fmt::Display for RunReport {
         facts.add("run", self.path.display());
         facts.add_some("newest network", self.newest_network.as_ref());
         facts.add_some("training", self.training.as_ref());
-        facts.add("at work", &self.at_work);
+        facts.add("running", &self.at_work);
         for generator in &self.generators {
             facts.add(&format!("generator {}", generator.generator), generator);
         }
@@ -42,8 +42,8 @@ impl fmt::Display for RunReport {
             "ratings",
             ratings.exists().then(|| ratings.display().to_string()),
         );
-        writeln!(f, "{facts}")?;
-        self.table(f)?;
+        writeln!(f, "{}", facts.finish())?;
+        f.write_str(&self.table())?;
         match self.problems.is_empty() {
             true => Ok(()),
             false => write!(f, "\n{}", self.problems),
@@ -101,36 +101,30 @@ impl RunReport {
         })
     }
 
-    fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = [
-            ("network", None),
-            ("games", Some("new_games")),
-            ("rows", Some("new_rows")),
-            ("policy loss", Some("policy_loss")),
-            ("value loss", Some("value_loss")),
-            ("validation: policy", Some("validation_policy_loss")),
-            ("value", Some("validation_value_loss")),
-            ("Elo", None),
+    /// The newest generations, one a row.
+    fn table(&self) -> String {
+        const KEYS: [(&str, &str); 6] = [
+            ("games", "new_games"),
+            ("rows", "new_rows"),
+            ("policy loss", "policy_loss"),
+            ("value loss", "value_loss"),
+            ("validation: policy", "validation_policy_loss"),
+            ("value", "validation_value_loss"),
         ];
-        let header = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let names = KEYS.map(|(name, _)| name);
+        let header = ["network"].into_iter().chain(names).chain(["Elo"]);
+        let header = header.map(str::to_owned).collect();
         let rows = self.generations.iter().map(|generation| {
-            let cell = |(name, key): &(&str, Option<&str>)| match (name, key) {
-                (_, Some(key)) => generation.origin.get(*key).cloned(),
-                (&"network", None) => Some(generation.generation.to_string()),
-                _ => self
-                    .ratings
-                    .iter()
-                    .find(|one| one.generation == Some(generation.generation))
-                    .map(|one| signed(one.rating)),
-            };
-            let dash = || "-".to_owned();
-            columns
-                .iter()
-                .map(|column| cell(column).unwrap_or_else(dash))
-                .collect()
+            let number = Some(generation.generation);
+            let origin = |(_, key)| generation.origin.get(key).cloned();
+            let rating = self.ratings.iter().find(|one| one.generation == number);
+            let rating = rating.map(|one| signed(one.rating));
+            let cells = KEYS.map(origin).into_iter().chain([rating]);
+            let cells = cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+            let number = generation.generation.to_string();
+            [number].into_iter().chain(cells).collect()
         });
-        let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
-        table(&rows, f)
+        columns(std::iter::once(header).chain(rows))
     }
 }
 
@@ -146,7 +140,7 @@ impl fmt::Display for NewestNetwork {
 
 impl fmt::Display for InTraining {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (generation, steps) = (self.state.generation, self.state.steps());
+        let (generation, steps) = (self.state.generation, steps(&self.state));
         let checkpoint = self.checkpoint.display();
         write!(f, "network {generation}, step {steps}: {checkpoint}")
     }
@@ -154,21 +148,14 @@ impl fmt::Display for InTraining {
 
 impl fmt::Display for AtWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let trainer = self.trainer.then(|| match &self.waiting {
+            Some(missing) => format!("trainer, which waits: {missing}"),
+            None => "trainer".to_owned(),
+        });
         let numbers: Vec<String> = self.generators.iter().map(u32::to_string).collect();
-        let trainer = match &self.waiting {
-            Some(missing) => format!("a trainer, which waits: {missing}"),
-            None => "a trainer".to_owned(),
-        };
-        let generators = format!("generators {}", numbers.join(", "));
-        let parts = [(self.trainer, trainer), (!numbers.is_empty(), generators)];
-        let parts: Vec<String> = parts
-            .into_iter()
-            .filter_map(|(is_there, part)| is_there.then_some(part))
-            .collect();
-        match parts.is_empty() {
-            true => f.write_str("nobody"),
-            false => f.write_str(&parts.join("; ")),
-        }
+        let numbers = Some(numbers.join(", ")).filter(|numbers| !numbers.is_empty());
+        let generators = numbers.map(|numbers| format!("generators {numbers}"));
+        f.write_str(&joined(trainer.into_iter().chain(generators), "; ", "none"))
     }
 }
 
@@ -187,7 +174,7 @@ impl fmt::Display for GeneratorReport {
             write!(f, ", {devices}")?;
         }
         write!(f, ", network {}", status.network)?;
-        // It says so every 15 seconds, where the disk lets it.
+        // A running generator writes it every 15 seconds, unless the disk is full.
         match self.seconds_since > 60.0 {
             true => write!(f, ", {} ago", duration(self.seconds_since)),
             false => Ok(()),
@@ -216,25 +203,22 @@ impl fmt::Display for WindowReport {
         let there = self
             .there
             .map(|rows| format!("about {} there", about(rows as f64)));
-        let parts: Vec<String> = rows.into_iter().chain(wanted).chain(there).collect();
-        match parts.is_empty() {
-            true => f.write_str("nothing yet"),
-            false => f.write_str(&parts.join(", ")),
-        }
+        let parts = rows.into_iter().chain(wanted).chain(there);
+        f.write_str(&joined(parts, ", ", "nothing yet"))
     }
 }
 
 impl fmt::Display for TimeLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.generations, &self.estimate) {
-            (0, _) => write!(f, "none: all networks are made"),
-            (left, None) => write!(f, "not known yet: {left} networks are to be made"),
-            (left, Some(TimeEstimate { seconds, measured })) => write!(
+            (0, _) => f.write_str("none: all networks are trained"),
+            (left, None) => write!(f, "not known yet: {left} networks to train"),
+            (left, Some(estimate)) => write!(
                 f,
-                "{}: {left} networks, {} each (the median of the last {})",
-                duration(*seconds),
-                duration(measured.seconds),
-                measured.generations
+                "{}: {left} networks, {} each (median of the last {})",
+                duration(estimate.seconds),
+                duration(estimate.measured.seconds),
+                estimate.measured.generations
             ),
         }
     }
@@ -242,23 +226,36 @@ impl fmt::Display for TimeLeft {
 
 impl fmt::Display for RatedPlayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            rating,
-            low,
-            high,
-            games,
-            ..
-        } = self;
-        let [rating, low, high] = [*rating, *low, *high].map(signed);
+        let [rating, low, high] = [self.rating, self.low, self.high].map(signed);
         write!(f, "Elo {rating} ({low} to {high})")?;
         match self.generation {
-            Some(generation) => write!(f, " for network {generation} of {games} games"),
+            Some(it) => write!(f, " for network {it} of {} games", self.games),
             None => write!(f, " for {}", self.player),
         }
     }
 }
 
-/// A line of the log in words: what is there of it.
+/// A share of 1 in percent.
+fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+/// An estimate, rounded to three digits.
+fn about(number: f64) -> String {
+    let digits = number.abs().max(1.0).log10().floor();
+    let unit = 10f64.powf((digits - 2.0).max(0.0));
+    grouped(((number / unit).round() * unit) as u64)
+}
+
+fn joined(parts: impl Iterator<Item = String>, separator: &str, empty: &str) -> String {
+    let parts: Vec<String> = parts.collect();
+    match parts.as_slice() {
+        [] => empty.to_owned(),
+        parts => parts.join(separator),
+    }
+}
+
+/// The measurements in a line of the log.
 fn measured(line: &Value) -> String {
     let number = |key: &str| line[key].as_f64();
     let losses: Vec<String> = Head::ALL
@@ -286,4 +283,16 @@ fn measured(line: &Value) -> String {
 
 fn duration(seconds: f64) -> String {
     Duration::try_from_secs_f64(seconds).map_or_else(|_| "-".to_owned(), in_words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_have_three_digits() {
+        let texts = [0.0, 7.4, 999.6, 1_234.0, 852_846.3].map(about);
+        assert_eq!(texts, ["0", "7", "1,000", "1,230", "853,000"]);
+        assert_eq!(about(f64::NAN), "0");
+    }
 }
