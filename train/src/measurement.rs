@@ -3,7 +3,7 @@
 
 use crate::data::BatchTensors;
 use crate::loss::{LossSums, LossTensors, STACKED, from_stack};
-use crate::show::curves::CalibrationBin;
+use crate::plots::curves::CalibrationBin;
 use network::{Head, PerHead, RowWeight};
 use tch::{Kind, TchError, Tensor};
 

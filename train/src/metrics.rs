@@ -12,7 +12,7 @@
 //! | `rating` | [`RatingMeasurements`](crate::ratings::RatingMeasurements) |
 
 use crate::error::TrainError;
-use crate::show::curves::CalibrationBin;
+use crate::plots::curves::CalibrationBin;
 use engine::run::make_folder;
 use network::PerHead;
 use serde::{Serialize, Serializer};

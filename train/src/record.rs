@@ -13,10 +13,10 @@
 
 use crate::error::TrainError;
 use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
+use crate::plots::curves::Curves;
+use crate::plots::events::EventFile;
+use crate::plots::ratings::RatingPlot;
 use crate::ratings::{RatingMeasurements, RatingsFile};
-use crate::show::curves::Curves;
-use crate::show::events::EventFile;
-use crate::show::strength::Strength;
 use engine::progress::say;
 use engine::run::RunDirectory;
 use serde::Serialize;
@@ -152,7 +152,7 @@ impl Recorder {
             say(&format!("{error}; the curves are drawn without ratings"));
             None
         });
-        self.draw(&file.map_or_else(Strength::default, |file| file.strength()));
+        self.draw(&file.map_or_else(RatingPlot::default, |file| file.plot()));
     }
 
     /// Records how strong the generation's network is by what the run's matches say now, and draws the curves anew.
@@ -161,17 +161,17 @@ impl Recorder {
         generation: u32,
         step: u64,
         measured: &RatingMeasurements,
-        strength: &Strength,
+        plot: &RatingPlot,
     ) {
-        self.log("rating".into(), generation, step, measured);
+        self.log("rating", generation, step, measured);
         self.validation
             .add(step, &[("rating".into(), measured.rating)]);
-        self.draw(strength);
+        self.draw(plot);
     }
 
-    fn draw(&mut self, strength: &Strength) {
+    fn draw(&mut self, plot: &RatingPlot) {
         let drawn = Curves::read(&self.logs).and_then(|mut curves| {
-            curves.ratings.clone_from(&strength.networks);
+            curves.ratings.clone_from(&plot.networks);
             curves.write(&self.logs)
         });
         self.curve_complaints.hear(drawn.map(|_| ()));

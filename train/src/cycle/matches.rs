@@ -105,7 +105,7 @@ impl Cycle {
         if standings.is_written(&self.run)? {
             return Ok(());
         }
-        let strength = standings.file().strength();
+        let plot = standings.file().plot();
         let trained = self.run.newest_trained()?;
         let rated = trained.and_then(|(generation, path)| {
             let rating = standings.rating(Player::Network(generation))?;
@@ -121,9 +121,9 @@ impl Cycle {
             ));
             let step = step_of(&path)?;
             let mut recorder = Recorder::new(&self.run, step);
-            recorder.rated(generation, step, &measurements, &strength);
+            recorder.rated(generation, step, &measurements, &plot);
         }
-        if let Err(error) = strength.write(&self.run.logs()) {
+        if let Err(error) = plot.write(&self.run.logs()) {
             say(&format!(
                 "{error}; the loop goes on, and the plot is drawn with the next ratings"
             ));

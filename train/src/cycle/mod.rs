@@ -34,7 +34,7 @@ use crate::commands::{Workplace, began_trained};
 use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::plan::Demand;
-use crate::show::strength;
+use crate::plots::ratings as rating_plot;
 use crate::stop::Stop;
 use crate::terminal::{grouped, print};
 use crate::training::{Ending, train};
@@ -414,7 +414,7 @@ impl Cycle {
             ("checkpoints", run.checkpoints()),
             ("matches", run.pit()),
             ("ratings", run.ratings()),
-            ("their plot", strength::file(&run.logs())),
+            ("their plot", rating_plot::file(&run.logs())),
             ("logs", run.logs()),
         ] {
             if path.exists() {

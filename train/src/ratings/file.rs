@@ -2,7 +2,7 @@
 
 use super::Player;
 use crate::error::TrainError;
-use crate::show::strength::{RatedNetwork, Strength};
+use crate::plots::ratings::{RatedNetwork, RatingPlot};
 use engine::files::read_whole;
 use engine::ratings::PairCounts;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ impl RatingsFile {
     }
 
     /// What is drawn of it.
-    pub(crate) fn strength(&self) -> Strength {
+    pub(crate) fn plot(&self) -> RatingPlot {
         let networks = self
             .ratings
             .iter()
@@ -119,7 +119,7 @@ impl RatingsFile {
             bar: it.behind_newest.and_then(bar),
         };
         let anchors = self.ratings.iter().filter(|it| it.generation.is_none());
-        Strength {
+        RatingPlot {
             reference: match self.reference.parse() {
                 Ok(player) => Player::in_words(player),
                 Err(_) => self.reference.clone(),
@@ -151,7 +151,7 @@ mod tests {
             "ratings": [{"player": "00001", "generation": 1, "rating": 5.0, "low": 2.0, "high": 9.0, "games": 20}],
             "results": [{"a": "00001", "b": "00000", "games": 20, "unfinished": 0, "score": 0.6}]}"#;
         let file: RatingsFile = serde_json::from_str(text).unwrap();
-        let shown = file.strength();
+        let shown = file.plot();
         assert_eq!(shown.reference, "the first network");
         assert_eq!(shown.networks[0].rating, 5.0);
         assert_eq!(shown.networks[0].bar, None);

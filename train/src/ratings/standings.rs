@@ -258,7 +258,7 @@ impl From<Rating> for RatingMeasurements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::strength::RatedNetwork;
+    use crate::plots::ratings::RatedNetwork;
     use engine::ratings::PairCounts;
 
     fn results(all: &[(u32, Player, f64)]) -> Standings {
@@ -398,7 +398,7 @@ mod tests {
             (1, Player::FIRST, 0.75),
             (3, Player::Network(1), 0.5),
         ]);
-        let shown = standings.file().strength();
+        let shown = standings.file().plot();
         assert_eq!(shown.reference, "the first network");
         let games: Vec<_> = shown.networks.iter().map(|it| it.games).collect();
         assert_eq!(games, [Some(0), Some(100), None]);

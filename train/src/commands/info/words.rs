@@ -4,8 +4,8 @@ use super::file::steps;
 use super::games::GamesReport;
 use super::generators::GeneratorReport;
 use super::run::{AtWork, InTraining, NewestNetwork, RunReport, TimeLeft, WindowReport};
+use crate::plots::ratings as rating_plot;
 use crate::ratings::{RatedPlayer, signed};
-use crate::show::strength;
 use crate::terminal::{Facts, columns, grouped};
 use engine::progress::{bytes_in_words, in_words};
 use network::{DeviceUse, Head};
@@ -37,7 +37,7 @@ impl fmt::Display for RunReport {
             "curves",
             curves.exists().then(|| curves.display().to_string()),
         );
-        let ratings = strength::file(&self.path.join("logs"));
+        let ratings = rating_plot::file(&self.path.join("logs"));
         facts.add_some(
             "ratings",
             ratings.exists().then(|| ratings.display().to_string()),

@@ -1,45 +1,64 @@
-//! One panel of the page: axes, lines, dots and bars in a frame, and how numbers are written beside them.
+//! Pages of charts as SVG: axes, lines, dots and bars in frames, and how numbers are written beside them.
+//!
+//! Numbers that can't be drawn (NaN, infinite, or beyond any scale) leave a gap; a chart without any says so.
 
+use crate::error::TrainError;
+use engine::run::write_file;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::io;
 use std::ops::Range;
+use std::path::Path;
 
-/// Whatever the reader's machine calls so. Sizes count as in a font's box: letters come out a fifth smaller.
-pub(super) const FONT: &str = "sans-serif";
+/// The reader's own font. Sizes count as in a font's box: letters come out a fifth smaller.
+const FONT: &str = "sans-serif";
 
-/// Of what is no data.
+/// Two colours that the colour-blind tell apart too (Okabe and Ito's blue and vermilion).
+pub(super) const BLUE: RGBColor = RGBColor(0, 114, 178);
+pub(super) const VERMILION: RGBColor = RGBColor(213, 94, 0);
+/// The colour of frames and of the diagonal.
 const GREY: RGBColor = RGBColor(150, 150, 150);
 
-/// What is larger than this would leave nothing of the rest.
+/// The largest number that is drawn: beyond it nothing would be left of the rest.
 pub(super) const LARGEST: f64 = 1e12;
 
-/// A part of a page.
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// Whether the drawing library could draw it.
-pub(super) type Drawn<'a> =
-    Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+/// The height of a page's title, in pixels.
+const TITLE_HEIGHT: u32 = 40;
 
-/// What stands in one frame.
-pub(super) struct Panel {
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+
+/// Rows of charts below a title.
+pub(super) struct Page {
+    /// Width and height in pixels.
+    pub(super) size: (u32, u32),
+    pub(super) title: String,
+    /// A warning at the right of the title.
+    pub(super) note: Option<String>,
+    pub(super) rows: Vec<Vec<Chart>>,
+}
+
+/// Lines, dots and bars in one frame.
+pub(super) struct Chart {
     pub(super) title: &'static str,
     pub(super) horizontal: Axis,
     pub(super) vertical: Axis,
     pub(super) lines: Vec<Line>,
-    /// Where the lines' names stand, if they have any: where the lines are not.
+    /// The place of the lines' names, if they have any: away from the lines.
     pub(super) legend: SeriesLabelPosition,
     pub(super) dots: Vec<Dot>,
-    /// Where on the horizontal axis, and both ends.
+    /// Position on the horizontal axis, and both ends.
     pub(super) bars: Vec<(f64, f64, f64)>,
     /// Whether both axes are the same, with a line where they are equal.
     pub(super) diagonal: bool,
 }
 
-/// What the numbers in one direction mean.
+/// The meaning of the numbers in one direction.
 pub(super) struct Axis {
     pub(super) name: &'static str,
     pub(super) format: fn(&f64) -> String,
-    /// From the numbers, where it isn't given.
+    /// By default from the numbers.
     pub(super) range: Option<(f64, f64)>,
 }
 
@@ -50,14 +69,69 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A point that is seen by itself, in the first line's colour.
+/// A point with a mark, in the first line's colour.
 pub(super) struct Dot {
     pub(super) at: (f64, f64),
     /// In pixels.
     pub(super) radius: i32,
 }
 
+impl Page {
+    /// Draws the page into a file, in the place of the previous one.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the page can't be drawn or the file can't be written.
+    pub(super) fn write(&self, path: &Path) -> Result<(), TrainError> {
+        let svg = self.svg().map_err(|error| TrainError::Io {
+            what: "draw",
+            path: path.to_owned(),
+            error,
+        })?;
+        Ok(write_file(path, svg.as_bytes())?)
+    }
+
+    /// The page as SVG.
+    pub(super) fn svg(&self) -> io::Result<String> {
+        let mut svg = String::new();
+        self.draw(&mut svg)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(svg)
+    }
+
+    fn draw<'a>(&self, svg: &'a mut String) -> Drawn<'a> {
+        let root = SVGBackend::with_string(svg, self.size).into_drawing_area();
+        root.fill(&WHITE)?;
+        let (header, charts) = root.split_vertically(TITLE_HEIGHT);
+        let title = TextStyle::from((FONT, 22)).color(&BLACK);
+        header.draw(&Text::new(self.title.as_str(), (15, 12), title))?;
+        if let Some(note) = &self.note {
+            let style = TextStyle::from((FONT, 15))
+                .color(&VERMILION)
+                .pos(Pos::new(HPos::Right, VPos::Top));
+            let at = (self.size.0 as i32 - 15, 16);
+            header.draw(&Text::new(note.as_str(), at, style))?;
+        }
+        let areas = charts.split_evenly((self.rows.len(), 1));
+        for (area, row) in areas.iter().zip(&self.rows) {
+            let areas = area.split_evenly((1, row.len()));
+            for (area, chart) in areas.iter().zip(row) {
+                chart.draw(area)?;
+            }
+        }
+        root.present()
+    }
+}
+
 impl Axis {
+    pub(super) fn new(name: &'static str, format: fn(&f64) -> String) -> Self {
+        Self {
+            name,
+            format,
+            range: None,
+        }
+    }
+
     /// From the least to the greatest number, with some room; none without numbers.
     fn range(&self, numbers: impl Iterator<Item = f64>) -> Option<Range<f64>> {
         let (low, high) = numbers
@@ -82,7 +156,45 @@ impl Axis {
     }
 }
 
-impl Panel {
+impl Chart {
+    /// A chart without lines.
+    pub(super) fn new(title: &'static str, horizontal: Axis, vertical: Axis) -> Self {
+        Self {
+            title,
+            horizontal,
+            vertical,
+            lines: Vec::new(),
+            legend: SeriesLabelPosition::UpperLeft,
+            dots: Vec::new(),
+            bars: Vec::new(),
+            diagonal: false,
+        }
+    }
+
+    /// Ratings by position on the horizontal axis, each with the ends of its bar if it has one.
+    pub(super) fn of_ratings(
+        title: &'static str,
+        horizontal: Axis,
+        name: &str,
+        ratings: impl Iterator<Item = (f64, f64, Option<(f64, f64)>)> + Clone,
+    ) -> Self {
+        let bar = |(at, _, bar): (f64, f64, Option<_>)| bar.map(|(low, high)| (at, low, high));
+        let points: Vec<_> = ratings
+            .clone()
+            .map(|(at, rating, _)| (at, rating))
+            .collect();
+        Self {
+            bars: ratings.filter_map(bar).collect(),
+            dots: points.iter().map(|&at| Dot { at, radius: 3 }).collect(),
+            lines: vec![Line {
+                name: name.to_owned(),
+                color: BLUE,
+                points,
+            }],
+            ..Self::new(title, horizontal, Axis::new("Elo", number))
+        }
+    }
+
     fn can_draw(&self, (x, y): (f64, f64)) -> bool {
         self.horizontal.can_draw(x) && self.vertical.can_draw(y)
     }
@@ -101,8 +213,7 @@ impl Panel {
         Some((horizontal, self.vertical.range(all.map(|point| point.1))?))
     }
 
-    /// Draws it, or says that there is nothing to draw.
-    pub(super) fn draw<'a>(&self, area: &Area<'a>) -> Drawn<'a> {
+    fn draw<'a>(&self, area: &Area<'a>) -> Drawn<'a> {
         let Some((horizontal, vertical)) = self.ranges() else {
             return self.draw_empty(area);
         };

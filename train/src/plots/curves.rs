@@ -1,0 +1,294 @@
+//! The page of a run's training curves, from the JSON lines in its `logs`.
+//!
+//! Lines of these kinds are read; others, and other keys, are ignored. A key that is missing or `null` is no point.
+//!
+//! | kind | keys |
+//! | --- | --- |
+//! | `train`, `validation` | `step`; `policy_loss`, `value_loss` in nats; `policy_accuracy`, the share of rows whose likeliest step is the target's, 0 to 1 |
+//! | `validation` also | `calibration`: a list of [`CalibrationBin`]; the newest is drawn |
+//!
+//! Ratings aren't read from there: later results change earlier ratings.
+//!
+//! After a kill, steps are made and logged once more: a line replaces those of its kind at and after its step. A kill may leave half
+//! a line: unreadable lines are counted, and the page shows their number.
+
+use super::chart::{Axis, BLUE, Chart, Dot, Line, Page, VERMILION, count, number, percent, whole};
+use super::ratings::RatedNetwork;
+use crate::error::TrainError;
+use plotters::chart::SeriesLabelPosition;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// The title of the ratings' chart.
+const RATING: &str = "Rating; bars: 95% intervals of the distance to the newest network";
+
+/// More points than this are drawn as means of neighbours.
+const MOST_POINTS: usize = 1_000;
+
+/// The measurements on the page.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Curves {
+    /// The policy's cross-entropy, in nats.
+    pub(crate) policy_loss: ByRows,
+    /// The value's binary cross-entropy, in nats.
+    pub(crate) value_loss: ByRows,
+    /// The share of rows whose likeliest step is the target's, 0 to 1.
+    pub(crate) policy_accuracy: ByRows,
+    /// The newest calibration of the value.
+    pub(crate) calibration: Vec<CalibrationBin>,
+    /// The networks' ratings, from the caller.
+    pub(crate) ratings: Vec<RatedNetwork>,
+    /// The number of lines that can't be read.
+    pub(crate) unreadable: u64,
+}
+
+/// A measurement on training rows and on validation rows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ByRows {
+    pub(crate) training: Series,
+    pub(crate) validation: Series,
+}
+
+/// A measurement by the optimizer's step, in growing order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Series {
+    points: Vec<(u64, f64)>,
+}
+
+/// The rows with similar predicted values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CalibrationBin {
+    /// The mean of the predictions, a win probability.
+    pub(crate) predicted: f64,
+    /// The mean of the results, 0 to 1.
+    pub(crate) actual: f64,
+    /// The number of rows.
+    pub(crate) rows: u64,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct MeasuredLine {
+    step: u64,
+    policy_loss: Option<f64>,
+    value_loss: Option<f64>,
+    policy_accuracy: Option<f64>,
+    calibration: Option<Vec<CalibrationBin>>,
+}
+
+impl Series {
+    /// Adds a point, in the place of those at and after its step.
+    pub(crate) fn push(&mut self, step: u64, value: f64) {
+        let kept = self.points.partition_point(|&(earlier, _)| earlier < step);
+        self.points.truncate(kept);
+        self.points.push((step, value));
+    }
+
+    /// Steps, and the measurement after each.
+    pub(crate) fn points(&self) -> &[(u64, f64)] {
+        &self.points
+    }
+}
+
+impl Curves {
+    /// Reads the files `*.jsonl` of a folder, by name; nothing where there is no folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the folder or a file can't be read.
+    pub(crate) fn read(logs: &Path) -> Result<Self, TrainError> {
+        let mut curves = Self::default();
+        for path in log_files(logs).map_err(|error| TrainError::Io {
+            what: "list the files of",
+            path: logs.to_owned(),
+            error,
+        })? {
+            curves.read_file(&path).map_err(|error| TrainError::Io {
+                what: "read",
+                path,
+                error,
+            })?;
+        }
+        Ok(curves)
+    }
+
+    fn read_file(&mut self, path: &Path) -> std::io::Result<()> {
+        let mut lines = BufReader::new(File::open(path)?);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            if !line.trim_ascii().is_empty() && self.read_line(&line).is_err() {
+                self.unreadable += 1;
+            }
+            line.clear();
+        }
+        Ok(())
+    }
+
+    fn read_line(&mut self, line: &[u8]) -> serde_json::Result<()> {
+        let Kind { kind } = serde_json::from_slice(line)?;
+        match kind.as_deref() {
+            Some("train") => {
+                self.add_measured(&serde_json::from_slice(line)?, |rows| &mut rows.training)
+            }
+            Some("validation") => {
+                let mut line: MeasuredLine = serde_json::from_slice(line)?;
+                self.add_measured(&line, |rows| &mut rows.validation);
+                // An empty list was not measured.
+                if let Some(bins) = line.calibration.take().filter(|bins| !bins.is_empty()) {
+                    self.calibration = bins;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_measured(&mut self, line: &MeasuredLine, of: fn(&mut ByRows) -> &mut Series) {
+        for (rows, value) in [
+            (&mut self.policy_loss, line.policy_loss),
+            (&mut self.value_loss, line.value_loss),
+            (&mut self.policy_accuracy, line.policy_accuracy),
+        ] {
+            if let Some(value) = value {
+                of(rows).push(line.step, value);
+            }
+        }
+    }
+
+    /// Draws the page as `curves.svg` in a folder, in the place of the previous one, and returns the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the file can't be written.
+    pub(crate) fn write(&self, logs: &Path) -> Result<PathBuf, TrainError> {
+        let path = logs.join("curves.svg");
+        self.page().write(&path)?;
+        Ok(path)
+    }
+
+    fn page(&self) -> Page {
+        let unreadable = Some(self.unreadable).filter(|&lines| lines > 0);
+        let above = SeriesLabelPosition::UpperRight;
+        let below = SeriesLabelPosition::LowerRight;
+        let nats = || Axis::new("nats", number);
+        let rows = Axis::new("rows", percent);
+        Page {
+            size: (1_000, 1_020),
+            title: "Training curves".to_owned(),
+            note: unreadable.map(|lines| format!("{lines} lines of the logs can't be read")),
+            rows: vec![
+                vec![
+                    by_step("Policy loss", nats(), above.clone(), &self.policy_loss),
+                    by_step("Value loss", nats(), above, &self.value_loss),
+                ],
+                vec![
+                    by_step("Policy accuracy", rows, below, &self.policy_accuracy),
+                    self.calibration(),
+                ],
+                vec![self.rating()],
+            ],
+        }
+    }
+
+    fn calibration(&self) -> Chart {
+        let axis = |name| Axis {
+            range: Some((0.0, 1.0)),
+            ..Axis::new(name, percent)
+        };
+        let most = self.calibration.iter().map(|bin| bin.rows).max();
+        let most = most.unwrap_or(0).max(1) as f64;
+        let mut bins = self.calibration.clone();
+        bins.sort_by(|a, b| a.predicted.total_cmp(&b.predicted));
+        let dots = bins.iter().map(|bin| Dot {
+            at: (bin.predicted, bin.actual),
+            radius: 2 + (6.0 * (bin.rows as f64 / most).sqrt()) as i32,
+        });
+        let points = bins.iter().map(|bin| (bin.predicted, bin.actual));
+        Chart {
+            lines: vec![Line {
+                name: String::new(),
+                color: VERMILION,
+                points: points.collect(),
+            }],
+            dots: dots.collect(),
+            diagonal: true,
+            ..Chart::new(
+                "Value calibration",
+                axis("predicted (size of a dot: rows)"),
+                axis("actual"),
+            )
+        }
+    }
+
+    fn rating(&self) -> Chart {
+        let ratings = self.ratings.iter();
+        let ratings = ratings.map(|it| (f64::from(it.generation), it.rating, it.bar));
+        Chart::of_ratings(RATING, Axis::new("generation", whole), "", ratings)
+    }
+}
+
+fn by_step(
+    title: &'static str,
+    vertical: Axis,
+    legend: SeriesLabelPosition,
+    rows: &ByRows,
+) -> Chart {
+    let line = |name: &str, color, series| Line {
+        name: name.to_owned(),
+        color,
+        points: thin(series),
+    };
+    Chart {
+        lines: vec![
+            line("training rows", BLUE, &rows.training),
+            line("validation rows", VERMILION, &rows.validation),
+        ],
+        legend,
+        ..Chart::new(title, Axis::new("step", count), vertical)
+    }
+}
+
+/// A series' points, means of neighbours where they are many.
+fn thin(series: &Series) -> Vec<(f64, f64)> {
+    let points = series.points();
+    let together = points.len().div_ceil(MOST_POINTS).max(1);
+    let mean = |points: &[(u64, f64)]| {
+        let finite = points.iter().filter(|point| point.1.is_finite());
+        let (mut steps, mut values, mut count) = (0.0, 0.0, 0.0);
+        for &(step, value) in finite {
+            steps += step as f64;
+            values += value;
+            count += 1.0;
+        }
+        // Of none it is no number, which is a gap.
+        (steps / count, values / count)
+    };
+    points.chunks(together).map(mean).collect()
+}
+
+fn log_files(logs: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(logs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        // Nothing else: a pipe of that name would never end.
+        if path.extension().is_some_and(|end| end == "jsonl") && path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests;
