@@ -2,6 +2,7 @@
 
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, Standings, signed};
+use crate::terminal;
 use engine::ratings::Rating;
 use engine::run::RunDirectory;
 use network::{Network, Origin};
@@ -136,22 +137,8 @@ impl fmt::Display for Table {
             let names = columns.iter().map(|names| names[line].clone());
             names.collect()
         });
-        let lines = || header.iter().chain(&self.rows);
-        let width = |column: usize| {
-            lines()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-        for row in lines() {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, &width)| format!("{cell:>width$}"))
-                .collect();
-            writeln!(f, "{}", cells.join("  "))?;
-        }
+        let rows = header.into_iter().chain(self.rows.iter().cloned());
+        f.write_str(&terminal::columns(rows))?;
         match self.reference {
             Some(reference) => writeln!(
                 f,
