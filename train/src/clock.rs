@@ -101,7 +101,7 @@ pub(crate) fn efforts(run: &RunDirectory) -> Result<BTreeMap<u32, Effort>, Train
 
 /// The clock of a loop that works.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct TrainingClock {
     time: Arc<Mutex<Time>>,
     /// Ends the thread that saves, when it is dropped.
     end: Option<Sender<()>>,
@@ -139,7 +139,7 @@ impl Time {
     }
 }
 
-impl Clock {
+impl TrainingClock {
     /// Goes on with a run's clock, which stands still at first. `trained` is the newest network that is complete.
     pub(crate) fn open(run: &RunDirectory, trained: u32) -> Result<Self, TrainError> {
         let new = || Record {
@@ -208,7 +208,7 @@ impl Clock {
     }
 }
 
-impl Drop for Clock {
+impl Drop for TrainingClock {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(saver) = self.saver.take() {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     /// Lets the clock think that it has run so much longer.
-    fn pass(clock: &Clock, seconds: f64) {
+    fn pass(clock: &TrainingClock, seconds: f64) {
         let mut time = lock(&clock.time);
         if time.since.is_some() {
             *time.record.seconds.as_mut().unwrap() += seconds;
@@ -250,7 +250,7 @@ mod tests {
     fn time_and_games_add_up_over_restarts() {
         let (_folder, run) = run();
         assert_eq!(efforts(&run).unwrap(), BTreeMap::new());
-        let clock = Clock::open(&run, 0).unwrap();
+        let clock = TrainingClock::open(&run, 0).unwrap();
         pass(&clock, 1e6);
         clock.run(true);
         pass(&clock, 3600.0);
@@ -260,7 +260,7 @@ mod tests {
         clock.run(true);
         pass(&clock, 1800.0);
         drop(clock);
-        let clock = Clock::open(&run, 1).unwrap();
+        let clock = TrainingClock::open(&run, 1).unwrap();
         assert_eq!(clock.missing(3), [2, 3]);
         clock.run(true);
         pass(&clock, 1800.0);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn what_came_before_the_clock_is_not_made_up() {
         let (_folder, run) = run();
-        let clock = Clock::open(&run, 2).unwrap();
+        let clock = TrainingClock::open(&run, 2).unwrap();
         clock.run(true);
         assert_eq!(clock.missing(2), [1, 2]);
         clock.record(1, Some(10)).unwrap();
@@ -300,11 +300,11 @@ mod tests {
     #[test]
     fn a_kill_before_the_first_saving_leaves_a_clock() {
         let (_folder, run) = run();
-        let clock = Clock::open(&run, 0).unwrap();
+        let clock = TrainingClock::open(&run, 0).unwrap();
         clock.run(true);
         // As if killed: nothing of it is saved.
         std::mem::forget(clock);
-        let clock = Clock::open(&run, 1).unwrap();
+        let clock = TrainingClock::open(&run, 1).unwrap();
         clock.record(1, Some(10)).unwrap();
         assert!(efforts(&run).unwrap()[&1].hours().is_some());
     }
@@ -316,7 +316,7 @@ mod tests {
             std::fs::write(run.clock(), text).unwrap();
             let message = efforts(&run).unwrap_err().to_string();
             assert!(message.contains("clock.json"), "{message}");
-            assert!(Clock::open(&run, 0).is_err());
+            assert!(TrainingClock::open(&run, 0).is_err());
         }
     }
 }

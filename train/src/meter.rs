@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Adds up steps between two lines of the log.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct LossMeter {
     batch_size: u32,
     /// When the first step was begun, and how many there have been since.
     first_begun: Instant,
@@ -28,7 +28,7 @@ pub(crate) struct Meter {
     last: Option<StepMeasurements>,
 }
 
-impl Meter {
+impl LossMeter {
     /// Begins now.
     pub(crate) fn new(batch_size: u32) -> Self {
         let now = Instant::now();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn means_are_over_the_steps_since_the_last_line() {
-        let mut meter = Meter::new(10);
+        let mut meter = LossMeter::new(10);
         let both = |policy, value| {
             let mut numbers = PerHead::default();
             (numbers[Head::Policy], numbers[Head::Value]) = (policy, value);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn waiting_and_computing_are_shares_of_the_time() {
-        let mut meter = Meter::new(1);
+        let mut meter = LossMeter::new(1);
         meter.begun = Instant::now().checked_sub(Duration::from_hours(1)).unwrap();
         meter.first_begun = meter.begun;
         let report = StepReport {
@@ -196,6 +196,6 @@ mod tests {
         let means = meter.take(Standing::default());
         assert!((means.waiting - 0.1).abs() < 0.001, "{}", means.waiting);
         assert!((means.computing - 0.8).abs() < 0.001, "{}", means.computing);
-        assert_eq!(Meter::new(1).time_for(4), None);
+        assert_eq!(LossMeter::new(1).time_for(4), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::data::{Counts, Cursor, LoaderOptions, Window};
 use crate::error::TrainError;
 use crate::loss::LossSums;
 use crate::stop::Stop;
-use crate::supply::{Supply, SupplyState};
+use crate::supply::{DataSupply, SupplyState};
 use crate::trainer::Trainer;
 use crate::waiting::Waiting;
 use engine::config::Config;
@@ -19,7 +19,7 @@ use std::path::Path;
 
 /// What is asked of a training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Demand {
+pub(crate) struct TrainingBudget {
     /// Steps of the optimizer for the generation; without it, as many as the new rows allow.
     pub(crate) steps: Option<u64>,
     /// The generation begins only when so many games have come since the last one began.
@@ -30,13 +30,13 @@ pub(crate) struct Demand {
 
 /// A training that is ready to go.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct TrainingPlan {
     /// Where it stands.
     pub(crate) state: TrainingState,
     /// The network with its optimizer.
     pub(crate) trainer: Trainer,
     /// The run's games.
-    pub(crate) supply: Supply,
+    pub(crate) supply: DataSupply,
     /// Those that are trained on now.
     pub(crate) window: Window,
     /// Whether the generation is begun, and not gone on with.
@@ -45,12 +45,12 @@ pub(crate) struct Plan {
     pub(crate) is_remade: bool,
 }
 
-impl Plan {
+impl TrainingPlan {
     /// Looks at what the run holds, and waits for what is missing if that is wanted; nothing if the user asked to stop meanwhile.
     pub(crate) fn make(
         run: &RunDirectory,
         config: &Config,
-        demand: Demand,
+        budget: TrainingBudget,
         device: Device,
         stop: &Stop,
     ) -> Result<Option<Self>, TrainError> {
@@ -62,11 +62,11 @@ impl Plan {
         })?;
         match checkpoint::newest(&run.checkpoints())? {
             Some(checkpoint) if checkpoint.header.state.generation > generation => {
-                go_on(run, config, demand.steps, device, &checkpoint).map(Some)
+                go_on(run, config, budget.steps, device, &checkpoint).map(Some)
             }
             checkpoint => {
                 let parent = Parent::load(run, config, generation, &path, checkpoint.as_ref())?;
-                begin(run, config, demand, device, parent, stop)
+                begin(run, config, budget, device, parent, stop)
             }
         }
     }
@@ -79,7 +79,7 @@ fn go_on(
     steps: Option<u64>,
     device: Device,
     checkpoint: &Checkpoint,
-) -> Result<Plan, TrainError> {
+) -> Result<TrainingPlan, TrainError> {
     let mut state = checkpoint.header.state.clone();
     check_architecture(
         run,
@@ -94,7 +94,7 @@ fn go_on(
     let network = Network::new(checkpoint.header.architecture, 0)?;
     let mut trainer = Trainer::new(&network, config.train.clone(), device.open()?)?;
     trainer.restore(checkpoint)?;
-    let mut supply = Supply::new(run, &config.train, state.supply.clone());
+    let mut supply = DataSupply::new(run, &config.train, state.supply.clone());
     // Shards that are older than the window may be gone.
     let window = match supply.reopen_window() {
         Err(error) if error.is_gone() => {
@@ -116,7 +116,7 @@ fn go_on(
         state.next_segment();
     }
     let is_remade = state.segment != checkpoint.header.state.segment;
-    Ok(Plan {
+    Ok(TrainingPlan {
         state,
         trainer,
         supply,
@@ -209,21 +209,21 @@ impl<'a> Parent<'a> {
 fn begin(
     run: &RunDirectory,
     config: &Config,
-    demand: Demand,
+    budget: TrainingBudget,
     device: Device,
     parent: Parent,
     stop: &Stop,
-) -> Result<Option<Plan>, TrainError> {
+) -> Result<Option<TrainingPlan>, TrainError> {
     let generation = parent.generation + 1;
     let trainer = parent.trainer(config, device)?;
-    let mut supply = Supply::new(run, &config.train, parent.supply());
-    let Some(new) = wait_for_rows(&mut supply, run, config, demand, generation, stop)? else {
+    let mut supply = DataSupply::new(run, &config.train, parent.supply());
+    let Some(new) = wait_for_rows(&mut supply, run, config, budget, generation, stop)? else {
         return Ok(None);
     };
     let window = supply.open_window(&config.train)?;
     check_rows(&window, config)?;
     let first_step = parent.step();
-    let steps = demand.steps.unwrap_or_else(|| steps_for(&supply, config));
+    let steps = budget.steps.unwrap_or_else(|| steps_for(&supply, config));
     let state = TrainingState {
         generation,
         seed: number_in(&parent.network, "seed").unwrap_or(0),
@@ -241,7 +241,7 @@ fn begin(
         sums: LossSums::default(),
         validation_before: LossSums::default(),
     };
-    Ok(Some(Plan {
+    Ok(Some(TrainingPlan {
         state,
         trainer,
         supply,
@@ -253,10 +253,10 @@ fn begin(
 
 /// Looks for shards until there is enough to begin with; says what has come, or nothing if the user asked to stop.
 fn wait_for_rows(
-    supply: &mut Supply,
+    supply: &mut DataSupply,
     run: &RunDirectory,
     config: &Config,
-    demand: Demand,
+    budget: TrainingBudget,
     generation: u32,
     stop: &Stop,
 ) -> Result<Option<Counts>, TrainError> {
@@ -265,21 +265,21 @@ fn wait_for_rows(
     let mut new = Counts::default();
     loop {
         new += supply.look(&config.train)?;
-        let missing = if new.games < demand.least_new_games {
+        let missing = if new.games < budget.least_new_games {
             format!(
                 "network {generation} begins with {} new games, {} are there",
-                demand.least_new_games, new.games
+                budget.least_new_games, new.games
             )
         } else if supply.allows(batch_size) {
             return Ok(Some(new));
         } else {
             supply.shortage(&config.train)
         };
-        if demand.least_new_games == 0 && supply.state().seen_rows < batch_size.into() {
+        if budget.least_new_games == 0 && supply.state().seen_rows < batch_size.into() {
             // Nobody is expected to make more.
             check_rows(&supply.open_window(&config.train)?, config)?;
         }
-        if !demand.wait {
+        if !budget.wait {
             return Err(TrainError::NothingNew {
                 folder: run.shards(),
                 missing,
@@ -293,7 +293,11 @@ fn wait_for_rows(
 
 /// Says which shards are read from now on, and which of the known ones never again: whoever removes old ones goes by it. Only once a
 /// checkpoint knows of the window may what is behind it go.
-pub(crate) fn hold(run: &RunDirectory, window: &Window, supply: &Supply) -> Result<(), TrainError> {
+pub(crate) fn hold(
+    run: &RunDirectory,
+    window: &Window,
+    supply: &DataSupply,
+) -> Result<(), TrainError> {
     let name_of = |file: &str| file.parse::<ShardName>().ok();
     let reads: Vec<ShardName> = window.shard_names().filter_map(name_of).collect();
     let read: HashSet<ShardName> = reads.iter().copied().collect();
@@ -304,7 +308,7 @@ pub(crate) fn hold(run: &RunDirectory, window: &Window, supply: &Supply) -> Resu
 }
 
 /// How many steps a generation takes that nobody has said a number for.
-fn steps_for(supply: &Supply, config: &Config) -> u64 {
+fn steps_for(supply: &DataSupply, config: &Config) -> u64 {
     let steps = supply.batches(config.train.batch_size).max(1);
     match config.train.network_steps {
         0 => steps,

@@ -32,12 +32,12 @@ pub(crate) struct SupplyState {
 
 /// The shards of a run, as training uses them up.
 #[derive(Debug)]
-pub(crate) struct Supply {
+pub(crate) struct DataSupply {
     index: Index,
     state: SupplyState,
 }
 
-impl Supply {
+impl DataSupply {
     /// What a run holds, after what is known of it.
     pub(crate) fn new(run: &RunDirectory, config: &TrainConfig, state: SupplyState) -> Self {
         Self {

@@ -6,12 +6,12 @@ use crate::checkpoint::{self, TrainingState};
 use crate::data::{Batch, Budget, Counts, GameRows, Loader, LoaderOptions, RowRef, Window};
 use crate::error::TrainError;
 use crate::loss::{LossSums, in_digits};
-use crate::meter::Meter;
+use crate::meter::LossMeter;
 use crate::metrics::{MeanLosses, Standing, ValidationMeasurements};
-use crate::plan::{Demand, Plan, check_rows, hold};
+use crate::plan::{TrainingBudget, TrainingPlan, check_rows, hold};
 use crate::record::Recorder;
 use crate::stop::Stop;
-use crate::supply::Supply;
+use crate::supply::DataSupply;
 use crate::terminal::grouped;
 use crate::trainer::{StepReport, Trainer};
 use crate::waiting::Waiting;
@@ -64,7 +64,7 @@ struct Training<'a> {
     config_file: ConfigFile,
     state: TrainingState,
     trainer: Trainer,
-    supply: Supply,
+    supply: DataSupply,
     window: Arc<Window>,
     validation: Vec<GameRows>,
     recorder: Recorder,
@@ -91,15 +91,15 @@ enum Flow {
 pub(crate) fn train(
     run: &RunDirectory,
     config: &Config,
-    demand: Demand,
+    budget: TrainingBudget,
     device: Device,
     stop: &Stop,
 ) -> Result<Ending, TrainError> {
-    let Some(plan) = Plan::make(run, config, demand, device, stop)? else {
+    let Some(plan) = TrainingPlan::make(run, config, budget, device, stop)? else {
         return Ok(Ending::NotBegun);
     };
     let (begins, is_remade) = (plan.begins, plan.is_remade);
-    let mut training = Training::new(run, config, plan, demand.wait)?;
+    let mut training = Training::new(run, config, plan, budget.wait)?;
     training.announce(begins);
     if begins {
         let measured = training.measure();
@@ -126,7 +126,7 @@ impl<'a> Training<'a> {
     fn new(
         run: &'a RunDirectory,
         config: &Config,
-        plan: Plan,
+        plan: TrainingPlan,
         wait: bool,
     ) -> Result<Self, TrainError> {
         Ok(Self {
@@ -168,7 +168,7 @@ impl<'a> Training<'a> {
         let label = format!("train network {}", self.state.generation);
         // The meter knows which steps were made before a stop.
         let mut progress = Progress::new(&label, steps).without_estimate();
-        let mut meter = Meter::new(self.config.train.batch_size);
+        let mut meter = LossMeter::new(self.config.train.batch_size);
         while self.state.step < self.state.last_step {
             let batch_size = self.config.train.batch_size;
             if !self.supply.allows(batch_size) {
@@ -177,7 +177,7 @@ impl<'a> Training<'a> {
                     flow => return Ok(flow),
                 }
                 loader = self.start_loader();
-                meter = Meter::new(batch_size);
+                meter = LossMeter::new(batch_size);
             }
             let asked = Instant::now();
             let (batch, cursor) = loader.next()?;
@@ -216,7 +216,7 @@ impl<'a> Training<'a> {
                 self.save()?;
                 if reshuffles {
                     loader = self.start_loader();
-                    meter = Meter::new(self.config.train.batch_size);
+                    meter = LossMeter::new(self.config.train.batch_size);
                 }
             }
         }
@@ -300,7 +300,7 @@ impl<'a> Training<'a> {
         Ok(Flow::GoOn)
     }
 
-    fn message(&self, meter: &Meter) -> String {
+    fn message(&self, meter: &LossMeter) -> String {
         let state = &self.state;
         let left = state.last_step.saturating_sub(state.step);
         meter.message(state.step, left, self.window.training_rows())

@@ -2,7 +2,7 @@
 
 use crate::error::TrainError;
 use crate::lock::RunLock;
-use crate::plan::Demand;
+use crate::plan::TrainingBudget;
 use crate::stop::Stop;
 use crate::terminal::print;
 use crate::training::{Ending, train};
@@ -77,12 +77,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let _lock = RunLock::take(&run)?;
     arguments.workplace.apply()?;
     let stop = Stop::listen().context("can't listen for signals")?;
-    let demand = Demand {
+    let budget = TrainingBudget {
         steps: arguments.steps,
         least_new_games: 0,
         wait: !arguments.no_wait,
     };
-    match train(&run, &config, demand, arguments.workplace.device, &stop)? {
+    match train(&run, &config, budget, arguments.workplace.device, &stop)? {
         Ending::Published { path, .. } => print(&path.display().to_string())?,
         Ending::Stopped {
             generation,

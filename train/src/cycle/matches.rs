@@ -3,7 +3,7 @@
 use super::selfplay::Match;
 use super::{Cycle, Flow};
 use crate::error::TrainError;
-use crate::ratings::{MatchResult, Player, RatingMeasurements, Standings, result_file, signed};
+use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
 use crate::record::Recorder;
 use engine::progress::say;
 use engine::run::write_file;
@@ -98,17 +98,17 @@ impl Cycle {
 
     /// Rates all players anew, if there are new results, and logs the rating of the network that was trained last.
     pub(super) fn rate(&self) -> Result<(), TrainError> {
-        let standings = Standings::of_run(&self.run)?;
-        let Some(reference) = standings.reference() else {
+        let ratings = RatingTable::of_run(&self.run)?;
+        let Some(reference) = ratings.reference() else {
             return Ok(());
         };
-        if standings.is_written(&self.run)? {
+        if ratings.is_written(&self.run)? {
             return Ok(());
         }
-        let plot = standings.file().plot();
+        let plot = ratings.file().plot();
         let trained = self.run.newest_trained()?;
         let rated = trained.and_then(|(generation, path)| {
-            let rating = standings.rating(Player::Network(generation))?;
+            let rating = ratings.rating(Player::Network(generation))?;
             Some((generation, path, RatingMeasurements::from(rating)))
         });
         if let Some((generation, path, measurements)) = rated {
@@ -129,7 +129,7 @@ impl Cycle {
             ));
         }
         // The last thing: a kill before it logs the line once more.
-        standings.write(&self.run)
+        ratings.write(&self.run)
     }
 }
 

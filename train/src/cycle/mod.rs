@@ -29,11 +29,11 @@ mod table;
 pub(crate) use begin::{check_same, configuration};
 pub(crate) use table::Table;
 
-use crate::clock::Clock;
+use crate::clock::TrainingClock;
 use crate::commands::{Workplace, began_trained};
 use crate::error::TrainError;
 use crate::lock::RunLock;
-use crate::plan::Demand;
+use crate::plan::TrainingBudget;
 use crate::plots::ratings as rating_plot;
 use crate::stop::Stop;
 use crate::terminal::{grouped, print};
@@ -91,7 +91,7 @@ struct Cycle {
     /// The one that plays beside the trainer.
     generator: Option<Generator>,
     counts: GameCounts,
-    clock: Clock,
+    clock: TrainingClock,
     stop: Stop,
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let seed = begin::begin_or_go_on(&run, &config, arguments.seed)?;
     let began_trained = began_trained(&run)?;
     let trained = run.newest_trained()?;
-    let clock = Clock::open(&run, trained.map_or(0, |(generation, _)| generation))?;
+    let clock = TrainingClock::open(&run, trained.map_or(0, |(generation, _)| generation))?;
     let mut cycle = Cycle {
         run,
         config,
@@ -373,7 +373,7 @@ impl Cycle {
     /// Trains the next network, with the run's configuration as it is in its file by now.
     fn train(&self) -> Result<Flow, TrainError> {
         let config = Config::load(&self.run.config())?;
-        let demand = Demand {
+        let budget = TrainingBudget {
             steps: None,
             least_new_games: 0,
             // In turns nobody makes more.
@@ -382,7 +382,7 @@ impl Cycle {
         match train(
             &self.run,
             &config,
-            demand,
+            budget,
             self.workplace.device,
             &self.stop,
         )? {

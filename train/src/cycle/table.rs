@@ -1,7 +1,7 @@
 //! What became of each generation, as a table.
 
 use crate::error::TrainError;
-use crate::ratings::{MatchResult, Player, Standings, signed};
+use crate::ratings::{MatchResult, Player, RatingTable, signed};
 use crate::terminal;
 use engine::ratings::Rating;
 use engine::run::RunDirectory;
@@ -57,14 +57,14 @@ impl Table {
             networks.extend(list.into_iter().map(|found| (found, standing)));
         }
         networks.sort_by_key(|((generation, _), _)| *generation);
-        let standings = Standings::of_run(run)?;
-        let anchors = standings.anchors();
+        let ratings = RatingTable::of_run(run)?;
+        let anchors = ratings.anchors();
         let mut rows = Vec::new();
         for ((generation, path), standing) in networks {
             let origin = Network::load(&path)?.origin;
-            rows.push(row(generation, standing, &origin, &standings, &anchors));
+            rows.push(row(generation, standing, &origin, &ratings, &anchors));
         }
-        let reference = standings.reference();
+        let reference = ratings.reference();
         Ok(Self {
             rows,
             anchors,
@@ -77,19 +77,17 @@ fn row(
     generation: u32,
     standing: Standing,
     origin: &Origin,
-    standings: &Standings,
+    ratings: &RatingTable,
     anchors: &[Player],
 ) -> Row {
     let number = |key: &str| origin.get(key).cloned().unwrap_or_else(|| "-".into());
-    let against = |opponent| score(standings.result(generation, opponent));
-    let before = standings
+    let against = |opponent| score(ratings.result(generation, opponent));
+    let before = ratings
         .results_of(generation)
         .filter(|(opponent, _)| matches!(opponent, Player::Network(1..)));
-    let rating = standings.rating(Player::Network(generation));
-    let stopped = standings
-        .results_of(generation)
-        .map(|(_, it)| it.unfinished);
-    let is_reference = standings.reference() == Some(Player::Network(generation));
+    let rating = ratings.rating(Player::Network(generation));
+    let stopped = ratings.results_of(generation).map(|(_, it)| it.unfinished);
+    let is_reference = ratings.reference() == Some(Player::Network(generation));
     let rated = |rating| match is_reference {
         true => "0".to_owned(),
         false => with_error(rating),
@@ -174,7 +172,7 @@ mod tests {
         let even = r#"{"games": 40, "unfinished": 0, "score": 0.5}"#;
         let before = result_file(&run, 11, Player::Network(10));
         std::fs::write(before, even).unwrap();
-        let standings = Standings::of_run(&run).unwrap();
+        let ratings = RatingTable::of_run(&run).unwrap();
         let origin: Origin = [
             ("new_games", "300"),
             ("new_rows", "6000000"),
@@ -182,9 +180,9 @@ mod tests {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into();
-        let anchors = standings.anchors();
+        let anchors = ratings.anchors();
         let row =
-            |generation, standing, origin| row(generation, standing, origin, &standings, &anchors);
+            |generation, standing, origin| row(generation, standing, origin, &ratings, &anchors);
         let table = Table {
             rows: vec![
                 row(0, Standing::Plays, &Origin::new()),
@@ -192,7 +190,7 @@ mod tests {
                 row(12, Standing::Rejected, &Origin::new()),
             ],
             anchors: anchors.clone(),
-            reference: standings.reference(),
+            reference: ratings.reference(),
         };
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().collect();

@@ -1,17 +1,17 @@
 //! How strong the players of a run are, by the results of all their matches.
 //!
-//! [`engine::ratings`] has the computation; [`Standings`] reads a run's results, and is written to its `ratings.json`.
+//! [`engine::ratings`] has the computation; [`RatingTable`] reads a run's results, and is written to its `ratings.json`.
 
 mod counting;
 mod file;
 mod player;
 mod results;
-mod standings;
+mod table;
 
 pub(crate) use file::{RatedPlayer, RatingsFile};
 pub(crate) use player::Player;
 pub(crate) use results::{MatchResult, result_file};
-pub(crate) use standings::{RatingMeasurements, Standings};
+pub(crate) use table::{RatingMeasurements, RatingTable};
 
 /// Elo points with their sign, in whole ones: never a negative zero.
 pub(crate) fn signed(elo: f64) -> String {

@@ -36,16 +36,20 @@ fn write_more_games(run: &RunDirectory, sequence: u64) {
 }
 
 /// A generation of so many steps, without waiting for games.
-fn steps(steps: impl Into<Option<u64>>) -> Demand {
-    Demand {
+fn steps(steps: impl Into<Option<u64>>) -> TrainingBudget {
+    TrainingBudget {
         steps: steps.into(),
         least_new_games: 0,
         wait: false,
     }
 }
 
-fn outcome(run: &RunDirectory, config: &Config, demand: Demand) -> Result<Ending, TrainError> {
-    train(run, config, demand, Device::Cpu, &Stop::default())
+fn outcome(
+    run: &RunDirectory,
+    config: &Config,
+    budget: TrainingBudget,
+) -> Result<Ending, TrainError> {
+    train(run, config, budget, Device::Cpu, &Stop::default())
 }
 
 fn train_to_end(run: &RunDirectory, config: &Config, number: Option<u64>) -> Vec<u8> {
@@ -172,7 +176,7 @@ fn what_may_change_does_on_resume_and_what_may_not_is_refused() {
 fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
-    let plan = Plan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
+    let plan = TrainingPlan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
     let plan = plan.unwrap().unwrap();
     let mut training = Training::new(&run, &config, plan, false).unwrap();
     let mut other = config.clone();
@@ -344,7 +348,7 @@ fn the_next_generation_goes_on_from_the_weights_and_not_from_their_average() {
     let (run, config) = new_run(folder.path());
     train_to_end(&run, &config, Some(6));
     let plan = || {
-        let plan = Plan::make(&run, &config, steps(1), Device::Cpu, &Stop::default());
+        let plan = TrainingPlan::make(&run, &config, steps(1), Device::Cpu, &Stop::default());
         plan.unwrap().unwrap()
     };
     let newest = checkpoints(&run).pop().unwrap();
@@ -380,7 +384,7 @@ fn the_next_generation_goes_on_from_the_weights_and_not_from_their_average() {
 fn a_batch_without_finite_losses_is_kept_and_dropped_and_three_end_the_training() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
-    let plan = Plan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
+    let plan = TrainingPlan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
     let plan = plan.unwrap().unwrap();
     let mut training = Training::new(&run, &config, plan, false).unwrap();
     let mut loader = training.start_loader();
@@ -428,7 +432,7 @@ fn a_batch_without_finite_losses_is_kept_and_dropped_and_three_end_the_training(
 fn a_change_that_can_t_work_is_not_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
-    let plan = Plan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
+    let plan = TrainingPlan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
     let mut training = Training::new(&run, &config, plan.unwrap().unwrap(), false).unwrap();
     let mut too_large = config.clone();
     too_large.train.batch_size = 10_000;

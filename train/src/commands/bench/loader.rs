@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// What was measured. Memory is in MiB.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Report {
+pub(super) struct LoaderSpeed {
     /// Rows of the window, as many as an epoch draws on average.
     window_rows: u64,
     window_games: u64,
@@ -42,7 +42,7 @@ pub(super) fn measure(
     folder: &Path,
     config: &TrainConfig,
     deliver: u64,
-) -> Result<Report, TrainError> {
+) -> Result<LoaderSpeed, TrainError> {
     forget_peak();
     let memory_before = memory("VmRSS:");
     let begun = Instant::now();
@@ -68,7 +68,7 @@ pub(super) fn measure(
         deliver,
     )?;
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    Ok(Report {
+    Ok(LoaderSpeed {
         window_rows: rows,
         window_games: games,
         batch_size: config.batch_size,
@@ -144,7 +144,7 @@ fn memory(key: &str) -> Option<f64> {
     Some(kib / 1_024.0)
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoaderSpeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = |number: f64| grouped(number.round() as u64);
         let memory = |mib: Option<f64>| mib.map_or_else(|| "-".into(), |mib| format!("{mib:.0}"));

@@ -23,7 +23,7 @@ const GAME_TURNS: usize = 60;
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Report {
+pub(super) struct TrainingSpeed {
     /// Blocks and channels: `6x64`.
     pub(super) network: String,
     /// Rows a step.
@@ -47,7 +47,7 @@ pub(super) fn measure(
     config: &Config,
     device: Device,
     time: Duration,
-) -> Result<Report, TrainError> {
+) -> Result<TrainingSpeed, TrainError> {
     let batch_size = config.train.batch_size;
     let games = games(batch_size as usize, (&config.train).into())?;
     let rows = games.iter().flat_map(GameRows::rows);
@@ -79,7 +79,7 @@ pub(super) fn measure(
     }
     let seconds = begun.elapsed().as_secs_f64();
     let rows_per_second = steps as f64 * f64::from(batch_size) / seconds;
-    Ok(Report {
+    Ok(TrainingSpeed {
         network: format!("{}x{}", config.network.blocks, config.network.channels),
         batch_size,
         device: device.to_string(),
@@ -90,7 +90,7 @@ pub(super) fn measure(
     })
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TrainingSpeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -7,7 +7,7 @@ use super::Workplace;
 use crate::cycle::{check_same, configuration};
 use crate::error::TrainError;
 use crate::lock::RunLock;
-use crate::plan::Demand;
+use crate::plan::TrainingBudget;
 use crate::stop::Stop;
 use crate::terminal::print;
 use crate::training::{Ending, train};
@@ -116,14 +116,14 @@ fn inherited(
 fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -> Result<()> {
     arguments.workplace.apply()?;
     let stop = Stop::listen().context("can't listen for signals")?;
-    let demand = Demand {
+    let budget = TrainingBudget {
         steps: arguments.steps,
         least_new_games: 0,
         wait: false,
     };
     let device = arguments.workplace.device;
     let goes_on = || format!("`train run --run {}` goes on", run.root().display());
-    match train(run, config, demand, device, &stop).with_context(goes_on)? {
+    match train(run, config, budget, device, &stop).with_context(goes_on)? {
         Ending::Published { path, .. } => print(&path.display().to_string())?,
         Ending::Stopped { step, steps, .. } => {
             print(&format!("stopped at step {step} of {steps}: {}", goes_on()))?;

@@ -55,7 +55,7 @@ fn a_trainer_waits_for_games_until_they_are_there_or_the_user_stops() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
     config.train.checkpoint_steps = 100;
-    let demand = Demand {
+    let budget = TrainingBudget {
         least_new_games: 20,
         wait: true,
         ..steps(3)
@@ -63,9 +63,9 @@ fn a_trainer_waits_for_games_until_they_are_there_or_the_user_stops() {
     let error = outcome(
         &run,
         &config,
-        Demand {
+        TrainingBudget {
             wait: false,
-            ..demand
+            ..budget
         },
     );
     let error = error.unwrap_err().to_string();
@@ -75,10 +75,10 @@ fn a_trainer_waits_for_games_until_they_are_there_or_the_user_stops() {
     );
     let stop = Stop::default();
     stop.ask();
-    let stopped = train(&run, &config, demand, Device::Cpu, &stop).unwrap();
+    let stopped = train(&run, &config, budget, Device::Cpu, &stop).unwrap();
     assert_eq!(stopped, Ending::NotBegun);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| outcome(&run, &config, demand));
+        let waiting = scope.spawn(|| outcome(&run, &config, budget));
         std::thread::sleep(std::time::Duration::from_millis(200));
         assert!(!waiting.is_finished());
         write_more_games(&run, 2);
@@ -118,13 +118,13 @@ fn a_wish_to_stop_while_waiting_changes_nothing() {
     let before = fs::read(&waiting).unwrap();
     // Too few for all the steps that are left.
     write_more_games(&run, 2);
-    let demand = Demand {
+    let budget = TrainingBudget {
         wait: true,
         ..steps(None)
     };
     let stop = Stop::default();
     stop.ask();
-    let ending = train(&run, &config, demand, Device::Cpu, &stop).unwrap();
+    let ending = train(&run, &config, budget, Device::Cpu, &stop).unwrap();
     assert!(matches!(ending, Ending::Stopped { .. }), "{ending:?}");
     assert_eq!(fs::read(&waiting).unwrap(), before);
 }
@@ -159,7 +159,7 @@ fn lost_checkpoints_give_no_row_back() {
     for checkpoint in checkpoints(&run).iter().filter(of_second) {
         fs::remove_file(checkpoint).unwrap();
     }
-    let plan = Plan::make(&run, &config, steps(1), Device::Cpu, &Stop::default());
+    let plan = TrainingPlan::make(&run, &config, steps(1), Device::Cpu, &Stop::default());
     let supply = plan.unwrap().unwrap().state.supply;
     assert_eq!(supply.allowance, before.allowance);
     assert_eq!(supply.trained_rows, 12 * 64);

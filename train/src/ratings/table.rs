@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// All results of a run, and what they say.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Standings {
+pub(crate) struct RatingTable {
     /// By network and opponent.
     results: BTreeMap<(u32, Player), MatchResult>,
     /// Those of them that ratings come from.
@@ -40,7 +40,7 @@ pub(crate) struct RatingMeasurements {
     pub(crate) rating_high: f64,
 }
 
-impl Standings {
+impl RatingTable {
     /// Reads the results of a run's matches and rates the players.
     pub(crate) fn of_run(run: &RunDirectory) -> Result<Self, TrainError> {
         let results = results::read_all(run)?;
@@ -261,7 +261,7 @@ mod tests {
     use crate::plots::ratings::RatedNetwork;
     use engine::ratings::PairCounts;
 
-    fn results(all: &[(u32, Player, f64)]) -> Standings {
+    fn results(all: &[(u32, Player, f64)]) -> RatingTable {
         let keyed = |&(generation, opponent, score): &(u32, Player, f64)| {
             let result = MatchResult {
                 games: 20,
@@ -279,7 +279,7 @@ mod tests {
             (generation, effort)
         };
         let efforts = (0..3).map(effort).collect();
-        Standings::of_results(all.iter().map(keyed).collect(), efforts)
+        RatingTable::of_results(all.iter().map(keyed).collect(), efforts)
     }
 
     #[test]
@@ -335,14 +335,14 @@ mod tests {
     fn the_file_holds_every_result_and_every_rating() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
-        let standings = results(&[
+        let ratings = results(&[
             (0, Player::Random, 0.5),
             (1, Player::FIRST, 0.75),
             (3, Player::Network(1), 0.5),
         ]);
-        assert!(!standings.is_written(&run).unwrap());
-        standings.write(&run).unwrap();
-        assert!(standings.is_written(&run).unwrap());
+        assert!(!ratings.is_written(&run).unwrap());
+        ratings.write(&run).unwrap();
+        assert!(ratings.is_written(&run).unwrap());
         let text = std::fs::read_to_string(run.ratings()).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json["reference"], "00000");
@@ -385,20 +385,20 @@ mod tests {
                 ((1, Player::FIRST), result(pairs)),
                 ((2, Player::FIRST), result(Some([0, 0, 100, 0, 0]))),
             ];
-            let standings = Standings::of_results(results.into(), BTreeMap::new());
-            standings.rating(Player::Network(1)).unwrap().high
+            let ratings = RatingTable::of_results(results.into(), BTreeMap::new());
+            ratings.rating(Player::Network(1)).unwrap().high
         };
         assert!(error(Some([0, 0, 100, 0, 0])) < 0.6 * error(None));
     }
 
     #[test]
     fn the_plot_has_every_rated_network_and_anchor() {
-        let standings = results(&[
+        let ratings = results(&[
             (0, Player::Random, 0.75),
             (1, Player::FIRST, 0.75),
             (3, Player::Network(1), 0.5),
         ]);
-        let shown = standings.file().plot();
+        let shown = ratings.file().plot();
         assert_eq!(shown.reference, "the first network");
         let games: Vec<_> = shown.networks.iter().map(|it| it.games).collect();
         assert_eq!(games, [Some(0), Some(100), None]);
