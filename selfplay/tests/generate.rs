@@ -174,7 +174,10 @@ fn a_signal_stops_it_cleanly_and_keeps_what_is_finished() {
     assert!(output.status.success());
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("stopped, asked to stop: "), "{said}");
-    assert!(said.contains("games in flight are in the journal"), "{said}");
+    assert!(
+        said.contains("games in flight are in the journal"),
+        "{said}"
+    );
     let records = records(folder.path());
     assert!(
         said.starts_with(&format!("{} games, ", records.len())),

@@ -6,7 +6,6 @@ mod change;
 mod checkpoint;
 mod clock;
 mod commands;
-mod cycle;
 mod data;
 mod device;
 mod error;
@@ -27,6 +26,7 @@ mod supply;
 mod terminal;
 mod trainer;
 mod training;
+mod training_loop;
 mod waiting;
 
 use clap::{Parser, Subcommand};
@@ -45,7 +45,7 @@ struct Arguments {
 enum Command {
     Init(commands::InitArguments),
     Run(commands::RunArguments),
-    Loop(cycle::LoopArguments),
+    Loop(training_loop::LoopArguments),
     Info(commands::InfoArguments),
     Bench(commands::BenchArguments),
 }
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Command::Init(arguments) => commands::init(arguments),
         Command::Run(arguments) => commands::run(arguments),
-        Command::Loop(arguments) => cycle::run(arguments),
+        Command::Loop(arguments) => training_loop::run(arguments),
         Command::Info(arguments) => commands::info(arguments),
         Command::Bench(arguments) => commands::bench(arguments),
     };

@@ -4,13 +4,13 @@ mod first;
 mod games;
 
 use super::Workplace;
-use crate::cycle::{check_same, configuration};
 use crate::error::TrainError;
 use crate::lock::RunLock;
 use crate::plan::TrainingBudget;
 use crate::stop::Stop;
 use crate::terminal::print;
 use crate::training::{Ending, train};
+use crate::training_loop::{check_same, configuration};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments};

@@ -39,28 +39,28 @@ pub(super) fn of_generations(
     if workplace.device.is_cuda() {
         return Ok(None);
     }
-    let cycle = &config.training_loop;
-    let left = f64::from(cycle.generations.saturating_sub(trained));
+    let settings = &config.training_loop;
+    let left = f64::from(settings.generations.saturating_sub(trained));
     // Games without a network cost next to nothing, but their rows are trained on like others.
     let without_network = f64::from(first_games);
     let playing = left - f64::from(u8::from(without_network > 0.0));
-    let turns = playing * f64::from(cycle.games_per_generation) * TURNS;
+    let turns = playing * f64::from(settings.games_per_generation) * TURNS;
     let rows = (turns + without_network * TURNS) * ROWS * f64::from(config.train.reuse_factor);
     // Of each match's players those that ask the network.
     let of_anchor = |anchor: &PlayerSpec| match anchor.player.as_str() {
         "first" => 2.0,
         _ => 1.0,
     };
-    let askers =
-        2.0 * f64::from(cycle.match_opponents) + cycle.anchors.iter().map(of_anchor).sum::<f64>();
+    let askers = 2.0 * f64::from(settings.match_opponents)
+        + settings.anchors.iter().map(of_anchor).sum::<f64>();
     let pit_games =
-        (left - 1.0) * f64::from(cycle.match_games) + f64::from(cycle.final_match_games);
-    let gate_games = match cycle.gate_score > 0.0 {
-        true => left * f64::from(cycle.gate_games),
+        (left - 1.0) * f64::from(settings.match_games) + f64::from(settings.final_match_games);
+    let gate_games = match settings.gate_score > 0.0 {
+        true => left * f64::from(settings.gate_games),
         false => 0.0,
     };
     let in_matches =
-        (pit_games * askers / 2.0 + gate_games) * TURNS * f64::from(cycle.match_evaluations);
+        (pit_games * askers / 2.0 + gate_games) * TURNS * f64::from(settings.match_evaluations);
     let in_games = turns * f64::from(config.selfplay.evaluations) + in_matches;
     let evaluations = in_games * IN_A_GAME + rows * TRAINED_ROW;
     let network = Network::load(network)?.network;

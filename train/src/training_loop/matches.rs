@@ -1,7 +1,7 @@
 //! What new networks are put through: the gate, matches against those before and against anchors, ratings.
 
 use super::selfplay::Match;
-use super::{Cycle, Flow};
+use super::{Flow, TrainingLoop};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
 use crate::record::Recorder;
@@ -10,7 +10,7 @@ use engine::run::write_file;
 use network::Network;
 use std::path::Path;
 
-impl Cycle {
+impl TrainingLoop {
     /// Decides on the candidates: each plays against the newest network, and takes over or is put aside.
     pub(super) fn judge(&self) -> Result<Flow, TrainError> {
         let needed = self.config.training_loop.gate_score;
@@ -42,11 +42,11 @@ impl Cycle {
     /// Plays the newest network's matches that have no result yet, or one of fewer games than are asked for. Which network is the
     /// last to play is known when all are trained: it need not be the one that was trained last.
     pub(super) fn compare(&self) -> Result<Flow, TrainError> {
-        let cycle = &self.config.training_loop;
+        let settings = &self.config.training_loop;
         let (generation, path) = self.newest()?;
-        let games = match self.trained()? >= cycle.generations {
-            true => cycle.final_match_games,
-            false => cycle.match_games,
+        let games = match self.trained()? >= settings.generations {
+            true => settings.final_match_games,
+            false => settings.match_games,
         };
         if games == 0 {
             return Ok(Flow::GoOn);
@@ -56,8 +56,8 @@ impl Cycle {
         for opponent in opponents(
             generation,
             before,
-            cycle.match_opponents as usize,
-            cycle.anchors.iter().filter_map(Player::of_anchor),
+            settings.match_opponents as usize,
+            settings.anchors.iter().filter_map(Player::of_anchor),
         ) {
             if self.result(generation, &path, opponent, games)?.is_none() {
                 return Ok(Flow::Stop);

@@ -1,7 +1,7 @@
 //! The games that the next network is trained on: those that the trainer has not known before.
 
 use super::selfplay::Crew;
-use super::{Cycle, Flow};
+use super::{Flow, TrainingLoop};
 use crate::checkpoint;
 use crate::error::TrainError;
 use crate::terminal::grouped;
@@ -85,7 +85,7 @@ struct Player {
     argument: PathBuf,
 }
 
-impl Cycle {
+impl TrainingLoop {
     /// Sees to it that the next network has enough new games to be trained on. `times` says how often as many as configured are wanted;
     /// a network that is in training began with the first.
     pub(super) fn provide_games(&mut self, trained: u32, times: u64) -> Result<Flow, TrainError> {

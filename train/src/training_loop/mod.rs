@@ -79,7 +79,7 @@ enum Flow {
 }
 
 /// The loop of one run.
-struct Cycle {
+struct TrainingLoop {
     run: RunDirectory,
     config: Config,
     seed: u64,
@@ -162,7 +162,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let began_trained = began_trained(&run)?;
     let trained = run.newest_trained()?;
     let clock = TrainingClock::open(&run, trained.map_or(0, |(generation, _)| generation))?;
-    let mut cycle = Cycle {
+    let mut training_loop = TrainingLoop {
         run,
         config,
         seed,
@@ -175,17 +175,17 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         clock,
         stop,
     };
-    match cycle.go()? {
-        Flow::GoOn => cycle.report()?,
+    match training_loop.go()? {
+        Flow::GoOn => training_loop.report()?,
         Flow::Stop => print(&format!(
             "stopped: `train loop --run {}` goes on from here",
-            cycle.run.root().display()
+            training_loop.run.root().display()
         ))?,
     }
     Ok(())
 }
 
-impl Cycle {
+impl TrainingLoop {
     /// Goes through the generations that are left, and ends the generator whatever comes of it.
     fn go(&mut self) -> Result<Flow, TrainError> {
         self.announce()?;
@@ -320,25 +320,25 @@ impl Cycle {
 
     /// Says what there is to do, and roughly how long that takes.
     fn announce(&self) -> Result<(), TrainError> {
-        let cycle = &self.config.training_loop;
+        let settings = &self.config.training_loop;
         let trained = self.trained()?;
-        if trained >= cycle.generations {
+        if trained >= settings.generations {
             say(&format!(
                 "run {}: all {} generations are there",
                 self.run.root().display(),
-                cycle.generations
+                settings.generations
             ));
             return Ok(());
         }
         let first_games = match self.is_without_network(trained) {
-            true => cycle.first_games,
+            true => settings.first_games,
             false => 0,
         };
         let first = match first_games {
             0 => String::new(),
             games => format!(" (the first: {} without a network)", grouped(games.into())),
         };
-        let order = match cycle.order {
+        let order = match settings.order {
             LoopOrder::InTurns => "then training",
             LoopOrder::SideBySide => "training beside it",
         };
@@ -359,13 +359,13 @@ impl Cycle {
              games against each of up to {} others (the last network: {}).\n\
              {time}",
             self.run.root().display(),
-            cycle.generations - trained,
-            cycle.generations,
-            grouped(cycle.games_per_generation.into()),
+            settings.generations - trained,
+            settings.generations,
+            grouped(settings.games_per_generation.into()),
             self.config.selfplay.evaluations,
-            cycle.match_games,
-            cycle.match_opponents as usize + cycle.anchors.len(),
-            cycle.final_match_games,
+            settings.match_games,
+            settings.match_opponents as usize + settings.anchors.len(),
+            settings.final_match_games,
         ));
         Ok(())
     }
