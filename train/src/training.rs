@@ -42,7 +42,7 @@ pub(crate) enum Ending {
         /// Its file.
         path: PathBuf,
     },
-    /// The user asked to stop; the same command goes on.
+    /// The user asked to stop; the same command resumes.
     Stopped {
         /// The generation that is being trained.
         generation: u32,
@@ -149,7 +149,7 @@ impl<'a> Training<'a> {
 
     fn announce(&self, begins: bool) {
         let (state, window) = (&self.state, &self.window);
-        let verb = if begins { "training" } else { "going on with" };
+        let verb = if begins { "training" } else { "resuming" };
         say(&format!(
             "{verb} network {} from step {} to {}: {} games with {} rows in the window, {} rows for validation",
             state.generation,
@@ -292,7 +292,7 @@ impl<'a> Training<'a> {
         self.save()?;
         hold(self.run, &self.window, &self.supply)?;
         say(&format!(
-            "going on after {} with {} games of {} rows in the window",
+            "resuming after {} with {} games of {} rows in the window",
             in_words(waiting.time()),
             grouped(self.window.games() as u64),
             grouped(self.window.training_rows()),

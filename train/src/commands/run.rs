@@ -13,16 +13,16 @@ use engine::run::RunDirectory;
 use network::{Device, set_single_threaded};
 use std::path::PathBuf;
 
-/// Train a run's next network on its games, or go on where training was stopped
+/// Train a run's next network on its games, or resume its training
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The folder of the run
+    /// Run folder
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
     /// Steps of the optimizer for this network [default: as many as use the new rows train.reuse_factor times each]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
-    /// End with an error where games are missing, in place of waiting for a generator to make them
+    /// Fail where games are missing, instead of waiting for a generator
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]
@@ -32,10 +32,10 @@ pub(crate) struct RunArguments {
 /// Where and on how many threads to work.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Workplace {
-    /// Where networks are computed: cpu, cuda or cuda:N
+    /// Device that computes networks: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) device: Device,
-    /// Threads to work with [default: one a core]
+    /// Number of threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
@@ -90,10 +90,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
             steps,
             checkpoint,
         } => print(&format!(
-            "stopped at step {step} of {steps} for network {generation}; the same command goes on from {}",
+            "stopped at step {step} of {steps} for network {generation}; the same command resumes from {}",
             checkpoint.display()
         ))?,
-        Ending::NotBegun => print("stopped while it waited for games; the same command goes on")?,
+        Ending::NotBegun => print("stopped while it waited for games; the same command resumes")?,
     }
     Ok(())
 }

@@ -254,7 +254,7 @@ fn a_larger_network_is_begun_with_the_games_of_another_run() {
     ]);
     fails(
         &mut command,
-        &["used as often", "other` goes on", "newest checkpoint"],
+        &["used as often", "other` resumes", "newest checkpoint"],
     );
     assert!(other.join("networks/00000.safetensors").exists());
 }

@@ -362,7 +362,7 @@ fn a_killed_training_goes_on_to_the_same_network() {
         let (code, _, message) = outcome(&mut train_run(&run, &["--steps", STEPS]));
         assert_eq!(code, 0, "{message}");
         assert_eq!(
-            message.contains("going on with network 1"),
+            message.contains("resuming network 1"),
             name == "killed"
         );
         let network = fs::read(run.join("networks/00001.safetensors")).unwrap();
@@ -392,7 +392,7 @@ fn a_signal_stops_training_at_a_checkpoint() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && said.contains("the same command goes on from"),
+        output.status.success() && said.contains("the same command resumes from"),
         "{said}"
     );
     let checkpoint = said.trim_end().rsplit(' ').next().unwrap();

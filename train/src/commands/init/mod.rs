@@ -122,7 +122,7 @@ fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -
         wait: false,
     };
     let device = arguments.workplace.device;
-    let goes_on = || format!("`train run --run {}` goes on", run.root().display());
+    let goes_on = || format!("`train run --run {}` resumes", run.root().display());
     match train(run, config, budget, device, &stop).with_context(goes_on)? {
         Ending::Published { path, .. } => print(&path.display().to_string())?,
         Ending::Stopped { step, steps, .. } => {
