@@ -361,10 +361,7 @@ fn a_killed_training_goes_on_to_the_same_network() {
         }
         let (code, _, message) = outcome(&mut train_run(&run, &["--steps", STEPS]));
         assert_eq!(code, 0, "{message}");
-        assert_eq!(
-            message.contains("resuming network 1"),
-            name == "killed"
-        );
+        assert_eq!(message.contains("resuming network 1"), name == "killed");
         let network = fs::read(run.join("networks/00001.safetensors")).unwrap();
         let checkpoint = format!("checkpoints/00001-{:010}.safetensors", 40);
         (network, fs::read(run.join(checkpoint)).unwrap())
