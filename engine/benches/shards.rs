@@ -10,8 +10,9 @@ use engine::config::{Config, SearchMode};
 use engine::encoding::ENCODING_VERSION;
 use engine::search::{Decision, Search, SearchOptions, Uniform, run_search};
 use engine::shard::{
-    Ending, Evaluator, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord, ShardName,
-    ShardReader, ShardWriter, Start, TurnOrigin, TurnRecord, digest, quantize_policy, replay,
+    Ending, EvaluatorId, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord,
+    ShardName, ShardReader, ShardWriter, Start, TurnOrigin, TurnRecord, digest, quantize_policy,
+    replay,
 };
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -54,8 +55,8 @@ fn play(mode: SearchMode, counter: u64) -> GameRecord {
     }
 }
 
-fn evaluator() -> Evaluator {
-    Evaluator {
+fn evaluator() -> EvaluatorId {
+    EvaluatorId {
         name: "uniform".into(),
         identity: "uniform".into(),
     }

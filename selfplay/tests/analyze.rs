@@ -4,7 +4,7 @@ use arimaa::notation::{TurnLabel, format_record};
 use arimaa::rules::Game;
 use assert_cmd::Command;
 use engine::shard::{
-    Evaluator, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
+    EvaluatorId, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use network::{Architecture, Network};
 use serde_json::Value;
@@ -292,7 +292,7 @@ fn a_game_of_a_shard_is_the_same_as_its_record() {
     let header = Header {
         encoding_version: 1,
         program_version: "0.1.0".into(),
-        evaluator: Evaluator {
+        evaluator: EvaluatorId {
             name: "uniform".into(),
             identity: "uniform".into(),
         },
@@ -373,7 +373,7 @@ fn a_network_judges() {
 #[test]
 fn threads_share_out_the_leaves_of_one_search() {
     let folder = tempfile::tempdir().unwrap();
-    let network = Network::with_opinions(small(), 3).unwrap();
+    let network = Network::with_random_heads(small(), 3).unwrap();
     let path = save(&network, folder.path());
     for mode in ["puct", "gumbel"] {
         let report = |threads: &str, more: &[&str]| {

@@ -5,7 +5,7 @@ use arimaa::rules::Side;
 use assert_cmd::Command;
 use engine::encoding::{LegalMask, PLANES, POLICY_SIZE, SCALARS, encode};
 use engine::shard::{
-    Ending, Evaluator, GameId, GameRecord, Header, POLICY_TOTAL, SearchKind, ShardName,
+    Ending, EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, SearchKind, ShardName,
     ShardReader, ShardWriter, Start, TurnOrigin, digest, import, list_shards, replay,
     samples::random_game,
 };
@@ -70,7 +70,7 @@ fn write_shard(folder: &Path, sequence: u32, games: &[GameRecord]) -> PathBuf {
     let header = Header {
         encoding_version: 2,
         program_version: "0.1.0".into(),
-        evaluator: Evaluator::default(),
+        evaluator: EvaluatorId::default(),
         config_digest: digest(b""),
         generator: 2,
     };

@@ -54,7 +54,7 @@ const FIXED: [(&str, &str); 4] = [
 
 const NETWORK: &str = "a run's network can't change its size";
 
-/// A key that the training goes on with another value of.
+/// A key whose value has changed since the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     /// The key with its sections.

@@ -55,7 +55,7 @@ pub(crate) enum TrainError {
         error: std::io::Error,
     },
     /// `train init` on a run that is there.
-    #[error("{} is a run already: nothing was changed; `train run --run {}` goes on with it", path.display(), path.display())]
+    #[error("{} is a run already: nothing was changed; `train run --run {}` resumes it", path.display(), path.display())]
     RunExists {
         /// The run.
         path: PathBuf,
@@ -197,7 +197,7 @@ pub(crate) enum TrainError {
     },
     /// A checkpoint is of another version of the program.
     #[error(
-        "{}: {what} version {found}, but this program knows version {known}: go on with the program that wrote it, or move the \
+        "{}: {what} version {found}, but this program knows version {known}: resume with the program that wrote it, or move the \
          checkpoints away to begin with a new optimizer",
         path.display()
     )]
@@ -258,7 +258,7 @@ pub(crate) enum TrainError {
     /// Batches in a row that could not be trained on.
     #[error(
         "{error}; it is the third in a row: {} hold their batches; lower train.learning_rate or train.gradient_clip, and if it happens \
-         again at once the weights of the newest checkpoints are at fault: move them away, and the one before is gone on with",
+         again at once the weights of the newest checkpoints are at fault: move them away, and the one before is resumed",
         in_a_row(batches)
     )]
     NeverFinite {

@@ -39,9 +39,9 @@ pub(crate) struct TrainingPlan {
     pub(crate) supply: DataSupply,
     /// Those that are trained on now.
     pub(crate) window: Window,
-    /// Whether the generation is begun, and not gone on with.
+    /// Whether the generation is begun, and not resumed.
     pub(crate) begins: bool,
-    /// Whether what is gone on with is not what the checkpoint holds.
+    /// Whether what is resumed is not what the checkpoint holds.
     pub(crate) is_remade: bool,
 }
 

@@ -63,7 +63,7 @@ impl Complaints {
         let failed_before = std::mem::replace(&mut self.failing, result.is_err());
         let error = result.err().filter(|_| !failed_before)?;
         Some(format!(
-            "{error}; the training goes on, and the next time it is tried again"
+            "{error}; the training continues, and the next time it is tried again"
         ))
     }
 }

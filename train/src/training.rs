@@ -86,7 +86,7 @@ enum Flow {
     StopWaiting,
 }
 
-/// Trains the run's next network, or goes on with it, and publishes it. What is changed in the run's configuration file meanwhile
+/// Trains the run's next network, or resumes it, and publishes it. What is changed in the run's configuration file meanwhile
 /// is taken over at the next checkpoint.
 pub(crate) fn train(
     run: &RunDirectory,

@@ -11,7 +11,7 @@ use tch::{Kind, TchError, Tensor};
 pub(super) const VALUE_HIDDEN: i64 = 64;
 
 /// The heads' last weights start at 0: a new network knows nothing, and says so with equal win probabilities and steps. Random
-/// numbers instead would be opinions, which the search acts on and training has to undo.
+/// numbers instead would be noise, which the search acts on and training has to undo.
 pub(super) const LAST_GAIN: f64 = 0.0;
 
 /// Pooled maxima are large and not normed: their weights start smaller.

@@ -29,12 +29,12 @@ mod file;
 mod heads;
 mod layers;
 mod model;
-mod opinions;
 mod packed;
 mod playing;
 mod positions;
 mod precision;
 mod prepare;
+mod random_heads;
 #[cfg(test)]
 #[allow(dead_code, reason = "the engine uses more of it")]
 #[path = "../../src/encoding/samples.rs"]

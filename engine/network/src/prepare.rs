@@ -64,7 +64,7 @@ pub(super) struct Check {
     /// What the form computes in.
     precision: Precision,
     positions: Arc<Positions>,
-    form: Opinions,
+    form: Answers,
 }
 
 #[derive(Debug)]
@@ -72,12 +72,12 @@ struct Positions {
     queries: Vec<Query>,
     masks: Vec<LegalMask>,
     /// What the network itself says.
-    reference: Opinions,
+    reference: Answers,
 }
 
 /// What is said of positions.
 #[derive(Debug, Default)]
-struct Opinions {
+struct Answers {
     /// The logarithms of the legal actions' probabilities.
     policies: Vec<Vec<f64>>,
     /// The mover's win probabilities.
@@ -122,9 +122,9 @@ impl Prepared {
                         on,
                         precision,
                         positions: positions.clone(),
-                        form: Opinions::default(),
+                        form: Answers::default(),
                     };
-                    check.form = check.opinions(&body, &planes)?;
+                    check.form = check.answers_of(&body, &planes)?;
                     let accuracy = check.judge(&positions.reference, &check.form, 1.0)?;
                     Ok((body, accuracy, check))
                 };
@@ -161,7 +161,7 @@ impl Check {
     }
 
     /// What a form of the network says, given the positions' planes by parts.
-    fn opinions(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Opinions, NetworkError> {
+    fn answers_of(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Answers, NetworkError> {
         let mut answers = Vec::new();
         for planes in planes {
             let planes = planes.f_to_kind(precision::kind(self.precision))?;
@@ -176,18 +176,18 @@ impl Check {
             }
             answers.extend(part);
         }
-        Ok(self.positions.opinions(&answers))
+        Ok(self.positions.answers_of(&answers))
     }
 
     /// Compares the answers to the first positions, [`ANSWER_FLOATS`] numbers each, with what the form has said of them. They may be
     /// few, and alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is
     /// an error.
     pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
-        self.judge(&self.form, &self.positions.opinions(answers), 2.0)
+        self.judge(&self.form, &self.positions.answers_of(answers), 2.0)
     }
 
-    /// How far opinions are from others; a drift of more than so many times the bound is an error.
-    fn judge(&self, from: &Opinions, to: &Opinions, times: f64) -> Result<Accuracy, NetworkError> {
+    /// How far answers are from others; a drift of more than so many times the bound is an error.
+    fn judge(&self, from: &Answers, to: &Answers, times: f64) -> Result<Accuracy, NetworkError> {
         let accuracy = to.drift(from);
         let bound = Accuracy::bound(self.precision);
         let bound = Accuracy {
@@ -257,7 +257,7 @@ impl Positions {
             .collect();
         let logits = logits.chunks_exact(POLICY_SIZE).zip(&masks);
         let policies = logits.map(|(logits, mask)| log_softmax(mask, |entry| logits[entry]));
-        let reference = Opinions {
+        let reference = Answers {
             policies: policies.collect(),
             values,
         };
@@ -270,12 +270,12 @@ impl Positions {
     }
 
     /// What the answers to the first positions say.
-    fn opinions(&self, answers: &[f32]) -> Opinions {
+    fn answers_of(&self, answers: &[f32]) -> Answers {
         let rows = || answers.chunks_exact(ANSWER_FLOATS).zip(&self.masks);
         let policy = |(answer, mask): (&[f32], &LegalMask)| {
             log_softmax(mask, |entry| answer[answer_index(entry)])
         };
-        Opinions {
+        Answers {
             policies: rows().map(policy).collect(),
             values: rows()
                 .map(|(answer, _)| probability(answer[POLICY_SIZE]))
@@ -284,7 +284,7 @@ impl Positions {
     }
 }
 
-impl Opinions {
+impl Answers {
     /// How far these are from others, on as many positions as they speak of.
     fn drift(&self, from: &Self) -> Accuracy {
         let count = self.values.len().max(1) as f64;

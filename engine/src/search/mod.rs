@@ -24,7 +24,7 @@
 //!   touch no value; answers are applied in the order in which the leaves were handed out.
 //! - **Its end**: a flag and the clock are looked at before every simulation. A search that has to end while leaves are out decides
 //!   right after their answers.
-//! - **From turn to turn** the tree below the turn that was played is kept ([`Search::go_on`]).
+//! - **From turn to turn** the tree below the turn that was played is kept ([`Search::reuse_tree`]).
 //! - **Without a search** [`PolicySampler`] draws a whole turn from the policy, with the same questions and answers.
 //!
 //! Values that go in and out are win probabilities from Gold's view. Which mode plays better at which budget, and what else was

@@ -30,8 +30,8 @@
 //!
 //! | variant | kind | fields |
 //! |---|---|---|
-//! | 0 | header | format version `u32` (again, under the checksum), then [`Header`]: `encoding_version` u32, `program_version` text, `evaluator` [`Evaluator`], `config_digest` text, `generator` u32 |
-//! | 1 | game | [`GameRecord`]: `id` [`GameId`], `seed` u64, `start` [`Start`], `evaluators` list of [`Evaluator`], `turns` list of [`TurnRecord`], `ending` [`Ending`], `resignation_waived` option of [`WaivedResignation`] |
+//! | 0 | header | format version `u32` (again, under the checksum), then [`Header`]: `encoding_version` u32, `program_version` text, `evaluator` [`EvaluatorId`], `config_digest` text, `generator` u32 |
+//! | 1 | game | [`GameRecord`]: `id` [`GameId`], `seed` u64, `start` [`Start`], `evaluators` list of [`EvaluatorId`], `turns` list of [`TurnRecord`], `ending` [`Ending`], `resignation_waived` option of [`WaivedResignation`] |
 //! | 2 | end | count of the games in this shard, `u64` |
 //!
 //! with these parts:
@@ -39,7 +39,7 @@
 //! | part | fields |
 //! |---|---|
 //! | [`GameId`] | `generator` u32, `counter` u64 |
-//! | [`Evaluator`] | `name` text, `identity` text |
+//! | [`EvaluatorId`] | `name` text, `identity` text |
 //! | [`Start`] | 0 empty; 1 fork: `game` [`GameId`]; 2 opening; 3 position: `pieces` 12 u64, `side` [`Side`] |
 //! | [`Side`] | 0 Gold; 1 Silver |
 //! | [`TurnRecord`] | `actions` list of u16, `origin` [`TurnOrigin`], `rows` list of [`RowRecord`] |
@@ -61,12 +61,12 @@
 //! # Example
 //!
 //! ```
-//! use engine::shard::{Evaluator, GameId, Header, ShardName, ShardReader, ShardWriter, replay, samples};
+//! use engine::shard::{EvaluatorId, GameId, Header, ShardName, ShardReader, ShardWriter, replay, samples};
 //! let folder = tempfile::tempdir()?;
 //! let header = Header {
 //!     encoding_version: 1,
 //!     program_version: "0.1.0".into(),
-//!     evaluator: Evaluator { name: "uniform".into(), identity: "uniform".into() },
+//!     evaluator: EvaluatorId { name: "uniform".into(), identity: "uniform".into() },
 //!     config_digest: engine::shard::digest(b""),
 //!     generator: 0,
 //! };
@@ -110,7 +110,7 @@ pub use name::{ShardName, list_shards};
 pub use policy::{POLICY_TOTAL, PolicyError, quantize_policy};
 pub use reader::{FrameLocation, ShardReader};
 pub use record::{
-    Ending, Evaluator, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord, Start,
+    Ending, EvaluatorId, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord, Start,
     StartFault, StartPosition, TurnOrigin, TurnRecord, WaivedResignation, digest,
 };
 pub use replay::{

@@ -70,7 +70,7 @@ pub struct GameRecord {
     /// Where it started, and from where its given turns are.
     pub start: Start,
     /// Those who judged its step states; turns name them by their place here.
-    pub evaluators: Vec<Evaluator>,
+    pub evaluators: Vec<EvaluatorId>,
     /// The turns; from the empty board on they begin with Gold's setup.
     pub turns: Vec<TurnRecord>,
     /// How it ended.
@@ -313,16 +313,16 @@ pub struct Header {
     /// The version of the program that wrote the shard.
     pub program_version: String,
     /// Who judged step states when the shard was begun. Turns that others searched say so.
-    pub evaluator: Evaluator,
+    pub evaluator: EvaluatorId,
     /// [`digest`] of the resolved configuration's TOML.
     pub config_digest: String,
     /// The number of the generator that wrote the shard.
     pub generator: u32,
 }
 
-/// Who judged step states.
+/// Identifies the evaluator of step states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Evaluator {
+pub struct EvaluatorId {
     /// Its name: a network's file name, or a player without one: `uniform`, `material`.
     pub name: String,
     /// [`digest`] of the network's file, or the name again.

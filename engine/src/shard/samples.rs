@@ -3,7 +3,7 @@
 use super::codec;
 use super::frame::{ContentToWrite, Packer, frame_of};
 use super::{
-    Ending, Evaluator, FORMAT_VERSION, GameId, GameRecord, Header, MAGIC, RowRecord, SearchKind,
+    Ending, EvaluatorId, FORMAT_VERSION, GameId, GameRecord, Header, MAGIC, RowRecord, SearchKind,
     SearchRecord, Start, TurnOrigin, TurnRecord, quantize_policy,
 };
 use crate::encoding::ENCODING_VERSION;
@@ -29,7 +29,7 @@ pub fn random_game(id: GameId, seed: u64, max_turns: usize) -> GameRecord {
         id,
         seed,
         start: Start::Empty,
-        evaluators: vec![Evaluator {
+        evaluators: vec![EvaluatorId {
             name: "sample".into(),
             identity: "sample".into(),
         }],
@@ -62,7 +62,7 @@ pub fn shard_with(contents: &[&[u8]]) -> Vec<u8> {
     let header = Header {
         encoding_version: ENCODING_VERSION,
         program_version: "0".into(),
-        evaluator: Evaluator::default(),
+        evaluator: EvaluatorId::default(),
         config_digest: String::new(),
         generator: 0,
     };

@@ -16,7 +16,7 @@ fn header() -> Header {
     Header {
         encoding_version: 7,
         program_version: "0.1.0".into(),
-        evaluator: Evaluator {
+        evaluator: EvaluatorId {
             name: "uniform".into(),
             identity: "uniform".into(),
         },
@@ -121,7 +121,7 @@ fn the_layout_is_the_documented_one() {
                 counter: 5,
             },
         },
-        evaluators: vec![Evaluator {
+        evaluators: vec![EvaluatorId {
             name: "a".into(),
             identity: "bc".into(),
         }],

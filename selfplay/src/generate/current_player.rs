@@ -7,7 +7,7 @@
 use crate::worker::channel::EvaluationChannel;
 use crate::worker::player::Player;
 use anyhow::Result;
-use engine::shard::Evaluator;
+use engine::shard::EvaluatorId;
 use std::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -26,7 +26,7 @@ pub(crate) struct CurrentPlayer {
 pub(crate) struct LoadedPlayer {
     pub(crate) player: Player,
     /// Its name and identity in records.
-    pub(crate) evaluator: Evaluator,
+    pub(crate) evaluator: EvaluatorId,
     /// Lines that were made where nobody had to wait for them.
     channels: Mutex<Vec<Box<dyn EvaluationChannel>>>,
 }
@@ -95,12 +95,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 pub(crate) struct Evaluators {
     newest: AtomicUsize,
-    by_slot: Mutex<Vec<Arc<Evaluator>>>,
+    by_slot: Mutex<Vec<Arc<EvaluatorId>>>,
 }
 
 impl Evaluators {
     /// One evaluator, in slot 0.
-    pub(crate) fn new(first: Evaluator) -> Self {
+    pub(crate) fn new(first: EvaluatorId) -> Self {
         Self {
             newest: AtomicUsize::new(0),
             by_slot: Mutex::new(vec![Arc::new(first)]),
@@ -108,14 +108,14 @@ impl Evaluators {
     }
 
     /// The slot of the newest, and who it is.
-    pub(crate) fn newest(&self) -> (usize, Arc<Evaluator>) {
+    pub(crate) fn newest(&self) -> (usize, Arc<EvaluatorId>) {
         let by_slot = locked(&self.by_slot);
         let slot = self.newest.load(Relaxed);
         (slot, Arc::clone(&by_slot[slot]))
     }
 
     /// Puts another evaluator into a slot: an old one, or the one behind the last. It is the newest from now on.
-    pub(crate) fn set_newest(&self, slot: usize, evaluator: Evaluator) {
+    pub(crate) fn set_newest(&self, slot: usize, evaluator: EvaluatorId) {
         let mut by_slot = locked(&self.by_slot);
         let evaluator = Arc::new(evaluator);
         match by_slot.get_mut(slot) {

@@ -13,8 +13,8 @@ use arimaa::rules::{Action, Game, Side};
 use engine::config::{Config, ExplorationConfig, NetworkChange};
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use engine::shard::{
-    Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start, TurnOrigin,
-    TurnRecord, WaivedResignation, quantize_policy,
+    Ending, EvaluatorId, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
+    TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
 };
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
@@ -46,7 +46,7 @@ pub(crate) struct SelfplayGame {
     policy_until: usize,
     game: Game,
     turns: Vec<TurnRecord>,
-    evaluators: Vec<Evaluator>,
+    evaluators: Vec<EvaluatorId>,
     /// The number of the channel to its evaluator, and the evaluator's place in `evaluators`; none before the first turn.
     asked: Option<(usize, u16)>,
     /// Who judged what the search has found so far.
@@ -68,7 +68,7 @@ pub(crate) struct Unfinished {
     pub(crate) id: GameId,
     pub(crate) seed: u64,
     pub(crate) start: Start,
-    pub(crate) evaluators: Vec<Evaluator>,
+    pub(crate) evaluators: Vec<EvaluatorId>,
     pub(crate) turns: Vec<TurnRecord>,
 }
 

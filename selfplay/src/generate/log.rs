@@ -4,7 +4,7 @@ use super::disk::{WriteQueue, may_pass};
 use anyhow::Result;
 use engine::run::Generator;
 use engine::shard::journal::{Beginning, JournalError, JournalFault};
-use engine::shard::{Evaluator, GameId, Start, TurnRecord};
+use engine::shard::{EvaluatorId, GameId, Start, TurnRecord};
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) trait GameLog: Debug + Send + Sync {
     fn begin(&self, id: GameId, seed: u64, start: Start) -> Result<()>;
 
     /// A game's turns from now on may name another evaluator: the next in its list.
-    fn evaluator(&self, id: GameId, evaluator: &Evaluator) -> Result<()>;
+    fn evaluator(&self, id: GameId, evaluator: &EvaluatorId) -> Result<()>;
 
     /// A turn of a game has been played: the one of this number, from 0.
     fn turn(&self, id: GameId, number: usize, turn: &TurnRecord) -> Result<()>;
@@ -29,7 +29,7 @@ impl GameLog for NoLog {
         Ok(())
     }
 
-    fn evaluator(&self, _: GameId, _: &Evaluator) -> Result<()> {
+    fn evaluator(&self, _: GameId, _: &EvaluatorId) -> Result<()> {
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl GameLog for JournalLog {
         self.write(|| self.generator.journal().begin(beginning))
     }
 
-    fn evaluator(&self, id: GameId, evaluator: &Evaluator) -> Result<()> {
+    fn evaluator(&self, id: GameId, evaluator: &EvaluatorId) -> Result<()> {
         self.write(|| {
             self.generator
                 .journal()

@@ -155,7 +155,7 @@ fn remove(candidates: &[Candidate]) -> Removed {
 mod tests {
     use super::*;
     use engine::run::TrainerWindow;
-    use engine::shard::{Evaluator, GameId, Header, ShardWriter, digest, samples::random_game};
+    use engine::shard::{EvaluatorId, GameId, Header, ShardWriter, digest, samples::random_game};
 
     fn write(folder: &Path, generator: u32, sequence: u32, games: u64, seconds: u64) {
         write_by("uniform", folder, (generator, sequence), games, seconds);
@@ -172,7 +172,7 @@ mod tests {
         let header = Header {
             encoding_version: 1,
             program_version: "0".into(),
-            evaluator: Evaluator {
+            evaluator: EvaluatorId {
                 name: evaluator.into(),
                 identity: String::new(),
             },

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use engine::encoding::ENCODING_VERSION;
 use engine::run::{RunDirectory, claim_generator, make_folder};
-use engine::shard::{Evaluator, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
+use engine::shard::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
 use std::path::{Path, PathBuf};
 
 /// The games of a shard at most: a few MB.
@@ -119,7 +119,7 @@ fn header(generator: u32, source: &str) -> Header {
     Header {
         encoding_version: ENCODING_VERSION,
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
-        evaluator: Evaluator {
+        evaluator: EvaluatorId {
             name: super::EVALUATOR.to_owned(),
             identity: source.to_owned(),
         },

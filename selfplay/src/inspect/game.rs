@@ -8,7 +8,7 @@ use anyhow::bail;
 use arimaa::notation::{format_board_picture, format_step_with_capture, format_turn};
 use arimaa::rules::{Action, Phase, Piece, Side};
 use engine::shard::{
-    Ending, Evaluator, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
+    Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
     ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, replay,
 };
 use std::fmt::{self, Display, Formatter, Write};
@@ -165,7 +165,7 @@ fn describe_origin(text: &mut String, found: &FoundGame) -> fmt::Result {
         found.format_version,
         header.encoding_version
     )?;
-    for Evaluator { name, identity } in &record.evaluators {
+    for EvaluatorId { name, identity } in &record.evaluators {
         let (name, identity) = (printable(name), printable(identity));
         writeln!(text, "evaluator {name} ({identity})")?;
     }
@@ -180,7 +180,7 @@ fn describe_origin(text: &mut String, found: &FoundGame) -> fmt::Result {
 fn describe_choice(
     text: &mut String,
     origin: &TurnOrigin,
-    evaluators: &[Evaluator],
+    evaluators: &[EvaluatorId],
 ) -> fmt::Result {
     let place = origin.evaluator().map(usize::from);
     let name = place.and_then(|place| evaluators.get(place));

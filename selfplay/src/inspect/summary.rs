@@ -6,7 +6,7 @@ use super::lengths::Lengths;
 use crate::statistics::{Calibration, Share, mean};
 use arimaa::rules::{Phase, Reason, Side};
 use engine::shard::{
-    Ending, Evaluator, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
+    Ending, EvaluatorId, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
     ReplayedTurn, SearchKind, SearchRecord, ShardError, Start, TurnOrigin,
 };
 use serde::{Serialize, Serializer};
@@ -180,7 +180,7 @@ pub(super) struct Rows {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct EvaluatorTotal {
     #[serde(flatten)]
-    pub(super) evaluator: Evaluator,
+    pub(super) evaluator: EvaluatorId,
     /// Games in which it evaluated a turn.
     pub(super) games: u64,
     /// The turns that it evaluated.

@@ -68,7 +68,7 @@ struct GoalTest {
     sampler: PolicySampler,
 }
 
-/// Asks for opinions.
+/// Evaluates the states of games.
 pub(super) struct Judge {
     channel: Box<dyn EvaluationChannel>,
     answers: Evaluations,

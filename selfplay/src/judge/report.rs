@@ -3,7 +3,7 @@
 use super::evaluation::NetworkEvaluation;
 use crate::statistics::text::{calibration, line, percent};
 use crate::statistics::{CalibrationReport, Share, mean};
-use engine::shard::Evaluator;
+use engine::shard::EvaluatorId;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
@@ -11,7 +11,7 @@ use std::fmt::{self, Display, Formatter};
 #[derive(Debug, Serialize)]
 pub(super) struct JudgeReport {
     /// Who was judged.
-    evaluator: Evaluator,
+    evaluator: EvaluatorId,
     /// Games that were read and replayed without a fault; only these count below.
     games: u64,
     /// What could not be read or breaks the rules.
@@ -51,7 +51,7 @@ struct GoalReport {
 }
 
 impl JudgeReport {
-    pub(super) fn new(evaluator: Evaluator, evaluation: &NetworkEvaluation, faults: u64) -> Self {
+    pub(super) fn new(evaluator: EvaluatorId, evaluation: &NetworkEvaluation, faults: u64) -> Self {
         let Share { part, whole } = evaluation.goals;
         let steps = evaluation.likeliest.whole;
         Self {
@@ -78,7 +78,7 @@ impl JudgeReport {
 
 impl Display for JudgeReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Evaluator { name, identity } = &self.evaluator;
+        let EvaluatorId { name, identity } = &self.evaluator;
         line(f, "judged", format_args!("{name} ({identity})"))?;
         let (games, turns) = (self.games, self.turns);
         line(

@@ -256,8 +256,8 @@ impl Player {
     }
 
     /// Its name and identity, as shards hold them.
-    pub(crate) fn shard_evaluator(&self) -> shard::Evaluator {
-        shard::Evaluator {
+    pub(crate) fn shard_evaluator(&self) -> shard::EvaluatorId {
+        shard::EvaluatorId {
             name: self.short_name(),
             identity: self.identity.clone(),
         }
@@ -320,7 +320,7 @@ fn load(name: &PlayerName) -> Result<Option<(Network, String)>> {
             Some((file.network, file.identity))
         }
         PlayerName::RandomNetwork(architecture) => Some((
-            Network::with_opinions(*architecture, RANDOM_NETWORK_SEED)?,
+            Network::with_random_heads(*architecture, RANDOM_NETWORK_SEED)?,
             name.to_string(),
         )),
         _ => None,

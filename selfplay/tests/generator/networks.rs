@@ -4,7 +4,7 @@ use super::audit::Audit;
 use super::process::{Orders, Running, names, wait_until};
 use super::stops::{get, metrics_address};
 use engine::run::RunDirectory;
-use engine::shard::{Evaluator, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
+use engine::shard::{EvaluatorId, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
 use network::{Architecture, Network};
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn publish(run: &Path, generation: u32) {
 }
 
 /// The evaluators that the shards' headers name, one shard after the other.
-fn named(orders: &Orders) -> Vec<(ShardName, Evaluator)> {
+fn named(orders: &Orders) -> Vec<(ShardName, EvaluatorId)> {
     let shards = list_shards(&orders.places().shards).unwrap_or_default();
     let header = |(name, path)| {
         let reader = ShardReader::open(path).unwrap();

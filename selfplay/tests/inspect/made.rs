@@ -3,7 +3,7 @@
 use crate::{inspect, outcome, sample, write_shard};
 use arimaa::rules::{Game, Outcome, Position, Reason, Side, StepState};
 use engine::shard::{
-    Ending, Evaluator, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
+    Ending, EvaluatorId, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
     StartPosition, TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
 };
 use serde_json::{Value, json};
@@ -59,11 +59,11 @@ fn made(counter: u64, turns: Vec<TurnRecord>, ending: Ending) -> GameRecord {
         },
         start: Start::Position(StartPosition::new(&position)),
         evaluators: vec![
-            Evaluator {
+            EvaluatorId {
                 name: "00007".into(),
                 identity: "seven".into(),
             },
-            Evaluator {
+            EvaluatorId {
                 name: "00008".into(),
                 identity: "eight".into(),
             },

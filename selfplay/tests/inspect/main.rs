@@ -7,7 +7,7 @@ mod repair;
 
 use assert_cmd::Command;
 use engine::shard::{
-    Evaluator, GameId, GameRecord, Header, ShardName, ShardWriter, digest, samples::random_game,
+    EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn write_shard(folder: &Path, sequence: u32, games: &[GameRecord]) -> PathBuf {
     let header = Header {
         encoding_version: 1,
         program_version: "0.1.0".into(),
-        evaluator: Evaluator {
+        evaluator: EvaluatorId {
             name: "uniform".into(),
             identity: "uniform".into(),
         },

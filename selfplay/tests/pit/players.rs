@@ -12,7 +12,7 @@ pub(super) fn network(folder: &Path, name: &str, seed: u64) -> PathBuf {
         channels: 8,
     };
     let path = folder.join(name);
-    let network = Network::with_opinions(architecture, seed).unwrap();
+    let network = Network::with_random_heads(architecture, seed).unwrap();
     network.save(&path, &Default::default()).unwrap();
     path
 }

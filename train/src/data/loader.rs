@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// Batches that are ready before they are asked for.
+/// Batches that are ready before they are requested.
 const READY_BATCHES: usize = 8;
 
 /// Batches that are in memory: the ready ones, the one that is filled, the one that waits to be, and the trainer's.

@@ -4,7 +4,7 @@ use super::batch::Column;
 use super::{Batch, GameRows, RowRef, TargetOptions};
 use engine::encoding::{ENCODING_VERSION, InputRow};
 use engine::shard::{
-    Evaluator, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
+    EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
     quantize_policy, samples::random_game,
 };
 use network::Head;
@@ -45,7 +45,7 @@ pub(crate) fn header() -> Header {
     Header {
         encoding_version: ENCODING_VERSION,
         program_version: "0.0.0".into(),
-        evaluator: Evaluator {
+        evaluator: EvaluatorId {
             name: "uniform".into(),
             identity: "uniform".into(),
         },

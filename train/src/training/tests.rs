@@ -18,7 +18,7 @@ fn new_run(folder: &Path) -> (RunDirectory, Config) {
     config.train.pool_rows = 200;
     config.train.checkpoint_steps = 4;
     config.train.keep_checkpoints = 20;
-    // Enough for all steps that are asked for.
+    // Enough for all steps that are requested.
     config.train.reuse_factor = 100.0;
     config.train.network_steps = 20;
     begin_run(&run, &config, 7).unwrap();
@@ -81,7 +81,7 @@ fn the_average_is_published_and_not_the_last_step() {
             .collect();
         let of = |kind| saved.tensor(&format!("{kind}.{}", parameter.name)).unwrap();
         assert_eq!(of("average").data(), numbers, "{}", parameter.name);
-        // These games have no result: value and helper heads have learnt nothing.
+        // These games have no result: value and auxiliary heads have learnt nothing.
         if parameter.plays && !parameter.name.starts_with("value.") {
             assert_ne!(of("network").data(), numbers, "{}", parameter.name);
         }

@@ -17,7 +17,7 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    /// Starts it; `what` is its name in errors. It is told to end when `stop` is asked for, too.
+    /// Starts it; `what` is its name in errors. It is told to end when `stop` is requested, too.
     ///
     /// The system ends it when the thread does that this was called in.
     pub(super) fn start(command: &mut Command, what: &str, stop: Stop) -> Result<Self, TrainError> {
@@ -57,7 +57,7 @@ impl Drop for Generator {
 
 fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), TrainError> {
     loop {
-        // Before the look: an end that comes after is one that was asked for.
+        // Before the look: an end that comes after is one that was requested.
         let is_asked = ends.load(Relaxed) || stop.asked();
         let status = running.try_wait().inspect_err(|_| stop.ask())?;
         match status {

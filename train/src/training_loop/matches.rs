@@ -39,7 +39,7 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// Plays the newest network's matches that have no result yet, or one of fewer games than are asked for. Which network is the
+    /// Plays the newest network's matches that have no result yet, or one of fewer games than are requested. Which network is the
     /// last to play is known when all are trained: it need not be the one that was trained last.
     pub(super) fn compare(&self) -> Result<Flow, TrainError> {
         let settings = &self.config.training_loop;
@@ -125,7 +125,7 @@ impl TrainingLoop {
         }
         if let Err(error) = plot.write(&self.run.logs()) {
             say(&format!(
-                "{error}; the loop goes on, and the plot is drawn with the next ratings"
+                "{error}; the loop continues, and the plot is drawn with the next ratings"
             ));
         }
         // The last thing: a kill before it logs the line once more.

@@ -52,7 +52,7 @@ use std::time::Instant;
 
 /// Generate games, train a network on them and compare it, generation after generation
 ///
-/// A new run is made, one that is there is gone on with.
+/// A new run is made, one that is there is resumed.
 #[derive(Debug, Args)]
 pub(crate) struct LoopArguments {
     /// The folder of the run
@@ -178,7 +178,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     match training_loop.go()? {
         Flow::GoOn => training_loop.report()?,
         Flow::Stop => print(&format!(
-            "stopped: `train loop --run {}` goes on from here",
+            "stopped: `train loop --run {}` resumes it",
             training_loop.run.root().display()
         ))?,
     }

@@ -85,7 +85,7 @@ impl Selfplay {
         Generator::start(&mut command, GENERATE, self.stop.clone())
     }
 
-    /// Plays a match, or goes on with it where it was stopped, and returns its result as JSON; none if the user asked to stop before
+    /// Plays a match, or resumes it where it was stopped, and returns its result as JSON; none if the user asked to stop before
     /// its end.
     pub(super) fn pit(
         &self,

@@ -6,7 +6,7 @@
 use assert_cmd::Command;
 use engine::encoding::ENCODING_VERSION;
 use engine::shard::{
-    Evaluator, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
+    EvaluatorId, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub(crate) fn write_shard(run: &Path, sequence: u32, games: u64) {
     let header = Header {
         encoding_version: ENCODING_VERSION,
         program_version: "0.0.0".into(),
-        evaluator: Evaluator {
+        evaluator: EvaluatorId {
             name: "uniform".into(),
             identity: "uniform".into(),
         },

@@ -1,7 +1,7 @@
 //! One frame of a journal: an entry behind its mark, length and checksum.
 
 use super::super::codec::{self, CodecError};
-use super::super::{Evaluator, GameId, MAX_CONTENT_BYTES, ShardName, TurnRecord};
+use super::super::{EvaluatorId, GameId, MAX_CONTENT_BYTES, ShardName, TurnRecord};
 use super::{Beginning, JournalFault};
 use crate::encoding::ENCODING_VERSION;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub(super) enum Entry<Turn = TurnRecord> {
         game: GameId,
         /// Its place in the game's list.
         place: u16,
-        evaluator: Evaluator,
+        evaluator: EvaluatorId,
     },
     Turn {
         game: GameId,

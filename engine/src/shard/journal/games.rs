@@ -1,6 +1,6 @@
 //! The games that a journal tells of, and what was found when it was opened.
 
-use super::super::{Evaluator, GameId, Start, TurnRecord};
+use super::super::{EvaluatorId, GameId, Start, TurnRecord};
 use super::reader::{Games, Told};
 use super::{JournalError, recovery};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct GameInFlight {
     /// How it began.
     pub beginning: Beginning,
     /// Those who judge its step states; turns name them by their place here.
-    pub evaluators: Vec<Evaluator>,
+    pub evaluators: Vec<EvaluatorId>,
     /// Its turns so far: legal, and perhaps the last one has ended the game.
     pub turns: Vec<TurnRecord>,
 }

@@ -32,7 +32,7 @@
 //! |---|---|---|
 //! | 0 | header | `generator` u32, `encoding_version` u32, `next_counter` u64, `next_shard` u32 |
 //! | 1 | begin | [`Beginning`]: `id` [`GameId`], `seed` u64, `start` [`Start`] |
-//! | 2 | evaluator | `game` [`GameId`], `place` u16 in the game's list, [`Evaluator`] |
+//! | 2 | evaluator | `game` [`GameId`], `place` u16 in the game's list, [`EvaluatorId`] |
 //! | 3 | turn | `game` [`GameId`], `number` u32 from 0, [`TurnRecord`] |
 //! | 4 | closing | `shard` (`generator` u32, `sequence` u32), `games` list of [`GameId`] |
 //! | 5 | closed | `shard` (`generator` u32, `sequence` u32) |
@@ -102,7 +102,7 @@ pub use games::{Beginning, Dropped, GameInFlight, Recovery, games_in};
 
 #[cfg(doc)]
 use super::Start;
-use super::{Evaluator, GameId, ShardName, TurnRecord};
+use super::{EvaluatorId, GameId, ShardName, TurnRecord};
 use disk::{Disk, FileSystem};
 use entry::Entry;
 use entry::{FileHeader, JournalCounts};
@@ -308,7 +308,7 @@ impl Journal {
     }
 
     /// Adds an evaluator to the list of a game in flight; its place there.
-    pub fn evaluator(&self, game: GameId, evaluator: &Evaluator) -> Result<u16, JournalError> {
+    pub fn evaluator(&self, game: GameId, evaluator: &EvaluatorId) -> Result<u16, JournalError> {
         let mut state = self.shared.lock();
         let counts = state.counts(game)?;
         let place = u16::try_from(counts.evaluators)

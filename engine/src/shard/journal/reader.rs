@@ -1,6 +1,6 @@
 //! Reading one file of a journal, which may have been cut anywhere.
 
-use super::super::{Evaluator, GameId, ShardName, TurnRecord};
+use super::super::{EvaluatorId, GameId, ShardName, TurnRecord};
 use super::entry::{Entry, FileHeader, JournalCounts, MARK, read_frame};
 use super::writer::FileBegun;
 use super::{Beginning, Dropped, FORMAT_VERSION, JournalError, JournalFault, MAGIC, START_BYTES};
@@ -125,7 +125,7 @@ fn find_mark(bytes: &[u8], from: usize) -> Option<usize> {
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     pub(super) beginning: Beginning,
-    pub(super) evaluators: Vec<Evaluator>,
+    pub(super) evaluators: Vec<EvaluatorId>,
     pub(super) turns: Vec<TurnRecord>,
     /// The shards that it was to be in, none of which is known to be complete.
     pub(super) shards: Vec<ShardName>,

@@ -80,7 +80,7 @@ fn arbitrary_id() -> impl Strategy<Value = GameId> {
 
 fn arbitrary_game() -> impl Strategy<Value = GameRecord> {
     let evaluator = ("[a-z0-9]{0,9}", "[a-f0-9]{0,64}")
-        .prop_map(|(name, identity)| Evaluator { name, identity });
+        .prop_map(|(name, identity)| EvaluatorId { name, identity });
     let waived = (any::<u32>(), prop::sample::select(&Side::ALL))
         .prop_map(|(turn, loser)| WaivedResignation { turn, loser });
     (

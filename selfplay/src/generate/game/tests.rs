@@ -34,8 +34,8 @@ fn config() -> Config {
     config
 }
 
-fn named(name: &str) -> Evaluator {
-    Evaluator {
+fn named(name: &str) -> EvaluatorId {
+    EvaluatorId {
         name: name.into(),
         identity: format!("identity of {name}"),
     }

@@ -4,7 +4,7 @@ use crate::error::TrainError;
 use engine::encoding::ENCODING_VERSION;
 use engine::progress::Progress;
 use engine::shard::{
-    Evaluator, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
+    EvaluatorId, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use rayon::prelude::*;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(super) fn write_shards(folder: &Path, rows: u64) -> Result<(), TrainError> {
 
 /// Writes one shard; how many rows it has.
 fn write(folder: &Path, sequence: u32) -> Result<u64, TrainError> {
-    let evaluator = Evaluator {
+    let evaluator = EvaluatorId {
         name: "random".into(),
         identity: "random".into(),
     };

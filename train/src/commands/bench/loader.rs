@@ -1,4 +1,4 @@
-//! The loader at work, with nobody who computes anything with its batches.
+//! The loader by itself: nothing is computed with its batches.
 
 use crate::data::{Budget, Cursor, Index, Loader, LoaderOptions, window_rows};
 use crate::error::TrainError;

@@ -1,4 +1,4 @@
-//! How the generators of a run stand that are at work, as they say themselves every 15 seconds.
+//! The running generators of a run, as they report themselves every 15 seconds.
 
 use super::disk::Problems;
 use engine::files::read_whole;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// A generator at work.
+/// A running generator.
 #[derive(Debug, Serialize)]
 pub(super) struct GeneratorReport {
     pub(super) generator: u32,

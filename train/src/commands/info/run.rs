@@ -28,7 +28,7 @@ pub(super) struct RunReport {
     /// The generation in training, if its checkpoint is ahead of the newest network.
     pub(super) training: Option<InTraining>,
     pub(super) at_work: AtWork,
-    /// Those at work that have said how they stand.
+    /// The running generators that have reported.
     pub(super) generators: Vec<GeneratorReport>,
     pub(super) games: GamesReport,
     pub(super) window: WindowReport,

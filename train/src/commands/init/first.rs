@@ -63,7 +63,7 @@ pub(super) fn begin_with(
 ) -> Result<(), TrainError> {
     begin(run, config, &trained.network, seed, Some(&trained.identity))?;
     say(&format!(
-        "new run {}, which goes on from network {}: {}",
+        "new run {}, which continues from network {}: {}",
         run.root().display(),
         &trained.identity[..12],
         run.network(0).display()

@@ -178,7 +178,7 @@ fn games_start_anywhere_and_know_their_evaluators() {
         .iter_mut()
         .for_each(|turn| turn.origin = TurnOrigin::Given);
     play(&journal, &fork);
-    let second = Evaluator {
+    let second = EvaluatorId {
         name: "00001.safetensors".into(),
         identity: crate::shard::digest(b"1"),
     };
@@ -246,7 +246,7 @@ fn header() -> Header {
     Header {
         encoding_version: 1,
         program_version: "0.1.0".into(),
-        evaluator: Evaluator {
+        evaluator: EvaluatorId {
             name: "uniform".into(),
             identity: "uniform".into(),
         },

@@ -1,7 +1,7 @@
 use super::*;
 use crate::shard::samples::random_game;
 use crate::shard::{
-    Evaluator, GameId, GameRecord, Header, MAX_FRAME_BYTES, ShardName, ShardWriter, digest,
+    EvaluatorId, GameId, GameRecord, Header, MAX_FRAME_BYTES, ShardName, ShardWriter, digest,
 };
 use proptest::prelude::*;
 use std::ops::Range;
@@ -12,7 +12,7 @@ fn header() -> Header {
     Header {
         encoding_version: 2,
         program_version: "0.1.0".into(),
-        evaluator: Evaluator::default(),
+        evaluator: EvaluatorId::default(),
         config_digest: digest(b""),
         generator: 0,
     }

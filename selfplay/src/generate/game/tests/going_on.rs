@@ -20,7 +20,7 @@ impl GameLog for Kept {
         Ok(())
     }
 
-    fn evaluator(&self, id: GameId, evaluator: &Evaluator) -> Result<()> {
+    fn evaluator(&self, id: GameId, evaluator: &EvaluatorId) -> Result<()> {
         self.0
             .lock()
             .unwrap()

@@ -1,4 +1,4 @@
-//! Networks that nobody has taught and that have opinions all the same: for measurements.
+//! Untrained networks whose outputs vary like those of trained ones, for measurements.
 
 use super::architecture::Role;
 use super::heads::PerHead;
@@ -19,7 +19,7 @@ impl Network {
     /// weights are 0, so that its searches are not those of a trained network, and no precision can spoil what it says. Here they are
     /// random, scaled so that the logits of the policy within a position and that of the value between positions have a standard
     /// deviation of 1, on real positions. Equal seeds make equal networks.
-    pub fn with_opinions(architecture: Architecture, seed: u64) -> Result<Self, NetworkError> {
+    pub fn with_random_heads(architecture: Architecture, seed: u64) -> Result<Self, NetworkError> {
         let mut network = Self::new(architecture, seed)?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(1);
@@ -91,11 +91,11 @@ mod tests {
     use engine::search::{Evaluations, Evaluator};
 
     #[test]
-    fn opinions_differ_and_are_not_extreme() {
+    fn outputs_differ_and_are_not_extreme() {
         set_single_threaded();
         for (blocks, channels) in [(1, 8), (6, 32)] {
             let architecture = Architecture { blocks, channels };
-            let network = Network::with_opinions(architecture, 3).unwrap();
+            let network = Network::with_random_heads(architecture, 3).unwrap();
             let mut evaluator = NetworkEvaluator::new(&network, Precision::Fp32, "test").unwrap();
             assert!(evaluator.accuracy().value_error > 0.0);
             let queries = real_positions(100).unwrap();
