@@ -121,7 +121,7 @@ impl Progress {
     }
 }
 
-/// Writes a line to standard error. That nobody reads it any more is no reason to stop working.
+/// Writes a line to standard error. A closed standard error doesn't stop the work.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -5,7 +5,7 @@
 //! [`CheckpointHeader`] as JSON, with the digest of all tensors. Its name is `GGGGG-SSSSSSSSSS.safetensors`, the generation that
 //! is being trained and the optimizer's step, so that names are ordered by age.
 
-use crate::data::{Counts, Cursor};
+use crate::data::{Cursor, WindowCounts};
 use crate::error::TrainError;
 use crate::loss::LossSums;
 use crate::optimizer::Optimizer;
@@ -66,7 +66,7 @@ pub(crate) struct TrainingState {
 
 impl TrainingState {
     /// Counts games that have come while the generation is in training.
-    pub(crate) fn add_new(&mut self, new: Counts) {
+    pub(crate) fn add_new(&mut self, new: WindowCounts) {
         self.new_games += new.games;
         self.new_rows += new.training_rows;
     }

@@ -184,7 +184,7 @@ pub(crate) enum TrainError {
         /// Rows of a batch.
         batch_size: usize,
     },
-    /// The rows have been used as often as they may be, and nobody is to wait for more.
+    /// The rows have been used as often as they may be, and the training is not to wait for more.
     #[error(
         "{}: {missing}: generate more games, raise train.reuse_factor, or wait for games of a generator (without --no-wait)",
         folder.display()

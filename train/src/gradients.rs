@@ -29,7 +29,7 @@ const EVALUATION_ROWS: usize = 256;
 
 /// Computes gradients on a device.
 #[derive(Debug)]
-pub(crate) struct GradientCrew {
+pub(crate) struct GradientWorkers {
     /// The threads that compute slices; none on a GPU.
     pool: Option<ThreadPool>,
     /// A copy of the network for each slice.
@@ -83,8 +83,8 @@ struct Part {
     gradient: Tensor,
 }
 
-impl GradientCrew {
-    /// A crew for a device, with as many threads as rayon's own pool.
+impl GradientWorkers {
+    /// A workers for a device, with as many threads as rayon's own pool.
     pub(crate) fn new(device: Device) -> Result<Self, TrainError> {
         let pool = match device {
             Device::Cpu => {
@@ -313,13 +313,13 @@ mod tests {
         network
     }
 
-    /// A crew of so many threads.
-    fn crew(threads: usize) -> GradientCrew {
+    /// A workers of so many threads.
+    fn workers(threads: usize) -> GradientWorkers {
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
             .unwrap();
-        pool.install(|| GradientCrew::new(Device::Cpu)).unwrap()
+        pool.install(|| GradientWorkers::new(Device::Cpu)).unwrap()
     }
 
     fn numbers(tensors: impl IntoIterator<Item = Tensor>) -> Vec<f32> {
@@ -344,17 +344,18 @@ mod tests {
         let game = rows(300);
         let rows: Vec<RowRef> = game.rows().collect();
         let result = |threads| {
-            let (mut crew, mut network) = (crew(threads), network());
+            let (mut workers, mut network) = (workers(threads), network());
             // The second batch meets replicas that are there already.
-            crew.compute(&mut network, &Batch::new(&rows[..200]), in_float())
+            workers
+                .compute(&mut network, &Batch::new(&rows[..200]), in_float())
                 .unwrap();
-            let found = crew.compute(&mut network, &Batch::new(&rows), in_float());
+            let found = workers.compute(&mut network, &Batch::new(&rows), in_float());
             let found = found.unwrap();
             (
                 (found.losses, found.policy_accuracy),
                 (numbers([found.gradient]), found.norm),
                 statistics(&network),
-                crew.measure(&network, &rows, &PerHead::ALL).unwrap(),
+                workers.measure(&network, &rows, &PerHead::ALL).unwrap(),
             )
         };
         let one = result(1);
@@ -368,8 +369,8 @@ mod tests {
         let rows: Vec<RowRef> = game.rows().collect();
         let mut objective = in_float();
         objective.weights[Head::Ending] = 0.0;
-        let (mut crew, mut network) = (crew(2), network());
-        let found = crew
+        let (mut workers, mut network) = (workers(2), network());
+        let found = workers
             .compute(&mut network, &Batch::new(&rows), objective)
             .unwrap();
         assert_eq!(found.losses[Head::Ending], 0.0);
@@ -385,7 +386,7 @@ mod tests {
             }
         }
         let enabled = enabled(&objective.weights);
-        let measured = crew.measure(&network, &rows, &enabled).unwrap();
+        let measured = workers.measure(&network, &rows, &enabled).unwrap();
         assert_eq!(measured.losses.mean(Head::Ending), None);
         assert!(measured.losses.mean(Head::Captures).is_some());
     }
@@ -395,7 +396,7 @@ mod tests {
         let game = rows(200);
         let rows: Vec<RowRef> = game.rows().collect();
         let compute = |kind| {
-            let (mut crew, mut network) = (crew(2), network());
+            let (mut workers, mut network) = (workers(2), network());
             // The heads' last weights start at 0, and let nothing through.
             let random = Network::new(network.architecture(), 5).unwrap();
             let pairs = network.parameters().zip(random.parameters());
@@ -404,7 +405,8 @@ mod tests {
                 let _ = tch::no_grad(|| parameter.tensor.shallow_clone().g_add_(&noise));
             }
             let objective = Objective { kind, ..in_float() };
-            crew.compute(&mut network, &Batch::new(&rows), objective)
+            workers
+                .compute(&mut network, &Batch::new(&rows), objective)
                 .unwrap()
         };
         tch::manual_seed(3);
@@ -439,8 +441,8 @@ mod tests {
         }
         let rows: Vec<RowRef> = game.rows().collect();
         let batch = |rows: &[RowRef]| Batch::new(rows);
-        let (mut crew, mut given) = (crew(2), network());
-        let found = crew.compute(&mut given, &batch(&rows), in_float());
+        let (mut workers, mut given) = (workers(2), network());
+        let found = workers.compute(&mut given, &batch(&rows), in_float());
         let found = found.unwrap();
         // By hand: three slices with the network's statistics as they were, each with its share of the weights.
         let whole = batch(&rows).weights();

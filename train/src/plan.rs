@@ -2,7 +2,7 @@
 
 use crate::change::changed;
 use crate::checkpoint::{self, Checkpoint, TrainingState};
-use crate::data::{Counts, Cursor, LoaderOptions, Window};
+use crate::data::{Cursor, LoaderOptions, Window, WindowCounts};
 use crate::error::TrainError;
 use crate::loss::LossSums;
 use crate::stop::Stop;
@@ -259,10 +259,10 @@ fn wait_for_rows(
     budget: TrainingBudget,
     generation: u32,
     stop: &Stop,
-) -> Result<Option<Counts>, TrainError> {
+) -> Result<Option<WindowCounts>, TrainError> {
     let batch_size = config.train.batch_size;
     let mut waiting = Waiting::default();
-    let mut new = Counts::default();
+    let mut new = WindowCounts::default();
     loop {
         new += supply.look(&config.train)?;
         let missing = if new.games < budget.least_new_games {
@@ -276,7 +276,7 @@ fn wait_for_rows(
             supply.shortage(&config.train)
         };
         if budget.least_new_games == 0 && supply.state().seen_rows < batch_size.into() {
-            // Nobody is expected to make more.
+            // No generator is expected to make more.
             check_rows(&supply.open_window(&config.train)?, config)?;
         }
         if !budget.wait {
@@ -291,7 +291,7 @@ fn wait_for_rows(
     }
 }
 
-/// Says which shards are read from now on, and which of the known ones never again: whoever removes old ones goes by it. Only once a
+/// Says which shards are read from now on, and which of the known ones never again: generators that remove old ones go by it. Only once a
 /// checkpoint knows of the window may what is behind it go.
 pub(crate) fn hold(
     run: &RunDirectory,
@@ -307,7 +307,7 @@ pub(crate) fn hold(
     Ok(run.write_trainer_window(&TrainerWindow { reads, left_behind })?)
 }
 
-/// How many steps a generation takes that nobody has said a number for.
+/// How many steps a generation takes without a stated number.
 fn steps_for(supply: &DataSupply, config: &Config) -> u64 {
     let steps = supply.batches(config.train.batch_size).max(1);
     match config.train.network_steps {

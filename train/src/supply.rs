@@ -1,7 +1,7 @@
 //! What there is to train on: the shards that are known, how many rows have come since the run began, and how many may still be
 //! drawn before more must come.
 
-use crate::data::{Counts, Index, Window, window_rows};
+use crate::data::{Index, Window, WindowCounts, window_rows};
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use engine::config::TrainConfig;
@@ -52,7 +52,7 @@ impl DataSupply {
     }
 
     /// Takes note of the shards that have come, and of those that are gone. Returns what the new ones hold.
-    pub(crate) fn look(&mut self, config: &TrainConfig) -> Result<Counts, TrainError> {
+    pub(crate) fn look(&mut self, config: &TrainConfig) -> Result<WindowCounts, TrainError> {
         self.credit_rise(config);
         let listed = self.index.list()?;
         let there: HashSet<&str> = listed.iter().map(String::as_str).collect();
@@ -65,7 +65,7 @@ impl DataSupply {
             .cloned()
             .collect();
         if new.is_empty() {
-            return Ok(Counts::default());
+            return Ok(WindowCounts::default());
         }
         let counts = self.index.count(&new)?;
         state.shards.extend(new);

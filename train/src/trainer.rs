@@ -5,7 +5,7 @@ use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, RowRef};
 use crate::device::Work;
 use crate::error::TrainError;
-use crate::gradients::{GradientCrew, Objective};
+use crate::gradients::{GradientWorkers, Objective};
 use crate::loss::{enabled, loss_weights, only};
 use crate::measurement::Measurement;
 use crate::optimizer::{Optimizer, StepSize};
@@ -19,7 +19,7 @@ use tch::{Device, Kind};
 pub(crate) struct Trainer {
     network: Network,
     average: Average,
-    crew: GradientCrew,
+    workers: GradientWorkers,
     optimizer: Optimizer,
     /// The steps since the run began; an optimizer may have been begun anew.
     step: u64,
@@ -55,7 +55,7 @@ impl Trainer {
             network.set_requires_grad(true)?;
             Ok(Self {
                 optimizer: Optimizer::new(config.optimizer, &network)?,
-                crew: GradientCrew::new(device)?,
+                workers: GradientWorkers::new(device)?,
                 average: Average::new(&network, config.average_decay)?,
                 network,
                 step: 0,
@@ -124,7 +124,7 @@ impl Trainer {
         };
         // A batch goes into the norms' statistics before its losses are known.
         let statistics = self.network.statistics()?.f_detach_copy()?;
-        let found = self.crew.compute(&mut self.network, batch, objective)?;
+        let found = self.workers.compute(&mut self.network, batch, objective)?;
         if let Some((what, value)) = found.not_finite() {
             self.network.statistics()?.f_copy_(&statistics)?;
             let step = self.step + 1;
@@ -158,7 +158,7 @@ impl Trainer {
     pub(crate) fn measure(&self, rows: &[RowRef]) -> Result<Measurement, TrainError> {
         let heads = enabled(&loss_weights(&self.config));
         let work = self.work();
-        work.run(|| self.crew.measure(self.average(), rows, &heads))
+        work.run(|| self.workers.measure(self.average(), rows, &heads))
     }
 }
 

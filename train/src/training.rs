@@ -3,7 +3,7 @@
 use crate::bad_batch;
 use crate::change::{ConfigFile, changed};
 use crate::checkpoint::{self, TrainingState};
-use crate::data::{Batch, Budget, Counts, GameRows, Loader, LoaderOptions, RowRef, Window};
+use crate::data::{Batch, Budget, GameRows, Loader, LoaderOptions, RowRef, Window, WindowCounts};
 use crate::error::TrainError;
 use crate::loss::{LossSums, in_digits};
 use crate::meter::LossMeter;
@@ -254,7 +254,7 @@ impl<'a> Training<'a> {
     fn wait_for_rows(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
         self.save()?;
         let mut waiting = Waiting::default();
-        let mut new = Counts::default();
+        let mut new = WindowCounts::default();
         loop {
             // A person may let rows be used more often meanwhile.
             self.take_changes();

@@ -232,7 +232,7 @@ mod tests {
                 "{message}"
             );
         }
-        // Nobody asks for the end of what is constant.
+        // A constant schedule has no end.
         assert_eq!(outcome(&["train.learning_rate=1e-6"]), Ok(()));
         for setting in [
             "schedule_steps=0",

@@ -90,7 +90,7 @@ fn linked<P: Copy + Ord>(games: &[Games<P>], reference: P) -> Vec<P> {
     let mut linked = Vec::new();
     let mut reached = vec![reference];
     while let Some(player) = reached.pop() {
-        // Whoever is taken out has been reached before.
+        // A player that is taken out has been reached before.
         if let Some(opponents) = opponents.remove(&player) {
             linked.push(player);
             reached.extend(opponents);

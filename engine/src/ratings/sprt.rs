@@ -42,7 +42,7 @@ pub enum Hypothesis {
 /// Why there is no such test.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum SprtError {
-    /// A difference that nobody has.
+    /// A difference that no player has.
     #[error("{name} = {value} is out of its range: -2000 to 2000 Elo")]
     Elo {
         /// Which one: `elo0` or `elo1`.

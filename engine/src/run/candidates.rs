@@ -52,7 +52,7 @@ impl RunDirectory {
         rename(&self.candidate(generation), &self.network(generation))
     }
 
-    /// Puts a candidate where nobody plays with it.
+    /// Puts a candidate where no generator plays with it.
     pub fn reject_candidate(&self, generation: u32) -> Result<(), RunError> {
         make_folder(&self.rejected())?;
         rename(

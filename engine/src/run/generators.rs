@@ -2,7 +2,7 @@
 //! that it has in flight.
 //!
 //! ```text
-//! generators/NNN            made by whoever claims the number
+//! generators/NNN            made by the generator that claims the number
 //! generators/NNN/plan.toml  what the generator was told to do; written when its journal is there
 //! generators/NNN/done       written when it has done so
 //! generators/NNN/status.json  how it stood when it last said so; of one that has ended it says nothing
@@ -68,7 +68,7 @@ pub struct GeneratorPlan {
     pub games: Option<u64>,
     /// [`digest`](crate::shard::digest) of the resolved configuration's TOML.
     pub config_digest: String,
-    /// Who judges step states, in the words of whoever started it.
+    /// The evaluator of step states, as the generator was started with it.
     pub evaluator: String,
 }
 
@@ -214,7 +214,7 @@ fn lock_path(journal: &Path, number: u32) -> PathBuf {
     journal.join(format!("{number:03}.lock"))
 }
 
-/// The numbers of the folders that there are, in order. What else is there is nobody's.
+/// The numbers of the folders that there are, in order. Other entries are ignored.
 fn list_numbers(generators: &Path) -> Result<Vec<u32>, RunError> {
     let io = |error: io::Error| RunError::Io {
         what: "read the folder",
@@ -236,7 +236,7 @@ fn folder_name(number: u32) -> String {
     format!("{number:03}")
 }
 
-/// A number by its folder, whoever has it.
+/// A number by its folder, of any generator.
 struct Claimed {
     folder: PathBuf,
     place: JournalPlace,
@@ -259,7 +259,7 @@ impl Claimed {
         exists(&self.folder.join("done"))
     }
 
-    /// Whether nobody has begun a game under this number, though somebody was about to.
+    /// Whether no game was begun under this number, though a generator was about to.
     fn was_wasted(&self) -> bool {
         let lock = lock_path(&self.place.journal, self.place.generator);
         !exists(&self.plan()) && !self.is_done() && exists(&lock)
@@ -308,7 +308,7 @@ fn resume(
         return Ok(None);
     }
     let opened = Journal::try_open(claimed.place.clone(), |standing| {
-        // Without a file of its own nobody knows which games it has begun. It may have been done a moment ago.
+        // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
         standing == Standing::Begun && !claimed.is_done()
     });
     match opened {
@@ -321,7 +321,7 @@ fn resume(
             (generator, recovery)
         })),
         Err(error) if is_of_the_moment(&error.fault) => Err(error.into()),
-        // Whoever takes over journals will name it.
+        // The recovery of journals will name it.
         Err(_) => Ok(None),
     }
 }
@@ -335,7 +335,7 @@ fn is_of_the_moment(fault: &JournalFault) -> bool {
     }
 }
 
-/// Begins as the generator of this number, if nobody has had it.
+/// Begins as the generator of this number, if it is unused.
 fn claim(
     places: &GeneratorPlaces,
     plan: &GeneratorPlan,

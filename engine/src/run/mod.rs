@@ -287,7 +287,7 @@ pub fn claim_generator(root: &Path, shards: &Path) -> Result<u32, RunError> {
     })
 }
 
-/// The generators that shards in a folder are from, by their names: somebody may have brought the shards alone. None where there is no
+/// The generators that shards in a folder are from, by their names: the shards may have been copied alone. None where there is no
 /// folder.
 fn numbers_of_shards(folder: &Path) -> Result<BTreeSet<u32>, RunError> {
     let fault = |error| RunError::Io {

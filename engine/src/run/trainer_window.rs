@@ -1,4 +1,4 @@
-//! `trainer.window`: what the trainer says of the run's shards, for whoever removes old ones.
+//! `trainer.window`: what the trainer says of the run's shards, for the generators that remove old ones.
 
 use super::{RunDirectory, RunError, write_file};
 use crate::files;

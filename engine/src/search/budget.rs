@@ -77,11 +77,11 @@ impl Budget {
     }
 }
 
-/// MiB that a tree may take where nobody says otherwise: some 4 million visits.
+/// MiB that a tree may take by default: some 4 million visits.
 pub(super) const DEFAULT_MEMORY_MIB: u32 = 1_024;
 
 /// A search without an end gives up after this many simulations in a row that needed no evaluation: it has seen all that it can, and
-/// nobody could tell it to stop.
+/// without a limit there is nothing to stop it.
 const MOST_IDLE_SIMULATIONS: u32 = 100_000;
 
 /// What has been used of a budget.

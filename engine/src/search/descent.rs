@@ -170,7 +170,7 @@ impl Descent {
 /// less `first_play_reduction` times the square root of the prior visited so far (as in Leela Chess Zero). Edges that are proven
 /// lost for the mover are options only where no other is left: then the one that resists the longest.
 ///
-/// With `WATCHED` the visits are those in flight too. An edge that has no others leads to a leaf that nobody has judged yet: it
+/// With `WATCHED` the visits are those in flight too. An edge that has no others leads to a leaf that is not evaluated yet: it
 /// counts with the value of an unvisited one.
 fn select<const WATCHED: bool>(
     tree: &Tree,
@@ -197,7 +197,7 @@ fn select<const WATCHED: bool>(
     let mut visited_prior = 0.0;
     let mut longest = None;
     let mut untried_links = 0;
-    // The greatest last term of the bounds of edges whose leaves nobody has judged yet.
+    // The greatest last term of the bounds of edges whose leaves are not evaluated yet.
     let (mut unjudged, mut unjudged_term) = (None, f32::NEG_INFINITY);
     for (edge, (link, shown)) in links.iter().zip(edges).enumerate() {
         let Some(child) = link.child() else {

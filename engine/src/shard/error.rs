@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A fault in a shard, and where it is.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {}{fault}", .path.display(), Place { frame: *.frame, offset: *.offset })]
+#[error("{}: {}{fault}", .path.display(), Location { frame: *.frame, offset: *.offset })]
 pub struct ShardError {
     /// The file or folder.
     pub path: PathBuf,
@@ -36,12 +36,12 @@ impl ShardError {
 }
 
 /// Where in a file a fault is, as the beginning of a message; nothing for the file as a whole.
-struct Place {
+struct Location {
     frame: Option<u64>,
     offset: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.frame, self.offset) {
             (Some(frame), offset) => write!(f, "frame {frame} at byte {offset}: "),

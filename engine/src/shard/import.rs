@@ -37,8 +37,8 @@ pub enum ImportError {
 /// | `id` | as given |
 /// | `seed` | 0: nothing was drawn |
 /// | `start` | [`Start::Empty`], or the position that the game started from |
-/// | `evaluators` | empty: nobody was asked |
-/// | `actions` | the played steps; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it, for nobody knows in which order the pieces came |
+/// | `evaluators` | empty: no evaluator was used |
+/// | `actions` | the played steps; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it, for the order of the pieces is unknown |
 /// | `origin` | [`TurnOrigin::Given`] |
 /// | `rows` | one for every step state of every turn that asks for an action, also where only one is legal |
 /// | `policy` | all of it on the action that was played; behind a turn of less than four steps, on its end |
@@ -114,7 +114,7 @@ impl From<Conclusion> for Ending {
 }
 
 impl Ending {
-    /// How the game was lost, if somebody lost it otherwise than by the rules.
+    /// How the game was lost, if it was lost otherwise than by the rules.
     pub fn conclusion(&self) -> Option<Conclusion> {
         match *self {
             Self::Resigned { winner } => Some(Conclusion::Resigned { winner }),

@@ -155,7 +155,7 @@ pub struct WaivedResignation {
 pub enum Ending {
     /// By the rules.
     Won(Outcome),
-    /// It stopped at the turn limit. Nobody has lost.
+    /// It was truncated at the turn limit. No side has lost.
     Unfinished {
         /// What stands for the result: the value that the last search of the game found, Gold's win probability. None where nothing
         /// was searched.
@@ -174,7 +174,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Who won, in whatever way; nobody where the game is unfinished.
+    /// The winner, in whatever way; none where the game is unfinished.
     pub fn winner(&self) -> Option<Side> {
         match *self {
             Self::Won(outcome) => Some(outcome.winner),

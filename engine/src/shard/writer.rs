@@ -103,7 +103,7 @@ fn unfinished(generator: u32) -> String {
     format!(".{generator:03}-")
 }
 
-/// Removes the shards that a killed generator has left under their temporary names. Nobody may be writing under its number.
+/// Removes the shards that a killed generator has left under their temporary names. No program may be writing under its number.
 ///
 /// # Errors
 ///

@@ -63,7 +63,7 @@ impl Drop for Channel {
     }
 }
 
-/// Hands on lines until there are no more or nobody takes them. Bytes that are no text become signs that no message has.
+/// Hands on lines until there are no more or the session has ended. Bytes that are no text become signs that no message has.
 fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>, taken: &SyncSender<()>) {
     let mut bytes = Vec::new();
     loop {
@@ -118,7 +118,7 @@ mod tests {
         for _ in 0..2 {
             assert!(matches!(seen.recv(), Ok(Event::Line(_))));
         }
-        // Nobody makes room any more.
+        // The session makes no room any more.
         drop(room);
         reader.join().unwrap();
         assert_eq!(seen.into_iter().count(), 0);

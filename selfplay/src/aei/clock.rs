@@ -5,7 +5,7 @@
 //! `tcturntime` limits a single turn and `tctotal` the whole game.
 //!
 //! A turn gets a target, which is some of the time that it has for itself and a little of the reserve, and a most, to which the
-//! search goes where the decision is open. A reserve that nobody has told is not spent: whatever else the turns took, in flight
+//! search goes where the decision is open. A reserve that was not stated is not spent: whatever else the turns took, in flight
 //! above all, is not known here. The most stays away from the end of the time by a margin: for messages in flight, for
 //! a machine that has other work, and for what a search can't interrupt.
 
@@ -119,7 +119,7 @@ impl TurnClock {
     }
 
     /// Counts a turn of a side, for controllers that don't say what is left of the reserve: each turn as if messages had taken `lag`
-    /// more, and never beyond what the reserve was when somebody told.
+    /// more, and never beyond what the reserve was when it was stated.
     pub(super) fn count(&mut self, side: Side, used: f64, lag: f64) {
         let place = side.index();
         let told = self.reserves[place].unwrap_or(self.reserve).max(0.0);

@@ -10,7 +10,7 @@ pub(super) const AUTHOR: &str = "Tusker's contributors";
 /// Its version.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The manifest of an engine that is started with some arguments and has some settings then. It has no downloads: whoever publishes
+/// The manifest of an engine that is started with some arguments and has some settings then. It has no downloads: a publisher of
 /// binaries adds theirs.
 pub(super) fn manifest(arguments: &[String], settings: &Settings) -> Value {
     json!({

@@ -14,7 +14,7 @@ use std::time::Instant;
 pub(super) enum Event {
     /// The controller has said something.
     Line(String),
-    /// The controller has said more in a line than anybody wants to read.
+    /// A line of the controller that is too long.
     TooLong,
     /// The controller has gone away.
     End,

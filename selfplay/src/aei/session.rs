@@ -283,7 +283,7 @@ impl Session {
                 return self.log(LogLevel::Warning, &over);
             }
             self.complain(&over)?;
-            // Whoever waits for a turn must not wait for ever.
+            // A controller that waits for a turn must not wait for ever.
             return self.say(&Reply::BestMove(String::new()));
         }
         let position = *self.game.position();
@@ -418,7 +418,7 @@ impl Session {
                 self.took = Some((thinking.side, used));
             }
             if thinking.has_told_another(&turn) {
-                // Whoever shows the line shows the turn that is played.
+                // A program that shows the line shows the turn that is played.
                 let line = format_variation(thinking.side, [turn.as_str()]);
                 self.say(&Reply::Info(Info::Variation(line)))?;
             }
@@ -436,7 +436,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends a search whose turn nobody waits for.
+    /// Ends a search whose turn is not awaited.
     fn cancel(&mut self) {
         if let Some(thinking) = self.thinking.take() {
             thinking.end();

@@ -43,7 +43,7 @@ impl DeviceWork {
         }
     }
 
-    /// The share of the computed rows that somebody asked for.
+    /// The share of the computed rows that were requested.
     pub(super) fn fill(&self) -> Option<f64> {
         let rows: u64 = self.devices.iter().map(|device| device.rows).sum();
         let padded: u64 = self.devices.iter().map(|device| device.padded_rows).sum();

@@ -368,7 +368,7 @@ impl Written {
             if let Some(trouble) = keeper.trouble() {
                 bail!("{trouble}");
             }
-            // Nobody will read them: finished shards make room for others.
+            // They will not be read: finished shards make room for others.
             let games_per_shard = u64::from(plan.config.selfplay.games_per_shard);
             if self.games.load(Relaxed).is_multiple_of(games_per_shard) {
                 remove_files(folder)?;

@@ -80,7 +80,7 @@ fn positive(text: &str) -> Result<f64, String> {
 pub(super) struct GenerationPlan {
     pub(super) config: Config,
     pub(super) player: PlayerName,
-    /// Whom the same command is about, whichever network plays first.
+    /// What the command is about, whichever network plays first.
     pub(super) subject: String,
     pub(super) devices: Devices,
     pub(super) places: GeneratorPlaces,

@@ -1,7 +1,7 @@
 //! Who plays, while networks come and go.
 //!
 //! ```text
-//! follower: networks/ ── load beside the old one ──> CurrentPlayer ──> every worker: a channel to it in a slot of its own
+//! watcher: networks/ ── load beside the old one ──> CurrentPlayer ──> every worker: a channel to it in a slot of its own
 //! ```
 
 use crate::worker::channel::EvaluationChannel;
@@ -27,7 +27,7 @@ pub(crate) struct LoadedPlayer {
     pub(crate) player: Player,
     /// Its name and identity in records.
     pub(crate) evaluator: EvaluatorId,
-    /// Lines that were made where nobody had to wait for them.
+    /// Channels that were made in advance.
     channels: Mutex<Vec<Box<dyn EvaluationChannel>>>,
 }
 

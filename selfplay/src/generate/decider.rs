@@ -19,7 +19,7 @@ pub(super) struct TurnDecider {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Running {
     #[default]
-    Nobody,
+    None,
     Search,
     Sampler,
 }
@@ -59,7 +59,7 @@ impl TurnDecider {
 
     /// Whether a turn has been started on, and not been taken.
     pub(super) fn is_at_work(&self) -> bool {
-        self.at_work != Running::Nobody
+        self.at_work != Running::None
     }
 
     /// Thinks on until evaluations are needed, and says of what; nothing once the turn is decided.
@@ -89,7 +89,7 @@ impl TurnDecider {
     /// The turn, once it is decided.
     pub(super) fn decided(&self) -> Option<Decided<'_>> {
         match self.at_work {
-            Running::Nobody => None,
+            Running::None => None,
             Running::Search => self.search.as_ref()?.decision().map(Decided::Searched),
             Running::Sampler => self.sampler.as_ref()?.decision().map(Decided::Sampled),
         }
@@ -97,6 +97,6 @@ impl TurnDecider {
 
     /// The turn has been played.
     pub(super) fn rest(&mut self) {
-        self.at_work = Running::Nobody;
+        self.at_work = Running::None;
     }
 }

@@ -60,7 +60,7 @@ impl WriteQueue {
     /// What is said when it is over.
     pub(super) const GOING_ON: &str = "resumed: it could be written";
 
-    /// What is said when somebody begins to wait.
+    /// The message when a thread begins to wait.
     pub(super) fn pause_message(reason: &str) -> String {
         format!("paused, nothing is lost: {reason}; resumes as soon as it can be written")
     }
@@ -73,7 +73,7 @@ impl WriteQueue {
         }
     }
 
-    /// Why somebody waits, if somebody does.
+    /// Why a thread waits, if one does.
     pub(crate) fn reason(&self) -> Option<String> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.reason.clone()
@@ -111,22 +111,22 @@ impl WriteQueue {
     }
 
     /// Waits from here on, until what is returned is dropped. The first says why.
-    pub(super) fn enter(&self, reason: &str) -> Place<'_> {
+    pub(super) fn enter(&self, reason: &str) -> QueuePlace<'_> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.count == 0 {
             complain(format_args!("{}", Self::pause_message(reason)));
             waiting.reason = Some(reason.to_owned());
         }
         waiting.count += 1;
-        Place(self)
+        QueuePlace(self)
     }
 }
 
-/// Somebody's place in the waiting room.
+/// A thread's place in the queue.
 #[derive(Debug)]
-pub(super) struct Place<'a>(&'a WriteQueue);
+pub(super) struct QueuePlace<'a>(&'a WriteQueue);
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         let room = self.0;
         let mut waiting = room.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -125,7 +125,7 @@ impl SelfplayGame {
             this.game
                 .play_unchecked(turn.with_context(|| format!("game {id}"))?);
             this.turns.push(record);
-            // As it stood then: a game that is over by now was not. Whoever did not resign then plays on, though the configuration
+            // As it stood then: a game that is over by now was not. A side that did not resign then plays on, though the configuration
             // may have changed since.
             this.consider_resignation();
             this.resigned = None;

@@ -1,7 +1,7 @@
 //! From finished games to shards, by way of the journal: nothing is lost on the way, and nothing is kept twice.
 //!
 //! A finished game stays in the journal until the shard that holds it has its name. What can't be written is tried again; until then
-//! nobody plays.
+//! no game is played.
 
 use super::current_player::CurrentPlayer;
 use super::disk::{RETRY, may_pass};

@@ -5,7 +5,7 @@
 //! worker 0: games ── leaves ──> evaluator ─┐  │
 //! worker 1: games ── leaves ──> evaluator ─┼─ finished games ──> this thread ──> keeper ──> shards
 //! …             ^                          ┘
-//!               └── roster <── follower <── networks/
+//!               └── roster <── watcher <── networks/
 //! ```
 //!
 //! | module | what |
@@ -13,7 +13,7 @@
 //! | [`arguments`] | the command line |
 //! | [`game`] | one game; what is drawn for it ([`plan`]), where it starts ([`starts`]), who decides its turns ([`thinker`]), when it is as good as over ([`decided`]), what its rows weigh ([`weights`]) |
 //! | [`worker`] | a thread's games |
-//! | [`roster`], [`follower`] | networks that come and go |
+//! | [`roster`], [`watcher`] | networks that come and go |
 //! | [`log`], [`keeper`], [`prune`], [`disk`] | from the turn to the journal, from the game to the shard; what happens while the disk is full |
 //! | [`supervisor`] | the limits, and what is shown of it all; [`totals`], [`memory_guard`] |
 
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
     telemetry.keep_newest_in(plan.places.status(generator.number()), &first);
     supervisor.show(telemetry);
-    let follower = follow(&plan, &work, threads, networks_loaded)?;
+    let watcher = follow(&plan, &work, threads, networks_loaded)?;
 
     let played = worker_pool::run_until_asked(
         threads,
@@ -175,19 +175,19 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         &asked_to_stop,
         |finished| work.run(finished),
         |record| {
-            NetworkWatcher::check(follower.as_ref(), &work.stop)?;
+            NetworkWatcher::check(watcher.as_ref(), &work.stop)?;
             supervisor.take(record)
         },
     );
     work.stop.store(true, Relaxed);
     let ended = supervisor.end(played, &asked_to_stop);
-    if let Some(follower) = follower {
+    if let Some(watcher) = watcher {
         // A large network takes its time to load, and who asked to stop doesn't wait for it.
         std::thread::sleep(NetworkWatcher::NOTICE);
-        if !follower.is_finished() {
+        if !watcher.is_finished() {
             supervisor::leave(ended);
         }
-        if follower.join().is_err() {
+        if watcher.join().is_err() {
             complain(format_args!("the thread that loads networks panicked"));
         }
     }
@@ -282,7 +282,7 @@ fn follow(
         return Ok(None);
     };
     let devices = plan.devices.clone();
-    let follower = NetworkWatcher {
+    let watcher = NetworkWatcher {
         run: run.clone(),
         load: Box::new(move |path| {
             let player = Player::open(&PlayerName::of_file(path), &devices)?;
@@ -294,7 +294,7 @@ fn follow(
         stop: Arc::clone(&work.stop),
         complaints: BTreeSet::new(),
     };
-    let thread = follower
+    let thread = watcher
         .start()
         .context("can't start the thread that loads networks")?;
     Ok(Some(thread))

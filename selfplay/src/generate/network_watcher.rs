@@ -49,7 +49,7 @@ impl NetworkWatcher {
     /// Whether such a thread still follows, or has ended because it was to stop.
     ///
     /// # Errors
-    /// It has ended for another reason: nobody would hear of new networks.
+    /// It has ended for another reason: new networks would not be noticed.
     pub(super) fn check(thread: Option<&JoinHandle<()>>, stop: &AtomicBool) -> Result<()> {
         let has_ended = thread.is_some_and(JoinHandle::is_finished);
         if has_ended && !stop.load(Relaxed) {
@@ -154,7 +154,7 @@ mod tests {
         std::fs::write(run.network(3), "").unwrap();
         let mut loads = 0;
         let roster = Arc::new(CurrentPlayer::new(fielded(&PlayerName::Uniform)));
-        let mut follower = NetworkWatcher {
+        let mut watcher = NetworkWatcher {
             run,
             load: Box::new(move |_| {
                 loads += 1;
@@ -170,14 +170,14 @@ mod tests {
         let mut failed = BTreeMap::new();
         for _ in 0..2 {
             // It is not tried again at once.
-            follower.look(&mut failed);
+            watcher.look(&mut failed);
             assert!(failed.contains_key(&3));
             assert_eq!(roster.newest().evaluator.name, "uniform");
         }
         failed.insert(3, Instant::now() - RETRY);
-        follower.look(&mut failed);
+        watcher.look(&mut failed);
         assert_eq!(roster.newest().evaluator.name, "material");
-        assert_eq!(follower.generation, Some(3));
+        assert_eq!(watcher.generation, Some(3));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `selfplay.keep_shards`: shards that the trainer has left behind are removed.
 //!
-//! A generator alone removes nothing: what nobody has trained on yet is what it was made for.
+//! A generator alone removes nothing: shards that were not trained on yet are what it was made for.
 
 use crate::import;
 use crate::output::complain;
@@ -117,7 +117,7 @@ impl Pruning {
     }
 }
 
-/// Whether somebody has brought a shard along: no generator could play its games again.
+/// Whether a shard was brought along: no generator could play its games again.
 fn is_imported(path: &Path) -> Result<bool, ShardError> {
     let reader = ShardReader::open(path)?;
     Ok(reader.header().evaluator.name == import::EVALUATOR)

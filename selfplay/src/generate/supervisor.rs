@@ -199,7 +199,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Nobody plays while finished games can't be kept, or are not kept as fast as they are played.
+    /// No game is played while finished games can't be kept, or are not kept as fast as they are played.
     fn pause_in_trouble(&mut self) {
         let trouble = self.keeper.trouble();
         let is_in_trouble = trouble.is_some();
@@ -242,7 +242,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Somebody may remove it; then it is better to know at once.
+    /// It may be removed; then it is better to know at once.
     fn look_at_journal(&mut self) {
         let journal = self.generator.journal();
         let is_gone = !journal.is_there();

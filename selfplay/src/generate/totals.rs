@@ -21,7 +21,7 @@ pub(super) struct Totals {
 /// How good resignations are, by the games that were played on in spite of one.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct ResignationChecks {
-    /// Games in which a side would have resigned, and that somebody won.
+    /// Games in which a side would have resigned, and that a side won.
     pub(super) decided: u64,
     /// Those of them that it won.
     pub(super) errors: u64,

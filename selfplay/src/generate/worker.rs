@@ -36,7 +36,7 @@ pub(crate) struct GenerationTask {
     pub(crate) shelf: Mutex<VecDeque<Unfinished>>,
     /// How many games a worker may play at once.
     pub(crate) room: AtomicUsize,
-    /// Set while nobody may play.
+    /// Set while no game may be played.
     pub(crate) pause: AtomicBool,
     /// Set to make the workers return at once, their games unfinished.
     pub(crate) stop: Arc<AtomicBool>,
@@ -143,15 +143,15 @@ impl GenerationTask {
         seat.follow(self)?;
         seat.fit(self)?;
         let before = *seat.batcher.tally();
-        let mut is_heard = true;
+        let mut is_received = true;
         let GameSlot {
             batcher, setting, ..
         } = seat;
         let played = batcher.round(
             || self.begin_game(setting),
             |game| {
-                // Nobody listens any more only where the program is ending with an error of its own.
-                is_heard &= finished.send(game.into_record()).is_ok();
+                // The receiver is gone only where the program is ending with an error of its own.
+                is_received &= finished.send(game.into_record()).is_ok();
                 self.counts.finished.fetch_add(1, Relaxed);
                 Ok(())
             },
@@ -170,7 +170,7 @@ impl GenerationTask {
             self.counts.largest_batch.fetch_max(size, Relaxed);
         }
         seat.count(&self.counts);
-        Ok(is_heard && seat.in_flight > 0)
+        Ok(is_received && seat.in_flight > 0)
     }
 
     /// A game that waits to be resumed, or else a new one, if there is one.
@@ -182,7 +182,7 @@ impl GenerationTask {
         if let Some(unfinished) = waiting {
             return SelfplayGame::go_on(setting, unfinished).map(Some);
         }
-        // Held until the game is written down: whoever goes on after a kill takes all games before the last one as begun.
+        // Held until the game is written down: a resumed generator takes all games before the last one as begun.
         let mut counter = locked(&self.next_game);
         if *counter >= self.games {
             return Ok(None);

@@ -16,7 +16,7 @@ pub(super) struct Choice {
     /// Only games of at least so many turns of both sides together, setups included
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_turns: usize,
-    /// Learn only from the turns of whoever won; games that nobody is known to have won are left out
+    /// Learn only from the winner's turns; games without a known winner are left out
     #[arg(long)]
     winner_only: bool,
 }

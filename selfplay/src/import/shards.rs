@@ -113,7 +113,7 @@ impl ImportedShards {
     }
 }
 
-/// The header of a shard of imported games: nobody judged them, so that the evaluator is the file that they are from. There is no
+/// The header of a shard of imported games: no evaluator was used, so that it is the file that they are from. There is no
 /// configuration.
 fn header(generator: u32, source: &str) -> Header {
     Header {

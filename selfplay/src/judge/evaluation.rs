@@ -50,11 +50,11 @@ struct Decision {
     query: Query,
     /// Where the step that was played stands among the legal ones.
     played: usize,
-    /// At the start of a turn of a game that somebody won on the board or by resignation.
+    /// At the start of a turn of a game that was won on the board or by resignation.
     decided: Option<Decided>,
 }
 
-/// A game that somebody won.
+/// A game that was won.
 #[derive(Clone, Copy, PartialEq)]
 struct Decided {
     /// Its number among those that are judged together.

@@ -18,7 +18,7 @@ pub(super) struct JudgeReport {
     faults: u64,
     /// The turns of those games.
     turns: u64,
-    /// Gold's win probabilities at the starts of turns, against the results of games that somebody won on the board or by resignation.
+    /// Gold's win probabilities at the starts of turns, against the results of games that were won on the board or by resignation.
     values: CalibrationReport,
     policy: PolicyReport,
     goals: GoalReport,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! arguments ─┐                      player  who plays            opening  where games begin
-//!            ├─ order ── plan ──┬── schedule   who meets whom       folder   what is kept, and resumed
+//!            ├─ order ── plan ──┬── schedule   the pairings         folder   what is kept, and resumed
 //! --match ───┘                  └── worker     a thread's games ─► result ─► standings, sprt ─► report
 //! ```
 

@@ -110,7 +110,7 @@ impl LoadedPlayer {
                 let named = || key("player");
                 let (identity, complaints) = engine.check().with_context(named)?;
                 for complaint in complaints {
-                    // It is somebody else's text.
+                    // It is another program's text.
                     let complaint = complaint.replace(char::is_control, "?");
                     output::complain(format_args!("note: {} says: {complaint}", named()));
                 }

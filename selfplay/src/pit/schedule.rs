@@ -1,4 +1,4 @@
-//! Which game of a match is between whom.
+//! The players of each game of a match.
 
 use super::spec::Schedule;
 use arimaa::rules::Side;
@@ -8,7 +8,7 @@ use arimaa::rules::Side;
 /// of a shorter one.
 #[derive(Debug, Clone)]
 pub(super) struct Games {
-    /// Who meets whom, by the players' numbers.
+    /// The pairings, by the players' numbers.
     pub(super) pairings: Vec<[usize; 2]>,
     /// Pairs of games of each pairing.
     pub(super) pairs: u64,

@@ -97,9 +97,9 @@ impl MatchTask {
         let mut thought = Duration::ZERO;
         let (mut held, mut held_since) = (Vec::new(), Instant::now());
         let mut doubtful: BTreeMap<usize, Vec<Finished>> = BTreeMap::new();
-        let (mut is_heard, mut is_done) = (true, false);
+        let (mut is_received, mut is_done) = (true, false);
         let begun = Instant::now();
-        while is_heard && !is_done && !self.stop.load(Relaxed) {
+        while is_received && !is_done && !self.stop.load(Relaxed) {
             let costs = costs(&batcher);
             batcher.round(
                 || self.begin(&choosers, &mut spare.borrow_mut()),
@@ -124,10 +124,10 @@ impl MatchTask {
                             held.extend(doubtful.remove(player).unwrap_or_default());
                         }
                     }
-                    // With engines the next game may last, and its end need not come; and where nobody asks an evaluator, all
+                    // With engines the next game may last, and its end need not come; and where no evaluator is used, all
                     // games are played in one round.
                     if has_engines || held_since.elapsed() >= HOLD {
-                        is_heard &= finished.send(std::mem::take(&mut held)).is_ok();
+                        is_received &= finished.send(std::mem::take(&mut held)).is_ok();
                     }
                     spare.borrow_mut().take(over);
                     Ok(())
@@ -135,12 +135,12 @@ impl MatchTask {
             )?;
             is_done = batcher.games().next().is_none();
             if !held.is_empty() && (is_done || held_since.elapsed() >= HOLD) {
-                is_heard &= finished.send(std::mem::take(&mut held)).is_ok();
+                is_received &= finished.send(std::mem::take(&mut held)).is_ok();
             }
         }
         let total = begun.elapsed();
-        if is_heard && !held.is_empty() {
-            // Whoever takes them may have gone since.
+        if is_received && !held.is_empty() {
+            // The receiver may be gone since.
             let _ = finished.send(held);
         }
         let given_up = batcher.games().flat_map(PitGame::usage);

@@ -106,7 +106,7 @@ impl MetricsServer {
         self.address
     }
 
-    /// Whether it serves no more, for a reason that nobody expected.
+    /// Whether it serves no more, for an unexpected reason.
     pub(super) fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }

@@ -120,7 +120,7 @@ struct Asker {
     index: usize,
 }
 
-/// What one evaluator is asked by a group, and by whom. Empty while nothing is in flight.
+/// The queries of a group for one evaluator, and the games that they are of. Empty while nothing is in flight.
 #[derive(Debug, Default)]
 struct Asked {
     queries: Vec<Query>,

@@ -134,9 +134,9 @@ impl Worker {
             while let Ok(mut job) = await_soon(&to_do) {
                 let result = guarded(evaluator.as_mut(), number, &job.queries, &mut job.answers);
                 let has_panicked = result.is_err();
-                // Nobody listens any more where the search has been given up.
-                let is_heard = finished.send((job, result.unwrap_or_else(Err))).is_ok();
-                if has_panicked || !is_heard {
+                // The receiver is gone where the search was given up.
+                let is_received = finished.send((job, result.unwrap_or_else(Err))).is_ok();
+                if has_panicked || !is_received {
                     return;
                 }
             }
@@ -186,7 +186,7 @@ impl Drop for Worker {
 
 /// How long a thread looks out for what is due before it goes to sleep: to wake it again may take as long as evaluating a row or two,
 /// and between two batches of a search there is less time than this. With a lookout of 0.3 ms two threads did 1.52 (`puct`) and 1.58
-/// (`gumbel`) times the evaluations of one, with 1.5 ms and the core left to whoever wants it 1.93 and 1.85 (6 blocks of 64 channels,
+/// (`gumbel`) times the evaluations of one, with 1.5 ms and the core left to other work 1.93 and 1.85 (6 blocks of 64 channels,
 /// medians of 7 rounds in turns).
 const LOOKOUT: Duration = Duration::from_micros(1500);
 

@@ -222,7 +222,7 @@ impl Player {
     }
 
     fn named(name: &PlayerName, devices: &Devices) -> Result<Self> {
-        // A device that is requested and missing is an error, whoever plays.
+        // A device that is requested and missing is an error for every player.
         for device in &devices.list {
             device.open()?;
         }

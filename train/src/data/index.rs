@@ -23,7 +23,7 @@ const SHARDS_AT_ONCE: usize = 16;
 
 /// What some shards hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
+pub(crate) struct WindowCounts {
     /// All games.
     pub(crate) games: u64,
     /// The games that are trained on.
@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     pub(crate) training_rows: u64,
 }
 
-impl AddAssign for Counts {
+impl AddAssign for WindowCounts {
     fn add_assign(&mut self, other: Self) {
         self.games += other.games;
         self.training_games += other.training_games;
@@ -96,14 +96,14 @@ impl Index {
     }
 
     /// What the named shards hold. Those that have not been read yet are read through, in parallel.
-    pub(crate) fn count(&mut self, names: &[String]) -> Result<Counts, TrainError> {
+    pub(crate) fn count(&mut self, names: &[String]) -> Result<WindowCounts, TrainError> {
         let unknown = names.iter().filter(|&name| !self.shards.contains_key(name));
         if let Some((_, error)) = self.read(unknown.collect())?.into_iter().next() {
             return Err(error);
         }
         let known = || names.iter().filter_map(|name| self.shards.get(name));
         let weight: u64 = known().map(|shard| shard.training_weight).sum();
-        Ok(Counts {
+        Ok(WindowCounts {
             games: known().map(|shard| shard.games).sum(),
             training_games: known().map(|shard| shard.training_games).sum(),
             training_rows: rows_of_weight(weight),
@@ -224,7 +224,7 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     for (name, path) in list_shards(folder)? {
         let written = match std::fs::metadata(&path).and_then(|file| file.modified()) {
             Ok(written) => written,
-            // Whoever removes old shards has removed it.
+            // A generator that removes old shards has removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => {
                 let what = "read";

@@ -104,11 +104,11 @@ impl Loader {
         let threads = vec![
             std::thread::spawn(move || make_pools(&window, options, cursor, &pools)),
             std::thread::spawn(move || {
-                let supply = Supply {
+                let queue = BatchQueue {
                     batch_size: options.batch_size,
                     buffers,
                 };
-                make_batches(&received_pools, &supply, cursor.row, &deliveries);
+                make_batches(&received_pools, &queue, cursor.row, &deliveries);
             }),
         ];
         Self {
@@ -129,7 +129,7 @@ impl Loader {
 
     /// Takes back a batch that is done with: another one is written over it.
     pub(crate) fn give_back(&self, batch: Batch) {
-        // If the threads have ended nobody needs it.
+        // If the threads have ended it is not needed.
         let _ = self.used.send(batch);
     }
 }
@@ -145,7 +145,7 @@ impl Drop for Loader {
     }
 }
 
-/// Makes one pool after the other until nobody wants them, or a game can't be read.
+/// Makes one pool after the other until the receiver is gone, or a game can't be read.
 fn make_pools(
     window: &Window,
     options: LoaderOptions,
@@ -155,7 +155,7 @@ fn make_pools(
     let budget = match Budget::new(window, &options) {
         Ok(budget) => budget,
         Err(error) => {
-            // If nobody listens, nobody needs the reason.
+            // Without a receiver the reason is not needed.
             let _ = pools.send(Err(error));
             return;
         }
@@ -176,12 +176,12 @@ fn make_pools(
 }
 
 /// Where batches to fill come from.
-struct Supply {
+struct BatchQueue {
     batch_size: usize,
     buffers: Receiver<Batch>,
 }
 
-impl Supply {
+impl BatchQueue {
     /// One that was used before, if there is one.
     fn batch(&self) -> Batch {
         let used = self
@@ -192,21 +192,21 @@ impl Supply {
     }
 }
 
-/// Cuts batches from the pools, the first of which has been used up to row `used`, until nobody wants them.
+/// Cuts batches from the pools, the first of which has been used up to row `used`, until the receiver is gone.
 fn make_batches(
     pools: &Receiver<Result<Pool, TrainError>>,
-    supply: &Supply,
+    queue: &BatchQueue,
     used: u64,
     deliveries: &SyncSender<Delivery>,
 ) {
     let mut used = used as usize;
-    let mut batch = supply.batch();
+    let mut batch = queue.batch();
     let mut filled = 0;
     while let Ok(pool) = pools.recv() {
         let pool = match pool {
             Ok(pool) => pool,
             Err(error) => {
-                // If nobody listens, nobody needs the reason.
+                // Without a receiver the reason is not needed.
                 let _ = deliveries.send(Err(error));
                 return;
             }
@@ -214,13 +214,13 @@ fn make_batches(
         let mut at = used.min(pool.len());
         used = 0;
         while at < pool.len() {
-            let end = pool.len().min(at + supply.batch_size - filled);
+            let end = pool.len().min(at + queue.batch_size - filled);
             let rows: Vec<_> = pool.rows(at..end).collect();
             batch.write(filled, &rows);
             filled += rows.len();
             at = end;
-            if filled == supply.batch_size {
-                let full = std::mem::replace(&mut batch, supply.batch());
+            if filled == queue.batch_size {
+                let full = std::mem::replace(&mut batch, queue.batch());
                 filled = 0;
                 if deliveries.send(Ok((full, pool.cursor(at)))).is_err() {
                     return;

@@ -19,7 +19,7 @@ mod targets;
 mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
-pub(crate) use index::{Counts, Index, window_rows};
+pub(crate) use index::{Index, WindowCounts, window_rows};
 pub(crate) use loader::{Budget, Loader};
 pub(crate) use pool::{Cursor, LoaderOptions};
 pub(crate) use rows::{GameRows, RowRef};

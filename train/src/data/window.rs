@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Games that are read before the threads turn to other work, the batches that somebody waits for.
+/// Games that are read before the threads turn to other work, the batches that are awaited.
 const GAMES_AT_ONCE: usize = 64;
 
 /// What the path of a shard takes in memory, about.

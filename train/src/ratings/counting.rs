@@ -15,7 +15,7 @@ const ONE_SIDED: f64 = 0.9;
 /// networks before scored against the same opponent. The result itself has no say in that. Luck has some: two high scores that are
 /// lucky count, and what would have corrected them doesn't.
 ///
-/// All matches of a network count if one of its opponents would have nothing to do with it otherwise: whoever is linked by any matches
+/// All matches of a network count if one of its opponents would have nothing to do with it otherwise: a player that is linked by any matches
 /// is linked by those that count.
 pub(super) fn counted(results: &BTreeMap<(u32, Player), MatchResult>) -> BTreeSet<(u32, Player)> {
     let mut scores: BTreeMap<Player, Vec<f64>> = BTreeMap::new();
@@ -55,10 +55,10 @@ pub(super) fn of_network(
     results.range((generation, Player::Random)..=(generation, Player::Network(u32::MAX)))
 }
 
-/// Who has to do with whom, through any others.
+/// Which players are linked, through any others.
 #[derive(Debug, Default)]
 struct Links {
-    /// Of players that are linked the same one; a player that isn't here is linked with nobody.
+    /// Of players that are linked the same one; a player that isn't here is linked with no other.
     groups: BTreeMap<Player, Player>,
 }
 
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(chain(&[0.95, 0.91, 0.2]), [1, 2]);
         // More than nine tenths, twice.
         assert_eq!(chain(&[0.95, 0.9, 1.0, 1.0, 1.0]), [1, 2, 3, 4]);
-        // Whoever falls back is measured again for two networks.
+        // A player that falls back is measured again for two networks.
         assert_eq!(chain(&[0.95, 0.95, 0.5, 0.95, 0.95, 0.95]), [1, 2, 4, 5]);
     }
 
@@ -141,7 +141,7 @@ mod tests {
             })
             .collect();
         assert_eq!(of(&alone).len(), 6);
-        // Networks whose predecessors are linked with nobody need what links them with the others, those after them don't.
+        // Networks whose predecessors are linked with no other need what links them with the others, those after them don't.
         let mut apart: Vec<_> = (1..=2)
             .map(|network| one_sided(network, Player::Random))
             .collect();
@@ -161,7 +161,7 @@ mod tests {
                 (9, NETWORK(8)),
             ]
         );
-        // A new anchor alone links nobody with those before.
+        // A new anchor alone links no player with those before.
         apart.push((10, Player::Material(None), 0.5));
         apart.push(one_sided(10, Player::Random));
         let counted = of(&apart);

@@ -47,7 +47,7 @@ fn players(name: &str) -> Option<(u32, Player)> {
         FIRST => Player::FIRST,
         name => name.replace('-', ":").parse().ok()?,
     };
-    // Nobody plays against itself.
+    // No player plays against itself.
     (opponent != Player::Network(generation)).then_some((generation, opponent))
 }
 

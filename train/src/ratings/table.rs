@@ -20,7 +20,7 @@ pub(crate) struct RatingTable {
     counted: BTreeSet<(u32, Player)>,
     /// Who has 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
     /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
-    /// what is measured from it has an error of hundreds of points. None where nobody has played.
+    /// what is measured from it has an error of hundreds of points. None without games.
     reference: Option<Player>,
     ratings: BTreeMap<Player, Rating>,
     /// The same measured from the newest network: how well the distance to it is known.

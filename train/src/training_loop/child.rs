@@ -166,7 +166,7 @@ fn pass_on(pipe: impl Read) -> VecDeque<String> {
         .read_until(b'\n', &mut line)
         .is_ok_and(|bytes| bytes > 0)
     {
-        // Nobody may be reading; the other program's work goes on.
+        // The reader may be gone; the other program's work continues.
         let _ = stderr().write_all(&line);
         if last.len() == LAST_LINES {
             last.pop_front();

@@ -1,6 +1,6 @@
 //! The games that the next network is trained on: those that the trainer has not known before.
 
-use super::selfplay::Crew;
+use super::selfplay::Workers;
 use super::{Flow, TrainingLoop};
 use crate::checkpoint;
 use crate::error::TrainError;
@@ -129,11 +129,11 @@ impl TrainingLoop {
         known: &Known,
     ) -> Result<Flow, TrainError> {
         let player = self.player(is_first)?;
-        let crew = Crew {
+        let workers = Workers {
             threads: self.crews.all_threads,
             ..self.crews.generator.clone()
         };
-        // Somebody may have stopped the other program alone: what is missing is played then.
+        // The other program may have been stopped alone: what is missing is played then.
         while there < wanted {
             say(&format!(
                 "{} plays {} games",
@@ -142,7 +142,7 @@ impl TrainingLoop {
             ));
             let missing = wanted - there;
             self.selfplay
-                .generate(&self.run, &player.argument, missing, self.seed, &crew)?;
+                .generate(&self.run, &player.argument, missing, self.seed, &workers)?;
             if self.stop.asked() {
                 return Ok(Flow::Stop);
             }

@@ -49,7 +49,7 @@ impl Generator {
 }
 
 impl Drop for Generator {
-    /// Nobody is left to tell of its failure.
+    /// There is no receiver left for its failure.
     fn drop(&mut self) {
         let _ = self.finish();
     }

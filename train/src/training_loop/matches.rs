@@ -88,8 +88,8 @@ impl TrainingLoop {
             games,
             seed: self.seed.wrapping_add(generation.into()),
         };
-        let crew = &self.crews.matches;
-        let Some(text) = self.selfplay.pit(&self.run, &self.config, &pit, crew)? else {
+        let workers = &self.crews.matches;
+        let Some(text) = self.selfplay.pit(&self.run, &self.config, &pit, workers)? else {
             return Ok(None);
         };
         write_file(&path, text.as_bytes())?;

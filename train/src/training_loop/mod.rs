@@ -46,7 +46,7 @@ use engine::run::RunDirectory;
 use games::GameCounts;
 use generator::Generator;
 use network::{Device, Network};
-use selfplay::{Crew, Selfplay};
+use selfplay::{Selfplay, Workers};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -86,7 +86,7 @@ struct TrainingLoop {
     /// Whether the first network had learnt something elsewhere.
     began_trained: bool,
     workplace: Workplace,
-    crews: Crews,
+    crews: LoopWorkers,
     selfplay: Selfplay,
     /// The one that plays beside the trainer.
     generator: Option<Generator>,
@@ -97,14 +97,14 @@ struct TrainingLoop {
 
 /// Who works where, on how many threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Crews {
+struct LoopWorkers {
     all_threads: usize,
-    generator: Crew,
+    generator: Workers,
     /// The trainer's threads, too.
-    matches: Crew,
+    matches: Workers,
 }
 
-impl Crews {
+impl LoopWorkers {
     /// In turns each has all threads; side by side they are shared out, one at least for each.
     fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
         let all = workplace.thread_count();
@@ -120,14 +120,14 @@ impl Crews {
         let devices: Vec<String> = generator_devices.iter().map(Device::to_string).collect();
         Self {
             all_threads: all,
-            generator: Crew {
+            generator: Workers {
                 devices: match devices.is_empty() {
                     true => own_device.clone(),
                     false => devices.join(","),
                 },
                 threads: generator,
             },
-            matches: Crew {
+            matches: Workers {
                 devices: own_device,
                 threads: own,
             },
@@ -150,7 +150,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let stop = Stop::listen().context("can't listen for signals")?;
     let selfplay = Selfplay::find(stop.clone())?;
     let _lock = RunLock::take(&run)?;
-    let crews = Crews::new(&config, arguments.workplace, &arguments.generator_device);
+    let crews = LoopWorkers::new(&config, arguments.workplace, &arguments.generator_device);
     let own_threads = u16::try_from(crews.matches.threads).ok();
     let workplace = arguments.workplace;
     Workplace {
@@ -222,7 +222,7 @@ impl TrainingLoop {
                 return Ok(Flow::Stop);
             }
             if next >= generations {
-                // Nobody would train on more games.
+                // More games would not be trained on.
                 self.end_generator()?;
             }
             self.clock.run(self.generator.is_some());
@@ -307,8 +307,8 @@ impl TrainingLoop {
             && trained < self.config.training_loop.generations
             && !self.is_without_network(trained);
         if is_wanted && self.generator.is_none() {
-            let crew = &self.crews.generator;
-            let started = self.selfplay.start_generator(&self.run, self.seed, crew);
+            let workers = &self.crews.generator;
+            let started = self.selfplay.start_generator(&self.run, self.seed, workers);
             self.generator = Some(started?);
         }
         Ok(())
@@ -376,7 +376,7 @@ impl TrainingLoop {
         let budget = TrainingBudget {
             steps: None,
             least_new_games: 0,
-            // In turns nobody makes more.
+            // In turns no generator makes more.
             wait: config.training_loop.order == LoopOrder::SideBySide,
         };
         match train(
@@ -438,7 +438,7 @@ mod tests {
         let shares = |settings: &[&str], threads| {
             let set = |config: Config, setting: &&str| config.with(setting).unwrap();
             let config = settings.iter().fold(Config::default(), set);
-            let crews = Crews::new(&config, workplace(threads), &[]);
+            let crews = LoopWorkers::new(&config, workplace(threads), &[]);
             (crews.generator.threads, crews.matches.threads)
         };
         assert_eq!(shares(&[], 5), (5, 5));
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(shares(&[side, "loop.generator_threads=4"], 5), (4, 1));
         assert_eq!(shares(&[side, "loop.generator_threads=9"], 5), (9, 1));
         let devices = [Device::Cuda(1), Device::Cuda(2)];
-        let crews = Crews::new(&Config::default(), workplace(2), &devices);
+        let crews = LoopWorkers::new(&Config::default(), workplace(2), &devices);
         assert_eq!(crews.generator.devices, "cuda:1,cuda:2");
         assert_eq!(crews.matches.devices, "cpu");
     }

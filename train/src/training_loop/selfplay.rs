@@ -22,7 +22,7 @@ pub(super) struct Selfplay {
 
 /// Where and on how many threads it is to work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Crew {
+pub(super) struct Workers {
     /// Its option `--device`.
     pub(super) devices: String,
     /// Its option `--threads`.
@@ -34,7 +34,7 @@ pub(super) struct Crew {
 pub(super) struct Match {
     /// The network's file.
     pub(super) network: PathBuf,
-    /// Whom it plays.
+    /// Its opponent.
     pub(super) opponent: Player,
     /// How many games, an even number.
     pub(super) games: u32,
@@ -65,9 +65,9 @@ impl Selfplay {
         player: &Path,
         games: u64,
         seed: u64,
-        crew: &Crew,
+        workers: &Workers,
     ) -> Result<(), TrainError> {
-        let mut command = self.generation(run, seed, crew);
+        let mut command = self.generation(run, seed, workers);
         command.arg("--network").arg(player);
         command.args(["--games", &games.to_string()]);
         child::run(&mut command, GENERATE, &self.stop)?;
@@ -79,9 +79,9 @@ impl Selfplay {
         &self,
         run: &RunDirectory,
         seed: u64,
-        crew: &Crew,
+        workers: &Workers,
     ) -> Result<Generator, TrainError> {
-        let mut command = self.generation(run, seed, crew);
+        let mut command = self.generation(run, seed, workers);
         Generator::start(&mut command, GENERATE, self.stop.clone())
     }
 
@@ -92,9 +92,9 @@ impl Selfplay {
         run: &RunDirectory,
         config: &Config,
         pit: &Match,
-        crew: &Crew,
+        workers: &Workers,
     ) -> Result<Option<String>, TrainError> {
-        let mut command = self.command("pit", crew);
+        let mut command = self.command("pit", workers);
         let network = PlayerSpec::of(pit.network.to_string_lossy());
         command.args(["--a", &network.to_string()]);
         command.args(["--b", &pit.opponent.spec(run).to_string()]);
@@ -119,18 +119,18 @@ impl Selfplay {
         Ok(Some(output))
     }
 
-    fn generation(&self, run: &RunDirectory, seed: u64, crew: &Crew) -> Command {
-        let mut command = self.command("generate", crew);
+    fn generation(&self, run: &RunDirectory, seed: u64, workers: &Workers) -> Command {
+        let mut command = self.command("generate", workers);
         command.arg("--run").arg(run.root());
         command.args(["--seed", &seed.to_string()]);
         command
     }
 
-    fn command(&self, name: &str, crew: &Crew) -> Command {
+    fn command(&self, name: &str, workers: &Workers) -> Command {
         let mut command = Command::new(&self.path);
         command.arg(name);
-        command.args(["--device", &crew.devices]);
-        command.args(["--threads", &crew.threads.to_string()]);
+        command.args(["--device", &workers.devices]);
+        command.args(["--threads", &workers.threads.to_string()]);
         command
     }
 }

@@ -63,7 +63,7 @@ struct Mode {
 }
 
 impl Mode {
-    /// Whether the exit code is an answer, for which all of the file is read whether or not anyone reads the output.
+    /// Whether the exit code is an answer, for which all of the file is read even if the output is closed.
     fn judges(&self) -> bool {
         self.check.is_some() || self.cases.is_some()
     }

@@ -1,7 +1,7 @@
 //! Steps, actions, setups and turns by themselves, without the board that they are made on: no letters of pieces, no
 //! removals.
 
-use super::token::{Place, Span};
+use super::token::{Location, Span};
 use super::{NotationError, NotationReason};
 use crate::rules::{Action, Direction, Kind, Setup, SetupError, Square, Step, Steps, Turn};
 use crate::rules::{StepError, TurnError};
@@ -62,16 +62,16 @@ impl FromStr for Action {
             _ if text == "end" => Ok(Self::End),
             2 => match text.parse() {
                 Ok(square) => Ok(Self::Place(square)),
-                Err(error) => Err(Place::START.fault(NotationReason::Square(error))),
+                Err(error) => Err(Location::START.fault(NotationReason::Square(error))),
             },
             3 => text.parse().map(Self::Step),
-            _ => Err(Place::START.expected("a step, a square, or `end`,", text)),
+            _ => Err(Location::START.expected("a step, a square, or `end`,", text)),
         }
     }
 }
 
 /// The letters of the rank in front (2 or 7) from a to h, a slash, and those of the home rank (1 or 8): `RHCEMCHR/RRRDDRRR`.
-/// Upper case whoever sets up.
+/// Upper case for both sides.
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letters = |kinds: &[Kind]| kinds.iter().map(|kind| kind.letter()).collect::<String>();
@@ -87,13 +87,13 @@ impl FromStr for Setup {
     fn from_str(text: &str) -> Result<Self, NotationError> {
         let (front, home) = text
             .split_once('/')
-            .ok_or_else(|| Place::START.expected("a setup, like `RHCEMCHR/RRRDDRRR`,", text))?;
+            .ok_or_else(|| Location::START.expected("a setup, like `RHCEMCHR/RRRDDRRR`,", text))?;
         let mut kinds = [Kind::Rabbit; 16];
         let (home_kinds, front_kinds) = kinds.split_at_mut(8);
         read_rank(Span::whole(front), front_kinds)?;
-        let place = Place::START.right(front.chars().count() + 1);
+        let place = Location::START.right(front.chars().count() + 1);
         read_rank(Span { text: home, place }, home_kinds)?;
-        Self::new(kinds).map_err(|error: SetupError| Place::START.fault(error))
+        Self::new(kinds).map_err(|error: SetupError| Location::START.fault(error))
     }
 }
 
@@ -147,7 +147,7 @@ impl FromStr for Turn {
                 .map_err(|_| word.place.fault(StepError::NoStepLeft))?;
         }
         if steps.is_empty() {
-            return Err(Place::START.fault(TurnError::Empty));
+            return Err(Location::START.fault(TurnError::Empty));
         }
         Ok(Self::Steps(steps))
     }

@@ -1,6 +1,6 @@
 //! Sides, kinds, pieces and directions by their letters.
 
-use super::token::Place;
+use super::token::Location;
 use super::{NotationError, NotationReason};
 use crate::rules::{Direction, Kind, Piece, Side};
 use std::fmt;
@@ -20,8 +20,8 @@ impl FromStr for Side {
         match (text, only_letter(text)) {
             ("g" | "Gold" | "gold", _) => Ok(Self::Gold),
             ("s" | "Silver" | "silver", _) => Ok(Self::Silver),
-            (_, Some(letter)) => Err(Place::START.fault(NotationReason::Side(letter))),
-            _ => Err(Place::START.expected("a side, g or s,", text)),
+            (_, Some(letter)) => Err(Location::START.fault(NotationReason::Side(letter))),
+            _ => Err(Location::START.expected("a side, g or s,", text)),
         }
     }
 }
@@ -35,7 +35,7 @@ impl FromStr for Kind {
         Self::ALL
             .into_iter()
             .find(|kind| Some(kind.letter()) == letter || kind.to_string() == text)
-            .ok_or_else(|| Place::START.expected("a kind, like `M` or `camel`,", text))
+            .ok_or_else(|| Location::START.expected("a kind, like `M` or `camel`,", text))
     }
 }
 
@@ -45,8 +45,9 @@ impl FromStr for Piece {
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
         let letter = only_letter(text)
-            .ok_or_else(|| Place::START.expected("a piece's letter, like `M`,", text))?;
-        Self::from_letter(letter).ok_or_else(|| Place::START.fault(NotationReason::Piece(letter)))
+            .ok_or_else(|| Location::START.expected("a piece's letter, like `M`,", text))?;
+        Self::from_letter(letter)
+            .ok_or_else(|| Location::START.fault(NotationReason::Piece(letter)))
     }
 }
 
@@ -63,9 +64,9 @@ impl FromStr for Direction {
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
         let letter = only_letter(text)
-            .ok_or_else(|| Place::START.expected("a direction, n, e, s or w,", text))?;
+            .ok_or_else(|| Location::START.expected("a direction, n, e, s or w,", text))?;
         Self::from_letter(letter)
-            .ok_or_else(|| Place::START.fault(NotationReason::Direction(letter)))
+            .ok_or_else(|| Location::START.fault(NotationReason::Direction(letter)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The picture of a board, as arimaa.com draws it.
 
 use super::position::square_at_fault;
-use super::token::{Place, Span};
+use super::token::{Location, Span};
 use super::{NotationError, NotationReason, TurnLabel};
 use crate::rules::{Bitboard, Board, Piece, Position, Square};
 use std::fmt;
@@ -104,12 +104,12 @@ pub fn parse_board_picture(text: &str) -> Result<(u32, Position), NotationError>
         .enumerate()
         .map(|(index, line)| Span {
             text: line.trim_end(),
-            place: Place::of_line(index + 1),
+            place: Location::of_line(index + 1),
         })
         .skip_while(|line| line.text.is_empty());
     let end = Span {
         text: "",
-        place: Place::of_line(text.lines().count().max(1)),
+        place: Location::of_line(text.lines().count().max(1)),
     };
     let mut next = || lines.next().unwrap_or(end);
     let label = TurnLabel::read(next())?;
@@ -129,7 +129,7 @@ pub fn parse_board_picture(text: &str) -> Result<(u32, Position), NotationError>
     let board: Board = pieces.into_iter().collect();
     let position = Position::new(board, label.side).map_err(|error| {
         let square = square_at_fault(error.first(), &board);
-        let place = Place {
+        let place = Location {
             line: lines_of_ranks[usize::from(square.rank())],
             column: column_of(square.file()),
         };

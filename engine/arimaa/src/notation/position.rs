@@ -1,6 +1,6 @@
 //! The short form of boards and positions.
 
-use super::token::{Place, Span};
+use super::token::{Location, Span};
 use super::{NotationError, NotationReason};
 use crate::rules::{Board, Piece, Position, PositionFault, Side, Square};
 use std::fmt;
@@ -104,7 +104,7 @@ fn text_index(square: Square) -> usize {
 }
 
 /// Reads a board from a part of a text; also says where its first square stands.
-fn read_board(text: Span<'_>) -> Result<(Board, Place), NotationError> {
+fn read_board(text: Span<'_>) -> Result<(Board, Location), NotationError> {
     let Span {
         text,
         place: bracket,

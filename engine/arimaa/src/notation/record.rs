@@ -1,7 +1,7 @@
 //! Game records.
 
 use super::position::read_position;
-use super::token::{Place, Span};
+use super::token::{Location, Span};
 use super::turn::{push_turn, read_turn};
 use super::{NotationError, NotationReason, format_position};
 use crate::rules::{Game, Phase, Position, Side, TurnError};
@@ -140,7 +140,7 @@ pub fn parse_record(text: &str) -> Result<Game, NotationError> {
         .filter(|(_, text)| !is_note(text))
         .map(|(index, text)| Span {
             text,
-            place: Place::of_line(index + 1),
+            place: Location::of_line(index + 1),
         })
         .peekable();
     let start = match lines.next_if(|line| is_position(line.text)) {

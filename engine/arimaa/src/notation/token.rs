@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 /// A place in a text: line and column, both from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Location {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-impl Place {
+impl Location {
     /// Where a text begins.
     pub(super) const START: Self = Self::of_line(1);
 
@@ -53,13 +53,13 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span<'a> {
     pub(super) text: &'a str,
-    pub(super) place: Place,
+    pub(super) place: Location,
 }
 
 impl<'a> Span<'a> {
     /// A whole text.
     pub(super) fn whole(text: &'a str) -> Self {
-        let place = Place::START;
+        let place = Location::START;
         Self { text, place }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Span<'a> {
             while let Some(blank) = rest.chars().next().filter(|letter| letter.is_whitespace()) {
                 rest = &rest[blank.len_utf8()..];
                 place = match blank {
-                    '\n' => Place::of_line(place.line + 1),
+                    '\n' => Location::of_line(place.line + 1),
                     _ => place.right(1),
                 };
             }
@@ -133,7 +133,7 @@ mod tests {
     fn words_know_their_lines_and_columns() {
         let text = Span {
             text: "  ä b\n\tcde",
-            place: Place { line: 3, column: 5 },
+            place: Location { line: 3, column: 5 },
         };
         let found: Vec<_> = text
             .words()

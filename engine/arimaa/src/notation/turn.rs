@@ -1,6 +1,6 @@
 //! Steps and turns.
 
-use super::token::{Place, Span};
+use super::token::{Location, Span};
 use super::{NotationError, NotationReason};
 use crate::rules::{
     Bitboard, Board, Direction, Phase, Piece, Position, Setup, SetupFault, Side, Square, Step,
@@ -149,9 +149,9 @@ pub fn captured(step: Step, state: &StepState) -> Option<(Square, Piece)> {
 pub(super) struct WrittenTurn {
     pub(super) turn: Turn,
     /// Where its first word stands, or where it should stand.
-    pub(super) place: Place,
+    pub(super) place: Location,
     /// Where its steps stand.
-    steps: ArrayVec<Place, { TURN_STEPS as usize }>,
+    steps: ArrayVec<Location, { TURN_STEPS as usize }>,
 }
 
 impl WrittenTurn {
@@ -207,7 +207,7 @@ fn read_word(word: Span<'_>) -> Result<(Piece, Square, Said<'_>), NotationError>
 
 fn read_setup<'a>(
     words: impl Iterator<Item = Span<'a>>,
-    place: Place,
+    place: Location,
     side: Side,
 ) -> Result<WrittenTurn, NotationError> {
     let mut board = Board::EMPTY;
@@ -258,7 +258,7 @@ fn one_too_many(board: &Board, piece: Piece) -> Option<SetupFault> {
 
 fn read_steps<'a>(
     words: impl Iterator<Item = Span<'a>>,
-    place: Place,
+    place: Location,
     position: &Position,
 ) -> Result<WrittenTurn, NotationError> {
     let mut replay = Replay {
@@ -306,14 +306,14 @@ fn read_steps<'a>(
 struct Replay {
     state: StepState,
     steps: Steps,
-    places: ArrayVec<Place, { TURN_STEPS as usize }>,
+    places: ArrayVec<Location, { TURN_STEPS as usize }>,
     /// What the steps have cost, and the text has not said yet.
     lost: ArrayVec<(Square, Piece), { TURN_STEPS as usize }>,
 }
 
 impl Replay {
     /// Makes a step of a piece; returns where the piece comes to stand.
-    fn step(&mut self, piece: Piece, step: Step, place: Place) -> Result<Square, NotationError> {
+    fn step(&mut self, piece: Piece, step: Step, place: Location) -> Result<Square, NotationError> {
         let fault = |error: StepError| Err(place.fault(error));
         if self.steps.is_full() {
             return fault(StepError::NoStepLeft);
@@ -349,7 +349,7 @@ impl Replay {
         &mut self,
         piece: Piece,
         square: Square,
-        place: Place,
+        place: Location,
     ) -> Result<(), NotationError> {
         match self.lost.iter().position(|&lost| lost == (square, piece)) {
             Some(index) => {

@@ -58,7 +58,7 @@ impl KeySet {
         loop {
             let found = self.slots[index];
             // One of the two is zero: one branch, which is hardly ever mispredicted, where two comparisons would make two, and
-            // whether a key is new is anybody's guess.
+            // whether a key is new is unknown.
             if (found ^ key).min(found ^ EMPTY) == 0 {
                 let is_new = found != key;
                 self.slots[index] = key;

@@ -88,7 +88,7 @@ impl Setup {
         Ok(Self { kinds })
     }
 
-    /// The setup of a side that stands on a board, on which nobody else does.
+    /// The setup of a side that stands on a board without enemy pieces.
     ///
     /// # Errors
     /// Every piece of the other side, every piece beyond the side's two ranks, and every kind of which there is a wrong number.

@@ -54,7 +54,7 @@ pub(super) struct Way {
     steps: [StepCode; 2],
     /// How many of the two: none for the start.
     count: u8,
-    /// Whether no turn may end here; for whoever asks.
+    /// Whether no turn may end here; for callers.
     pub(super) forbidden: bool,
 }
 
@@ -241,7 +241,7 @@ impl TurnGraph {
         for index in 0..gathered {
             let (key, code) = self.gathered[index % MOST_STEPS];
             let is_new = self.reached.insert(key);
-            // Written either way, and overwritten when it is not new, which nobody could predict.
+            // Written either way, and overwritten when it is not new, which can't be predicted.
             self.ways[count] = Way {
                 key,
                 parent: node as u32,

@@ -261,7 +261,7 @@ impl Queue {
     /// Has all threads drop a network.
     pub(super) fn unload(&self, id: NetworkId) {
         let mut state = self.lock();
-        // Nobody waits for what is left of it: a client keeps its network.
+        // No client waits for what is left of it: a client keeps its network.
         let network = state.networks.remove(&id);
         for jobs in &mut state.jobs {
             jobs.push_back(Box::new(move |networks: &mut Networks| {

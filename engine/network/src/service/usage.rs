@@ -74,7 +74,7 @@ pub struct DeviceUse {
     pub busy: f64,
     /// Rows in a batch on average, without padding; none without a batch.
     pub mean_batch: Option<f64>,
-    /// The share of the computed rows that somebody asked for; none without a batch.
+    /// The share of the computed rows that were requested; none without a batch.
     pub fill: Option<f64>,
 }
 

@@ -28,7 +28,7 @@ const PRIOR_RANGE: f32 = 12.0;
 
 /// Counts pieces, rabbits on their way, traps held, pieces frozen and pieces about to be lost.
 ///
-/// - **Value**: the logistic of the score of the board as it stands, whoever is to move; 0.5 in a setup, where nothing is lost yet.
+/// - **Value**: the logistic of the score of the board as it stands, for either side to move; 0.5 in a setup, where nothing is lost yet.
 /// - **Priors**: a softmax of the scores that the board has after each action, in the mover's view. In a setup they prefer squares
 ///   near the usual places: elephant and camel in front in the middle, horses in front on b and g, cats behind the traps, dogs
 ///   behind the elephant, rabbits in what is left.

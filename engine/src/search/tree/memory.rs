@@ -53,7 +53,7 @@ impl Tree {
     }
 
     /// The most bytes that the edges of all fresh nodes and of one more can take beyond those that there are: their evaluations may
-    /// all come before anybody asks for room again.
+    /// all come before more room is requested.
     fn edges_to_come(&self) -> usize {
         let needed = self.edges.len() + EDGES.needed * (self.fresh + 1);
         if needed <= self.edges.capacity() {

@@ -242,7 +242,7 @@ impl Tree {
     /// final; everything else asks for an evaluation.
     ///
     /// Goals and eliminations are looked for at the starts of turns alone: a state inside a turn has none where its start had
-    /// none, and nobody goes on from a start that has.
+    /// none, and no simulation continues from a start that has.
     pub(super) fn open(
         &mut self,
         id: NodeId,

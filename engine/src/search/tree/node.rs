@@ -29,7 +29,7 @@ pub(in crate::search) enum NodeKind {
 /// Who wins from a node, whatever the other side does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::search) enum Proof {
-    /// Nobody knows.
+    /// Unknown.
     Open,
     /// Gold.
     Gold,
@@ -131,7 +131,7 @@ pub(in crate::search) struct NodeValue {
 /// A turn starts here.
 const STARTS_TURN: u8 = 1;
 
-/// The value is somebody's: an evaluator's or a proof's.
+/// The value comes from an evaluator or a proof.
 const IS_JUDGED: u8 = 2;
 
 const _: () = assert!(size_of::<NodeValue>() == 12);

@@ -15,8 +15,8 @@ const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The shards that any journal in a folder has announced ([`Journal::closing`](super::Journal::closing)) and not said to be
-/// complete: those of living generators, of other machines' too, and of dead ones that nobody has adopted yet. Some of them may
-/// be there under their names nevertheless, and whoever adopts the journal will look which games they hold.
+/// complete: those of living generators, of other machines' too, and of dead ones that are not adopted yet. Some of them may
+/// be there under their names nevertheless, and the generator that adopts the journal will look which games they hold.
 ///
 /// Shards are pruned so: list them, ask here, and leave those that are found here. A shard that is there when it is listed was
 /// announced before, so that none is missed.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A fault in a journal, and where it is.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {}{fault}", .path.display(), Place(*.offset))]
+#[error("{}: {}{fault}", .path.display(), Location(*.offset))]
 pub struct JournalError {
     /// The file or folder.
     pub path: PathBuf,
@@ -36,9 +36,9 @@ impl JournalError {
     }
 }
 
-struct Place(Option<u64>);
+struct Location(Option<u64>);
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(offset) => write!(f, "byte {offset}: "),

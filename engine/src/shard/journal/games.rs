@@ -87,7 +87,7 @@ pub struct Recovery {
     pub finished: u64,
     /// Torn ends of files.
     pub dropped: Vec<Dropped>,
-    /// Journals of other generators that nobody locks and that can't be read: they stay as they are.
+    /// Journals of other generators that are unlocked and can't be read: they stay as they are.
     pub left: Vec<JournalError>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Shared {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) state: Mutex<State>,
     /// Held by who flushes, and taken before the state: after a failed flush another one of the same file would succeed without
-    /// the bytes having reached the disk, so that nobody may begin one before the failure is known.
+    /// the bytes having reached the disk, so that no thread may begin one before the failure is known.
     pub(super) flushing: Mutex<()>,
     pub(super) wake: Condvar,
 }
@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) distrusted: bool,
     /// Files that are void and not removed yet.
     pub(super) void: Vec<PathBuf>,
-    /// What the flushing thread met and nobody has been told.
+    /// An error of the flushing thread that is not reported yet.
     pub(super) trouble: Option<JournalError>,
     pub(super) stopped: bool,
 }
@@ -77,7 +77,7 @@ impl Snapshot {
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked did so between whole frames, or left a torn end that is cut.
+        // A thread that panicked did so between whole frames, or left a torn end that is cut.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ impl Shared {
         let (mut begun, file) = self.copy(snapshot)?;
         begun.sync()?;
         let mut state = self.lock();
-        // Whoever flushes has been kept waiting, so that nothing of the tail is gone since.
+        // A flushing thread has been kept waiting, so that nothing of the tail is gone since.
         let mut offset = snapshot.length();
         let since = offset.checked_sub(state.appender.synced);
         let since = since.and_then(|since| state.appender.tail.get(since as usize..));

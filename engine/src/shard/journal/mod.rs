@@ -51,7 +51,7 @@
 //!
 //! # Files come and go
 //!
-//! A file is begun when a journal is opened, when the last one has grown large, and after a failed flush, for then nobody knows
+//! A file is begun when a journal is opened, when the last one has grown large, and after a failed flush, for then it is unknown
 //! what has reached the disk. It holds all that still matters, is flushed under a temporary name and then renamed: from then on
 //! all files of the generator with lower numbers are void, whether or not they are removed. Files are only ever appended to by
 //! the process that began them.
@@ -69,7 +69,7 @@
 //!
 //! After a crash before 2 the shard has no name, and the games are in flight, with all their turns: they go into another shard.
 //! The same holds between 2 and 3, for the shard isn't there. Between 3 and 4 it is there, and the games found in it are done.
-//! After 4 nobody asks for the shard any more: it may be pruned. Who prunes lists the shards first and asks [`announced`] then.
+//! After 4 the shard is needed no more: it may be pruned. A pruner lists the shards first and asks [`announced`] then.
 //!
 //! If step 3 fails, look whether the shard is there under its name. If so, resume 4; if not, with 1: the games may be announced for
 //! another shard, and are done when any of their shards holds them.
@@ -183,7 +183,7 @@ impl Journal {
         Self::open_locked(place, lock, Arc::new(FileSystem))
     }
 
-    /// As [`open`](Self::open), but only if nobody holds the lock at this moment, the number has not been taken over, and the
+    /// As [`open`](Self::open), but only if the lock is free at this moment, the number has not been taken over, and the
     /// caller, asked under the lock, wants it as it stands.
     pub(crate) fn try_open(
         place: JournalPlace,
@@ -434,7 +434,7 @@ impl Journal {
         self.shared.place.generator
     }
 
-    /// Whether its present file is still there under its name. If somebody has removed it, what is in flight can't be resumed.
+    /// Whether its present file is still there under its name. If it was removed, the games in flight can't be resumed.
     pub fn is_there(&self) -> bool {
         self.shared.lock().file.path.exists()
     }
@@ -456,7 +456,7 @@ impl Drop for Journal {
         self.shared.lock().stopped = true;
         self.shared.wake.notify_all();
         if let Some(syncing) = self.syncing.take() {
-            // A panic is told of by `check_flushing`; a journal that is dropped has nobody to tell.
+            // A panic is told of by `check_flushing`; a dropped journal can't report it.
             let _ = syncing.join();
         }
     }

@@ -82,7 +82,7 @@ fn games_of(path: &Path) -> Result<BTreeSet<GameId>, JournalFault> {
             Err(error) if matches!(error.fault, ShardFault::Io(_)) => {
                 return Err(JournalFault::Shard(error.into()));
             }
-            // A frame that can't be read holds no game that anyone could use.
+            // A frame that can't be read holds no usable game.
             Err(_) => {}
         }
     }
@@ -118,7 +118,7 @@ pub(super) struct Adopted {
     pub(super) left: Vec<JournalError>,
 }
 
-/// Takes over the journals of all generators that nobody locks, by giving their files names of this generator's, whose own
+/// Takes over the journals of all unlocked generators, by giving their files names of this generator's, whose own
 /// games are given.
 pub(super) fn adopt(
     place: &JournalPlace,
@@ -166,7 +166,7 @@ pub(super) fn adopt(
     Ok(adopted)
 }
 
-/// Each game stands in the files of one generator, unless somebody has copied them.
+/// Each game stands in the files of one generator, unless they were copied.
 fn check_apart(games: &Games, others: &Games) -> Result<(), JournalError> {
     match games
         .told

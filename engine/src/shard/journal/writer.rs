@@ -19,7 +19,7 @@ pub(super) struct Appender {
     pub(super) length: u64,
     /// The bytes that are known to be on the disk.
     pub(super) synced: u64,
-    /// The bytes behind those. What a failed flush leaves of them in the file is anybody's guess.
+    /// The bytes behind those. What a failed flush leaves of them in the file is unknown.
     pub(super) tail: Vec<u8>,
     /// What a frame in the file says of `synced`.
     told_synced: u64,

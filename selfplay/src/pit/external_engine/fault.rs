@@ -59,7 +59,7 @@ fn below(lines: &[String]) -> String {
 /// Why an engine doesn't go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Interruption {
-    /// The match is to stop: nobody is at fault.
+    /// The match is to stop: no engine is at fault.
     #[error("the match is to stop")]
     Stopped,
     /// The engine is at fault.

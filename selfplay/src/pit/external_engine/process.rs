@@ -61,7 +61,7 @@ impl EngineProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        // Engines that nobody talks to would think on for ever.
+        // Abandoned engines would think on for ever.
         end_with_parent(&mut to_start, Signal::KILL);
         let child = Started(Some(to_start.spawn()?));
         child.talk()
@@ -74,7 +74,7 @@ impl EngineProcess {
         }
     }
 
-    /// The lines that have come and nobody has requested are thrown away.
+    /// Discards the lines that have come and were not requested.
     pub(super) fn forget_lines(&self) {
         while self.heard.try_recv().is_ok() {}
     }
@@ -161,7 +161,7 @@ impl Drop for EngineProcess {
     }
 }
 
-/// A child that is killed if nobody takes it over.
+/// A child that is killed unless it is taken over.
 struct Started(Option<Child>);
 
 impl Started {
@@ -215,7 +215,7 @@ impl Drop for Started {
     }
 }
 
-/// Passes a line on; false once nobody listens, or nothing more is worth it.
+/// Passes a line on; false once the receiver is gone, or the rest is useless.
 fn hear(line: ReadLine, last: &LastLines, sender: &SyncSender<Heard>) -> bool {
     note(&line, last);
     let goes_on = matches!(line, ReadLine::Whole(_));

@@ -36,7 +36,7 @@ pub(crate) struct InfoArguments {
 /// What is printed, with its kind where it is JSON.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Report {
+enum InfoReport {
     Network(NetworkReport),
     Checkpoint(Box<CheckpointReport>),
     Run(Box<RunReport>),
@@ -48,28 +48,28 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<()> {
     let text = match arguments.json {
         true => serde_json::to_string_pretty(&report).context("can't write JSON")?,
         false => match &report {
-            Report::Network(network) => network.to_string(),
-            Report::Checkpoint(checkpoint) => checkpoint.to_string(),
-            Report::Run(run) => run.to_string(),
+            InfoReport::Network(network) => network.to_string(),
+            InfoReport::Checkpoint(checkpoint) => checkpoint.to_string(),
+            InfoReport::Run(run) => run.to_string(),
         },
     };
     Ok(print(text.trim_end())?)
 }
 
-fn report(path: &Path) -> Result<Report> {
+fn report(path: &Path) -> Result<InfoReport> {
     let cant_read = || format!("can't read {}", path.display());
     let about = std::fs::metadata(path).with_context(cant_read)?;
     if about.is_dir() {
-        return Ok(Report::Run(Box::new(RunReport::of(path)?)));
+        return Ok(InfoReport::Run(Box::new(RunReport::of(path)?)));
     }
     if !about.is_file() {
         bail!("{} is neither a file nor a folder", path.display());
     }
     let found = match header::read(path).with_context(cant_read)? {
-        Ok(FileHeader::Network(_)) => return Ok(Report::Network(NetworkReport::of(path)?)),
+        Ok(FileHeader::Network(_)) => return Ok(InfoReport::Network(NetworkReport::of(path)?)),
         Ok(FileHeader::Checkpoint(_)) => {
             let report = CheckpointReport::of(path)?;
-            return Ok(Report::Checkpoint(Box::new(report)));
+            return Ok(InfoReport::Checkpoint(Box::new(report)));
         }
         Err(found) => found,
     };

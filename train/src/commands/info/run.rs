@@ -27,7 +27,7 @@ pub(super) struct RunReport {
     pub(super) newest_network: Option<NewestNetwork>,
     /// The generation in training, if its checkpoint is ahead of the newest network.
     pub(super) training: Option<InTraining>,
-    pub(super) at_work: AtWork,
+    pub(super) at_work: RunningReport,
     /// The running generators that have reported.
     pub(super) generators: Vec<GeneratorReport>,
     pub(super) games: GamesReport,
@@ -61,7 +61,7 @@ pub(super) struct InTraining {
 
 /// Programs that work on the run at this moment, as far as this machine knows.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct AtWork {
+pub(super) struct RunningReport {
     pub(super) trainer: bool,
     /// By number.
     pub(super) generators: Vec<u32>,
@@ -152,7 +152,7 @@ impl RunReport {
                 there: games.rows(),
             },
             training: state.filter(|state| state.state.generation > newest),
-            at_work: AtWork {
+            at_work: RunningReport {
                 trainer,
                 waiting: log.waiting.filter(|_| trainer),
                 generators: at_work.clone(),

@@ -3,7 +3,7 @@
 use super::file::steps;
 use super::games::GamesReport;
 use super::generators::GeneratorReport;
-use super::run::{AtWork, InTraining, NewestNetwork, RunReport, TimeLeft, WindowReport};
+use super::run::{InTraining, NewestNetwork, RunReport, RunningReport, TimeLeft, WindowReport};
 use crate::plots::ratings as rating_plot;
 use crate::ratings::{RatedPlayer, signed};
 use crate::terminal::{Facts, columns, grouped};
@@ -146,7 +146,7 @@ impl fmt::Display for InTraining {
     }
 }
 
-impl fmt::Display for AtWork {
+impl fmt::Display for RunningReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let trainer = self.trainer.then(|| match &self.waiting {
             Some(missing) => format!("trainer, which waits: {missing}"),

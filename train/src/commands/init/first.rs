@@ -107,7 +107,7 @@ pub(crate) fn began_trained(run: &RunDirectory) -> Result<bool, TrainError> {
         return Ok(false);
     }
     let origin = Network::load(&path)?.origin;
-    // One that somebody has put there by hand says what steps were made.
+    // One that was put there by hand says what steps were made.
     Ok(origin.contains_key("parent") || origin.get("step").is_some_and(|steps| steps != "0"))
 }
 

@@ -18,11 +18,11 @@ pub struct ArchivedGame {
     pub event: String,
     /// Whether it counted for the ratings, where that is known.
     pub is_rated: Option<bool>,
-    /// Who won, by the rules or otherwise; none where nobody did.
+    /// The winner, by the rules or otherwise; none without one.
     pub winner: Option<Side>,
     /// How it ended, as it is written.
     pub termination: Termination,
-    /// How it was lost, where the rules did not end it and somebody won.
+    /// How it was lost, where the rules did not end it and a side won.
     pub conclusion: Option<Conclusion>,
     /// Its turns, from the setups on. Where they end the game by the rules, `winner` is who won by them.
     pub game: Game,

@@ -1,6 +1,6 @@
 //! The lines of a source, of limited length.
 
-use crate::notation::token::{Place, Span};
+use crate::notation::token::{Location, Span};
 use crate::notation::{NotationError, NotationReason};
 use std::io::{self, BufRead, Read};
 
@@ -25,7 +25,7 @@ impl ArchiveLine {
     pub(super) fn span(&self) -> Span<'_> {
         Span {
             text: &self.text,
-            place: Place::of_line(self.number),
+            place: Location::of_line(self.number),
         }
     }
 }
@@ -65,7 +65,7 @@ impl<R: BufRead> Iterator for Lines<R> {
             number,
             text: into_text(bytes, number == 1),
         });
-        Some(line.map_err(|reason| Place::of_line(number).fault(reason)))
+        Some(line.map_err(|reason| Location::of_line(number).fault(reason)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Conclusion;
 use crate::notation::record::{LabelledTurn, TurnLabel};
-use crate::notation::token::{Place, Span};
+use crate::notation::token::{Location, Span};
 use crate::notation::{NotationError, NotationReason, format_turn};
 use crate::rules::{Game, Position, Side};
 
@@ -14,7 +14,7 @@ pub(super) const SEPARATOR: &str = "\\n";
 pub(super) fn read_movelist<'a>(
     start: &Position,
     entries: impl Iterator<Item = Span<'a>>,
-    place: Place,
+    place: Location,
 ) -> Result<(Game, Option<Conclusion>), NotationError> {
     let (turns, conclusion) = lasting_turns(start, entries)?;
     let mut game = Game::from_position(*start);

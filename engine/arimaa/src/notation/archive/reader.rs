@@ -3,7 +3,7 @@
 use super::lines::{ArchiveLine, Lines};
 use super::movelist::{SEPARATOR, read_movelist};
 use super::{ArchivedGame, ArchivedPlayer, Conclusion, Termination};
-use crate::notation::token::{Place, Span};
+use crate::notation::token::{Location, Span};
 use crate::notation::{NotationError, NotationReason};
 use crate::rules::{Game, Position, Side};
 use std::io::BufRead;
@@ -48,7 +48,7 @@ impl<R: BufRead> ArchiveReader<R> {
         let mut lines = Lines::new(source);
         let names = match lines.next() {
             Some(line) => line?,
-            None => return Err(Place::START.expected("a line that names the columns", "")),
+            None => return Err(Location::START.expected("a line that names the columns", "")),
         };
         Ok(Self {
             columns: ArchiveColumns::read_names(names.span())?,

@@ -210,7 +210,7 @@ impl Field {
                     to: Bitboard::of(to),
                 };
                 let between = self.after_enemy(first);
-                // Nobody thaws meanwhile: a freezer that a trap takes stood next to the pushed piece, so not to its neighbours.
+                // No piece thaws meanwhile: a freezer that a trap takes stood next to the pushed piece, so not to its neighbours.
                 for pusher in stronger & able {
                     let second = Move {
                         from: Bitboard::of(pusher),

@@ -70,7 +70,7 @@ impl Sizes {
 }
 
 /// How wide a beam may be: what it holds beside the tree takes no more than half of the memory, and where time limits the search no
-/// more is sampled than a search without limits does, as nobody knows how many evaluations there will be.
+/// more is sampled than a search without limits does, as the number of evaluations is unknown.
 fn widest_within(options: &SearchOptions) -> u32 {
     let of_memory = options.budget.memory_bytes() / 2 / BEAM_BYTES;
     let of_time = match options.budget.time {
