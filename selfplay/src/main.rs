@@ -29,39 +29,33 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Play games against oneself and write them to shards
+    /// Play self-play games and write them to shards
     Generate(generate::GenerateArguments),
-    /// Let players play matches: pairs of games from the same opening with colours swapped
+    /// Play matches: pairs of games from the same opening with colours swapped
     ///
-    /// A player is `tusker` (a search with the network that is built in), a network's file (a search with that), `policy:` and one of
-    /// these (what the network's policy says, without a search), `uniform` (a search that knows nothing), `material` (a search that
-    /// counts by hand), `random` (any legal step), or
-    /// `aei:COMMAND` (another program, which speaks the Arimaa Engine Interface over its standard input and output; it needs a
-    /// --clock). Ctrl-C stops the match and prints what is known until then; the same command with --resume resumes it.
+    /// Ctrl-C stops the match and prints its result so far; the same command with --resume resumes it.
     Pit(Box<pit::PitArguments>),
-    /// Search for the turn of one position, and print what was found
+    /// Search one position and print the best turns
     ///
-    /// The best turns, the line that both sides are expected to play, and what the search took. Ctrl-C ends the search at any time and
-    /// prints what was found until then.
+    /// Prints the best turns, the principal variation, and the cost of the search. Ctrl-C ends the search and prints its result so far.
     Analyze(analyze::AnalyzeArguments),
     /// Play in other programs: an engine that speaks the Arimaa Engine Interface, version 1
     ///
-    /// On the standard input and output, or over a socket. Without `--network` it plays with the network that is built in.
+    /// It uses the standard input and output, or a socket. By default it plays with the built-in network.
     Aei(aei::AeiArguments),
-    /// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
+    /// Measure the speed of self-play on this machine beside the bare network
     ///
-    /// Ctrl-C ends it at any time and prints what was measured until then.
+    /// Ctrl-C ends it and prints what was measured so far.
     Bench(bench::BenchArguments),
     /// Verify shards by replaying every game, and print totals or one game
     ///
-    /// Whatever is wrong is named on the standard error with file, frame, byte and reason; the exit code is 1 then, also where it was
-    /// repaired.
+    /// Each fault is printed to standard error with file, frame, byte and reason. With a fault the exit code is 1, also after a repair.
     Inspect(inspect::InspectArguments),
-    /// Hold a network, without a search, against recorded games: its values against the results, its policy against the turns
+    /// Compare a network, without a search, with recorded games: values with results, policy with turns
     ///
-    /// Ctrl-C ends it at any time and prints what was found until then.
+    /// Ctrl-C ends it and prints the result so far.
     Judge(judge::JudgeArguments),
-    /// Make shards of games that others have played: of standard texts, or of the official server's archive
+    /// Make shards of other people's games: standard text, or the official server's archive
     Import(import::ImportArguments),
     /// Write the games of shards as standard text, or their rows as arrays for numpy
     Export(export::ExportArguments),

@@ -42,11 +42,11 @@ use std::sync::mpsc;
 /// The engine's network, and its connection.
 #[derive(Debug, Args)]
 #[command(mut_arg("set", |set| set.help(
-    "Replace a value of the configuration, e.g. `search.parallel_leaves=8`; may be given several times"
+    "Replace a value of the configuration, e.g. `match.search.parallel_leaves=8`; may be repeated"
 )))]
 pub(crate) struct AeiArguments {
-    /// Evaluator: `tusker` (the built-in network), a network's file, `material` (hand-made) or `uniform` (equal
-    /// nothing)
+    /// Evaluator: `tusker` (the built-in network), a network's file, `material` (hand-made) or `uniform`
+    /// (equal values and priors)
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
     /// Wait for controllers there, and serve one after the other; with port 0 the system chooses one, which is said on the standard

@@ -24,16 +24,16 @@ use subject::SubjectArguments;
 pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     subject: SubjectArguments,
-    /// Evaluator: `tusker` (the built-in network), a network's file, `material` (hand-made) or `uniform` (equal
-    /// nothing: finds what is proven within few turns, and is no judge of anything else)
+    /// Evaluator: `tusker` (the built-in network), a network's file, `material` (hand-made) or `uniform`
+    /// (equal values and priors: it finds proofs alone)
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
     #[command(flatten)]
     limits: LimitArguments,
-    /// How turns are found, in place of the configuration's `search.mode`
+    /// How turns are found, in place of `match.search.mode`
     #[arg(long, value_name = "MODE")]
     mode: Option<SearchMode>,
-    /// MiB that the search may take, in place of the configuration's `search.memory_mib`; once they are used, a search with other
+    /// MiB that the search may take, in place of `match.search.memory_mib`; once they are used, a search with other
     /// limits continues with what it holds
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     memory: Option<u32>,

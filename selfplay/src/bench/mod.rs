@@ -30,7 +30,7 @@ use std::time::Duration;
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// The network: `tusker` (the one that is built in), a file, or a random one of so many blocks and channels [default: a random one of the configuration's size]
+    /// The network: `tusker` (built in), a file, or a random one of so many blocks and channels [default: a random one of the configuration's size]
     #[arg(long, value_name = "NETWORK|random:BLOCKSxCHANNELS", value_parser = network, conflicts_with = "evaluator")]
     network: Option<PlayerName>,
     /// Measure without a network: `null` does everything but compute it, `uniform` and `material` are players

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 pub(crate) struct GenerateArguments {
     #[command(flatten)]
     pub(super) config: ConfigArguments,
-    /// The network that plays: its file, or `tusker` (the one that is built in); without one `uniform`, which knows nothing, or
-    /// `material`, which counts by hand [default: a run's newest network, and those that come after it; else `uniform`]
+    /// Evaluator: a network's file, `tusker` (the built-in network), `material` (hand-made) or `uniform` (equal values and priors)
+    /// [default: a run's newest network, and those that come after it; else `uniform`]
     #[arg(long, value_name = "FILE|tusker|uniform|material", value_parser = searcher)]
     network: Option<PlayerName>,
     #[command(flatten)]
