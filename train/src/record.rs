@@ -323,7 +323,7 @@ mod tests {
         };
         let first = complaints.complaint(failure()).unwrap();
         assert!(
-            first.contains("run/log") && first.contains("goes on"),
+            first.contains("run/log") && first.contains("continues"),
             "{first}"
         );
         assert_eq!(complaints.complaint(failure()), None);
