@@ -57,8 +57,17 @@ pub const MOST_EVALUATIONS: u32 = 10_000_000;
 /// Settings whose value is text as it is, also where it looks like a number.
 const TEXTS: [&str; 3] = ["name", "device", "clock"];
 
-/// Settings of a player, for messages.
-const KEYS: &str = "name, evaluations, time, temperature, device, clock, option, search.KEY";
+/// The settings of a player.
+const KEYS: [&str; 8] = [
+    "name",
+    "evaluations",
+    "time",
+    "temperature",
+    "device",
+    "clock",
+    "option",
+    "search",
+];
 
 /// Why a text is no player.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +107,16 @@ impl PlayerSpec {
         }
     }
 
+    /// The words of its options and search settings.
+    pub fn own_settings(&self) -> Vec<String> {
+        let options = self.option.iter();
+        let mut words: Vec<String> = options
+            .map(|option| format!("option={}", quoted(option)))
+            .collect();
+        push_settings("search", &self.search, &mut words);
+        words
+    }
+
     /// The first value out of its range: its key, and what is wrong.
     pub fn out_of_range(&self) -> Option<(String, String)> {
         let report = Validate::validate(self).err()?;
@@ -108,7 +127,8 @@ impl PlayerSpec {
     /// Adds a setting.
     fn set(table: &mut Table, word: &str) -> Result<(), String> {
         let (key, value) = word.split_once('=').ok_or_else(|| {
-            format!("expected KEY=VALUE with one of {KEYS}; quote a path or command with spaces")
+            let keys = KEYS.join(", ");
+            format!("expected KEY=VALUE with one of {keys}; quote a path or command with spaces")
         })?;
         if key == "option" {
             let options = table.entry(key).or_insert_with(|| Value::Array(Vec::new()));
@@ -161,9 +181,10 @@ impl FromStr for PlayerSpec {
             // One after the other, so that the error is this word's.
             Self::deserialize(table.clone()).map_err(|found| {
                 let reason = found.message().trim_end();
-                error(match key.split('.').next() {
-                    Some(known) if KEYS.contains(known) => reason.to_owned(),
-                    _ => format!("unknown key: expected one of {KEYS}"),
+                let section = key.split('.').next().unwrap_or_default();
+                error(match KEYS.contains(&section) {
+                    true => reason.to_owned(),
+                    false => format!("unknown key: expected one of {}", KEYS.join(", ")),
                 })
             })?;
         }
@@ -187,10 +208,7 @@ impl fmt::Display for PlayerSpec {
         add("temperature", self.temperature.map(|it| it.to_string()));
         add("device", self.device.clone());
         add("clock", self.clock.clone());
-        for option in &self.option {
-            add("option", Some(option.clone()));
-        }
-        push_settings("search", &self.search, &mut words);
+        words.extend(self.own_settings());
         f.write_str(&words.join(" "))
     }
 }
@@ -295,6 +313,10 @@ mod tests {
             (
                 "material evalutions=64",
                 ["`evalutions=64`: unknown key", "evaluations, time"],
+            ),
+            (
+                "material me=64",
+                ["`me=64`: unknown key", "evaluations, time"],
             ),
             (
                 "material evaluations=many",

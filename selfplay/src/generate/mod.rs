@@ -5,16 +5,16 @@
 //! worker 0: games ── leaves ──> evaluator ─┐  │
 //! worker 1: games ── leaves ──> evaluator ─┼─ finished games ──> this thread ──> keeper ──> shards
 //! …             ^                          ┘
-//!               └── roster <── watcher <── networks/
+//!               └── current player <── network watcher <── networks/
 //! ```
 //!
 //! | module | what |
 //! |---|---|
 //! | [`arguments`] | the command line |
-//! | [`game`] | one game; what is drawn for it ([`plan`]), where it starts ([`starts`]), who decides its turns ([`thinker`]), when it is as good as over ([`decided`]), what its rows weigh ([`weights`]) |
+//! | [`game`] | one game; what is drawn for it ([`plan`]), where it starts ([`starts`]), who decides its turns ([`decider`]), when it is as good as over ([`decided`]), what its rows weigh ([`weights`]) |
 //! | [`worker`] | a thread's games |
-//! | [`roster`], [`watcher`] | networks that come and go |
-//! | [`log`], [`keeper`], [`prune`], [`disk`] | from the turn to the journal, from the game to the shard; what happens while the disk is full |
+//! | [`current_player`], [`network_watcher`] | networks that come and go |
+//! | [`log`], [`game_writer`], [`prune`], [`disk`] | from the turn to the journal, from the game to the shard; what happens while the disk is full |
 //! | [`supervisor`] | the limits, and what is shown of it all; [`totals`], [`memory_guard`] |
 
 mod arguments;

@@ -23,6 +23,12 @@ pub(crate) struct PitArguments {
     /// The second
     #[arg(long, value_name = "PLAYER")]
     b: Option<PlayerSpec>,
+    /// Flags of earlier versions: an error that names what replaced them
+    #[arg(long = "a-evaluations", hide = true, value_parser = replaced, aliases = [
+        "a-time", "a-temperature", "a-device", "a-set", "a-option", "a-clock", "b-evaluations", "b-time", "b-temperature", "b-device",
+        "b-set", "b-option", "b-clock",
+    ])]
+    _replaced: Option<String>,
     /// Several players, each as --a
     #[arg(long, value_name = "PLAYER", num_args = 2..)]
     players: Option<Vec<PlayerSpec>>,
@@ -58,7 +64,7 @@ pub(crate) struct PitArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_OPENING_TURNS)))]
     opening_turns: u32,
-    /// Player that samples opening turns: `random` or `policy:NETWORK` [default: random]
+    /// Player that samples opening turns: `random`, or one with a policy [default: random]
     #[arg(long, value_name = "PLAYER", requires = "opening_turns")]
     opening_player: Option<String>,
     /// The openings and all else that is random follow from it
@@ -96,6 +102,10 @@ pub(super) enum Resume {
     Must,
     /// Begin it
     OrBegin,
+}
+
+fn replaced(_: &str) -> Result<String, String> {
+    Err("a player's settings are words of its own argument: --a \"material evaluations=64 search.mode=puct\"".into())
 }
 
 fn even(text: &str) -> Result<u64, String> {

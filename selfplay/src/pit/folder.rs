@@ -96,9 +96,13 @@ impl MatchFolder {
         Ok(last.ok_or_else(|| match (nearest, unreadable) {
             (None, None) => format!("there is no match in {}", out.display()),
             (None, Some(unreadable)) => unreadable,
-            (Some((path, differences)), _) => {
+            (Some((path, differences)), unreadable) => {
                 let differences = in_short(&differences);
-                format!("{} is another match: {differences}", path.display())
+                let unreadable = unreadable.map_or(String::new(), |found| format!("; {found}"));
+                format!(
+                    "{} is another match: {differences}{unreadable}",
+                    path.display()
+                )
             }
         }))
     }

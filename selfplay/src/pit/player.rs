@@ -119,18 +119,10 @@ impl LoadedPlayer {
             _ => Player::open(&name, devices).with_context(|| key("player"))?,
         };
         let label = spec.name.clone().unwrap_or_else(|| {
-            let own = PlayerSpec {
-                option: spec.option.clone(),
-                search: spec.search.clone(),
-                ..PlayerSpec::of("")
-            };
-            match own == PlayerSpec::of("") {
+            let settings = spec.own_settings();
+            match settings.is_empty() {
                 true => player.short_name(),
-                false => {
-                    let words = own.to_string();
-                    let settings: Vec<&str> = words.split(' ').skip(1).collect();
-                    format!("{} ({})", player.short_name(), settings.join(", "))
-                }
+                false => format!("{} ({})", player.short_name(), settings.join(", ")),
             }
         });
         Ok(Self {

@@ -126,7 +126,10 @@ impl Engine {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(Instant::now() < end, "the engine resumesout a controller");
+            assert!(
+                Instant::now() < end,
+                "the engine continues without a controller"
+            );
             thread::sleep(Duration::from_millis(5));
         };
         let mut rest = Vec::new();

@@ -289,6 +289,18 @@ fn faulty_orders_are_refused_by_name() {
             "`match.max_turns=9`: unknown key",
         ),
         (
+            "uniform",
+            with(["--a-evaluations", "4"]),
+            2,
+            "words of its own argument",
+        ),
+        (
+            "uniform",
+            with(["--b-set", "search.mode=puct"]),
+            2,
+            "words of its own argument",
+        ),
+        (
             "uniform evaluations=0",
             few.to_vec(),
             1,
