@@ -1,9 +1,9 @@
 //! `selfplay generate`: plays games against itself and writes them to shards, for weeks if need be.
 //!
 //! ```text
-//!              ┌─ begins, turns ──> journal ──┐ what a killed generator goes on from
+//!              ┌─ begins, turns ──> journal ──┐ what a killed generator resumes from
 //! worker 0: games ── leaves ──> evaluator ─┐  │
-//! worker 1: games ── leaves ──> evaluator ─┼─ finished games ──> this thread ──> keeper ──> shards
+//! worker 1: games ── leaves ──> evaluator ─┼─ finished games ──> this thread ──> game writer ──> shards
 //! …             ^                          ┘
 //!               └── current player <── network watcher <── networks/
 //! ```
