@@ -1,10 +1,13 @@
-//! The goal solver.
+//! The solvers of goals and captures.
 
 #[path = "../../tests/boards/mod.rs"]
 mod boards;
 
 use crate::{Row, rate};
-use arimaa::rules::{Bitboard, Kind, Position, StepState, TURN_STEPS, goal_in, goal_threat};
+use arimaa::rules::{
+    Bitboard, Kind, Position, StepState, TURN_STEPS, capture_threats, captures, goal_in,
+    goal_threat,
+};
 use boards::random_position;
 use criterion::{Criterion, Throughput};
 use rand::SeedableRng;
@@ -13,6 +16,9 @@ use std::hint::black_box;
 
 /// In how many of the oracle's positions the side not to move would have a goal.
 const THREATS: usize = 96;
+
+/// The pieces of both sides that the other one could capture in the oracle's positions.
+const CAPTURES: usize = 567;
 
 /// Whether the side to move has a rabbit no more than two ranks before its goal.
 fn has_near_rabbit(position: &Position) -> bool {
@@ -66,6 +72,22 @@ pub(super) fn goals(criterion: &mut Criterion, positions: &[Position]) -> Vec<Ro
     rows.extend(rate(
         &mut group,
         "goal threat",
+        "positions",
+        total,
+        &[positions],
+        all,
+    ));
+    let all = |positions: &&[Position]| {
+        let count = |position: &Position| {
+            let own = capture_threats(black_box(position))[4];
+            let enemy = captures(&StepState::new(black_box(position)))[4];
+            (own.count() + enemy.count()) as usize
+        };
+        assert_eq!(positions.iter().map(count).sum::<usize>(), CAPTURES);
+    };
+    rows.extend(rate(
+        &mut group,
+        "captures, both sides",
         "positions",
         total,
         &[positions],

@@ -26,6 +26,13 @@ pub(super) struct Move {
 }
 
 impl Move {
+    pub(super) fn new(from: Square, to: Square) -> Self {
+        Self {
+            from: Bitboard::of(from),
+            to: Bitboard::of(to),
+        }
+    }
+
     /// The step on the board of the side that sees the field.
     pub(super) fn step(self, side: Side) -> Option<Step> {
         let (from, to): (Square, Square) = (self.from.first()?, self.to.first()?);

@@ -1,8 +1,9 @@
-//! Wins within one turn, found exactly: by goal, and by taking the enemy's last rabbits.
+//! Wins within one turn, found exactly: by goal, and by taking the enemy's last rabbits. Captures of any piece, likewise.
 //!
 //! History plays no part: a turn that wins ends in a position that can't have stood before, since the game would have ended
 //! there. So a step that begins such a turn is never forbidden by repetition.
 
+mod capture;
 mod elimination;
 mod field;
 mod race;
@@ -10,6 +11,7 @@ mod race;
 use super::{
     Bitboard, History, Kind, Pending, Phase, Position, Side, Step, StepState, Steps, TURN_STEPS,
 };
+use capture::Captures;
 use field::{Field, Line, Move};
 
 /// Steps after which the turn may end with a rabbit of the side to move on its goal rank: a shortest such sequence of at most
@@ -90,6 +92,76 @@ pub fn elimination_in(state: &StepState, steps: u8) -> Option<Steps> {
         return shortest_end(state, steps, &gone);
     }
     shortest(state, steps, elimination::within)
+}
+
+/// The enemy pieces that the side to move can capture within this turn, by the number of steps: element k holds the squares of those
+/// that a sequence of at most k steps captures, after which the turn may end. Steps beyond those left in the turn add nothing. A
+/// piece counts where it stands in this state, also if it is captured elsewhere. Nothing in a setup.
+///
+/// Exact from every state of play, inside a push or a pull too. History plays no part: no earlier position has as few pieces.
+///
+/// ```
+/// use arimaa::rules::{StepState, captures};
+/// // The horse on b4 can push the rabbit on b3 into the trap on c3.
+/// let position = arimaa::notation::parse_position("g [r                                H       r                     R]")?;
+/// let captured = captures(&StepState::new(&position));
+/// assert_eq!(captured[1].count(), 0);
+/// assert_eq!(format!("{:?} {:?}", captured[2], captured[4]), "{b3} {b3}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn captures(state: &StepState) -> [Bitboard; TURN_STEPS as usize + 1] {
+    if state.phase() == Phase::Setup {
+        return Captures::default();
+    }
+    let (side, steps) = (state.side(), state.steps_left());
+    let field = Field::new(state.board(), side);
+    let mut found = Captures::default();
+    // Adds what is captured after a pending step.
+    let mut add = |after: Captures| {
+        for (set, after) in found[1..].iter_mut().zip(after) {
+            *set |= after;
+        }
+    };
+    match state.pending() {
+        Pending::Nothing => return capture::within(&field, steps).map(|set| set.seen_by(side)),
+        Pending::Push { square, pushers } => {
+            for piece in pushers.seen_by(side) {
+                let step = Move::new(piece, square.seen_by(side));
+                add(capture::within(&field.after_own(step), steps - 1));
+            }
+        }
+        Pending::Pull { square, pulled } => {
+            for piece in pulled.seen_by(side) {
+                let step = Move::new(piece, square.seen_by(side));
+                let next = field.after_enemy(step);
+                let moved = field.enemy ^ step.from ^ step.to;
+                let captured = moved & !next.enemy;
+                add(capture::within(&next, steps - 1)
+                    .map(|set| capture::before(set | captured, step)));
+            }
+            for (set, without) in found.iter_mut().zip(capture::within(&field, steps)) {
+                *set |= without;
+            }
+        }
+    }
+    found.map(|set| set.seen_by(side))
+}
+
+/// The pieces of the side to move that its enemy could capture in a whole turn, if the side to move passed: by the number of
+/// steps, as [`captures`]. Nothing in a setup.
+///
+/// ```
+/// use arimaa::rules::capture_threats;
+/// let position = arimaa::notation::parse_position("g [                                 h       R                     r]")?;
+/// assert_eq!(format!("{:?}", capture_threats(&position)[2]), "{b3}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn capture_threats(position: &Position) -> [Bitboard; TURN_STEPS as usize + 1] {
+    if position.phase() == Phase::Setup {
+        return Captures::default();
+    }
+    let passed = Position::in_play(*position.board(), position.side().opponent());
+    captures(&StepState::new(&passed))
 }
 
 fn rabbits(state: &StepState, side: Side) -> Bitboard {
