@@ -17,7 +17,7 @@ use arimaa::rules::{
     Action, Board, Direction, Game, History, Kind, Phase, Piece, Position, PositionFault, Setup,
     Side, Square, Step, StepError, StepState, Steps, Turn,
 };
-use engine::shard::{GameId, import, replay};
+use engine::record::{GameId, import, replay};
 use reference::{Letters, Past};
 use std::collections::BTreeSet;
 

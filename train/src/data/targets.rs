@@ -15,7 +15,7 @@
 use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState, Turn};
 use engine::config::TrainConfig;
 use engine::encoding::{LegalMask, POLICY_SIZE};
-use engine::shard::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};
+use engine::record::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};
 use network::{Head, RowWeight};
 
 /// How results and searches become targets.
@@ -46,7 +46,7 @@ pub(crate) enum Target<'a> {
     /// The squares that are 1, as the mover sees the board.
     Squares(u64),
     /// The share of each legal action in ascending order of the indices; the sum is
-    /// [`POLICY_TOTAL`](engine::shard::POLICY_TOTAL).
+    /// [`POLICY_TOTAL`](engine::record::POLICY_TOTAL).
     LegalShares(&'a [u16]),
     /// Indices of actions with their shares, likewise; empty without a target.
     Shares(&'a [[u16; 2]]),
@@ -328,7 +328,7 @@ mod tests {
     use crate::data::samples::{game, targets};
     use arimaa::rules::{Game, Piece};
     use engine::encoding::plane;
-    use engine::shard::{GameRecord, replay};
+    use engine::record::{GameRecord, replay};
     use std::collections::HashMap;
 
     /// The pieces that are still on the board at a game's end, each called by the square where it was set up.
