@@ -1,11 +1,17 @@
 //! One frame of a journal: an entry behind its mark, length and checksum.
 
-use super::{Beginning, JournalFault};
-use crate::encoding::ENCODING_VERSION;
+use super::error::JournalFault;
+use super::games::Beginning;
 use crate::record::codec::{self, CodecError, MAX_CONTENT_BYTES};
 use crate::record::game::{EvaluatorId, GameId, TurnRecord};
 use crate::record::shard::ShardName;
 use serde::{Deserialize, Serialize};
+
+/// The first bytes of every file.
+pub(super) const MAGIC: [u8; 8] = *b"TuskerJ\n";
+
+/// Magic and format version, in bytes: where the header's frame begins.
+pub(super) const START_BYTES: u64 = 12;
 
 /// The first bytes of every frame, by which frames are found behind a damaged one.
 pub(super) const MARK: [u8; 4] = *b"\xf7TJ\n";
@@ -19,15 +25,7 @@ const USUAL_BYTES: usize = 1_024;
 /// What a frame says; the turn is borrowed for writing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Entry<Turn = TurnRecord> {
-    Header {
-        /// Who began the file; another may have taken it over since.
-        generator: u32,
-        encoding_version: u32,
-        /// The counter of the generator's next game: those below are used.
-        next_counter: u64,
-        /// The sequence number of its next shard: those below may be used.
-        next_shard: u32,
-    },
+    Header(FileHeader),
     Begin(Beginning),
     Evaluator {
         game: GameId,
@@ -53,26 +51,16 @@ pub(super) enum Entry<Turn = TurnRecord> {
     },
 }
 
-/// What a file's header says, but for the version of the encoding, which is this program's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What every file begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileHeader {
-    /// Who began the file; another may have taken it over since.
+    /// The generator that began the file; another may have taken it over since.
     pub(super) generator: u32,
-    /// The counter of its next game.
+    pub(super) encoding_version: u32,
+    /// The counter of the generator's next game: those below are used.
     pub(super) next_counter: u64,
-    /// The sequence number of its next shard.
+    /// The sequence number of its next shard: those below may be used.
     pub(super) next_shard: u32,
-}
-
-impl<Turn> From<FileHeader> for Entry<Turn> {
-    fn from(header: FileHeader) -> Self {
-        Self::Header {
-            generator: header.generator,
-            encoding_version: ENCODING_VERSION,
-            next_counter: header.next_counter,
-            next_shard: header.next_shard,
-        }
-    }
 }
 
 /// How much there is of a game in flight.

@@ -1,15 +1,14 @@
 //! What can be wrong with a journal.
 
-use super::FORMAT_VERSION;
+use super::games::FORMAT_VERSION;
 use crate::record::game::{GameId, StartFault};
 use crate::record::replay::ReplayError;
 use crate::record::shard::{ShardError, ShardName};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A fault in a journal, and where it is.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {}{fault}", .path.display(), Location(*.offset))]
+#[error("{}: {}{fault}", .path.display(), .offset.map_or(String::new(), |offset| format!("byte {offset}: ")))]
 pub struct JournalError {
     /// The file or folder.
     pub path: PathBuf,
@@ -34,17 +33,6 @@ impl JournalError {
         Self {
             offset: Some(offset),
             ..Self::of_file(path, fault)
-        }
-    }
-}
-
-struct Location(Option<u64>);
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(offset) => write!(f, "byte {offset}: "),
-            None => Ok(()),
         }
     }
 }

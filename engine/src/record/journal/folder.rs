@@ -1,12 +1,51 @@
 //! The files of a folder of journals: their names, which of them count, and the locks.
 
 use super::disk::Disk;
-use super::{JournalError, JournalFault, Standing};
+use super::error::{JournalError, JournalFault};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
+
+/// Where a generator's journal is, and what it is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalPlace {
+    /// The folder of the run's journals, which is there.
+    pub journal: PathBuf,
+    /// The folder of the run's shards.
+    pub shards: PathBuf,
+    /// The generator's number.
+    pub generator: u32,
+    /// A new file is begun when the last one has more bytes than this and twice what it began with.
+    pub large: u64,
+    /// How often it is flushed to the disk while it is written: what a power cut may take.
+    pub sync_every: Duration,
+}
+
+impl JournalPlace {
+    /// A journal that is flushed every second, and whose files are large at 16 MiB: some 25,000 turns.
+    pub fn new(journal: impl Into<PathBuf>, shards: impl Into<PathBuf>, generator: u32) -> Self {
+        Self {
+            journal: journal.into(),
+            shards: shards.into(),
+            generator,
+            large: 16 << 20,
+            sync_every: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What there is of a generator's journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing: it has begun no game.
+    Unused,
+    /// A file of its own, which tells what it has begun.
+    Begun,
+    /// Only what it has taken over.
+    Adopting,
+}
 
 /// How long a lock is waited for, in steps of [`LOCK_STEP`]: who adopts a journal holds its lock for a moment.
 const LOCK_STEPS: u32 = 10;

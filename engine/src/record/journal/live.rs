@@ -2,10 +2,10 @@
 
 use super::disk::{Disk, Storage};
 use super::entry::{Entry, FileHeader, JournalCounts, read_frame};
-use super::folder::JournalFile;
+use super::error::{JournalError, JournalFault};
+use super::folder::{JournalFile, JournalPlace};
 use super::reader::FileReader;
-use super::writer::{Appender, FileBegun};
-use super::{JournalError, JournalFault, JournalPlace};
+use super::writer::{Appender, NewFile};
 use crate::record::game::GameId;
 use crate::record::shard::ShardName;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub(super) struct Shared {
     pub(super) place: JournalPlace,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) state: Mutex<State>,
-    /// Held by who flushes, and taken before the state: after a failed flush another one of the same file would succeed without
+    /// Held by the thread that flushes, and taken before the state: after a failed flush another one of the same file would succeed without
     /// the bytes having reached the disk, so that no thread may begin one before the failure is known.
     pub(super) flushing: Mutex<()>,
     pub(super) wake: Condvar,
@@ -32,8 +32,8 @@ pub(super) struct State {
     pub(super) closing: BTreeMap<ShardName, Vec<GameId>>,
     /// The complete shards of which that is not known to be on the disk.
     pub(super) closed: BTreeSet<ShardName>,
-    pub(super) next_counter: u64,
-    pub(super) next_shard: u32,
+    /// What the next file begins with.
+    pub(super) header: FileHeader,
     /// A new file is begun beyond this length.
     pub(super) large: u64,
     /// The file can't be relied on: what was written since the last flush may be lost, or its name.
@@ -154,11 +154,11 @@ impl Shared {
             offset += length as u64;
         }
         begun.complete()?;
-        state.go_on_in(self, begun, file)
+        state.continue_in(self, begun, file)
     }
 
     /// Writes what matters of a file into the next one. Left behind after an error, it is written over by the next attempt.
-    fn copy(&self, snapshot: &Snapshot) -> Result<(FileBegun, JournalFile), JournalError> {
+    fn copy(&self, snapshot: &Snapshot) -> Result<(NewFile, JournalFile), JournalError> {
         let JournalPlace {
             journal, generator, ..
         } = &self.place;
@@ -170,9 +170,9 @@ impl Shared {
         let file = JournalFile::new(journal, generator, sequence, false);
         let bytes = snapshot.read()?;
         let mut reader = FileReader::new(path, &bytes)?;
-        let mut begun = FileBegun::create(&*self.disk, &file, snapshot.header)?;
+        let mut begun = NewFile::create(&*self.disk, &file, snapshot.header)?;
         while let Some((_, entry)) = reader.next()? {
-            if let Some(entry) = what_matters(entry, &snapshot.in_flight) {
+            if let Some(entry) = for_games(entry, &snapshot.in_flight) {
                 begun.push(&entry)?;
             }
         }
@@ -249,14 +249,14 @@ impl State {
     pub(super) fn begin_file(&mut self, shared: &Shared) -> Result<(), JournalError> {
         let (mut begun, file) = shared.copy(&self.snapshot())?;
         begun.complete()?;
-        self.go_on_in(shared, begun, file)
+        self.continue_in(shared, begun, file)
     }
 
-    /// Names a new file and goes on in it.
-    fn go_on_in(
+    /// Names a new file and continues in it.
+    fn continue_in(
         &mut self,
         shared: &Shared,
-        begun: FileBegun,
+        begun: NewFile,
         file: JournalFile,
     ) -> Result<(), JournalError> {
         let named = begun.name(&*shared.disk);
@@ -282,17 +282,13 @@ impl State {
             synced: self.appender.synced,
             tail: self.appender.tail.clone(),
             in_flight: self.in_flight.keys().copied().collect(),
-            header: FileHeader {
-                generator: self.file.generator,
-                next_counter: self.next_counter,
-                next_shard: self.next_shard,
-            },
+            header: self.header,
         }
     }
 }
 
-/// What is left of an entry when only these games matter.
-fn what_matters(entry: Entry, in_flight: &BTreeSet<GameId>) -> Option<Entry> {
+/// What an entry says of these games.
+fn for_games(entry: Entry, in_flight: &BTreeSet<GameId>) -> Option<Entry> {
     match entry {
         Entry::Begin(ref beginning) => in_flight.contains(&beginning.id).then_some(entry),
         Entry::Evaluator { game, .. } | Entry::Turn { game, .. } => {
@@ -302,6 +298,6 @@ fn what_matters(entry: Entry, in_flight: &BTreeSet<GameId>) -> Option<Entry> {
             games.retain(|id| in_flight.contains(id));
             (!games.is_empty()).then_some(Entry::Closing { shard, games })
         }
-        Entry::Header { .. } | Entry::Closed { .. } | Entry::Synced { .. } => None,
+        Entry::Header(_) | Entry::Closed { .. } | Entry::Synced { .. } => None,
     }
 }

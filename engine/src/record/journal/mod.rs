@@ -82,7 +82,6 @@
 //! with `localflock`. Where locks are kept to one machine (`sshfs`, most object stores), a generator would adopt the journals of
 //! living ones on other machines, and both would resume their games: use one such folder from one machine alone.
 
-mod announced;
 mod disk;
 mod entry;
 mod error;
@@ -96,72 +95,27 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use announced::announced;
 pub use error::{JournalError, JournalFault};
-pub use games::{Beginning, Dropped, GameInFlight, Recovery, games_in};
+pub use folder::JournalPlace;
+pub(crate) use folder::Standing;
+pub use games::{Beginning, Dropped, FORMAT_VERSION, GameInFlight};
+pub use recovery::{Recovery, announced, games_in};
 
 #[cfg(doc)]
 use super::game::Start;
 use super::game::{EvaluatorId, GameId, TurnRecord};
 use super::shard::ShardName;
+use crate::encoding::ENCODING_VERSION;
 use disk::{Disk, FileSystem};
-use entry::Entry;
-use entry::{FileHeader, JournalCounts};
+use entry::{Entry, FileHeader, JournalCounts};
 use folder::{JournalFile, Lock, Owned};
 use live::{Shared, State};
+use reader::FoundGame;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
-use writer::FileBegun;
-
-/// The version of the format that this program writes and reads.
-pub const FORMAT_VERSION: u32 = 2;
-
-const MAGIC: [u8; 8] = *b"TuskerJ\n";
-
-/// Magic and format version, in bytes: where the header's frame begins.
-const START_BYTES: u64 = 12;
-
-/// Where a generator's journal is, and what it is of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JournalPlace {
-    /// The folder of the run's journals, which is there.
-    pub journal: PathBuf,
-    /// The folder of the run's shards.
-    pub shards: PathBuf,
-    /// The generator's number.
-    pub generator: u32,
-    /// A new file is begun when the last one has more bytes than this and twice what it began with.
-    pub large: u64,
-    /// How often it is flushed to the disk while it is written: what a power cut may take.
-    pub sync_every: Duration,
-}
-
-impl JournalPlace {
-    /// A journal that is flushed every second, and whose files are large at 16 MiB: some 25,000 turns.
-    pub fn new(journal: impl Into<PathBuf>, shards: impl Into<PathBuf>, generator: u32) -> Self {
-        Self {
-            journal: journal.into(),
-            shards: shards.into(),
-            generator,
-            large: 16 << 20,
-            sync_every: Duration::from_secs(1),
-        }
-    }
-}
-
-/// What there is of a generator's journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Nothing: it has begun no game.
-    Unused,
-    /// A file of its own, which tells what it has begun.
-    Begun,
-    /// Only what it has taken over.
-    Adopting,
-}
+use writer::NewFile;
 
 /// A generator's journal. Shared by all its threads.
 pub struct Journal {
@@ -216,27 +170,32 @@ impl Journal {
         let adopted = recovery::adopt(&place, &*disk, &games, &mut sequence)?;
         // The adopted are files of this generator now, and void as soon as the new one is there.
         owned.void = Owned::list(&place.journal, place.generator)?.all();
-        games.told.extend(adopted.games.told);
+        games.found.extend(adopted.games.found);
         games.dropped.extend(adopted.games.dropped);
         let next_counter = games.next_counters.get(&place.generator).copied();
         let next_shard = games.next_shards.get(&place.generator).copied();
         let header = FileHeader {
             generator: place.generator,
+            encoding_version: ENCODING_VERSION,
             next_counter: next_counter.unwrap_or(0),
             next_shard: next_shard.unwrap_or(0),
         };
 
         let file = JournalFile::new(&place.journal, place.generator, sequence, false);
-        let mut begun = FileBegun::create(&*disk, &file, header)?;
-        for told in games.told.values() {
-            told.write(&mut begun)?;
+        let mut begun = NewFile::create(&*disk, &file, header)?;
+        for found in games.found.values() {
+            begun.push_game(&found.game)?;
         }
         begun.complete()?;
         let (appender, settled) = begun.name(&*disk)?;
         settled?;
         owned.remove_void(&*disk, &place.journal)?;
 
-        let in_flight = games.told.iter().map(|(&id, told)| (id, told.counts()));
+        let counts = |found: &FoundGame| JournalCounts {
+            turns: found.game.turns.len() as u32,
+            evaluators: found.game.evaluators.len() as u32,
+        };
+        let in_flight = games.found.iter().map(|(&id, found)| (id, counts(found)));
         let state = State {
             large: place.large.max(2 * appender.length),
             file,
@@ -244,15 +203,14 @@ impl Journal {
             in_flight: in_flight.collect(),
             closing: BTreeMap::new(),
             closed: BTreeSet::new(),
-            next_counter: header.next_counter,
-            next_shard: header.next_shard,
+            header,
             distrusted: false,
             void: Vec::new(),
             trouble: None,
             stopped: false,
         };
         let recovery = Recovery {
-            games: games.told.into_values().map(GameInFlight::from).collect(),
+            games: games.found.into_values().map(|found| found.game).collect(),
             next_counter: header.next_counter,
             next_shard: header.next_shard,
             adopted: adopted.generators,
@@ -293,17 +251,18 @@ impl Journal {
     /// A game begins.
     pub fn begin(&self, beginning: Beginning) -> Result<(), JournalError> {
         let Beginning { id, start, .. } = beginning;
-        let is_start = start.new_game().map(|_| ());
+        let valid_start = start.new_game().map(|_| ());
         let entry: Entry = Entry::Begin(beginning);
         let mut state = self.shared.lock();
-        is_start.map_err(|error| state.error(JournalFault::Start { game: id, error }))?;
+        valid_start.map_err(|error| state.error(JournalFault::Start { game: id, error }))?;
         if state.in_flight.contains_key(&id) {
             return Err(state.error(JournalFault::BeginsAgain(id)));
         }
         state.append(&self.shared, &entry)?;
         state.in_flight.insert(id, JournalCounts::default());
         if id.generator == self.shared.place.generator {
-            state.next_counter = state.next_counter.max(id.counter.saturating_add(1));
+            let next = &mut state.header.next_counter;
+            *next = (*next).max(id.counter.saturating_add(1));
         }
         Ok(())
     }
@@ -311,7 +270,7 @@ impl Journal {
     /// Adds an evaluator to the list of a game in flight; its place there.
     pub fn evaluator(&self, game: GameId, evaluator: &EvaluatorId) -> Result<u16, JournalError> {
         let mut state = self.shared.lock();
-        let counts = state.counts(game)?;
+        let mut counts = state.counts(game)?;
         let place = u16::try_from(counts.evaluators)
             .map_err(|_| state.error(JournalFault::Evaluators(game)))?;
         let evaluator = evaluator.clone();
@@ -321,14 +280,8 @@ impl Journal {
             evaluator,
         };
         state.append(&self.shared, &entry)?;
-        let evaluators = counts.evaluators + 1;
-        state.in_flight.insert(
-            game,
-            JournalCounts {
-                evaluators,
-                ..counts
-            },
-        );
+        counts.evaluators += 1;
+        state.in_flight.insert(game, counts);
         Ok(place)
     }
 
@@ -341,7 +294,7 @@ impl Journal {
         let payload = Entry::Turn { game, number, turn }.payload();
         let mut state = self.shared.lock();
         let payload = payload.map_err(|fault| state.error(fault))?;
-        let counts = state.counts(game)?;
+        let mut counts = state.counts(game)?;
         reader::check_order("turn", game, number, counts.turns as usize)
             .map_err(|fault| state.error(fault))?;
         let count = counts.evaluators;
@@ -356,10 +309,8 @@ impl Journal {
             _ => {}
         }
         state.append_payload(&self.shared, &payload)?;
-        let turns = counts.turns + 1;
-        state
-            .in_flight
-            .insert(game, JournalCounts { turns, ..counts });
+        counts.turns += 1;
+        state.in_flight.insert(game, counts);
         Ok(())
     }
 
@@ -377,7 +328,8 @@ impl Journal {
             state.append(&self.shared, &entry)?;
             state.closing.insert(shard, games.to_vec());
             if shard.generator == self.shared.place.generator {
-                state.next_shard = state.next_shard.max(shard.sequence.saturating_add(1));
+                let next = &mut state.header.next_shard;
+                *next = (*next).max(shard.sequence.saturating_add(1));
             }
         }
         drop(state);
@@ -457,7 +409,7 @@ impl Drop for Journal {
         self.shared.lock().stopped = true;
         self.shared.wake.notify_all();
         if let Some(syncing) = self.syncing.take() {
-            // A panic is told of by `check_flushing`; a dropped journal can't report it.
+            // `check_flushing` reports a panic; a dropped journal can't report it.
             let _ = syncing.join();
         }
     }

@@ -1,12 +1,14 @@
 //! Reading one file of a journal, which may have been cut anywhere.
 
-use super::entry::{Entry, FileHeader, JournalCounts, MARK, read_frame};
-use super::writer::FileBegun;
-use super::{Beginning, Dropped, FORMAT_VERSION, JournalError, JournalFault, MAGIC, START_BYTES};
+use super::entry::{Entry, FileHeader, MAGIC, MARK, START_BYTES, read_frame};
+use super::error::{JournalError, JournalFault};
+use super::folder::JournalFile;
+use super::games::{Beginning, Dropped, FORMAT_VERSION, GameInFlight};
 use crate::encoding::ENCODING_VERSION;
-use crate::record::game::{EvaluatorId, GameId, TurnRecord};
+use crate::record::game::GameId;
 use crate::record::shard::ShardName;
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A file that is read frame by frame.
@@ -78,25 +80,15 @@ impl<'bytes> FileReader<'bytes> {
 
 /// The header's frame, and its length.
 fn read_header(bytes: &[u8]) -> Result<(FileHeader, usize), JournalFault> {
-    let (entry, length) = read_frame(bytes, START_BYTES)?;
-    let Entry::Header {
-        generator,
-        encoding_version: found,
-        next_counter,
-        next_shard,
-    } = entry
-    else {
+    let (Entry::Header(header), length) = read_frame(bytes, START_BYTES)? else {
         return Err(JournalFault::Header);
     };
-    if found != ENCODING_VERSION {
-        let expected = ENCODING_VERSION;
-        return Err(JournalFault::EncodingVersion { found, expected });
+    if header.encoding_version != ENCODING_VERSION {
+        return Err(JournalFault::EncodingVersion {
+            found: header.encoding_version,
+            expected: ENCODING_VERSION,
+        });
     }
-    let header = FileHeader {
-        generator,
-        next_counter,
-        next_shard,
-    };
     Ok((header, length))
 }
 
@@ -122,51 +114,22 @@ fn find_mark(bytes: &[u8], from: usize) -> Option<usize> {
         .map(|distance| from + distance)
 }
 
-/// A game that has begun, as the entries tell it.
-#[derive(Debug, Clone)]
-pub(super) struct Told {
-    pub(super) beginning: Beginning,
-    pub(super) evaluators: Vec<EvaluatorId>,
-    pub(super) turns: Vec<TurnRecord>,
-    /// The shards that it was to be in, none of which is known to be complete.
+/// A game that has begun and is not known to be in a complete shard.
+#[derive(Debug)]
+pub(super) struct FoundGame {
+    pub(super) game: GameInFlight,
+    /// The shards that it was announced for, none of which is known to be complete.
     pub(super) shards: Vec<ShardName>,
     /// Where it begins, for messages.
     pub(super) path: PathBuf,
     pub(super) offset: u64,
 }
 
-impl Told {
-    /// How much there is of it.
-    pub(super) fn counts(&self) -> JournalCounts {
-        JournalCounts {
-            turns: self.turns.len() as u32,
-            evaluators: self.evaluators.len() as u32,
-        }
-    }
-
-    /// Writes it into a new file, but for the shards.
-    pub(super) fn write(&self, file: &mut FileBegun) -> Result<(), JournalError> {
-        let game = self.beginning.id;
-        file.push::<TurnRecord>(&Entry::Begin(self.beginning))?;
-        for (place, evaluator) in (0..).zip(&self.evaluators) {
-            let evaluator = evaluator.clone();
-            file.push::<TurnRecord>(&Entry::Evaluator {
-                game,
-                place,
-                evaluator,
-            })?;
-        }
-        for (number, turn) in (0..).zip(&self.turns) {
-            file.push(&Entry::Turn { game, number, turn })?;
-        }
-        Ok(())
-    }
-}
-
-/// The games of some files that have begun and are not known to be in a complete shard.
+/// What some files say.
 #[derive(Debug, Default)]
 pub(super) struct Games {
-    pub(super) told: BTreeMap<GameId, Told>,
+    /// The games that have begun and are not known to be in a complete shard.
+    pub(super) found: BTreeMap<GameId, FoundGame>,
     /// By generator, the counter of its next game.
     pub(super) next_counters: BTreeMap<u32, u64>,
     /// By generator, the sequence number of its next shard.
@@ -177,6 +140,16 @@ pub(super) struct Games {
 }
 
 impl Games {
+    /// Reads files, which are in order.
+    pub(super) fn of_files(files: &[JournalFile]) -> Result<Self, JournalError> {
+        let mut games = Self::default();
+        for JournalFile { path, .. } in files {
+            let bytes = fs::read(path).map_err(|error| JournalError::of_file(path, error))?;
+            games.read(path, &bytes)?;
+        }
+        Ok(games)
+    }
+
     /// Adds what a file says, which comes after all files read before.
     pub(super) fn read(&mut self, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
         let mut file = FileReader::new(path, bytes)?;
@@ -191,11 +164,6 @@ impl Games {
         Ok(())
     }
 
-    /// The shards that were announced and are not known to be complete.
-    pub(super) fn announced(&self) -> impl Iterator<Item = ShardName> {
-        self.told.values().flat_map(|told| &told.shards).copied()
-    }
-
     fn count_game(&mut self, generator: u32, next: u64) {
         let counter = self.next_counters.entry(generator).or_default();
         *counter = next.max(*counter);
@@ -208,36 +176,36 @@ impl Games {
 
     fn apply(&mut self, path: &Path, offset: u64, entry: Entry) -> Result<(), JournalFault> {
         match entry {
-            Entry::Header { .. } => return Err(JournalFault::Header),
+            Entry::Header(_) => return Err(JournalFault::Header),
             Entry::Begin(beginning) => self.begin(path, offset, beginning)?,
             Entry::Evaluator {
                 game,
                 place,
                 evaluator,
             } => {
-                let evaluators = &mut self.in_flight(game)?.evaluators;
+                let evaluators = &mut self.in_flight(game)?.game.evaluators;
                 check_order("evaluator", game, place.into(), evaluators.len())?;
                 evaluators.push(evaluator);
             }
             Entry::Turn { game, number, turn } => {
-                let turns = &mut self.in_flight(game)?.turns;
+                let turns = &mut self.in_flight(game)?.game.turns;
                 check_order("turn", game, number, turns.len())?;
                 turns.push(turn);
             }
             Entry::Closing { shard, games } => {
                 self.count_shard(shard.generator, shard.sequence.saturating_add(1));
                 // What was announced for a shard of this name before did not come to be.
-                for told in self.told.values_mut() {
-                    told.shards.retain(|name| *name != shard);
+                for found in self.found.values_mut() {
+                    found.shards.retain(|name| *name != shard);
                 }
                 for game in games {
                     self.in_flight(game)?.shards.push(shard);
                 }
             }
             Entry::Closed { shard } => {
-                let before = self.told.len();
-                self.told.retain(|_, told| !told.shards.contains(&shard));
-                self.finished += (before - self.told.len()) as u64;
+                let before = self.found.len();
+                self.found.retain(|_, found| !found.shards.contains(&shard));
+                self.finished += (before - self.found.len()) as u64;
             }
             Entry::Synced { .. } => {}
         }
@@ -251,24 +219,27 @@ impl Games {
         beginning: Beginning,
     ) -> Result<(), JournalFault> {
         let id = beginning.id;
-        if self.told.contains_key(&id) {
+        if self.found.contains_key(&id) {
             return Err(JournalFault::BeginsAgain(id));
         }
         self.count_game(id.generator, id.counter.saturating_add(1));
-        let told = Told {
+        let game = GameInFlight {
             beginning,
             evaluators: Vec::new(),
             turns: Vec::new(),
+        };
+        let found = FoundGame {
+            game,
             shards: Vec::new(),
             path: path.to_owned(),
             offset,
         };
-        self.told.insert(id, told);
+        self.found.insert(id, found);
         Ok(())
     }
 
-    fn in_flight(&mut self, game: GameId) -> Result<&mut Told, JournalFault> {
-        self.told
+    fn in_flight(&mut self, game: GameId) -> Result<&mut FoundGame, JournalFault> {
+        self.found
             .get_mut(&game)
             .ok_or(JournalFault::NotInFlight(game))
     }

@@ -1,9 +1,10 @@
 //! Writing one file of a journal: whole under a temporary name, then at its end, at frame borders only.
 
 use super::disk::{Disk, Storage};
-use super::entry::{Entry, FileHeader, push_frame};
+use super::entry::{Entry, FileHeader, MAGIC, push_frame};
+use super::error::JournalError;
 use super::folder::JournalFile;
-use super::{FORMAT_VERSION, JournalError, MAGIC};
+use super::games::{FORMAT_VERSION, GameInFlight};
 use crate::record::game::TurnRecord;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ pub(super) struct Appender {
     /// The bytes behind those. What a failed flush leaves of them in the file is unknown.
     pub(super) tail: Vec<u8>,
     /// What a frame in the file says of `synced`.
-    told_synced: u64,
+    stated_synced: u64,
     /// Whether a failed write may have left part of a frame behind the whole ones.
     torn: bool,
 }
@@ -35,7 +36,7 @@ impl Appender {
             length,
             synced: length,
             tail: Vec::new(),
-            told_synced: length,
+            stated_synced: length,
             torn: false,
         }
     }
@@ -49,7 +50,7 @@ impl Appender {
             self.torn = false;
         }
         let before = self.tail.len();
-        if self.synced > self.told_synced {
+        if self.synced > self.stated_synced {
             let bytes = self.synced;
             let entry: Entry = Entry::Synced { bytes };
             // A payload of 12 bytes has room.
@@ -63,7 +64,7 @@ impl Appender {
         match self.storage.write_at(self.length, frames) {
             Ok(()) => {
                 self.length += frames.len() as u64;
-                self.told_synced = self.synced;
+                self.stated_synced = self.synced;
                 Ok(())
             }
             Err(error) => {
@@ -84,7 +85,7 @@ impl Appender {
 }
 
 /// A new file of a journal, under a temporary name.
-pub(super) struct FileBegun {
+pub(super) struct NewFile {
     storage: Arc<dyn Storage>,
     /// The bytes that have been written.
     written: u64,
@@ -94,7 +95,7 @@ pub(super) struct FileBegun {
     target: PathBuf,
 }
 
-impl FileBegun {
+impl NewFile {
     /// Begins the file that is to be `target`. Only the holder of the generator's lock does so.
     pub(super) fn create(
         disk: &dyn Disk,
@@ -112,7 +113,7 @@ impl FileBegun {
             path,
             target: target.path.clone(),
         };
-        begun.push(&Entry::<TurnRecord>::from(header))?;
+        begun.push(&Entry::<TurnRecord>::Header(header))?;
         Ok(begun)
     }
 
@@ -128,6 +129,27 @@ impl FileBegun {
             true => Ok(()),
             false => self.write(),
         }
+    }
+
+    /// Adds a game and its turns so far.
+    pub(super) fn push_game(&mut self, game: &GameInFlight) -> Result<(), JournalError> {
+        let id = game.beginning.id;
+        self.push::<TurnRecord>(&Entry::Begin(game.beginning))?;
+        for (place, evaluator) in (0..).zip(&game.evaluators) {
+            self.push::<TurnRecord>(&Entry::Evaluator {
+                game: id,
+                place,
+                evaluator: evaluator.clone(),
+            })?;
+        }
+        for (number, turn) in (0..).zip(&game.turns) {
+            self.push(&Entry::Turn {
+                game: id,
+                number,
+                turn,
+            })?;
+        }
+        Ok(())
     }
 
     fn length(&self) -> u64 {

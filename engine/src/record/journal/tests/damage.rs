@@ -1,6 +1,6 @@
 //! Files cut and damaged everywhere.
 
-use super::super::entry::{HEAD_BYTES, read_frame};
+use super::super::entry::{HEAD_BYTES, START_BYTES, read_frame};
 use super::*;
 
 /// Where each frame of a file begins, and where the last one ends.
@@ -41,7 +41,11 @@ fn a_cut_anywhere_leaves_every_whole_frame() {
         }
         let games = games.unwrap();
         let whole = borders.iter().rposition(|&border| border <= end).unwrap();
-        let turns: usize = games.told.values().map(|told| told.turns.len()).sum();
+        let turns: usize = games
+            .found
+            .values()
+            .map(|found| found.game.turns.len())
+            .sum();
         assert_eq!(turns, turns_at[whole], "cut at {end}");
         match &games.dropped[..] {
             [] => assert_eq!(borders[whole], end),
@@ -59,7 +63,7 @@ fn a_cut_anywhere_leaves_every_whole_frame() {
                 continue;
             }
             let torn = read(&[&bytes[..end], &garbage[..]].concat()).unwrap();
-            assert_eq!(torn.told.len(), games.told.len());
+            assert_eq!(torn.found.len(), games.found.len());
             assert_eq!(torn.dropped[0].offset as usize, borders[whole]);
         }
     }
@@ -87,8 +91,8 @@ fn every_flipped_bit_is_found_or_behind_the_last_flush() {
             Ok(games) => {
                 assert!(bit / 8 >= flushed, "bit {bit} was not found");
                 assert_eq!(games.dropped[0].offset as usize, *begin.unwrap());
-                for (id, told) in &games.told {
-                    assert_eq!(told.turns, whole.told[id].turns);
+                for (id, found) in &games.found {
+                    assert_eq!(found.game.turns, whole.found[id].game.turns);
                 }
             }
         }
@@ -134,9 +138,9 @@ fn a_hole_that_a_power_cut_left_is_no_damage() {
     assert_eq!(games.dropped[0].offset as usize, borders[5]);
     assert_eq!(
         games
-            .told
+            .found
             .values()
-            .map(|told| told.turns.len())
+            .map(|found| found.game.turns.len())
             .sum::<usize>(),
         1
     );

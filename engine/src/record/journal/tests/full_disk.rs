@@ -40,7 +40,10 @@ impl Faults {
 
     /// Does something that may fail, and then be done or not.
     fn attempt<T>(&self, what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        assert!(!self.next_panics.swap(false, SeqCst), "as it was told");
+        assert!(
+            !self.next_panics.swap(false, SeqCst),
+            "the test asked for this panic"
+        );
         match self.is_failing(self.operations.fetch_add(1, SeqCst)) {
             true => {
                 let cuts_fail = self.cuts_fail.load(SeqCst);
@@ -139,10 +142,11 @@ fn after_crash(root: &Path, records: &[GameRecord]) -> BTreeMap<GameId, usize> {
     let place = place(crashed.path(), 3);
     let owned = Owned::list(&place.journal, 3).unwrap();
     let mut found = BTreeMap::new();
-    for (id, told) in recovery::load(&place, &owned).unwrap().told {
+    for (id, stored) in recovery::load(&place, &owned).unwrap().found {
         let record = records.iter().find(|record| record.id == id).unwrap();
-        assert_eq!(told.turns, record.turns[..told.turns.len()]);
-        found.insert(id, told.turns.len());
+        let turns = stored.game.turns;
+        assert_eq!(turns, record.turns[..turns.len()]);
+        found.insert(id, turns.len());
     }
     for path in list_shards(&crashed.path().join("shards"))
         .unwrap()
@@ -174,12 +178,12 @@ fn scenario(faults: impl Fn(&Faults)) -> (u32, u64) {
     // Another starts if this one can't: nothing is lost by a failed opening.
     let (journal, recovery) = insist(&mut failures, || (), || open_on(root.path(), &disk));
     assert_eq!(recovery.games.len(), 1);
-    let mut told = BTreeMap::from([(all[4].id, 2)]);
-    let check = |told: &BTreeMap<GameId, usize>, may_be: Option<(GameId, usize)>| {
+    let mut kept = BTreeMap::from([(all[4].id, 2)]);
+    let check = |kept: &BTreeMap<GameId, usize>, may_be: Option<(GameId, usize)>| {
         let found = after_crash(root.path(), &all);
-        let mut with = told.clone();
+        let mut with = kept.clone();
         with.extend(may_be);
-        assert!(found == *told || found == with, "{found:?}, not {told:?}");
+        assert!(found == *kept || found == with, "{found:?}, not {kept:?}");
     };
     for (index, record) in records.iter().enumerate() {
         let beginning = Beginning {
@@ -187,28 +191,28 @@ fn scenario(faults: impl Fn(&Faults)) -> (u32, u64) {
             seed: record.seed,
             start: record.start,
         };
-        let crash = || check(&told, Some((record.id, 0)));
+        let crash = || check(&kept, Some((record.id, 0)));
         insist(&mut failures, crash, || journal.begin(beginning));
-        told.insert(record.id, 0);
+        kept.insert(record.id, 0);
         let evaluator = &record.evaluators[0];
         let place = insist(
             &mut failures,
-            || check(&told, None),
+            || check(&kept, None),
             || journal.evaluator(record.id, evaluator),
         );
         assert_eq!(place, 0);
         for (number, turn) in (0..).zip(&record.turns) {
-            let crash = || check(&told, Some((record.id, number as usize + 1)));
+            let crash = || check(&kept, Some((record.id, number as usize + 1)));
             insist(&mut failures, crash, || {
                 journal.turn(record.id, number, turn)
             });
-            told.insert(record.id, number as usize + 1);
+            kept.insert(record.id, number as usize + 1);
         }
-        insist(&mut failures, || check(&told, None), || journal.sync());
+        insist(&mut failures, || check(&kept, None), || journal.sync());
         if index == 2 {
             insist(
                 &mut failures,
-                || check(&told, None),
+                || check(&kept, None),
                 || {
                     journal.shared.lock().large = 0;
                     journal.shared.renew_if_large()
@@ -221,20 +225,20 @@ fn scenario(faults: impl Fn(&Faults)) -> (u32, u64) {
             let ids: Vec<GameId> = part.iter().map(|record| record.id).collect();
             insist(
                 &mut failures,
-                || check(&told, None),
+                || check(&kept, None),
                 || journal.closing(shard, &ids),
             );
             writer.finish().unwrap();
             if failures > 0 {
-                check(&told, None);
+                check(&kept, None);
             }
             insist(
                 &mut failures,
-                || check(&told, None),
+                || check(&kept, None),
                 || journal.closed(shard),
             );
             if failures > 0 {
-                check(&told, None);
+                check(&kept, None);
             }
             assert_eq!(
                 announced(&root.path().join("journal")).unwrap(),
@@ -244,7 +248,7 @@ fn scenario(faults: impl Fn(&Faults)) -> (u32, u64) {
     }
     assert_eq!(journal.games(), 1);
     drop(journal);
-    check(&told, None);
+    check(&kept, None);
     let (_, recovery) = open(root.path(), 3);
     assert_eq!((recovery.next_counter, recovery.next_shard), (4, 4));
     (failures, disk.0.operations.load(SeqCst))
@@ -276,7 +280,7 @@ fn every_call_can_be_made_again_after_any_failure() {
 }
 
 #[test]
-fn a_flushing_thread_that_panics_is_told_of_and_nothing_is_lost() {
+fn a_panic_of_the_flushing_thread_is_reported_and_loses_nothing() {
     let root = run();
     let disk = FaultyDisk::default();
     let place = JournalPlace {
@@ -369,15 +373,15 @@ fn a_torn_frame_is_cut_off_before_a_shorter_one() {
     }
     let torn = fs::read(&path).unwrap();
     assert!(torn.len() > whole.len() && torn.starts_with(&whole));
-    assert_eq!(read(&torn).unwrap().told[&record.id].turns.len(), 2);
+    assert_eq!(read(&torn).unwrap().found[&record.id].game.turns.len(), 2);
     let next = game(3, 1, 0);
     begin(&journal, &next);
     let read = read(&fs::read(&path).unwrap()).unwrap();
-    assert!(read.dropped.is_empty() && read.told.contains_key(&next.id));
+    assert!(read.dropped.is_empty() && read.found.contains_key(&next.id));
 }
 
 #[test]
-fn a_failed_flush_is_told_and_a_new_file_begun() {
+fn a_failed_flush_is_reported_and_begins_a_new_file() {
     let record = game(3, 0, 3);
     let root = run();
     let disk = FaultyDisk::default();
@@ -402,7 +406,7 @@ fn a_failed_flush_is_told_and_a_new_file_begun() {
 }
 
 #[test]
-fn what_fails_in_the_background_is_told_once() {
+fn a_failure_in_the_background_is_reported_once() {
     let root = run();
     let disk = FaultyDisk::default();
     let place = JournalPlace {

@@ -16,6 +16,8 @@ use crate::record::{
 use arimaa::rules::{Kind, Piece, Side};
 use std::fs;
 use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A run's folder with nothing in it but folders.
