@@ -12,7 +12,7 @@
 //! Without a winner on the board (a truncated game, or one that was forfeited) the search's value is the target, with a
 //! weight of λ: what is left of the mix. A turn that was not searched learns from the result alone.
 
-use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState, Turn};
+use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState};
 use engine::config::TrainConfig;
 use engine::encoding::{LegalMask, POLICY_SIZE};
 use engine::record::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};
@@ -303,21 +303,10 @@ fn reply_of(next: &ReplayedTurn) -> Vec<[u16; 2]> {
                 .map(|(index, share)| [SEEN_BY_OPPONENT[index], share])
                 .collect()
         }
-        None => first_action(&next.turn, side)
+        None => (next.turn.actions(side).first())
             .map(|action| [SEEN_BY_OPPONENT[action.index(side)], u16::MAX])
             .into_iter()
             .collect(),
-    }
-}
-
-/// The action that a turn begins with; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it.
-fn first_action(turn: &Turn, side: Side) -> Option<Action> {
-    match turn {
-        Turn::Setup(setup) => setup
-            .placements(side)
-            .first()
-            .map(|&square| Action::Place(square)),
-        Turn::Steps(steps) => steps.first().map(|&step| Action::Step(step)),
     }
 }
 
