@@ -8,12 +8,12 @@ use arimaa::rules::Game;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use engine::config::{Config, SearchMode};
 use engine::encoding::ENCODING_VERSION;
-use engine::search::{Decision, Search, SearchOptions, Uniform, run_search};
-use engine::shard::{
+use engine::record::{
     Ending, EvaluatorId, GameId, GameRecord, Header, RowRecord, SearchKind, SearchRecord,
     ShardName, ShardReader, ShardWriter, Start, TurnOrigin, TurnRecord, digest, quantize_policy,
     replay,
 };
+use engine::search::{Decision, Search, SearchOptions, Uniform, run_search};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Journal files: any bytes, any content under good checksums, and the file of a real journal with some of its content changed.
 
 use super::Choices;
-use engine::shard::journal::{Beginning, FORMAT_VERSION, Journal, JournalPlace, games_in};
-use engine::shard::{
+use engine::record::journal::{Beginning, FORMAT_VERSION, Journal, JournalPlace, games_in};
+use engine::record::{
     Ending, EndingFault, GameId, GameRecord, ReplayError, ShardName, replay, samples,
 };
 use std::path::Path;

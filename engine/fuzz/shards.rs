@@ -1,7 +1,7 @@
 //! What the fuzz target `shards` does with its bytes: damaged shards, and shards that are sound but for what their games say.
 
-use engine::shard::samples::{content_of, random_game, shard_with};
-use engine::shard::{GameId, GameRecord, ShardReader, replay};
+use engine::record::samples::{content_of, random_game, shard_with};
+use engine::record::{GameId, GameRecord, ShardReader, replay};
 
 /// A few turns of a game, with rows.
 pub(crate) fn sample() -> GameRecord {

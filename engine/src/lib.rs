@@ -1,7 +1,7 @@
 //! What Tusker's programs share besides the rules of [Arimaa](arimaa): the network's encoding, the search, and the files that games are
 //! kept in. There is no libtorch here.
 //!
-//! A module uses only those before it: [`encoding`], [`search`] and [`shard`]. Beside them stand [`files`], [`config`], [`run`],
+//! A module uses only those before it: [`encoding`], [`search`] and [`record`]. Beside them stand [`files`], [`config`], [`run`],
 //! [`progress`], [`allocator`] and [`child`], which the programs use, and [`ratings`], which knows results alone.
 
 pub mod allocator;
@@ -11,6 +11,6 @@ pub mod encoding;
 pub mod files;
 pub mod progress;
 pub mod ratings;
+pub mod record;
 pub mod run;
 pub mod search;
-pub mod shard;

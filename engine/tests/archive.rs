@@ -6,7 +6,7 @@ use arimaa::notation::{
 use arimaa::rules::{
     Action, Board, Game, Outcome, Phase, Piece, Position, Reason, Side, Square, StepState,
 };
-use engine::shard::{
+use engine::record::{
     Ending, GameId, ImportError, POLICY_TOTAL, Start, StartFault, StartPosition, TurnOrigin,
     import, replay, samples::random_game,
 };

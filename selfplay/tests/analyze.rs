@@ -3,7 +3,7 @@
 use arimaa::notation::{TurnLabel, format_record};
 use arimaa::rules::Game;
 use assert_cmd::Command;
-use engine::shard::{
+use engine::record::{
     EvaluatorId, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use network::{Architecture, Network};

@@ -4,7 +4,7 @@ use arimaa::notation::parse_record;
 use arimaa::rules::Side;
 use assert_cmd::Command;
 use engine::encoding::{LegalMask, PLANES, POLICY_SIZE, SCALARS, encode};
-use engine::shard::{
+use engine::record::{
     Ending, EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, SearchKind, ShardName,
     ShardReader, ShardWriter, Start, TurnOrigin, digest, import, list_shards, replay,
     samples::random_game,

@@ -1,7 +1,7 @@
 //! `selfplay generate` as a user runs it.
 
 use assert_cmd::Command;
-use engine::shard::{GameRecord, ShardReader, list_shards, replay};
+use engine::record::{GameRecord, ShardReader, list_shards, replay};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};

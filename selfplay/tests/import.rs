@@ -4,7 +4,7 @@ use arimaa::notation::{SideLetters, format_concluded_record, format_movelist, pa
 use arimaa::rules::{Game, Side};
 use assert_cmd::Command;
 use engine::encoding::ENCODING_VERSION;
-use engine::shard::{
+use engine::record::{
     Ending, GameId, GameRecord, Header, ShardReader, Start, TurnOrigin, digest, list_shards,
     replay, samples::random_game,
 };

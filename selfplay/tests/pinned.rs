@@ -4,7 +4,7 @@
 //! format, name or default. The evaluators are those that compute the same on every machine.
 
 use assert_cmd::Command;
-use engine::shard::{Ending, GameRecord, ShardReader, digest, list_shards};
+use engine::record::{Ending, GameRecord, ShardReader, digest, list_shards};
 use std::fmt::Write;
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use crate::change::Refusal;
 use engine::config::ConfigError;
+use engine::record::{ReplayError, ShardError, ShardFault};
 use engine::run::RunError;
-use engine::shard::{ReplayError, ShardError, ShardFault};
 use network::{Architecture, Device, NetworkError};
 use std::io::ErrorKind;
 use std::path::PathBuf;

@@ -11,13 +11,13 @@
 //! A generator that was killed, or stopped before it was done, goes on when the same is requested again: it has the same plan, so
 //! that it gets its number, its games in flight and its counter back. Any other start gets a number of its own and takes over what
 //! is in flight in the journals of dead generators. Two that start at once never share a number, for the journal's lock is held
-//! as long as a number is used; see [`journal`](crate::shard::journal) for what that asks of the file system. Whatever breaks
+//! as long as a number is used; see [`journal`](crate::record::journal) for what that asks of the file system. Whatever breaks
 //! off a start wastes a number at most.
 
 use super::{GENERATORS, RunDirectory, RunError, make_folder, numbers_of_shards, write_file};
 use crate::files;
-use crate::shard::ShardFault;
-use crate::shard::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing};
+use crate::record::ShardFault;
+use crate::record::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -66,7 +66,7 @@ pub struct GeneratorPlan {
         skip_serializing_if = "Option::is_none"
     )]
     pub games: Option<u64>,
-    /// [`digest`](crate::shard::digest) of the resolved configuration's TOML.
+    /// [`digest`](crate::record::digest) of the resolved configuration's TOML.
     pub config_digest: String,
     /// The evaluator of step states, as the generator was started with it.
     pub evaluator: String,

@@ -28,8 +28,8 @@ pub use generators::{Generator, GeneratorPlaces, GeneratorPlan, generators_at_wo
 pub use trainer_window::TrainerWindow;
 
 use crate::files;
-use crate::shard::ShardName;
-use crate::shard::journal::JournalError;
+use crate::record::ShardName;
+use crate::record::journal::JournalError;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::{RunDirectory, RunError, write_file};
 use crate::files;
-use crate::shard::ShardName;
+use crate::record::ShardName;
 use serde::{Deserialize, Serialize};
 use std::io;
 

@@ -15,7 +15,7 @@ use crate::worker::devices::Devices;
 use anyhow::{Context, Result, bail};
 use engine::encoding::ENCODING_VERSION;
 use engine::progress::Progress;
-use engine::shard::{GameRecord, Header};
+use engine::record::{GameRecord, Header};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::worker::{Done, Task, Worker};
 use crate::generate::worker::GenerationTask;
 use anyhow::{Result, bail};
-use engine::shard::GameRecord;
+use engine::record::GameRecord;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};

@@ -23,7 +23,7 @@
 
 use super::rows::Row;
 use engine::encoding::{PLANES, POLICY_SIZE, SCALARS};
-use engine::shard::POLICY_TOTAL;
+use engine::record::POLICY_TOTAL;
 use ndarray::{ArrayView, Dimension, IntoDimension};
 use ndarray_npy::{NpzWriter, WritableElement, WriteNpyError, WriteNpzError};
 use std::io::{Seek, Write};

@@ -13,7 +13,7 @@ use anyhow::Result;
 use arimaa::notation::format_concluded_record;
 use clap::{ArgGroup, Args};
 use engine::progress::Progress;
-use engine::shard::{FrameLocation, GameRecord, ReplayError, ShardReader};
+use engine::record::{FrameLocation, GameRecord, ReplayError, ShardReader};
 use files::{RowFiles, TextFile};
 use rayon::prelude::*;
 use rows::{Row, rows_of};

@@ -2,7 +2,7 @@
 
 use arimaa::rules::{Reason, Side};
 use engine::encoding::{InputRow, LegalMask, encode};
-use engine::shard::{
+use engine::record::{
     Ending, GameId, GameRecord, ReplayError, ReplayedTurn, SearchKind, TurnOrigin, replay,
 };
 
@@ -11,7 +11,7 @@ use engine::shard::{
 pub(super) struct Row {
     pub(super) input: InputRow,
     pub(super) legal: LegalMask,
-    /// Over the legal entries, in ascending order; the sum is [`POLICY_TOTAL`](engine::shard::POLICY_TOTAL).
+    /// Over the legal entries, in ascending order; the sum is [`POLICY_TOTAL`](engine::record::POLICY_TOTAL).
     pub(super) policy: Vec<u16>,
     pub(super) turn_facts: TurnFacts,
     pub(super) surprise: f32,

@@ -7,7 +7,7 @@
 use crate::worker::channel::EvaluationChannel;
 use crate::worker::player::Player;
 use anyhow::Result;
-use engine::shard::EvaluatorId;
+use engine::record::EvaluatorId;
 use std::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},

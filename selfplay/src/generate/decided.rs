@@ -2,7 +2,7 @@
 
 use arimaa::rules::Side;
 use engine::config::{ResignationConfig, SoftResignationConfig};
-use engine::shard::TurnRecord;
+use engine::record::TurnRecord;
 
 /// What soft resignation leaves of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +80,7 @@ impl Agreement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::shard::{SearchKind, SearchRecord, TurnOrigin};
+    use engine::record::{SearchKind, SearchRecord, TurnOrigin};
 
     fn turns(values: &[f32]) -> Vec<TurnRecord> {
         let turn = |&value: &f32| TurnRecord {

@@ -8,11 +8,11 @@ use super::disk::{RETRY, may_pass};
 use super::prune::Pruning;
 use anyhow::Result;
 use engine::config::SelfplayConfig;
-use engine::run::Generator;
-use engine::shard::journal::{JournalError, JournalFault};
-use engine::shard::{
+use engine::record::journal::{JournalError, JournalFault};
+use engine::record::{
     GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter, remove_unfinished,
 };
+use engine::run::Generator;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;

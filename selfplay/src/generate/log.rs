@@ -2,9 +2,9 @@
 
 use super::disk::{WriteQueue, may_pass};
 use anyhow::Result;
+use engine::record::journal::{Beginning, JournalError, JournalFault};
+use engine::record::{EvaluatorId, GameId, Start, TurnRecord};
 use engine::run::Generator;
-use engine::shard::journal::{Beginning, JournalError, JournalFault};
-use engine::shard::{EvaluatorId, GameId, Start, TurnRecord};
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 

@@ -47,9 +47,9 @@ use current_player::LoadedPlayer;
 use disk::WriteQueue;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
+use engine::record::journal::{GameInFlight, JournalFault, Recovery};
+use engine::record::{self, Header};
 use engine::run::{Generator, GeneratorPlan, RunDirectory, RunError, write_file};
-use engine::shard::journal::{GameInFlight, JournalFault, Recovery};
-use engine::shard::{self, Header};
 use game::Unfinished;
 use game_writer::{GameWriter, ShardSize};
 use log::JournalLog;
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let player = open_player(&mut plan)?;
     let fielded = LoadedPlayer::new(player, threads)?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
-    let config_digest = shard::digest(plan.config.to_toml().as_bytes());
+    let config_digest = record::digest(plan.config.to_toml().as_bytes());
     let asked_for = GeneratorPlan {
         seed: arguments.seed,
         games: arguments.games,
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let generator = Arc::new(generator);
     tell(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
-        if let Err(error) = shard::remove_unfinished(&plan.places.shards, number) {
+        if let Err(error) = record::remove_unfinished(&plan.places.shards, number) {
             complain(format_args!("what a killed generator left stays: {error}"));
         }
     }

@@ -2,7 +2,7 @@
 
 use arimaa::rules::Side;
 use engine::config::SelfplayConfig;
-use engine::shard::GameId;
+use engine::record::GameId;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 

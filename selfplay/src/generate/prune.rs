@@ -4,9 +4,9 @@
 
 use crate::import;
 use crate::output::complain;
+use engine::record::journal;
+use engine::record::{ShardError, ShardName, ShardReader, list_shards};
 use engine::run::{GeneratorPlaces, RunDirectory, RunError};
-use engine::shard::journal;
-use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -154,8 +154,8 @@ fn remove(candidates: &[Candidate]) -> Removed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::record::{EvaluatorId, GameId, Header, ShardWriter, digest, samples::random_game};
     use engine::run::TrainerWindow;
-    use engine::shard::{EvaluatorId, GameId, Header, ShardWriter, digest, samples::random_game};
 
     fn write(folder: &Path, generator: u32, sequence: u32, games: u64, seconds: u64) {
         write_by("uniform", folder, (generator, sequence), games, seconds);

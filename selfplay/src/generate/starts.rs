@@ -5,7 +5,7 @@ use anyhow::Result;
 use arimaa::rules::{Game, Position};
 use engine::config::OpeningsConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::shard::{
+use engine::record::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnRecord, list_shards,
 };
 use rand::{Rng, RngExt};
@@ -138,7 +138,7 @@ impl Starts {
         let turns = rng.random_range(2..game.turns.len()).min(max_turns - 1);
         let given = game.turns[..turns].iter().map(|actions| TurnRecord {
             actions: actions.to_vec(),
-            origin: engine::shard::TurnOrigin::Given,
+            origin: engine::record::TurnOrigin::Given,
             rows: Vec::new(),
         });
         Some(Begun {
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use arimaa::notation::format_record;
     use engine::config::Config;
-    use engine::shard::{Ending, samples::random_game};
+    use engine::record::{Ending, samples::random_game};
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
     use std::fs;

@@ -1,7 +1,7 @@
 //! What finished games add up to.
 
 use arimaa::rules::Side;
-use engine::shard::{Ending, GameRecord};
+use engine::record::{Ending, GameRecord};
 use std::fmt;
 use std::path::Path;
 

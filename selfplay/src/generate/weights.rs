@@ -1,6 +1,6 @@
 //! What a game's rows weigh in training.
 
-use engine::shard::TurnRecord;
+use engine::record::TurnRecord;
 
 /// Weights are kept in steps of one over this: round numbers compress better.
 const STEPS: f64 = 4_096.0;
@@ -31,7 +31,7 @@ pub(crate) fn weigh_by_surprise(turns: &mut [TurnRecord], share: f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::shard::{RowRecord, TurnOrigin};
+    use engine::record::{RowRecord, TurnOrigin};
 
     /// A turn with rows of these weights and surprises.
     fn turn(rows: &[(f32, f32)]) -> TurnRecord {

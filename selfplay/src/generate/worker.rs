@@ -9,7 +9,7 @@ use super::starts::Starts;
 use crate::worker::batch::{Batcher, Tally};
 use anyhow::Result;
 use engine::config::Config;
-use engine::shard::{GameId, GameRecord};
+use engine::record::{GameId, GameRecord};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;

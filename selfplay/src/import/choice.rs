@@ -2,7 +2,7 @@
 
 use super::source::PlayedGame;
 use clap::Args;
-use engine::shard::GameRecord;
+use engine::record::GameRecord;
 
 /// What is asked of a game.
 #[derive(Debug, Clone, Args)]

@@ -13,7 +13,7 @@ use arimaa::notation::{NotationError, NotationReason};
 use choice::{Choice, Unwanted};
 use clap::Args;
 use engine::progress::Progress;
-use engine::shard::{GameId, GameRecord, import};
+use engine::record::{GameId, GameRecord, import};
 use rayon::prelude::*;
 use shards::ImportedShards;
 use source::{Format, Source, Unread};

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use engine::encoding::ENCODING_VERSION;
+use engine::record::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
 use engine::run::{RunDirectory, claim_generator, make_folder};
-use engine::shard::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
 use std::path::{Path, PathBuf};
 
 /// The games of a shard at most: a few MB.

@@ -7,7 +7,7 @@ use crate::output::{complain, print};
 use anyhow::bail;
 use arimaa::notation::{format_board_picture, format_step_with_capture, format_turn};
 use arimaa::rules::{Action, Phase, Piece, Side};
-use engine::shard::{
+use engine::record::{
     Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
     ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, replay,
 };

@@ -20,7 +20,7 @@ pub(crate) use read::in_frame;
 
 use crate::output::{complain, print};
 use anyhow::{Context, ensure};
-use engine::shard::list_shards;
+use engine::record::list_shards;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Reading shards: every game that is whole, wherever it stands, and every fault with its place.
 
 use super::summary::Inspected;
-use engine::shard::{
+use engine::record::{
     FORMAT_VERSION, FrameLocation, GameId, GameRecord, ReplayError, ShardError, ShardFault,
     ShardReader, replay,
 };

@@ -3,8 +3,8 @@
 use super::read::{Games, folder_of};
 use super::summary::{Inspected, Repaired};
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use engine::record::{ShardName, ShardWriter};
 use engine::run::make_folder;
-use engine::shard::{ShardName, ShardWriter};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;

@@ -5,7 +5,7 @@
 use super::lengths::Lengths;
 use crate::statistics::{Calibration, Share, mean};
 use arimaa::rules::{Phase, Reason, Side};
-use engine::shard::{
+use engine::record::{
     Ending, EvaluatorId, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
     ReplayedTurn, SearchKind, SearchRecord, ShardError, Start, TurnOrigin,
 };
@@ -519,7 +519,7 @@ pub(super) fn entropy(policy: &[u16]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::shard::quantize_policy;
+    use engine::record::quantize_policy;
 
     #[test]
     fn entropies_are_those_of_the_formula() {

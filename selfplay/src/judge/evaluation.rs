@@ -4,8 +4,8 @@ use crate::statistics::{Calibration, Share};
 use crate::worker::channel::EvaluationChannel;
 use anyhow::{Result, ensure};
 use arimaa::rules::{Action, Game, Phase, Side, StepState, TURN_STEPS, elimination_in, goal_in};
+use engine::record::{Ending, GameRecord, ReplayError, replay};
 use engine::search::{Evaluations, PolicySampler, Query};
-use engine::shard::{Ending, GameRecord, ReplayError, replay};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
@@ -263,8 +263,8 @@ mod tests {
     use super::*;
     use crate::worker::channel::LocalChannel;
     use arimaa::rules::{Outcome, Position, Reason};
+    use engine::record::{GameId, Start, StartPosition, TurnOrigin, TurnRecord};
     use engine::search::{Evaluator, EvaluatorError};
-    use engine::shard::{GameId, Start, StartPosition, TurnOrigin, TurnRecord};
 
     /// Gold's rabbit on a7 has nothing before it.
     const GOAL: &str = "g [        R      r                            E                   ]";

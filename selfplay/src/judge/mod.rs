@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
 use engine::progress::Progress;
-use engine::shard::{FrameLocation, GameRecord, ShardError, ShardReader};
+use engine::record::{FrameLocation, GameRecord, ShardError, ShardReader};
 use evaluation::{Judge, NetworkEvaluation};
 use report::JudgeReport;
 use std::collections::BTreeMap;

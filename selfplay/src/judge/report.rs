@@ -3,7 +3,7 @@
 use super::evaluation::NetworkEvaluation;
 use crate::statistics::text::{calibration, line, percent};
 use crate::statistics::{CalibrationReport, Share, mean};
-use engine::shard::EvaluatorId;
+use engine::record::EvaluatorId;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 

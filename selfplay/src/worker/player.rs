@@ -5,8 +5,8 @@ use crate::worker::devices::{Devices, note};
 use crate::worker::parallel::ParallelEvaluator;
 use crate::worker::source::{NetworkSource, file_name};
 use anyhow::{Result, bail};
+use engine::record;
 use engine::search::{Evaluator, Material, Null, Uniform};
-use engine::shard;
 use network::{
     Architecture, Device, EvaluationService, Network, NetworkEvaluator, ServedNetwork,
     ServiceDevice,
@@ -256,8 +256,8 @@ impl Player {
     }
 
     /// Its name and identity, as shards hold them.
-    pub(crate) fn shard_evaluator(&self) -> shard::EvaluatorId {
-        shard::EvaluatorId {
+    pub(crate) fn shard_evaluator(&self) -> record::EvaluatorId {
+        record::EvaluatorId {
             name: self.short_name(),
             identity: self.identity.clone(),
         }
@@ -334,7 +334,7 @@ mod tests {
     use crate::generate::starts::Starts;
     use crate::generate::worker::GenerationTask;
     use engine::config::Config;
-    use engine::shard::GameRecord;
+    use engine::record::GameRecord;
     use network::Precision;
     use std::sync::mpsc::channel;
 
@@ -386,7 +386,7 @@ mod tests {
         let (local, served) = (play(local), play(served));
         assert_eq!((local.len(), served.len()), (6, 6));
         for record in &served {
-            engine::shard::replay(record).unwrap();
+            engine::record::replay(record).unwrap();
         }
         assert_eq!(local, served);
         let rows: u64 = service

@@ -1,12 +1,12 @@
 //! What generators have left on the disk, and what is wrong with it.
 
 use super::process::names;
-use engine::run::GeneratorPlaces;
-use engine::shard::journal::{Beginning, GameInFlight, Journal, JournalPlace};
-use engine::shard::{
+use engine::record::journal::{Beginning, GameInFlight, Journal, JournalPlace};
+use engine::record::{
     GameId, GameRecord, Header, ShardName, ShardReader, ShardWriter, TurnRecord, list_shards,
     replay,
 };
+use engine::run::GeneratorPlaces;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use super::audit::{Audit, assert_goes_on, in_flight};
 use super::process::{Orders, done_file, names};
+use engine::record::journal::GameInFlight;
+use engine::record::{Ending, GameId};
 use engine::run::GeneratorPlaces;
-use engine::shard::journal::GameInFlight;
-use engine::shard::{Ending, GameId};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 use super::audit::Audit;
 use super::process::{Orders, Running, names, wait_until};
 use super::stops::{get, metrics_address};
+use engine::record::{EvaluatorId, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
 use engine::run::RunDirectory;
-use engine::shard::{EvaluatorId, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
 use network::{Architecture, Network};
 use std::fs;
 use std::path::Path;

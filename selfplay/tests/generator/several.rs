@@ -2,7 +2,7 @@
 
 use super::audit::{Audit, assert_goes_on, in_flight};
 use super::process::{Orders, Running, done_file, names};
-use engine::shard::list_shards;
+use engine::record::list_shards;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;

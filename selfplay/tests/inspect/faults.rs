@@ -1,7 +1,7 @@
 //! What is wrong is named by file, offset and reason, and everything else is counted.
 
 use crate::{inspect, outcome, run_directory, sample, write_shard};
-use engine::shard::ShardReader;
+use engine::record::ShardReader;
 use serde_json::{Value, json};
 use std::path::Path;
 

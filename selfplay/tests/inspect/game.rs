@@ -1,7 +1,7 @@
 //! `--game`.
 
 use crate::{inspect, made, outcome, run_directory, sample, write_shard};
-use engine::shard::Ending;
+use engine::record::Ending;
 
 #[test]
 fn one_game_is_printed_with_boards() {

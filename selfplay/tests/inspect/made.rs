@@ -2,7 +2,7 @@
 
 use crate::{inspect, outcome, sample, write_shard};
 use arimaa::rules::{Game, Outcome, Position, Reason, Side, StepState};
-use engine::shard::{
+use engine::record::{
     Ending, EvaluatorId, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
     StartPosition, TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
 };
@@ -132,7 +132,7 @@ fn every_number_is_the_one_counted_by_hand() {
     assert_eq!((code, complaints.as_str()), (0, ""));
     let (sizes, rest) = text.split_once('\n').unwrap();
     assert!(sizes.starts_with("shards      1 ("), "{sizes}");
-    let digest = engine::shard::digest(b"");
+    let digest = engine::record::digest(b"");
     let expected = format!(
         "\
 games       4: 1 forked, 3 from given positions

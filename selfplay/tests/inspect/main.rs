@@ -6,7 +6,7 @@ mod made;
 mod repair;
 
 use assert_cmd::Command;
-use engine::shard::{
+use engine::record::{
     EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use crate::faults::{damage, offsets};
 use crate::{inspect, outcome, run_directory, sample, write_shard};
-use engine::shard::{GameRecord, ShardReader};
+use engine::record::{GameRecord, ShardReader};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use super::rows::RowRef;
 use super::targets::Target;
 use arimaa::rules::Bitboard;
 use engine::encoding::{InputRow, LegalMask, PLANES, POLICY_SIZE, SCALARS, mirror_index};
-use engine::shard::POLICY_TOTAL;
+use engine::record::POLICY_TOTAL;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, ArrayViewMut1, Axis, s};
 use network::{
@@ -351,7 +351,7 @@ mod tests {
     use crate::data::GameRows;
     use crate::data::samples::targets;
     use engine::encoding::{CHANNELS, mirror_policy};
-    use engine::shard::{GameId, samples::random_game};
+    use engine::record::{GameId, samples::random_game};
 
     fn game() -> GameRows {
         let id = GameId {

@@ -9,7 +9,7 @@ use super::rows::{WEIGHT_UNITS, game_weight};
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::shard::{ShardName, ShardReader, list_shards};
+use engine::record::{ShardName, ShardReader, list_shards};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;

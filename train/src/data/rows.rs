@@ -2,7 +2,7 @@
 
 use super::targets::{GameTargets, Target, TargetOptions, has_replies};
 use engine::encoding::{InputRow, LegalMask, encode};
-use engine::shard::{GameRecord, ReplayError, RowRecord, TurnRecord, replay};
+use engine::record::{GameRecord, ReplayError, RowRecord, TurnRecord, replay};
 use network::{Head, HeadLoss, HeadOutput, PerHead, RowWeight};
 
 /// The rows of one game, without those that weigh nothing.
@@ -256,7 +256,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::data::samples::{self, targets};
     use arimaa::rules::{Action, Phase, Side};
-    use engine::shard::{Ending, GameId, TurnOrigin, samples::random_game};
+    use engine::record::{Ending, GameId, TurnOrigin, samples::random_game};
 
     impl GameRows {
         /// Rows with targets and weights of a test's own.

@@ -3,7 +3,7 @@
 use super::batch::Column;
 use super::{Batch, GameRows, RowRef, TargetOptions};
 use engine::encoding::{ENCODING_VERSION, InputRow};
-use engine::shard::{
+use engine::record::{
     EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
     quantize_policy, samples::random_game,
 };

@@ -12,10 +12,10 @@
 //! Without a winner on the board (a truncated game, or one that was forfeited) the search's value is the target, with a
 //! weight of λ: what is left of the mix. A turn that was not searched learns from the result alone.
 
-use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState, Turn};
+use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState};
 use engine::config::TrainConfig;
 use engine::encoding::{LegalMask, POLICY_SIZE};
-use engine::shard::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};
+use engine::record::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};
 use network::{Head, RowWeight};
 
 /// How results and searches become targets.
@@ -46,7 +46,7 @@ pub(crate) enum Target<'a> {
     /// The squares that are 1, as the mover sees the board.
     Squares(u64),
     /// The share of each legal action in ascending order of the indices; the sum is
-    /// [`POLICY_TOTAL`](engine::shard::POLICY_TOTAL).
+    /// [`POLICY_TOTAL`](engine::record::POLICY_TOTAL).
     LegalShares(&'a [u16]),
     /// Indices of actions with their shares, likewise; empty without a target.
     Shares(&'a [[u16; 2]]),
@@ -303,21 +303,10 @@ fn reply_of(next: &ReplayedTurn) -> Vec<[u16; 2]> {
                 .map(|(index, share)| [SEEN_BY_OPPONENT[index], share])
                 .collect()
         }
-        None => first_action(&next.turn, side)
+        None => (next.turn.actions(side).first())
             .map(|action| [SEEN_BY_OPPONENT[action.index(side)], u16::MAX])
             .into_iter()
             .collect(),
-    }
-}
-
-/// The action that a turn begins with; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it.
-fn first_action(turn: &Turn, side: Side) -> Option<Action> {
-    match turn {
-        Turn::Setup(setup) => setup
-            .placements(side)
-            .first()
-            .map(|&square| Action::Place(square)),
-        Turn::Steps(steps) => steps.first().map(|&step| Action::Step(step)),
     }
 }
 
@@ -328,7 +317,7 @@ mod tests {
     use crate::data::samples::{game, targets};
     use arimaa::rules::{Game, Piece};
     use engine::encoding::plane;
-    use engine::shard::{GameRecord, replay};
+    use engine::record::{GameRecord, replay};
     use std::collections::HashMap;
 
     /// The pieces that are still on the board at a game's end, each called by the square where it was set up.

@@ -3,7 +3,7 @@
 use super::index::{Game, ShardGames, rows_of_weight};
 use super::{GameRows, TargetOptions};
 use crate::error::TrainError;
-use engine::shard::{GameRecord, ReplayError, ShardReader};
+use engine::record::{GameRecord, ReplayError, ShardReader};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

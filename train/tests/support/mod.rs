@@ -5,7 +5,7 @@
 
 use assert_cmd::Command;
 use engine::encoding::ENCODING_VERSION;
-use engine::shard::{
+use engine::record::{
     EvaluatorId, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use std::path::Path;

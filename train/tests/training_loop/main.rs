@@ -5,8 +5,8 @@ mod side_by_side;
 #[path = "../support/mod.rs"]
 mod support;
 
+use engine::record::{GameRecord, ShardReader, list_shards, replay};
 use engine::run::RunDirectory;
-use engine::shard::{GameRecord, ShardReader, list_shards, replay};
 use programs::build_selfplay;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -47,14 +47,14 @@ pub struct PositionLine {
     pub side: SideLetter,
 }
 
-/// A line with the count of a position.
+/// A line with what was found of a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CountLine {
+pub struct FoundLine<Value> {
     /// What the position is called.
     pub id: String,
-    /// Its count.
+    /// What was found.
     #[serde(flatten)]
-    pub count: Count,
+    pub found: Value,
 }
 
 /// What can be played in a position, repetition and the end of the game left aside, with a checksum of where it leads.
@@ -78,11 +78,9 @@ pub struct TurnCount {
     pub first_steps: Vec<String>,
 }
 
-/// A line with the numbers of sequences of turns from a position.
+/// The numbers of sequences of turns from a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SequencesLine {
-    /// What the position is called.
-    pub id: String,
+pub struct SequenceCounts {
     /// How many [`sequences`] of one turn, of two turns and so on there are.
     pub sequences: Vec<u64>,
 }
@@ -161,7 +159,7 @@ fn hash(board: &Board) -> u64 {
     })
 }
 
-/// Counts the sequences of `depth` distinct turns with which a game can go on: at each position one turn for each different end
+/// Counts the sequences of `depth` distinct turns with which a game can continue: at each position one turn for each different end
 /// position, none once the game is over. Repetition counts as in the game. A setup's turns are not counted.
 pub fn sequences(game: &Game, depth: u32) -> u64 {
     let position = game.position();

@@ -1,6 +1,6 @@
 use super::*;
-use crate::shard::journal::{Beginning, JournalError};
-use crate::shard::{GameId, Start};
+use crate::record::journal::{Beginning, JournalError};
+use crate::record::{GameId, Start};
 use std::sync::Barrier;
 use tempfile::TempDir;
 
@@ -97,7 +97,7 @@ fn what_is_done_is_not_gone_on_with() {
         message.contains("generator 0 has 1 games in flight"),
         "{message}"
     );
-    let shard = crate::shard::ShardName {
+    let shard = crate::record::ShardName {
         generator: 0,
         sequence: 0,
     };

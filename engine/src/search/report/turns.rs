@@ -1,6 +1,6 @@
 //! The distinct turns that a search knows, in the order of its mode.
 
-use super::super::decision::{actions_of, turn_of};
+use super::super::decision::actions_of;
 use super::super::flow::{Flow, visit_weight};
 use super::super::modes::gumbel::GumbelTurn;
 use super::super::modes::puct::PuctTurn;
@@ -9,7 +9,8 @@ use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
 use super::super::turn_search::Strategy;
 use super::{Decision, Proven};
 use arimaa::notation::format_turn;
-use arimaa::rules::{Action, Position, Side, StepState};
+use arimaa::rules::{Action, Position, Side, StepState, Turn};
+use arrayvec::ArrayVec;
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 
@@ -28,7 +29,7 @@ pub(super) struct KnownTurn {
     /// The most visits of one node.
     most: f64,
     /// Its actions, where the tree may hold no way to it.
-    actions: Option<Vec<Action>>,
+    actions: Option<ArrayVec<Action, 9>>,
 }
 
 /// All of them.
@@ -91,7 +92,7 @@ impl KnownTurns {
             Flow::of_weights(tree, root, counted),
             Flow::of_weights(tree, root, taken),
         ];
-        if tree.worth(root).proof.loses(search.side()) {
+        if tree.node_value(root).proof.loses(search.side()) {
             // Nothing weighs anything but the longest resistance.
             by_visits.reverse();
         }
@@ -128,13 +129,13 @@ impl KnownTurns {
 
     /// The turns that mode `gumbel` compares.
     fn add_compared(&mut self, search: &SearchState, gumbel: &GumbelTurn) {
-        for compared in gumbel.compared() {
-            let visits = f64::from(compared.visits());
-            let place = self.add(search, compared.end(), visits);
+        for candidate in gumbel.candidates() {
+            let visits = f64::from(candidate.visits);
+            let place = self.add(search, candidate.end, visits);
             let turn = &mut self.turns[place];
-            turn.prior = Some(turn.prior.unwrap_or(0.0) + compared.prior());
-            turn.order = compared.rank();
-            turn.actions = compared.actions().map(<[Action]>::to_vec);
+            turn.prior = Some(turn.prior.unwrap_or(0.0) + candidate.log_prior.exp());
+            turn.order = candidate.rank;
+            turn.actions = candidate.actions.clone();
             self.shared_visits += visits;
         }
         // Priors are kept to 2^-31; what is legal is possible.
@@ -196,28 +197,22 @@ impl KnownTurns {
         turn: &KnownTurn,
         decision: Option<&Decision>,
     ) -> String {
-        let decided = decision.filter(|_| turn.is_chosen);
-        let written = match decided {
+        let written = match decision.filter(|_| turn.is_chosen) {
             Some(decision) => Some(decision.turn.clone()),
-            None => turn_of(
-                &self.actions(search, turn),
-                search.position.phase(),
-                search.side(),
-            ),
+            None => Turn::from_actions(&self.actions(search, turn), &search.position),
         };
         written.map_or_else(String::new, |turn| format_turn(&turn, &search.position))
     }
 
-    fn actions(&self, search: &SearchState, turn: &KnownTurn) -> Vec<Action> {
+    fn actions(&self, search: &SearchState, turn: &KnownTurn) -> ArrayVec<Action, 9> {
         if let Some(actions) = &turn.actions {
             return actions.clone();
         }
-        let ways = self.flows.iter().filter_map(|flow| {
+        let way = self.flows.iter().find_map(|flow| {
             let way = flow.shortest_way_to(turn.node?);
             (!way.is_empty()).then_some(way)
         });
-        let way = ways.into_iter().next().unwrap_or_default();
-        actions_of(&search.tree, &way).to_vec()
+        actions_of(&search.tree, &way.unwrap_or_default())
     }
 }
 
@@ -247,11 +242,11 @@ impl KnownTurn {
     }
 }
 
-/// Who wins by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
+/// The winner by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
 fn proven(search: &SearchState, end: &Position, node: Option<NodeId>) -> Option<Proven> {
     let known = node.filter(|&node| search.tree.node(node).kind != NodeKind::Fresh);
-    let (winner, turns) = match known.map(|node| search.tree.worth(node)) {
-        Some(worth) => (worth.proof.winner()?, worth.turns_to_end),
+    let (winner, turns) = match known.map(|node| search.tree.node_value(node)) {
+        Some(node_value) => (node_value.proof.winner()?, node_value.turns_to_end),
         None => search.tree.decided(&StepState::new(end))?,
     };
     Some(Proven {

@@ -7,8 +7,8 @@ use crate::worker::batch::Batcher;
 use crate::worker::channel::tests::SlowLine;
 use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use engine::config::{SearchConfig, SearchMode, TargetsConfig};
+use engine::record::replay;
 use engine::search::{Null, Uniform};
-use engine::shard::replay;
 
 fn config() -> Config {
     let mut config = Config::default();
@@ -142,7 +142,7 @@ fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
 #[test]
 fn records_replay_under_the_rules() {
     for record in play(0..6) {
-        let turns = engine::shard::replay(&record).unwrap();
+        let turns = engine::record::replay(&record).unwrap();
         assert_eq!(turns.len(), record.turns.len());
         assert!(
             record
@@ -178,7 +178,7 @@ fn trees_are_kept_where_the_configuration_says_so() {
     };
     let [kept, fresh] = [config(), fresh(config())].map(|config| play_by(&config, 0..2));
     for record in kept.iter().chain(&fresh) {
-        engine::shard::replay(record).unwrap();
+        engine::record::replay(record).unwrap();
     }
     for (kept, fresh) in kept.iter().zip(&fresh) {
         assert_eq!(kept.turns[0], fresh.turns[0], "there was nothing to keep");
@@ -191,7 +191,7 @@ fn whole_turns_are_sampled_in_mode_gumbel() {
     let mut config = config();
     config.selfplay.search.mode = SearchMode::Gumbel;
     for record in play_by(&config, 0..3) {
-        engine::shard::replay(&record).unwrap();
+        engine::record::replay(&record).unwrap();
         assert!(record.turns.iter().any(|turn| !turn.rows.is_empty()));
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::TrainError;
 use engine::encoding::ENCODING_VERSION;
 use engine::progress::Progress;
-use engine::shard::{
+use engine::record::{
     EvaluatorId, GameId, Header, ShardName, ShardWriter, digest, samples::random_game,
 };
 use rayon::prelude::*;

@@ -6,7 +6,7 @@ use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::Trainer;
 use engine::config::Config;
-use engine::shard::{GameId, samples::random_game};
+use engine::record::{GameId, samples::random_game};
 use network::{Device, Network};
 use serde::Serialize;
 use std::fmt;

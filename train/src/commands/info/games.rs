@@ -2,7 +2,7 @@
 //! with many shards a sample is counted.
 
 use super::disk::Problems;
-use engine::shard::{ShardError, ShardFault, ShardReader, list_shards};
+use engine::record::{ShardError, ShardFault, ShardReader, list_shards};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::ErrorKind;

@@ -2,8 +2,8 @@
 
 use crate::error::TrainError;
 use engine::files;
+use engine::record::{ShardName, list_shards};
 use engine::run::{RunDirectory, make_folder};
-use engine::shard::{ShardName, list_shards};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;

@@ -1,13 +1,12 @@
 //! Mode `gumbel`: whole turns are sampled from the policy without replacement, and compared by sequential halving.
 //!
-//! A beam over the step policy finds the candidates ([`beam`]); simulations by PUCT below them tell what they are worth; the worse
-//! half of them is given up time and again; those that are lost are replaced ([`replacement`]). The policy learns the improved policy of completed values ([`target`]).
+//! A beam over the step policy finds the candidates ([`beam`]); simulations by PUCT below them estimate their values; the worse
+//! half of them is given up again and again; those that are lost are replaced ([`replacement`]). The policy learns the improved policy of completed values ([`target`]).
 //! (Kool, van Hoof and Welling 2019, "Stochastic beams and where to find them"; Danihelka, Guez, Schrittwieser and Silver 2022,
 //! "Policy improvement by planning with Gumbel".)
 
 mod beam;
 mod choice;
-mod compared;
 mod likelihood;
 mod replacement;
 mod sizes;
@@ -31,23 +30,39 @@ use target::Improved;
 
 /// A whole turn that is compared with others.
 #[derive(Debug)]
-struct Candidate {
+pub(in crate::search) struct Candidate {
     /// Its place in the beam, where it was sampled.
     slot: Option<SlotId>,
     /// The start of the enemy's turn behind it.
-    end: NodeId,
+    pub(in crate::search) end: NodeId,
     /// The logarithm of its probability by the policy, all known orders together.
-    log_prior: f64,
+    pub(in crate::search) log_prior: f64,
     /// What it is ranked by beside its value: the perturbed logarithm of its probability, times the noise's scale.
-    rank: f64,
+    pub(in crate::search) rank: f64,
     /// Simulations below it.
-    visits: u32,
+    pub(in crate::search) visits: u32,
     /// Those in flight.
     in_flight: u32,
     is_alive: bool,
     is_lost: bool,
-    /// Its actions, where it was not sampled.
-    actions: Option<ArrayVec<Action, 9>>,
+    /// Its actions, where it was not sampled: the tree may hold no way to it.
+    pub(in crate::search) actions: Option<ArrayVec<Action, 9>>,
+}
+
+impl Candidate {
+    fn new(end: NodeId, log_prior: f64, rank: f64) -> Self {
+        Self {
+            slot: None,
+            end,
+            log_prior,
+            rank,
+            visits: 0,
+            in_flight: 0,
+            is_alive: true,
+            is_lost: false,
+            actions: None,
+        }
+    }
 }
 
 /// The turn in the making.
@@ -107,7 +122,7 @@ impl GumbelTurn {
         }
     }
 
-    /// Goes on to the next leaves, or to the turn's end.
+    /// Searches up to the next leaves, or to the turn's end.
     pub(in crate::search) fn advance<R: Rng>(
         &mut self,
         state: &mut SearchState,
@@ -158,15 +173,13 @@ impl GumbelTurn {
         let (end, log_prior, rank) = self.beam.ranked(slot, state);
         self.candidates.push(Candidate {
             slot: Some(slot),
-            end,
-            log_prior,
-            rank,
-            visits: 0,
-            in_flight: 0,
-            is_alive: true,
-            is_lost: false,
-            actions: None,
+            ..Candidate::new(end, log_prior, rank)
         });
+    }
+
+    /// The turns that are compared, those given up among them.
+    pub(in crate::search) fn candidates(&self) -> &[Candidate] {
+        &self.candidates
     }
 
     fn alive(&self) -> impl Iterator<Item = usize> + Clone + '_ {
@@ -179,7 +192,7 @@ impl GumbelTurn {
         let mut is_won = false;
         for candidate in &mut self.candidates {
             state.tree.check_goal(candidate.end);
-            let proof = state.tree.worth(candidate.end).proof;
+            let proof = state.tree.node_value(candidate.end).proof;
             is_won |= proof.wins(side);
             if proof.loses(side) {
                 candidate.is_lost = true;
@@ -307,7 +320,7 @@ impl GumbelTurn {
     }
 
     fn finish_simulations(&mut self, state: &mut SearchState, simulations: &mut Simulations) {
-        // Rounds go on by the visits, whatever these come upon.
+        // Rounds advance by the visits, whatever they reach.
         simulations.finish_simulations(state, true, |_, candidate| {
             self.candidates[candidate].visits += 1;
         });

@@ -1,0 +1,287 @@
+//! What is found in a folder of journals: the games to resume, a generator's own and those of generators that have ended; and the
+//! shards that games were announced for.
+
+use super::disk::Disk;
+use super::error::{JournalError, JournalFault};
+use super::folder::{JournalFile, JournalPlace, Lock, Owned, list_files};
+use super::games::{Dropped, GameInFlight};
+use super::reader::Games;
+use crate::record::game::{Ending, GameId, GameRecord};
+use crate::record::replay::{EndingFault, ReplayError, replay};
+use crate::record::shard::{ShardFault, ShardName, ShardReader};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// What was found when a journal was opened.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    /// The games to resume, by id. They are in the new journal already.
+    pub games: Vec<GameInFlight>,
+    /// The counter of the generator's next game.
+    pub next_counter: u64,
+    /// The sequence number of the generator's next shard: above all that it has announced.
+    pub next_shard: u32,
+    /// The generators whose journals were taken over, by number.
+    pub adopted: Vec<u32>,
+    /// Games in the files that a complete shard holds.
+    pub finished: u64,
+    /// Torn ends of files.
+    pub dropped: Vec<Dropped>,
+    /// Journals of other generators that are unlocked and can't be read: they stay as they are.
+    pub left: Vec<JournalError>,
+}
+
+/// The games that one file holds, checked as when a journal is opened, and what could not be read at its end. Some may be in
+/// a shard that has been announced: no shard is looked at.
+pub fn games_in(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(Vec<GameInFlight>, Option<Dropped>), JournalError> {
+    let mut games = Games::default();
+    games.read(path, bytes)?;
+    check_all(&games)?;
+    let dropped = games.dropped.pop();
+    let games = games.found.into_values().map(|found| found.game);
+    Ok((games.collect(), dropped))
+}
+
+/// The games of one generator's files: checked, and without those that a complete shard holds.
+pub(super) fn load(place: &JournalPlace, owned: &Owned) -> Result<Games, JournalError> {
+    let mut games = Games::of_files(&owned.current)?;
+    leave_out_finished(&place.shards, &mut games)?;
+    check_all(&games)?;
+    Ok(games)
+}
+
+/// Checks that the games are games so far.
+pub(super) fn check_all(games: &Games) -> Result<(), JournalError> {
+    for (&game, found) in &games.found {
+        check(&found.game).map_err(|error| {
+            let error = error.into();
+            JournalError::at(
+                &found.path,
+                found.offset,
+                JournalFault::Game { game, error },
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// Drops the games that were to be in a shard and are in it.
+fn leave_out_finished(shards: &Path, games: &mut Games) -> Result<(), JournalError> {
+    let mut held: BTreeMap<ShardName, BTreeSet<GameId>> = BTreeMap::new();
+    for found in games.found.values() {
+        for &name in &found.shards {
+            if let Entry::Vacant(unknown) = held.entry(name) {
+                let path = shards.join(name.to_string());
+                let ids = games_of(&path)
+                    .map_err(|fault| JournalError::at(&found.path, found.offset, fault))?;
+                unknown.insert(ids);
+            }
+        }
+    }
+    let before = games.found.len();
+    games.found.retain(|id, found| {
+        let is_in = |name| held.get(name).is_some_and(|ids| ids.contains(id));
+        !found.shards.iter().any(is_in)
+    });
+    games.finished += (before - games.found.len()) as u64;
+    Ok(())
+}
+
+/// The games of a shard that can be read; none if it is not there. That a shard has its name is not enough: another start of the
+/// generator may have given the name to a shard of other games.
+fn games_of(path: &Path) -> Result<BTreeSet<GameId>, JournalFault> {
+    let mut ids = BTreeSet::new();
+    if !path.try_exists()? {
+        return Ok(ids);
+    }
+    let reader = match ShardReader::open(path) {
+        Ok(reader) => reader,
+        // Nor may it be taken for lost what a newer program can read.
+        Err(error) if matches!(error.fault, ShardFault::Io(_) | ShardFault::Version { .. }) => {
+            return Err(JournalFault::Shard(error.into()));
+        }
+        Err(_) => return Ok(ids),
+    };
+    for record in reader {
+        match record {
+            Ok(record) => {
+                ids.insert(record.id);
+            }
+            Err(error) if matches!(error.fault, ShardFault::Io(_)) => {
+                return Err(JournalFault::Shard(error.into()));
+            }
+            // A frame that can't be read holds no usable game.
+            Err(_) => {}
+        }
+    }
+    Ok(ids)
+}
+
+/// Plays the turns under the rules, with all that a record's must hold. The last one may have ended the game.
+fn check(game: &GameInFlight) -> Result<(), ReplayError> {
+    let mut record = GameRecord {
+        id: game.beginning.id,
+        seed: game.beginning.seed,
+        start: game.beginning.start,
+        evaluators: game.evaluators.clone(),
+        turns: game.turns.clone(),
+        ending: Ending::Unfinished { value: None },
+        resignation_waived: None,
+    };
+    match replay(&record) {
+        Err(ReplayError::Ending(EndingFault::Over { played })) => {
+            record.ending = Ending::Won(played);
+            replay(&record).map(|_| ())
+        }
+        other => other.map(|_| ()),
+    }
+}
+
+/// What generators that have ended leave: their games, now in files of this one.
+#[derive(Default)]
+pub(super) struct Adopted {
+    pub(super) games: Games,
+    pub(super) generators: Vec<u32>,
+    /// Journals that can't be taken over, and stay where they are.
+    pub(super) left: Vec<JournalError>,
+}
+
+/// Takes over the journals of all unlocked generators, by giving their files names of this generator's, whose own
+/// games are given.
+pub(super) fn adopt(
+    place: &JournalPlace,
+    disk: &dyn Disk,
+    own: &Games,
+    next_sequence: &mut u32,
+) -> Result<Adopted, JournalError> {
+    let generators: BTreeSet<u32> = list_files(&place.journal)?
+        .into_iter()
+        .map(|file| file.generator)
+        .filter(|&generator| generator != place.generator)
+        .collect();
+    let mut adopted = Adopted::default();
+    for generator in generators {
+        let lock = match Lock::try_take(&place.journal, generator) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => continue,
+            // As where the files are another user's.
+            Err(error) => {
+                adopted.left.push(error);
+                continue;
+            }
+        };
+        // Listed under the lock: it may have been taken over since.
+        let owned = Owned::list(&place.journal, generator)?;
+        if owned.is_empty() {
+            continue;
+        }
+        let games = load(place, &owned).and_then(|games| {
+            check_apart(&games, own)?;
+            check_apart(&games, &adopted.games)?;
+            Ok(games)
+        });
+        match games {
+            Ok(games) => {
+                rename_all(place, disk, lock, owned, next_sequence)?;
+                adopted.generators.push(generator);
+                adopted.games.found.extend(games.found);
+                adopted.games.dropped.extend(games.dropped);
+                adopted.games.finished += games.finished;
+            }
+            Err(error) => adopted.left.push(error),
+        }
+    }
+    Ok(adopted)
+}
+
+/// Each game stands in the files of one generator, unless they were copied.
+fn check_apart(games: &Games, others: &Games) -> Result<(), JournalError> {
+    let mut found = games.found.iter();
+    match found.find(|(id, _)| others.found.contains_key(id)) {
+        None => Ok(()),
+        Some((&id, found)) => {
+            let fault = JournalFault::Twice(id);
+            Err(JournalError::at(&found.path, found.offset, fault))
+        }
+    }
+}
+
+fn rename_all(
+    place: &JournalPlace,
+    disk: &dyn Disk,
+    mut lock: Lock,
+    mut owned: Owned,
+    next_sequence: &mut u32,
+) -> Result<(), JournalError> {
+    let JournalPlace {
+        journal, generator, ..
+    } = place;
+    // Under the new name nothing makes void files void: they go first, and for good.
+    owned.remove_void(disk, journal)?;
+    lock.mark_taken_over(*generator)?;
+    for file in &owned.current {
+        let renamed = JournalFile::new(journal, *generator, *next_sequence, true);
+        *next_sequence = next_sequence.checked_add(1).ok_or_else(|| {
+            let generator = *generator;
+            JournalError::of_file(journal, JournalFault::Full { generator })
+        })?;
+        disk.rename(&file.path, &renamed.path)
+            .and_then(|()| disk.sync_folder_of(&renamed.path))
+            .map_err(|error| JournalError::of_file(&file.path, error))?;
+    }
+    Ok(())
+}
+
+/// How often files are read that are renamed, replaced or appended to meanwhile, and the pause between two attempts.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The shards that any journal in a folder has announced ([`Journal::closing`](super::Journal::closing)) and not said to be
+/// complete: those of living generators, of other machines' too, and of dead ones that are not adopted yet. Some of them may
+/// be there under their names nevertheless, and the generator that adopts the journal will look which games they hold.
+///
+/// Shards are pruned so: list them, ask here, and leave those that are found here. A shard that is there when it is listed was
+/// announced before, so that none is missed.
+///
+/// # Errors
+///
+/// A journal that can't be read or is damaged: what it has announced is not known, and nothing should be pruned.
+pub fn announced(folder: &Path) -> Result<BTreeSet<ShardName>, JournalError> {
+    let mut attempt = 1;
+    loop {
+        let before = list_files(folder)?;
+        let read = read_all(&before);
+        // Adopting a journal renames its files, and while that happens a listing may miss them.
+        let error = match (read, list_files(folder)? == before) {
+            (Ok(shards), true) => return Ok(shards),
+            (Err(error), true) => error,
+            (_, false) => JournalError::of_file(folder, JournalFault::Restless),
+        };
+        // What looks like damage may be a frame that is being written.
+        if attempt == ATTEMPTS {
+            return Err(error);
+        }
+        attempt += 1;
+        sleep(PAUSE);
+    }
+}
+
+fn read_all(files: &[JournalFile]) -> Result<BTreeSet<ShardName>, JournalError> {
+    let mut by_generator: BTreeMap<u32, Vec<JournalFile>> = BTreeMap::new();
+    for file in files {
+        let own = by_generator.entry(file.generator).or_default();
+        own.push(file.clone());
+    }
+    let mut shards = BTreeSet::new();
+    for files in by_generator.into_values() {
+        let games = Games::of_files(&Owned::of_files(files).current)?;
+        shards.extend(games.found.into_values().flat_map(|found| found.shards));
+    }
+    Ok(shards)
+}
