@@ -1,10 +1,10 @@
 //! What a network says when it plays, held against what it says itself in fp32, on real positions.
 
-use super::evaluator::tests::{evaluate, evaluator};
-use super::model::tests::decided_network;
-use super::positions::real_positions;
-use super::prepare::Prepared;
 use super::*;
+use crate::evaluator::tests::{evaluate, evaluator};
+use crate::model::tests::decided_network;
+use crate::positions::real_positions;
+use crate::prepare::Prepared;
 use arimaa::rules::{ActionSet, History, Side, StepState};
 use engine::encoding::{InputRow, LegalMask, MIRRORED_INDICES, encode};
 use engine::search::{Evaluation, Query};

@@ -1,6 +1,6 @@
 //! The network's sizes, and the tensors that follow from them.
 
-use super::NetworkError;
+use crate::error::NetworkError;
 use engine::config::NetworkConfig;
 use serde::{Deserialize, Serialize};
 

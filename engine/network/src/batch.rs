@@ -1,6 +1,6 @@
 //! Rows and masks as tensors: the bits travel to the device and are unpacked there.
 
-use super::NetworkError;
+use crate::error::NetworkError;
 use engine::encoding::{CHANNELS, InputRow, LegalMask, PLANES, SCALARS};
 use tch::{Device, Kind, TchError, Tensor};
 

@@ -1,9 +1,9 @@
 //! How the layers are wired: the tower, one definition for the form that is trained and the form that plays, and the heads as
 //! they are trained. The heads that play are in `playing`.
 
-use super::architecture::Role;
-use super::layers::{Builder, Convolution, Linear, Mode, Normed, like, linear, pool};
-use super::{Architecture, NetworkError};
+use crate::architecture::{Architecture, Role};
+use crate::error::NetworkError;
+use crate::layers::{Builder, Convolution, Linear, Mode, Normed, like, linear, pool};
 use engine::encoding::CHANNELS;
 use tch::{Kind, TchError, Tensor};
 

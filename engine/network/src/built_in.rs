@@ -1,6 +1,8 @@
 //! The network that is built into the programs, for those who have none of their own yet.
 
-use super::{Network, NetworkError, NetworkFile};
+use crate::error::NetworkError;
+use crate::file::NetworkFile;
+use crate::model::Network;
 use std::path::Path;
 
 /// `engine/network/built_in/README.md` says how it was made.

@@ -1,9 +1,11 @@
 //! How fast a network is on a device, by the size of the batches, and which sizes to use.
 
-use super::packed::{Forward, PackedForward, pack};
-use super::playing::ANSWER_FLOATS;
-use super::prepare::Check;
-use super::{Device, NetworkError, Precision};
+use crate::device::Device;
+use crate::error::NetworkError;
+use crate::packed::{Forward, PackedForward, pack};
+use crate::playing::ANSWER_FLOATS;
+use crate::prepare::Check;
+use engine::config::Precision;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -97,9 +99,8 @@ pub(super) fn calibrate(
 
 impl Calibration {
     fn of(rates: Vec<Rate>, device: Device) -> Result<Self, NetworkError> {
-        let batch = choose(&rates).ok_or_else(|| NetworkError::Device {
-            device: device.to_string(),
-            reason: "there is no size of batches to measure".into(),
+        let batch = choose(&rates).ok_or_else(|| {
+            NetworkError::device(device, "there is no size of batches to measure")
         })?;
         Ok(Self {
             rates,
@@ -189,9 +190,9 @@ fn choose(rates: &[Rate]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::tests::decided_network;
-    use super::super::prepare::Prepared;
     use super::*;
+    use crate::model::tests::decided_network;
+    use crate::prepare::Prepared;
 
     #[test]
     fn the_smallest_size_near_the_best_is_chosen() {

@@ -3,6 +3,11 @@
 //! libtorch says little of a driver that is too old, and nothing of a GPU that it has no kernels for until the first kernel is
 //! launched. The driver's own interface is stable and small. It is asked once, before libtorch's CUDA half is loaded.
 
+mod driver;
+
+pub(super) use system::load_libtorch;
+
+use driver::{Capability, Driver, Failure, Gpu};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -13,9 +18,6 @@ const USUAL_RUNTIME: u32 = 13_000;
 /// 10.0 and 12.0: `strings libtorch_cuda.so | grep gencode`.)
 const LEAST_CAPABILITY_OF_CUDA_13: Capability = (7, 5);
 
-/// Major and minor.
-type Capability = (u32, u32);
-
 /// What was found of CUDA on this machine, without libtorch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cuda {
@@ -25,33 +27,6 @@ pub(super) struct Cuda {
     runtime: u32,
     /// The environment variable `CUDA_VISIBLE_DEVICES`.
     visible: Option<String>,
-}
-
-/// The NVIDIA driver.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Driver {
-    /// The newest CUDA version that it is for, if it says so.
-    version: Option<u32>,
-    /// Its release, as `580.65.06`, where the system says it.
-    release: Option<String>,
-    /// Or the first call that failed.
-    gpus: Result<Vec<Gpu>, Failure>,
-}
-
-/// A GPU that this process sees.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Gpu {
-    name: String,
-    capability: Capability,
-}
-
-/// A call of the driver that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Failure {
-    call: &'static str,
-    code: i32,
-    /// `CUDA_ERROR_…`
-    name: String,
 }
 
 /// What a device is, for reports, and to tell it from others: figures that were measured on one hold for its like.
@@ -75,32 +50,6 @@ impl fmt::Display for DeviceDescription {
             Some(driver) => write!(f, ", driver {driver}"),
             None => Ok(()),
         }
-    }
-}
-
-impl Failure {
-    const NO_DEVICE: i32 = 100;
-    /// The driver's library doesn't have the function.
-    const NOT_FOUND: i32 = 500;
-
-    /// What to do about it.
-    fn advice(&self) -> &'static str {
-        match self.code {
-            34 => "libcuda.so.1 is the stub of a CUDA toolkit: put the driver's own before it",
-            802 => "start the service nvidia-fabricmanager, in the driver's version",
-            803 => {
-                "the driver was updated: restart the machine, or the container from an image of the driver's version"
-            }
-            804 => "take cuda-compat's libcuda.so.1 off LD_LIBRARY_PATH, or install a newer driver",
-            _ => "see what `nvidia-smi` and `dmesg` say, and restart the machine",
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { call, code, name } = self;
-        write!(f, "{call} returns {code} ({name})")
     }
 }
 
@@ -222,14 +171,12 @@ fn in_words(version: u32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-pub(super) use system::load_libtorch;
-
 #[cfg(target_os = "linux")]
 mod system;
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use super::Driver;
+    use super::driver::Driver;
 
     pub(super) fn driver() -> Result<Driver, String> {
         Err("CUDA is used on Linux only".into())

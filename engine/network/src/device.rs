@@ -1,7 +1,7 @@
 //! Where a network computes.
 
-use super::NetworkError;
-use super::cuda::{Cuda, DeviceDescription, load_libtorch};
+use crate::cuda::{Cuda, DeviceDescription, load_libtorch};
+use crate::error::NetworkError;
 use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
@@ -74,11 +74,14 @@ impl Device {
             return Ok(tch::Device::Cpu);
         };
         let opened = Cuda::of_this_machine().open(number, load_libtorch);
-        opened.map_err(|reason| self.fault(reason))?;
+        opened.map_err(|reason| NetworkError::device(self, reason))?;
         match tch::Cuda::device_count() {
             count if i64::from(number) < count => Ok(tch::Device::Cuda(number.into())),
-            ..=0 => Err(self.fault("libtorch finds no GPU".into())),
-            count => Err(self.fault(format!("libtorch finds only {count} GPUs, from cuda:0"))),
+            ..=0 => Err(NetworkError::device(self, "libtorch finds no GPU")),
+            count => Err(NetworkError::device(
+                self,
+                format!("libtorch finds only {count} GPUs, from cuda:0"),
+            )),
         }
     }
 
@@ -96,15 +99,8 @@ impl Device {
             }),
             Self::Cuda(number) => {
                 let description = Cuda::of_this_machine().description(number);
-                description.map_err(|reason| self.fault(reason))
+                description.map_err(|reason| NetworkError::device(self, reason))
             }
-        }
-    }
-
-    fn fault(self, reason: String) -> NetworkError {
-        NetworkError::Device {
-            device: self.to_string(),
-            reason,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What can go wrong with networks.
 
-use super::{Device, Precision};
 use arimaa::notation::NotationError;
+use engine::config::Precision;
 use std::any::Any;
 use std::cell::Cell;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Once;
@@ -84,7 +85,7 @@ pub enum NetworkError {
         /// The range.
         allowed: String,
     },
-    /// A device that was asked for can't be used.
+    /// A device that can't be used.
     #[error("device {device}: {reason}")]
     Device {
         /// As given: `cuda:1`.
@@ -104,7 +105,7 @@ pub enum NetworkError {
         /// In what the fast form computes.
         precision: Precision,
         /// Where.
-        device: Device,
+        device: String,
         /// The root of the mean square of the win probabilities' differences.
         value_error: f64,
         /// What it may be.
@@ -124,7 +125,7 @@ pub enum NetworkError {
         /// In what it was computed.
         precision: Precision,
         /// Where.
-        device: Device,
+        device: String,
         /// The first layer or head at fault: `layer blocks.3.first`, `the policy head`.
         place: String,
     },
@@ -143,6 +144,14 @@ pub enum NetworkError {
 }
 
 impl NetworkError {
+    /// A device, by its name, that can't be used.
+    pub(super) fn device(device: impl Display, reason: impl Into<String>) -> Self {
+        Self::Device {
+            device: device.to_string(),
+            reason: reason.into(),
+        }
+    }
+
     /// Whether a device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in,
     /// says that there is no engine.
     pub fn is_out_of_memory(&self) -> bool {

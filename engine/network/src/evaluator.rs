@@ -1,12 +1,14 @@
 //! The network as an evaluator for the search, in the thread that asks: the way for processors.
 
-use super::device::apply_thread_count;
-use super::error::catch_torch_panics;
-use super::packed::read_answer;
-use super::playing::{ANSWER_FLOATS, PlayingBody};
-use super::precision;
-use super::prepare::Prepared;
-use super::{Accuracy, Architecture, Device, Network, NetworkError, Precision};
+use crate::architecture::Architecture;
+use crate::device::{Device, apply_thread_count};
+use crate::error::{NetworkError, catch_torch_panics};
+use crate::model::Network;
+use crate::packed::read_answer;
+use crate::playing::{ANSWER_FLOATS, PlayingBody};
+use crate::precision;
+use crate::prepare::{Accuracy, Prepared};
+use engine::config::Precision;
 use engine::encoding::{CHANNELS, encode};
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use tch::{Kind, Tensor, no_grad_guard};
@@ -173,8 +175,8 @@ fn bf16_bytes(number: f32) -> [u8; 2] {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::model::tests::decided_network;
     use super::*;
+    use crate::model::tests::decided_network;
     use crate::samples::{Sample, random_states};
 
     fn query(sample: &Sample) -> Query {

@@ -4,9 +4,10 @@
 //! entry holds a checksum of all else that the file says, so that a file which the disk has changed is never taken for a
 //! network.
 
-use super::architecture::{Role, TensorSpec};
-use super::heads::is_auxiliary;
-use super::{Architecture, Network, NetworkError};
+use crate::architecture::{Architecture, Role, TensorSpec};
+use crate::error::NetworkError;
+use crate::heads::is_auxiliary;
+use crate::model::Network;
 use engine::encoding::ENCODING_VERSION;
 use engine::files;
 use safetensors::tensor::{Dtype, TensorView};

@@ -4,9 +4,9 @@
 //! so that it learns more of each game. Playing never computes them: they are no part of the body that is folded for it. Each
 //! begins with a 1×1 convolution of its own, to [`CHANNELS`] channels, so that a disabled head is not computed.
 
-use super::NetworkError;
-use super::body::{LAST_GAIN, Outputs, policy_logits};
-use super::layers::{Builder, Convolution, Linear, Mode, Normed, pool};
+use crate::body::{LAST_GAIN, Outputs, policy_logits};
+use crate::error::NetworkError;
+use crate::layers::{Builder, Convolution, Linear, Mode, Normed, pool};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};

@@ -1,7 +1,7 @@
 //! The layers that a network is built of, in the form that is trained and in the form that plays.
 
-use super::NetworkError;
-use super::architecture::{Role, TensorSpec};
+use crate::architecture::{Role, TensorSpec};
+use crate::error::NetworkError;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// What batch norm adds to the variance.

@@ -58,5 +58,5 @@ pub use precision::training_kind;
 pub use prepare::Accuracy;
 pub use service::{
     DeviceCounters, DeviceUse, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice,
-    ServiceOptions,
+    calibration_file,
 };

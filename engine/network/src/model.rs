@@ -1,10 +1,10 @@
 //! A network as it is trained: named tensors, and the two ways forward.
 
-use super::architecture::{Role, TensorSpec};
-use super::body::Body;
-use super::heads::{AuxiliaryHeads, PerHead, is_auxiliary};
-use super::layers::{Builder, Mode, channels_last};
-use super::{Architecture, NetworkError, Outputs};
+use crate::architecture::{Architecture, Role, TensorSpec};
+use crate::body::{Body, Outputs};
+use crate::error::NetworkError;
+use crate::heads::{AuxiliaryHeads, PerHead, is_auxiliary};
+use crate::layers::{Builder, Mode, channels_last};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
@@ -375,8 +375,10 @@ pub(super) fn initial_numbers_of(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Head, HeadOutput, set_single_threaded, unpack_masks, unpack_rows};
     use super::*;
+    use crate::batch::{unpack_masks, unpack_rows};
+    use crate::device::set_single_threaded;
+    use crate::heads::{Head, HeadOutput};
     use crate::samples::{Sample, random_states};
     use engine::encoding::{InputRow, LegalMask, encode};
     use tch::no_grad;

@@ -1,11 +1,12 @@
 //! Rows as they travel to a device, and answers as they travel back: one transfer each way a batch.
 
-use super::error::catch_torch_panics;
-use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
-use super::precision;
-use super::prepare::Check;
-use super::{Device, NetworkError, Precision};
+use crate::device::Device;
+use crate::error::{NetworkError, catch_torch_panics};
+use crate::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
+use crate::precision;
+use crate::prepare::Check;
 use arimaa::rules::Side;
+use engine::config::Precision;
 use engine::encoding::{CHANNELS, LegalMask, PLANES, encode};
 use engine::search::{Evaluations, EvaluatorError, Query};
 use std::cell::RefCell;
@@ -280,11 +281,13 @@ impl Forward for PackedForward {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::tests::decided_network;
-    use super::super::positions::real_positions;
-    use super::super::prepare::Prepared;
-    use super::super::{Network, NetworkEvaluator, unpack_rows};
     use super::*;
+    use crate::batch::unpack_rows;
+    use crate::evaluator::NetworkEvaluator;
+    use crate::model::Network;
+    use crate::model::tests::decided_network;
+    use crate::positions::real_positions;
+    use crate::prepare::Prepared;
     use engine::search::Evaluator;
 
     fn packed(queries: &[Query]) -> Vec<u8> {

@@ -4,8 +4,8 @@
 //! the two heads are 0. So a pass has few operations outside the tower, each of which costs a GPU's host some microseconds.
 //! Behind the first convolution everything is float.
 
-use super::body::{Block, Body, Tower, VALUE_HIDDEN};
-use super::layers::{Convolution, Folded, Linear, Mode, cast, pool};
+use crate::body::{Block, Body, Tower, VALUE_HIDDEN};
+use crate::layers::{Convolution, Folded, Linear, Mode, cast, pool};
 use engine::encoding::POLICY_SIZE;
 use tch::{Kind, TchError, Tensor};
 

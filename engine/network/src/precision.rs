@@ -1,6 +1,7 @@
 //! The types that a network computes with when it plays, and when it is trained.
 
-use super::{Device, NetworkError, catch_torch_panics};
+use crate::device::Device;
+use crate::error::{NetworkError, catch_torch_panics};
 use engine::config::{Precision, TrainingPrecision};
 use std::time::{Duration, Instant};
 use tch::{Kind, Tensor, no_grad_guard};
@@ -21,12 +22,10 @@ pub(super) fn choices(
         (Precision::Auto | Precision::Fp32, _) => Ok(&[Precision::Fp32]),
         (Precision::Bf16, _) => Ok(&[Precision::Bf16]),
         (Precision::Fp16, Device::Cuda(_)) => Ok(&[Precision::Fp16]),
-        (Precision::Fp16, _) => Err(NetworkError::Device {
-            device: device.to_string(),
-            reason: "processors compute fp16 10 to 50 times slower than fp32: \
-                         it is for CUDA only; ask for auto, fp32 or bf16"
-                .into(),
-        }),
+        (Precision::Fp16, _) => Err(NetworkError::device(
+            device,
+            "processors compute fp16 10 to 50 times slower than fp32: it is for CUDA only; choose auto, fp32 or bf16",
+        )),
     }
 }
 

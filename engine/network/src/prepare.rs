@@ -1,10 +1,13 @@
 //! From a network to the form of it that plays on a device: folded, cast, and compared with the network itself.
 
-use super::error::catch_torch_panics;
-use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
-use super::positions::real_positions;
-use super::precision;
-use super::{Device, Network, NetworkError, Precision, unpack_rows};
+use crate::batch::unpack_rows;
+use crate::device::Device;
+use crate::error::{NetworkError, catch_torch_panics};
+use crate::model::Network;
+use crate::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
+use crate::positions::real_positions;
+use crate::precision;
+use engine::config::Precision;
 use engine::encoding::{LegalMask, POLICY_SIZE, encode};
 use engine::search::Query;
 use std::sync::Arc;
@@ -170,7 +173,7 @@ impl Check {
                 return Err(NetworkError::NotFinite {
                     network: self.network.clone(),
                     precision: self.precision,
-                    device: self.on,
+                    device: self.on.to_string(),
                     place: place(body.not_finite(&planes)?),
                 });
             }
@@ -201,7 +204,7 @@ impl Check {
             return Err(NetworkError::Drift {
                 network: self.network.clone(),
                 precision: self.precision,
-                device: self.on,
+                device: self.on.to_string(),
                 value_error: accuracy.value_error,
                 value_bound: bound.value_error,
                 divergence: accuracy.divergence,
@@ -243,7 +246,7 @@ impl Positions {
                 return Err(NetworkError::NotFinite {
                     network: name.to_owned(),
                     precision: Precision::Fp32,
-                    device: on,
+                    device: on.to_string(),
                     place: place(network.body.not_finite(&planes)?),
                 });
             }

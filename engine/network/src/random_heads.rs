@@ -1,11 +1,12 @@
 //! Untrained networks whose outputs vary like those of trained ones, for measurements.
 
-use super::architecture::Role;
-use super::heads::PerHead;
-use super::layers::NORM_MOMENTUM;
-use super::model::initial_numbers_of;
-use super::positions::real_positions;
-use super::{Architecture, Network, NetworkError, unpack_rows};
+use crate::architecture::{Architecture, Role};
+use crate::batch::unpack_rows;
+use crate::error::NetworkError;
+use crate::heads::PerHead;
+use crate::layers::NORM_MOMENTUM;
+use crate::model::{Network, initial_numbers_of};
+use crate::positions::real_positions;
 use engine::encoding::encode;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -86,8 +87,10 @@ impl Network {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NetworkEvaluator, Precision, set_single_threaded};
     use super::*;
+    use crate::device::set_single_threaded;
+    use crate::evaluator::NetworkEvaluator;
+    use engine::config::Precision;
     use engine::search::{Evaluations, Evaluator};
 
     #[test]

@@ -3,7 +3,8 @@
 //! libtorch queues everything that threads ask of a GPU in one stream, unless a thread says otherwise: then the copies of one batch
 //! overlap the computations of another. tch has no call for it; `stream.cpp` has one.
 
-use super::{Device, NetworkError};
+use crate::device::Device;
+use crate::error::NetworkError;
 use std::cell::Cell;
 use std::ffi::c_int;
 
@@ -21,10 +22,7 @@ pub(super) fn use_own(device: Device) -> Result<(), NetworkError> {
     if OWN.get() == Some(device) {
         return Ok(());
     }
-    let fault = |reason: &str| NetworkError::Device {
-        device: device.to_string(),
-        reason: reason.into(),
-    };
+    let fault = |reason: &str| NetworkError::device(device, reason);
     let index = i8::try_from(number).map_err(|_| fault("libtorch numbers 128 devices"))?;
     // SAFETY: the function takes numbers alone, and no C++ exception leaves it.
     match unsafe { tusker_use_own_stream(index) } {

@@ -1,6 +1,6 @@
 //! The calls: of the driver, of CUDA's runtime and of the dynamic loader.
 
-use super::{Driver, Failure, Gpu};
+use super::driver::{Driver, Failure, Gpu};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW, Symbol};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! What a service's devices do.
 
-use super::Device;
+use crate::device::Device;
 use engine::progress::grouped;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
