@@ -85,6 +85,32 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// Lists of values that a file holds as texts, for serde's `with`.
+pub(crate) mod texts {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        values: &[T],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(T::to_string))
+    }
+
+    pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<T>, D::Error> {
+        let parse = |text: String| {
+            let value = text.parse();
+            value.map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
+        };
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.into_iter().map(parse).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

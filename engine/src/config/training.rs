@@ -1,6 +1,6 @@
 //! How networks are trained.
 
-use super::range::{not_allowed, within};
+use super::values::{not_allowed, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

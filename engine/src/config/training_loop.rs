@@ -1,8 +1,8 @@
 //! The loop of generating, training and comparing.
 
-use super::player::texts;
-use super::range::{auto_within, even_within, not_allowed, within};
-use super::{AutoOr, PlayerSpec};
+use super::player::PlayerSpec;
+use super::values::{AutoOr, auto_within, even_within, not_allowed, within};
+use crate::files::texts;
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 
