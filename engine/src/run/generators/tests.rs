@@ -225,3 +225,19 @@ fn plans_are_read_as_they_were_written() {
         assert_eq!(toml::from_str::<GeneratorPlan>(&text).unwrap(), plan);
     }
 }
+
+#[test]
+fn each_generator_gets_a_number_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut numbers: Vec<u32> = std::thread::scope(|scope| {
+        let claims: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| claim_generator(folder.path(), folder.path()).unwrap()))
+            .collect();
+        claims
+            .into_iter()
+            .map(|claim| claim.join().unwrap())
+            .collect()
+    });
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
+}
