@@ -49,7 +49,7 @@ pub use calibration::{Calibration, Rate};
 pub use cuda::DeviceDescription;
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use engine::config::Precision;
-pub use error::{NetworkError, catch_torch_panics};
+pub use error::{FileFault, NetworkError, catch_torch_panics};
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use heads::{HEADS, Head, HeadLoss, HeadOutput, HeadSpec, PerHead, RowWeight};
