@@ -2,16 +2,15 @@
 //!
 //! The network is a residual tower over the planes of [`encoding`](engine::encoding): a 3×3 convolution, then blocks of two 3×3
 //! convolutions with batch norm and ReLU. In every second block (the second, the fourth, …) the mean and the maximum of each
-//! channel over the board, passed through a linear layer, are added before the second norm, so that what happens on one wing
-//! is known on the other (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
-//! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Four [auxiliary heads](Head) are there
-//! in training alone.
+//! channel over the board, passed through a linear layer, are added before the second norm (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
+//! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Only training computes the four
+//! [auxiliary heads](Head).
 //!
-//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the processor's fast type, and plays in the
-//! thread that asks. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit
-//! into large batches; a [`Calibration`] says how large.
+//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms, casts it to the processor's fast type, and evaluates in the
+//! calling thread. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit
+//! into large batches; a [`Calibration`] determines their size.
 //!
-//! Everything that touches a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
+//! Each function that uses a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
 //! evaluator sets it itself, a caller of [`Network::forward_eval`] may want to.
 
 #[cfg(test)]
@@ -26,6 +25,7 @@ mod device;
 mod error;
 mod evaluator;
 mod file;
+mod head_layers;
 mod heads;
 mod layers;
 mod model;
