@@ -52,7 +52,7 @@ pub fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     temporary_as(folder, ".")
 }
 
-/// As [`temporary_in`], with a beginning of its name that tells whose it is.
+/// As [`temporary_in`], with this prefix of its name.
 pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(beginning).suffix(TEMPORARY);

@@ -1,4 +1,4 @@
-//! What a program asks the operating system for: how long freed memory is kept, and the end of its children.
+//! Settings of this process and its children in the operating system: whether freed memory is kept, and when children end.
 
 use rustix::process::Signal;
 #[cfg(target_os = "linux")]
@@ -36,8 +36,8 @@ pub fn keep_freed_memory() {
     }
 }
 
-/// Asks the system to send a child that is yet to be started a signal when the thread that starts it ends, which it does last with this
-/// program, be it killed. Elsewhere than on Linux the child isn't told.
+/// Has the system send a child a signal when the thread that will start it ends, at the latest with this program, also when it is
+/// killed. Only on Linux.
 ///
 /// ```
 /// use rustix::process::Signal;

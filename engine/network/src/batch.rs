@@ -16,8 +16,8 @@ pub fn unpack_rows(rows: &[InputRow], device: Device) -> Result<Tensor, NetworkE
     unpack_planes(&sets.f_to_device(device)?, &scalars.f_to_device(device)?)
 }
 
-/// The planes `[batch, CHANNELS, 8, 8]`, float, with the channels together in memory, of rows' bitboards (`[batch, PLANES]`, int64)
-/// and scalars (`[batch, SCALARS]`), where these are.
+/// Unpacks rows' bitboards (`[batch, PLANES]`, int64) and scalars (`[batch, SCALARS]`) to planes `[batch, CHANNELS, 8, 8]`, float,
+/// with the channels together in memory, on the same device.
 pub fn unpack_planes(sets: &Tensor, scalars: &Tensor) -> Result<Tensor, NetworkError> {
     let batch = sets.size2()?.0;
     let planes = squares_of(&sets.f_unsqueeze(1)?, [1, 64, 1])?.f_to_kind(Kind::Float)?;
@@ -29,12 +29,12 @@ pub fn unpack_planes(sets: &Tensor, scalars: &Tensor) -> Result<Tensor, NetworkE
     Ok(unpacked.f_permute([0, 3, 1, 2])?)
 }
 
-/// Numbers 0 and 1, int64, for each square of bitboards: `[batch, sets]` to `[batch, sets, 64]`, where they are.
+/// Unpacks bitboards `[batch, sets]` to 0 or 1 for each square, `[batch, sets, 64]`, int64, on the same device.
 pub fn unpack_sets(sets: &Tensor) -> Result<Tensor, NetworkError> {
     Ok(squares_of(&sets.f_unsqueeze(2)?, [1, 1, 64])?)
 }
 
-/// The bits of bitboards, which the squares are spread over in this shape.
+/// The bits of bitboards, with the squares in this shape.
 fn squares_of(sets: &Tensor, shape: [i64; 3]) -> Result<Tensor, TchError> {
     let squares = Tensor::f_arange(64, (Kind::Int64, sets.device()))?;
     // The shift is arithmetic, but only its lowest bit is looked at.

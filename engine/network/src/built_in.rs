@@ -1,19 +1,19 @@
-//! The network that is built into the programs, for those who have none of their own yet.
+//! The network that is built into the programs.
 
 use crate::error::NetworkError;
 use crate::file::NetworkFile;
 use crate::model::Network;
 use std::path::Path;
 
-/// `engine/network/built_in/README.md` says how it was made.
+/// How it was made: `engine/network/built_in/README.md`.
 const FILE: &[u8] = include_bytes!("../built_in/tusker.safetensors");
 
-/// What errors call it.
+/// Its name in errors.
 const NAME: &str = "the built-in network";
 
 impl Network {
-    /// The network that is built into the program: the strongest one so far that this project has trained, of at most 8 MB. How it
-    /// was made and what it can do is said in `engine/network/built_in/README.md`; its file lies there, too.
+    /// The network that is built into the program: the strongest one of at most 8 MB that this project has trained. Its training and
+    /// strength are described in `engine/network/built_in/README.md`, beside its file.
     pub fn built_in() -> Result<NetworkFile, NetworkError> {
         Self::from_bytes(Path::new(NAME), FILE)
     }
@@ -41,7 +41,7 @@ mod tests {
             ),
             format!("encoding version {ENCODING_VERSION}"),
         ] {
-            assert!(readme.contains(&said), "the README says nothing of {said}");
+            assert!(readme.contains(&said), "the README does not contain {said}");
         }
     }
 }

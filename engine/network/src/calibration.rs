@@ -18,7 +18,7 @@ pub(super) const LARGEST: usize = SIZES[SIZES.len() - 1];
 /// How long all sizes together are measured.
 const TIME: Duration = Duration::from_millis(2_000);
 
-/// Larger batches must bring this much more: a smaller batch fills sooner.
+/// A batch is near the best from this share of the best rate on: a smaller batch fills sooner.
 const NEAR_BEST: f64 = 0.97;
 
 /// How fast a network is on a device, rows and answers in the host's memory: copied there, unpacked, computed, and copied back.
@@ -55,7 +55,7 @@ impl Calibration {
 }
 
 /// Measures a network in this thread, for some two seconds and the time that the device needs to get ready, and leaves the
-/// convolutions in the form that is faster. `notes` gets what people should read.
+/// convolutions in the form that is faster. `notes` gets messages for the user.
 ///
 /// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error.
 pub(super) fn calibrate(

@@ -1,7 +1,7 @@
-//! What stands between this program and a CUDA device, asked of the NVIDIA driver itself, so that a person reads what to mend.
+//! Checks by the NVIDIA driver itself that a CUDA device can be used, with errors that say what to repair.
 //!
-//! libtorch says little of a driver that is too old, and nothing of a GPU that it has no kernels for until the first kernel is
-//! launched. The driver's own interface is stable and small. It is asked once, before libtorch's CUDA half is loaded.
+//! libtorch gives no clear error for a driver that is too old, and none for a GPU that it has no kernels for until the first kernel is
+//! launched. The driver's own interface is stable and small. It is queried once, before libtorch's CUDA half is loaded.
 
 mod driver;
 
@@ -18,10 +18,10 @@ const USUAL_RUNTIME: u32 = 13_000;
 /// 10.0 and 12.0: `strings libtorch_cuda.so | grep gencode`.)
 const LEAST_CAPABILITY_OF_CUDA_13: Capability = (7, 5);
 
-/// What was found of CUDA on this machine, without libtorch.
+/// The state of CUDA on this machine, found without libtorch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cuda {
-    /// Or why its library can't be loaded.
+    /// The driver, or why its library can't be loaded.
     driver: Result<Driver, String>,
     /// The CUDA version that libtorch was built with.
     runtime: u32,
@@ -29,7 +29,7 @@ pub(super) struct Cuda {
     visible: Option<String>,
 }
 
-/// What a device is, for reports, and to tell it from others: figures that were measured on one hold for its like.
+/// A device's description, for reports and as a key for measurements: they hold for all devices of the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeviceDescription {
     /// As the driver calls a GPU, and the system a processor.
@@ -54,7 +54,7 @@ impl fmt::Display for DeviceDescription {
 }
 
 impl Cuda {
-    /// What there is on this machine; asked once.
+    /// The state of this machine; found once.
     pub(super) fn of_this_machine() -> &'static Self {
         static FOUND: OnceLock<Cuda> = OnceLock::new();
         FOUND.get_or_init(|| Self {
@@ -65,14 +65,14 @@ impl Cuda {
         })
     }
 
-    /// Makes GPU `number` ready for libtorch, whose CUDA half `load` loads; the error is the first thing to mend.
+    /// Makes GPU `number` ready for libtorch, whose CUDA half `load` loads; the error is the first thing to repair.
     pub(super) fn open(
         &self,
         number: u16,
         load: impl Fn() -> Result<(), String>,
     ) -> Result<(), String> {
         let driver = self.driver.as_ref().map_err(|reason| {
-            // Who has neither installs both.
+            // Without both, the error names both.
             let and_libtorch = match load() {
                 Ok(()) => "",
                 Err(_) => ", and libtorch's CUDA half by `scripts/setup --cuda`",
@@ -103,7 +103,7 @@ impl Cuda {
         })
     }
 
-    /// Checks that libtorch can use GPU `number`; what the driver can't be asked about is left to libtorch.
+    /// Checks that libtorch can use GPU `number`, as far as the driver has the functions for it.
     fn check<'d>(&self, driver: &'d Driver, number: u16) -> Result<Option<&'d Gpu>, String> {
         let is_too_old = |version: &u32| version / 1000 < self.runtime / 1000;
         if let Some(version) = driver.version.filter(is_too_old) {
@@ -166,7 +166,7 @@ fn list(gpus: &[Gpu]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// A version as people write it: 12040 is 12.4.
+/// A version in words: 12040 is 12.4.
 fn in_words(version: u32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_does_not_say_is_left_to_libtorch() {
+    fn a_driver_without_the_functions_is_left_to_libtorch() {
         let silent = fails(Failure::NOT_FOUND, "");
         assert_eq!(silent.open(7, || Ok(())), Ok(()));
         assert_eq!(

@@ -117,8 +117,8 @@ fn processor() -> String {
 
 static SINGLE_THREADED: AtomicBool = AtomicBool::new(false);
 
-/// Makes libtorch compute every operation in the thread that asks for it. For programs whose own threads evaluate side by
-/// side: several threads an operation only get into each other's way there. To be called once, when the program starts.
+/// Makes libtorch compute each operation in the calling thread. For programs whose own threads evaluate in parallel: there several
+/// threads for an operation only slow each other down. To be called once, when the program starts.
 pub fn set_single_threaded() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -128,8 +128,8 @@ pub fn set_single_threaded() {
     apply_thread_count();
 }
 
-/// Applies [`set_single_threaded`] to this thread. The number of threads belongs to the thread that asks for them (it is
-/// OpenMP's), and a new thread starts with the processor's.
+/// Applies [`set_single_threaded`] to this thread. OpenMP keeps the number of threads for each calling thread; a new thread begins
+/// with the number of the processor's cores.
 pub(super) fn apply_thread_count() {
     thread_local!(static APPLIED: Cell<bool> = const { Cell::new(false) });
     if SINGLE_THREADED.load(Ordering::Relaxed) && !APPLIED.get() {

@@ -281,7 +281,7 @@ impl Linear {
         }
     }
 
-    /// Makes outputs say what is no number.
+    /// Makes outputs NaN.
     #[cfg(test)]
     pub(super) fn spoil(&self, outputs: std::ops::Range<i64>) {
         let _ = self
@@ -291,8 +291,7 @@ impl Linear {
     }
 }
 
-/// A weight in the type of what it meets: trained weights are float, and what is computed with them may be bf16. Their gradients
-/// come back as float.
+/// A weight in the type of the input: trained weights are float, the input may be bf16. The gradients of the weights are float.
 pub(super) fn like(weight: &Tensor, input: &Tensor) -> Result<Tensor, TchError> {
     weight.f_to_kind(input.f_kind()?)
 }
@@ -334,9 +333,9 @@ pub(super) fn linear(
 
 /// A convolution that keeps the board's size.
 ///
-/// On a CPU oneDNN is called by its name, for linear layers too: then what it says of a row is the same to the last bit
-/// whatever else is in the batch, and games do not depend on how their evaluations were grouped. Left to choose, libtorch
-/// takes other ways for batches below 16 rows, and MKL's matrix products treat the last one to three rows differently.
+/// On a CPU oneDNN is called by its name, for linear layers too: then the result for a row is the same to the last bit
+/// whatever else is in the batch, and games do not depend on how their evaluations were grouped. By itself libtorch
+/// uses other algorithms for batches below 16 rows, and MKL's matrix products treat the last one to three rows differently.
 fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor, TchError> {
     let size = weight.size4()?.2;
     let (padding, one) = ([size / 2; 2], [1, 1]);

@@ -109,7 +109,7 @@ pub(super) fn read_answer(
     Ok(())
 }
 
-/// What a thread of the service evaluates a network's batches with; tests have others.
+/// Evaluates a network's batches in a thread of the service; tests have other implementations.
 pub(super) trait Forward: Send {
     /// Writes packed rows from `first` on.
     fn load(&mut self, first: usize, packed: &[u8]) -> Result<(), NetworkError>;
@@ -141,7 +141,7 @@ struct HostMemory {
 }
 
 impl HostMemory {
-    /// The memory of this thread, for all its networks: a thread evaluates one batch at a time. Pinned memory is never freed: behind
+    /// The memory of this thread, for all its networks: a thread evaluates one batch at a time. Pinned memory is never freed: after
     /// an error of the device libtorch ends the process when it tries.
     fn of_thread(device: tch::Device, capacity: usize) -> Result<Self, TchError> {
         thread_local!(static OWN: RefCell<Option<ManuallyDrop<HostMemory>>> = const { RefCell::new(None) });
@@ -209,13 +209,13 @@ impl PackedForward {
         self.body.share()
     }
 
-    /// Says whether convolutions take cuDNN's fused forms.
+    /// Sets whether convolutions use cuDNN's fused forms.
     pub(super) fn set_fused(&mut self, fused: bool) {
         self.body.set_fused(fused);
     }
 
     /// Compares what comes back in batches of each size with the network itself, which also makes the device ready for them. Small
-    /// sizes evaluate several batches, since a few positions say little of the drift. Returns the sizes that the device's memory
+    /// sizes evaluate several batches, since the drift of a few positions is uncertain. Returns the sizes that the device's memory
     /// holds, ascending like those given.
     ///
     /// # Errors
@@ -261,7 +261,7 @@ impl Forward for PackedForward {
     }
 
     fn run(&mut self, size: usize) -> Result<(), NetworkError> {
-        // Callers tell a lack of memory, and a fused convolution that cuDNN refuses, from other errors: none may be a panic.
+        // Callers handle a lack of memory, and a fused convolution that cuDNN refuses: neither may be a panic.
         catch_torch_panics(|| {
             let (_no_grad, size) = (no_grad_guard(), size as i64);
             // The last batch's answers have been waited for: the device has read its rows.

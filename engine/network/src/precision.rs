@@ -6,13 +6,13 @@ use engine::config::{Precision, TrainingPrecision};
 use std::time::{Duration, Instant};
 use tch::{Kind, Tensor, no_grad_guard};
 
-/// What to try on a device, the best first; never [`Precision::Auto`].
+/// The precisions to try on a device, the best first; never [`Precision::Auto`].
 pub(super) fn choices(
     precision: Precision,
     device: Device,
 ) -> Result<&'static [Precision], NetworkError> {
     match (precision, device) {
-        // bf16 knows no overflow; fp16 is as fast and says more digits.
+        // bf16 does not overflow; fp16 is as fast and has more digits.
         (Precision::Auto, Device::Cuda(_)) => {
             Ok(&[Precision::Bf16, Precision::Fp16, Precision::Fp32])
         }
@@ -44,7 +44,7 @@ pub fn training_kind(precision: TrainingPrecision, device: tch::Device) -> Kind 
     let bf16 = match precision {
         TrainingPrecision::Fp32 => false,
         TrainingPrecision::Bf16 => true,
-        // A device that can't even be tried has no fast bf16.
+        // A device on which the measurement fails has no fast bf16.
         TrainingPrecision::Auto if device.is_cuda() => {
             catch_torch_panics(|| multiplies_bf16_fast(device)).unwrap_or(false)
         }
@@ -54,7 +54,7 @@ pub fn training_kind(precision: TrainingPrecision, device: tch::Device) -> Kind 
 }
 
 /// Whether a GPU multiplies matrices in bf16 at least twice as fast as in fp32. Those of compute capability 8 and above have units
-/// for it and are 4 times as fast or more; older ones only pretend. (libtorch's bindings can't ask for the capability.)
+/// for it and are 4 times as fast or more; older ones emulate bf16. (libtorch's bindings have no call for the capability.)
 fn multiplies_bf16_fast(device: tch::Device) -> Result<bool, NetworkError> {
     const SIZE: i64 = 4_096;
     const ROUNDS: u32 = 8;

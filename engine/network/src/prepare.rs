@@ -54,12 +54,12 @@ pub(super) struct Prepared {
     /// Never [`Precision::Auto`].
     pub(super) precision: Precision,
     pub(super) accuracy: Accuracy,
-    /// What was decided on the way, for people to read.
+    /// Decisions that the user should know of.
     pub(super) notes: Vec<String>,
     pub(super) check: Arc<Check>,
 }
 
-/// What the form of a network that plays says of some positions, and what other ways to compute it are compared with.
+/// The answers of the form that plays on some positions: the reference for other ways to compute it.
 #[derive(Debug)]
 pub(super) struct Check {
     network: String,
@@ -74,11 +74,11 @@ pub(super) struct Check {
 struct Positions {
     queries: Vec<Query>,
     masks: Vec<LegalMask>,
-    /// What the network itself says.
+    /// The answers of the network itself.
     reference: Answers,
 }
 
-/// What is said of positions.
+/// Answers on positions.
 #[derive(Debug, Default)]
 struct Answers {
     /// The logarithms of the legal actions' probabilities.
@@ -88,8 +88,8 @@ struct Answers {
 }
 
 impl Prepared {
-    /// Tries the choices of a precision on a device, the best first. One whose numbers drift too far, or are none, is an error;
-    /// where there is another choice, a note.
+    /// Tries the choices of a precision on a device, the best first. A drift beyond the bound and
+    /// numbers that are not finite are an error, or a note where there is another choice.
     pub(super) fn new(
         network: &Network,
         device: Device,
@@ -141,7 +141,7 @@ impl Prepared {
                             check: Arc::new(check),
                         });
                     }
-                    // A lack of memory says nothing of a precision, and may be over soon.
+                    // A lack of memory does not depend on the precision, and may be over soon.
                     (Err(error), _) if error.is_failed_allocation() => return Err(error),
                     // A device may also be unable to compute it at all.
                     (Err(error), Some(next)) => {
@@ -163,7 +163,7 @@ impl Check {
         &self.positions.queries
     }
 
-    /// What a form of the network says, given the positions' planes by parts.
+    /// The answers of a form of the network, given the positions' planes by parts.
     fn answers_of(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Answers, NetworkError> {
         let mut answers = Vec::new();
         for planes in planes {
@@ -182,9 +182,8 @@ impl Check {
         Ok(self.positions.answers_of(&answers))
     }
 
-    /// Compares the answers to the first positions, [`ANSWER_FLOATS`] numbers each, with what the form has said of them. They may be
-    /// few, and alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is
-    /// an error.
+    /// Compares answers on the first positions, [`ANSWER_FLOATS`] numbers each, with those of the form. The positions may be few and
+    /// alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is an error.
     pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
         self.judge(&self.form, &self.positions.answers_of(answers), 2.0)
     }
@@ -197,7 +196,7 @@ impl Check {
             value_error: times * bound.value_error,
             divergence: times * bound.divergence,
         };
-        // A number that is none is within no bound.
+        // NaN is within no bound.
         let is_close =
             accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
         if !is_close {
@@ -215,13 +214,13 @@ impl Check {
     }
 }
 
-/// What to call the layer or head at fault; where numbers were infinite but once, it is not known.
+/// The name of the layer or head at fault; unknown if a second pass was finite.
 fn place(found: Option<String>) -> String {
     found.unwrap_or_else(|| "a layer".into())
 }
 
 impl Positions {
-    /// What the network says of the positions, and their planes by parts of up to [`ROWS`], float, on the device.
+    /// Evaluates the positions with the network itself. Returns also their planes by parts of up to [`ROWS`], float, on the device.
     fn new(
         network: &Network,
         on: Device,
@@ -272,7 +271,7 @@ impl Positions {
         Ok((positions, parts))
     }
 
-    /// What the answers to the first positions say.
+    /// The answers on the first positions, from [`ANSWER_FLOATS`] numbers each.
     fn answers_of(&self, answers: &[f32]) -> Answers {
         let rows = || answers.chunks_exact(ANSWER_FLOATS).zip(&self.masks);
         let policy = |(answer, mask): (&[f32], &LegalMask)| {
@@ -288,7 +287,7 @@ impl Positions {
 }
 
 impl Answers {
-    /// How far these are from others, on as many positions as they speak of.
+    /// How far these are from others, on as many positions as these are for.
     fn drift(&self, from: &Self) -> Accuracy {
         let count = self.values.len().max(1) as f64;
         let values = self.values.iter().zip(&from.values);

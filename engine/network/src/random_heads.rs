@@ -17,7 +17,7 @@ const POSITIONS: usize = 64;
 
 impl Network {
     /// A random network that finds some steps likelier than others and some positions better. [`Network::new`]'s doesn't: its last
-    /// weights are 0, so that its searches are not those of a trained network, and no precision can spoil what it says. Here they are
+    /// weights are 0, so that its searches are not those of a trained network, and its outputs are exact in any precision. Here they are
     /// random, scaled so that the logits of the policy within a position and that of the value between positions have a standard
     /// deviation of 1, on real positions. Equal seeds make equal networks.
     pub fn with_random_heads(architecture: Architecture, seed: u64) -> Result<Self, NetworkError> {

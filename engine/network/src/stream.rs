@@ -1,7 +1,7 @@
 //! A CUDA stream for a thread of its own.
 //!
-//! libtorch queues everything that threads ask of a GPU in one stream, unless a thread says otherwise: then the copies of one batch
-//! overlap the computations of another. tch has no call for it; `stream.cpp` has one.
+//! By default libtorch queues the operations of all threads on a GPU in one stream. With a stream for each thread, the copies of one
+//! batch overlap the computations of another. tch has no call for it; `stream.cpp` has one.
 
 use crate::device::Device;
 use crate::error::NetworkError;
@@ -12,8 +12,8 @@ unsafe extern "C" {
     fn tusker_use_own_stream(device: i8) -> c_int;
 }
 
-/// Gives this thread a stream of its own on a CUDA device, which is open, for good. A thread works on one device. Nothing to do for a
-/// processor.
+/// Gives this thread a stream of its own on an open CUDA device, until the thread ends. A thread works on one device. Does nothing for
+/// a processor.
 pub(super) fn use_own(device: Device) -> Result<(), NetworkError> {
     thread_local!(static OWN: Cell<Option<Device>> = const { Cell::new(None) });
     let Device::Cuda(number) = device else {

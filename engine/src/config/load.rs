@@ -197,7 +197,7 @@ impl Config {
             })
     }
 
-    /// Reads a configuration that an earlier version wrote: keys that it did not know have their defaults.
+    /// Reads a configuration that an earlier version wrote: keys that it did not have get their defaults.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Keys of earlier versions, and what replaced them.
 
-/// What to tell a user of a key that is no more.
+/// The advice for a key that no longer exists.
 pub(super) fn replacement_of(key: &str) -> Option<String> {
     let find = |keys: &[(&str, &'static str)], key: &str| {
         let found = keys.iter().find(|(old, _)| *old == key)?;

@@ -19,7 +19,7 @@ pub struct LoopConfig {
     /// The generator's share of the threads, where both work at once.
     #[garde(custom(auto_within(1..=1_024)))]
     pub generator_threads: AutoOr,
-    /// Games that `uniform` plays in place of the first network, which knows no more than it; 0 lets the first network play as
+    /// Games that `uniform` plays in place of the first network, which is no stronger; 0 lets the first network play as
     /// many as the others.
     #[garde(custom(within(0..=100_000_000)))]
     pub first_games: u32,
@@ -42,7 +42,7 @@ pub struct LoopConfig {
     /// Evaluations a turn in those matches, but for anchors that have a number of their own.
     #[garde(custom(within(1..=10_000_000)))]
     pub match_evaluations: u32,
-    /// The points a game that a new network must have against the one that plays before it takes over; 0 asks for nothing.
+    /// The points a game that a new network must have against the one that plays before it takes over; 0 disables the gate.
     #[garde(custom(within(0.0..=1.0)))]
     pub gate_score: f64,
     /// Games of that match.

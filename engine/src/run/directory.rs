@@ -25,7 +25,7 @@ pub struct RunDirectory {
     root: PathBuf,
 }
 
-/// Networks by generation, and files that only look like networks.
+/// Networks by generation, and other files with a network's extension.
 pub type FoundNetworks = (Vec<(u32, PathBuf)>, Vec<PathBuf>);
 
 impl RunDirectory {

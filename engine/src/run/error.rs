@@ -42,7 +42,7 @@ pub enum RunError {
         /// How many games.
         games: usize,
     },
-    /// The file in which the trainer says what it reads is none.
+    /// `trainer.window` has another form.
     #[error("{} does not say which shards the trainer reads: {reason}", path.display())]
     TrainerWindow {
         /// The file.
@@ -62,7 +62,7 @@ pub enum RunError {
         /// The format of this program.
         known: u32,
     },
-    /// The file that says the run's format says nothing of the kind.
+    /// `format.toml` does not hold a format.
     #[error("{} does not say the run's format: {reason}", path.display())]
     FormatFile {
         /// The file.

@@ -11,7 +11,7 @@
 //! A generator that was killed, or stopped before it was done, resumes when the same is requested again: it has the same plan, so
 //! that it gets its number, its games in flight and its counter back. Any other start gets a number of its own and takes over what
 //! is in flight in the journals of dead generators. Two that start at once never share a number, for the journal's lock is held
-//! as long as a number is used; see [`journal`](crate::shard::journal) for what that asks of the file system. Whatever breaks
+//! as long as a number is used; see [`journal`](crate::shard::journal) for its requirements of the file system. Whatever breaks
 //! off a start wastes a number at most.
 
 use super::directory::RunDirectory;

@@ -1,4 +1,4 @@
-//! `trainer.window`: what the trainer says of the run's shards, for the generators that remove old ones.
+//! `trainer.window`: which shards the trainer still reads, for the generators that remove old ones.
 
 use super::directory::RunDirectory;
 use super::error::RunError;
@@ -25,7 +25,7 @@ pub struct TrainerWindow {
 }
 
 impl RunDirectory {
-    /// Says what the trainer reads from now on.
+    /// Writes what the trainer reads from now on.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_the_kind_is_named() {
+    fn a_file_of_another_form_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
         for (text, reason) in [

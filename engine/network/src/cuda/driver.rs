@@ -1,4 +1,4 @@
-//! What the NVIDIA driver says of itself and of its GPUs.
+//! The NVIDIA driver and its GPUs.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ pub(super) type Capability = (u32, u32);
 /// The NVIDIA driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Driver {
-    /// The newest CUDA version that it is for, if it says so.
+    /// The newest CUDA version that it supports, if known.
     pub(super) version: Option<u32>,
-    /// Its release, as `580.65.06`, where the system says it.
+    /// Its release, as `580.65.06`, if known.
     pub(super) release: Option<String>,
-    /// Or the first call that failed.
+    /// The GPUs that this process sees, or the first call that failed.
     pub(super) gpus: Result<Vec<Gpu>, Failure>,
 }
 
@@ -37,7 +37,7 @@ impl Failure {
     /// The driver's library doesn't have the function.
     pub(super) const NOT_FOUND: i32 = 500;
 
-    /// What to do about it.
+    /// Advice for the user.
     pub(super) fn advice(&self) -> &'static str {
         match self.code {
             34 => "libcuda.so.1 is the stub of a CUDA toolkit: put the driver's own before it",

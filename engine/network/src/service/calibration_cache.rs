@@ -48,8 +48,8 @@ impl CalibrationCache {
         self.known.get(key).cloned()
     }
 
-    /// Keeps a calibration; in the file only if the device's memory held all sizes: what other programs leave of it today says
-    /// nothing of tomorrow. Returns what could not be written, for people to read.
+    /// Keeps a calibration; in the file only if the device's memory held all sizes: other programs may leave
+    /// more of it another time. Returns a message for the user if the file can't be written.
     pub(super) fn put(&mut self, key: String, calibration: &Calibration) -> Option<String> {
         self.known.insert(key, calibration.clone());
         let path = self.path.as_ref().filter(|_| calibration.is_complete())?;
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(other.get("y"), Some(complete(32, 101.0)));
         assert_eq!(other.get("z"), None);
 
-        // What no measurement gives is not believed, and an entry of another form leaves the others.
+        // Impossible values are dropped, and an entry of another form leaves the others.
         for (batch, rate) in [(64, -1.0), (63, 1.0)] {
             cache().put("x".into(), &complete(batch, rate));
             assert_eq!(cache().get("x"), None);

@@ -49,7 +49,7 @@ pub struct ServedNetwork {
 impl EvaluationService {
     /// Opens the devices and starts two threads for each. Each device computes a share of all batches. `calibrations` is the file of
     /// [`calibration_file`](super::calibration_file); without it each GPU is calibrated anew, which takes some seconds. `notes` gets
-    /// what people should read: a precision that was given up, fused convolutions, memory that ran out, a device that failed.
+    /// messages for the user: a precision that was given up, fused convolutions, memory that ran out, a device that failed.
     ///
     /// # Errors
     /// No device, and a device that can't be used.
@@ -110,7 +110,7 @@ impl EvaluationService {
     ///
     /// # Errors
     /// Those of [`NetworkEvaluator::new`](crate::NetworkEvaluator::new), and a device that fails. Where another device evaluates
-    /// networks already, one that fails is left out, which is told.
+    /// networks already, one that fails is left out, with a note.
     pub fn load(
         self: &Arc<Self>,
         network: &Network,
@@ -170,7 +170,7 @@ impl EvaluationService {
                     }
                     devices.push(used);
                 }
-                // A device that failed while others evaluate was told of by its thread.
+                // The device's thread has given a note of it.
                 Err(_) if self.queue.is_lost(place) && self.queue.has_networks() => {}
                 Err(failure) => error = error.or(Some(failure)),
             }
@@ -239,7 +239,7 @@ impl EvaluationService {
                 NetworkError::Torch(reason) => NetworkError::device(device, reason),
                 error => error,
             });
-            // It is waited for no more where something else failed before.
+            // The receiver is gone if another load failed before.
             let _ = reply.send(named);
             failure
         };

@@ -10,13 +10,13 @@
 //! computes. The threads stay while networks are loaded into them and dropped: cuDNN keeps its plans by thread, and a network of a
 //! size that was there before needs no new ones. A network is loaded by one thread of each device while the others evaluate.
 //!
-//! What waits, waits in one queue for all devices, first come, first served; a batch holds rows of one network, and a request that
+//! All requests wait in one queue for all devices, first come, first served. A batch holds rows of one network, and a request that
 //! does not fit into it is cut. Batches have a few fixed sizes, as GPUs plan their computations size by size; the last rows may be
 //! padding.
 //!
-//! A device without memory for a batch continues with half the size, which is told, and fails at the smallest size. What a device
-//! that fails had in hand is evaluated by the others; the service ends with the last one: every client gets the reason, now and
-//! later. A service lives as long as a network in it, and a network as long as its clients.
+//! A device without memory for a batch continues with half the size, with a note, and fails at the smallest size. The batch of a
+//! device that fails is evaluated by the others. When the last device fails, the service ends, and each client gets the reason. A
+//! service lives as long as a network in it, and a network as long as its clients.
 
 mod calibration_cache;
 mod client;

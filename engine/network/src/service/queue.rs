@@ -57,7 +57,7 @@ pub(super) enum Shortage {
     Smallest,
 }
 
-/// What a device's threads know of each other.
+/// The state that a device's threads share.
 struct DeviceState {
     /// `busy` without the present time with batches in hand.
     counters: DeviceCounters,
@@ -252,8 +252,8 @@ impl Queue {
         drop(jobs);
     }
 
-    /// Stops the use of a device that failed, and ends everything where it was the last. Returns what is left, for people to read;
-    /// nothing where the device was lost before.
+    /// Stops the use of a device that failed, and ends everything where it was the last. Returns a message for the user with
+    /// the devices that are left; none where the device was lost before.
     pub(super) fn lose(&self, device: usize, reason: &str) -> Option<String> {
         let (reason, jobs, left) = self.change(|state| {
             let lost = &mut state.devices[device];
@@ -444,7 +444,7 @@ impl State {
 }
 
 /// The size for so many rows: the smallest that holds all of them, or the largest that they fill, whichever evaluates more rows a
-/// second. Padding beyond that is never worth its time.
+/// second. More padding never pays.
 fn choose(sizes: &[BatchSize], waiting: usize) -> Option<BatchSize> {
     let rate = |size: &BatchSize| size.rows.min(waiting) as f64 / size.seconds.max(1e-9);
     let full = sizes.iter().rfind(|size| size.rows <= waiting);

@@ -7,7 +7,7 @@ use crate::packed::Forward;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Called with what people should read while the service runs; from any of its threads.
+/// Called with messages for the user, from any thread of the service.
 pub(super) type Notes = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A thread of the service, before it runs.
