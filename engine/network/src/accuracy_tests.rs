@@ -1,6 +1,7 @@
 //! What a network says when it plays, held against what it says itself in fp32, on real positions.
 
 use super::*;
+use crate::batch::unpack_rows;
 use crate::evaluator::tests::{evaluate, evaluator};
 use crate::model::tests::decided_network;
 use crate::positions::real_positions;

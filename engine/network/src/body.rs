@@ -14,11 +14,11 @@ const POOLING_GAIN: f64 = 0.3;
 
 /// The output of a network for a batch.
 #[derive(Debug)]
-pub struct Outputs {
+pub(super) struct Outputs {
     /// The policy's logits, legal or not: `[batch, 321]`, float.
-    pub policy: Tensor,
+    pub(super) policy: Tensor,
     /// The logit of the mover's win probability: `[batch]`, float.
-    pub value_logit: Tensor,
+    pub(super) value_logit: Tensor,
 }
 
 /// A residual block; `C` is the form of its convolutions.

@@ -69,7 +69,7 @@ pub(super) fn calibrate(
     let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
     let mut found = Calibration::of(rates, device)?;
     if precision != Precision::Fp32 {
-        forward.set_fused(true);
+        forward.body.set_fused(true);
         let plain = found.evaluations_per_second();
         let tried = forward
             .check(check, &[found.batch])
@@ -85,9 +85,9 @@ pub(super) fn calibrate(
                     ..Calibration::of(rates, device)?
                 };
             }
-            Ok(_) => forward.set_fused(false),
+            Ok(_) => forward.body.set_fused(false),
             Err(error) => {
-                forward.set_fused(false);
+                forward.body.set_fused(false);
                 notes.push(format!(
                     "{device}: cuDNN's fused convolutions are not used: {error}"
                 ));

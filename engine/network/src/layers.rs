@@ -53,21 +53,15 @@ impl<'a> Builder<'a> {
 
 /// A convolution that keeps the board's size, in either form.
 pub(super) trait Convolution {
-    /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`; `shift` (`[batch, outputs]`) is added to the convolution's result,
-    /// before the norm.
-    fn apply(&self, input: &Tensor, shift: Option<&Tensor>, mode: Mode)
-    -> Result<Tensor, TchError>;
-
-    /// [`apply`](Self::apply), then `residual` (`[batch, outputs, 8, 8]`) is added, then ReLU.
+    /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`: the convolution; plus `shift` (`[batch, outputs]`), before the norm; plus
+    /// `residual` (`[batch, outputs, 8, 8]`), after it; ReLU.
     fn activate(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
         residual: Option<&Tensor>,
         mode: Mode,
-    ) -> Result<Tensor, TchError> {
-        add_and_relu(self.apply(input, shift, mode)?, residual)
-    }
+    ) -> Result<Tensor, TchError>;
 }
 
 /// Adds `residual` and takes the ReLU, in place.
@@ -134,17 +128,18 @@ impl Normed {
 }
 
 impl Convolution for Normed {
-    fn apply(
+    fn activate(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
+        residual: Option<&Tensor>,
         mode: Mode,
     ) -> Result<Tensor, TchError> {
         let mut result = convolve(input, &like(&self.weight, input)?, None)?;
         if let Some(shift) = shift {
             result = result.f_add(&shift.f_view(spread(shift))?)?;
         }
-        result.f_batch_norm(
+        let normed = result.f_batch_norm(
             Some(&self.scale),
             Some(&self.bias),
             Some(&self.mean),
@@ -153,7 +148,8 @@ impl Convolution for Normed {
             NORM_MOMENTUM,
             NORM_EPSILON,
             true,
-        )
+        )?;
+        add_and_relu(normed, residual)
     }
 }
 
@@ -205,20 +201,12 @@ impl Folded {
 }
 
 impl Convolution for Folded {
-    fn apply(&self, input: &Tensor, shift: Option<&Tensor>, _: Mode) -> Result<Tensor, TchError> {
-        let mut result = convolve(input, &self.weight, Some(&self.bias))?;
-        match shift {
-            Some(shift) => result.f_add_(&shift.f_view(spread(shift))?),
-            None => Ok(result),
-        }
-    }
-
     fn activate(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
         residual: Option<&Tensor>,
-        mode: Mode,
+        _: Mode,
     ) -> Result<Tensor, TchError> {
         match (self.fused, shift, residual) {
             (true, None, added) => self.activate_fused(input, added),
@@ -226,7 +214,13 @@ impl Convolution for Folded {
                 let added = residual.f_add(&shift.f_view(spread(shift))?)?;
                 self.activate_fused(input, Some(&added))
             }
-            _ => add_and_relu(self.apply(input, shift, mode)?, residual),
+            _ => {
+                let mut result = convolve(input, &self.weight, Some(&self.bias))?;
+                if let Some(shift) = shift {
+                    result = result.f_add_(&shift.f_view(spread(shift))?)?;
+                }
+                add_and_relu(result, residual)
+            }
         }
     }
 }

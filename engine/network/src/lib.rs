@@ -11,7 +11,7 @@
 //! into large batches; a [`Calibration`] determines their size.
 //!
 //! Each function that uses a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
-//! evaluator sets it itself, a caller of [`Network::forward_eval`] may want to.
+//! evaluator sets it itself, a caller of [`Network::forward_measure`] may want to.
 
 #[cfg(test)]
 mod accuracy_tests;
@@ -43,8 +43,7 @@ mod service;
 mod stream;
 
 pub use architecture::Architecture;
-pub use batch::{unpack_masks, unpack_planes, unpack_rows, unpack_sets};
-pub use body::Outputs;
+pub use batch::{unpack_planes, unpack_sets};
 pub use calibration::{Calibration, Rate};
 pub use cuda::DeviceDescription;
 pub use device::{Device, DeviceParseError, set_single_threaded};

@@ -222,7 +222,7 @@ impl Network {
     }
 
     /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics, as playing does.
-    pub fn forward_eval(&self, planes: &Tensor) -> Result<Outputs, NetworkError> {
+    pub(super) fn forward_eval(&self, planes: &Tensor) -> Result<Outputs, NetworkError> {
         Ok(self.body.forward(planes, Mode::Evaluation)?)
     }
 
@@ -371,11 +371,11 @@ pub(super) fn initial_numbers_of(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::batch::{unpack_masks, unpack_rows};
+    use crate::batch::unpack_rows;
     use crate::device::set_single_threaded;
     use crate::heads::{Head, HeadOutput};
     use crate::samples::{Sample, random_states};
-    use engine::encoding::{InputRow, LegalMask, encode};
+    use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, encode};
     use tch::no_grad;
 
     pub(in super::super) fn rows(samples: &[Sample]) -> Vec<InputRow> {
@@ -610,7 +610,10 @@ pub(super) mod tests {
             .map(|sample| LegalMask::new(&sample.legal, sample.state.side()))
             .collect();
         let planes = unpack_rows(&rows(&samples), Device::Cpu).unwrap();
-        let masks = unpack_masks(&masks, Device::Cpu).unwrap();
+        let allowed =
+            |mask: &LegalMask| (0..POLICY_SIZE).map(|index| mask.contains(index)).collect();
+        let masks: Vec<Vec<bool>> = masks.iter().map(allowed).collect();
+        let masks = Tensor::from_slice2(&masks);
         let mut network = Network::new(architecture(2, 16), 1).unwrap();
         network.set_requires_grad(true).unwrap();
         let mut losses = Vec::new();

@@ -124,7 +124,7 @@ pub(super) trait Forward: Send {
 /// A network on a device, and where its thread keeps rows and answers.
 #[derive(Debug)]
 pub(super) struct PackedForward {
-    body: PlayingBody,
+    pub(super) body: PlayingBody,
     device: tch::Device,
     unpacking: Unpacking,
     host: HostMemory,
@@ -202,16 +202,6 @@ impl PackedForward {
             host: HostMemory::of_thread(device, capacity)?,
             device,
         })
-    }
-
-    /// The network's layers, on the same storage.
-    pub(super) fn share(&self) -> PlayingBody {
-        self.body.share()
-    }
-
-    /// Sets whether convolutions use cuDNN's fused forms.
-    pub(super) fn set_fused(&mut self, fused: bool) {
-        self.body.set_fused(fused);
     }
 
     /// Compares what comes back in batches of each size with the network itself, which also makes the device ready for them. Small
@@ -391,9 +381,9 @@ mod tests {
         let network = decided_network(1, 8);
         let own = prepared(&network, Precision::Fp32);
         let mut forward = forward(&network, Precision::Fp32, 8);
-        forward.set_fused(true);
+        forward.body.set_fused(true);
         assert!(forward.check(&own.check, &[8]).is_err());
-        forward.set_fused(false);
+        forward.body.set_fused(false);
         assert_eq!(forward.check(&own.check, &[8]).unwrap(), [8]);
     }
 

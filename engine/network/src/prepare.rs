@@ -96,12 +96,8 @@ impl Prepared {
         precision: Precision,
         name: &str,
     ) -> Result<Self, NetworkError> {
-        Self::try_choices(
-            network,
-            device,
-            precision::choices(precision, device)?,
-            name,
-        )
+        let choices = precision::choices(precision, device)?;
+        Self::try_choices(network, device, choices, name)
     }
 
     pub(super) fn try_choices(
@@ -170,12 +166,8 @@ impl Check {
             let planes = planes.f_to_kind(precision::kind(self.precision))?;
             let part = numbers(&body.answers(&planes)?)?;
             if !part.iter().all(|number| number.is_finite()) {
-                return Err(NetworkError::NotFinite {
-                    network: self.network.clone(),
-                    precision: self.precision,
-                    device: self.on.to_string(),
-                    place: place(body.not_finite(&planes)?),
-                });
+                let place = body.not_finite(&planes)?;
+                return Err(not_finite(&self.network, self.precision, self.on, place));
             }
             answers.extend(part);
         }
@@ -214,9 +206,19 @@ impl Check {
     }
 }
 
-/// The name of the layer or head at fault; unknown if a second pass was finite.
-fn place(found: Option<String>) -> String {
-    found.unwrap_or_else(|| "a layer".into())
+/// The error of outputs that are not finite. The place is unknown if a second pass was finite.
+fn not_finite(
+    network: &str,
+    precision: Precision,
+    device: Device,
+    place: Option<String>,
+) -> NetworkError {
+    NetworkError::NotFinite {
+        network: network.to_owned(),
+        precision,
+        device: device.to_string(),
+        place: place.unwrap_or_else(|| "a layer".into()),
+    }
 }
 
 impl Positions {
@@ -242,12 +244,8 @@ impl Positions {
             let policy = numbers(&outputs.policy)?;
             let value = numbers(&outputs.value_logit)?;
             if !policy.iter().chain(&value).all(|number| number.is_finite()) {
-                return Err(NetworkError::NotFinite {
-                    network: name.to_owned(),
-                    precision: Precision::Fp32,
-                    device: on.to_string(),
-                    place: place(network.body.not_finite(&planes)?),
-                });
+                let place = network.body.not_finite(&planes)?;
+                return Err(not_finite(name, Precision::Fp32, on, place));
             }
             logits.extend(policy);
             values.extend(value.into_iter().map(probability));

@@ -109,7 +109,7 @@ impl LoadRequest {
                 "device {device}: cuDNN's fused convolutions are not used: {error}"
             ));
             found.fused = false;
-            forward.set_fused(false);
+            forward.body.set_fused(false);
             checked = forward.check(&check, &rows);
         }
         let fitting = checked?;
@@ -123,7 +123,7 @@ impl LoadRequest {
         }
         sizes.truncate(fitting.len());
         let others = (1..self.threads).map(|_| {
-            let (body, check, sizes) = (forward.share(), check.clone(), fitting.clone());
+            let (body, check, sizes) = (forward.body.share(), check.clone(), fitting.clone());
             Box::new(move || {
                 stream::use_own(device)?;
                 let mut forward = PackedForward::new(body, device, precision, capacity)?;
@@ -161,7 +161,7 @@ impl LoadRequest {
         );
         let known = self.cache().get(&key);
         if let Some(calibration) = known {
-            forward.set_fused(calibration.fused);
+            forward.body.set_fused(calibration.fused);
             return Ok(calibration);
         }
         let found = calibrate(forward, check, (self.device, precision), notes)?;
