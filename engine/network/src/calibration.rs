@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::error::NetworkError;
-use crate::packed::{Forward, PackedForward, pack};
+use crate::packed::{Forward, PackedForward, ROW_BYTES, pack};
 use crate::playing::ANSWER_FLOATS;
 use crate::prepare::Check;
 use engine::config::Precision;
@@ -67,7 +67,7 @@ pub(super) fn calibrate(
     let rows = Rows::new(check);
     let each = TIME / SIZES.len() as u32;
     let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
-    let mut found = Calibration::of(rates, device)?;
+    let mut found = Calibration::of(rates);
     if precision != Precision::Fp32 {
         forward.body.set_fused(true);
         let plain = found.evaluations_per_second();
@@ -82,7 +82,7 @@ pub(super) fn calibrate(
                 let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
                 found = Calibration {
                     fused: true,
-                    ..Calibration::of(rates, device)?
+                    ..Calibration::of(rates)
                 };
             }
             Ok(_) => forward.body.set_fused(false),
@@ -98,33 +98,24 @@ pub(super) fn calibrate(
 }
 
 impl Calibration {
-    fn of(rates: Vec<Rate>, device: Device) -> Result<Self, NetworkError> {
-        let batch = choose(&rates).ok_or_else(|| {
-            NetworkError::device(device, "there is no size of batches to measure")
-        })?;
-        Ok(Self {
+    fn of(rates: Vec<Rate>) -> Self {
+        Self {
+            batch: choose(&rates),
             rates,
-            batch,
             fused: false,
-        })
+        }
     }
 }
 
-/// Packed rows of real positions, as many as the largest batch holds, and room for its answers.
-struct Rows {
-    packed: Vec<u8>,
-    row: usize,
-}
+/// Packed rows of real positions, as many as the largest batch holds.
+struct Rows(Vec<u8>);
 
 impl Rows {
     fn new(check: &Check) -> Self {
         let mut packed = Vec::new();
         let queries = check.queries().iter().cycle().take(LARGEST);
         queries.for_each(|query| pack(query, &mut packed));
-        Self {
-            row: packed.len() / LARGEST,
-            packed,
-        }
+        Self(packed)
     }
 
     fn measure_all(
@@ -165,7 +156,7 @@ impl Rows {
         let mut run = |rounds: u32| -> Result<Duration, NetworkError> {
             let begun = Instant::now();
             for _ in 0..rounds {
-                forward.load(0, &self.packed[..batch * self.row])?;
+                forward.load(0, &self.0[..batch * ROW_BYTES])?;
                 forward.run(batch)?;
                 forward.read(0, &mut answers)?;
             }
@@ -180,12 +171,12 @@ impl Rows {
     }
 }
 
-/// The smallest size whose rate is near the best.
-fn choose(rates: &[Rate]) -> Option<usize> {
+/// The smallest size whose rate is near the best; 0 without rates.
+fn choose(rates: &[Rate]) -> usize {
     let rate = |rate: &Rate| rate.evaluations_per_second;
     let best = rates.iter().map(rate).fold(0.0, f64::max);
     let mut near = rates.iter().filter(|one| rate(one) >= NEAR_BEST * best);
-    near.next().map(|rate| rate.batch)
+    near.next().map_or(0, |rate| rate.batch)
 }
 
 #[cfg(test)]
@@ -205,10 +196,10 @@ mod tests {
         };
         assert_eq!(
             choose(&rates(&[(1, 10.0), (2, 96.0), (4, 98.0), (8, 100.0)])),
-            Some(4)
+            4
         );
-        assert_eq!(choose(&rates(&[(32, 100.0), (64, 90.0)])), Some(32));
-        assert_eq!(choose(&[]), None);
+        assert_eq!(choose(&rates(&[(32, 100.0), (64, 90.0)])), 32);
+        assert_eq!(choose(&[]), 0);
     }
 
     #[test]
@@ -220,13 +211,11 @@ mod tests {
         let rows = Rows::new(&prepared.check);
         let (time, mut notes) = (Duration::from_millis(10), Vec::new());
         let rates = rows.measure_all(&mut forward, &[1, 2, 8], time, device, &mut notes);
-        let found = Calibration::of(rates.unwrap(), device).unwrap();
+        let found = Calibration::of(rates.unwrap());
         let sizes: Vec<usize> = found.rates.iter().map(|rate| rate.batch).collect();
         assert_eq!(sizes, [1, 2, 8]);
         assert!(sizes.contains(&found.batch));
         assert!(found.evaluations_per_second() > 0.0);
         assert!(!found.fused && notes.is_empty());
-        let none = Calibration::of(Vec::new(), device).unwrap_err();
-        assert!(none.to_string().contains("no size"));
     }
 }

@@ -66,16 +66,9 @@ pub(super) struct Check {
     on: Device,
     /// What the form computes in.
     precision: Precision,
-    positions: Arc<Positions>,
-    form: Answers,
-}
-
-#[derive(Debug)]
-struct Positions {
     queries: Vec<Query>,
     masks: Vec<LegalMask>,
-    /// The answers of the network itself.
-    reference: Answers,
+    form: Answers,
 }
 
 /// Answers on positions.
@@ -110,25 +103,19 @@ impl Prepared {
             let device = on.open()?;
             let _no_grad = no_grad_guard();
             let network = network.to_device(device)?;
-            let (positions, planes) = Positions::new(&network, on, device, name)?;
-            let positions = Arc::new(positions);
+            let mut check = Check::new(name, on)?;
+            let (reference, planes) = check.reference(&network, device)?;
             let mut notes = Vec::new();
             for (index, &precision) in choices.iter().enumerate() {
-                let tried = || -> Result<_, NetworkError> {
+                let tried = catch_torch_panics(|| -> Result<_, NetworkError> {
                     let body = network.body.fold(precision::kind(precision))?;
-                    let mut check = Check {
-                        network: name.to_owned(),
-                        on,
-                        precision,
-                        positions: positions.clone(),
-                        form: Answers::default(),
-                    };
-                    check.form = check.answers_of(&body, &planes)?;
-                    let accuracy = check.judge(&positions.reference, &check.form, 1.0)?;
-                    Ok((body, accuracy, check))
-                };
-                match (catch_torch_panics(tried), choices.get(index + 1)) {
-                    (Ok((body, accuracy, check)), _) => {
+                    check.precision = precision;
+                    check.form = check.answers_of_body(&body, &planes)?;
+                    let accuracy = check.judge(&reference, &check.form, 1.0)?;
+                    Ok((body, accuracy))
+                });
+                let error = match tried {
+                    Ok((body, accuracy)) => {
                         return Ok(Self {
                             body,
                             precision,
@@ -137,13 +124,14 @@ impl Prepared {
                             check: Arc::new(check),
                         });
                     }
-                    // A lack of memory does not depend on the precision, and may be over soon.
-                    (Err(error), _) if error.is_failed_allocation() => return Err(error),
-                    // A device may also be unable to compute it at all.
-                    (Err(error), Some(next)) => {
+                    Err(error) => error,
+                };
+                match choices.get(index + 1) {
+                    // The device may be unable to compute in it at all. A lack of memory does not depend on the precision.
+                    Some(next) if !error.is_failed_allocation() => {
                         notes.push(format!("{error}; it is computed in {next} instead"));
                     }
-                    (Err(error), None) => return Err(error),
+                    _ => return Err(error),
                 }
             }
             Err(NetworkError::Torch(format!(
@@ -154,30 +142,106 @@ impl Prepared {
 }
 
 impl Check {
+    /// The positions for a device, in the order of the answers; without answers.
+    fn new(network: &str, on: Device) -> Result<Self, NetworkError> {
+        let queries = real_positions(match on.is_cuda() {
+            true => POSITIONS_ON_CUDA,
+            false => POSITIONS_ON_CPU,
+        })?;
+        let masks = queries
+            .iter()
+            .map(|query| LegalMask::new(&query.legal, query.side()))
+            .collect();
+        Ok(Self {
+            network: network.to_owned(),
+            on,
+            precision: Precision::Fp32,
+            queries,
+            masks,
+            form: Answers::default(),
+        })
+    }
+
     /// The positions, in the order of the answers.
     pub(super) fn queries(&self) -> &[Query] {
-        &self.positions.queries
+        &self.queries
+    }
+
+    /// The answers of the network itself, and the positions' planes by parts of up to [`ROWS`], float, on the device.
+    fn reference(
+        &self,
+        network: &Network,
+        device: tch::Device,
+    ) -> Result<(Answers, Vec<Tensor>), NetworkError> {
+        let (mut parts, mut logits, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for queries in self.queries.chunks(ROWS) {
+            let rows: Vec<_> = queries
+                .iter()
+                .map(|query| encode(&query.state, query.repetitions))
+                .collect();
+            let planes = unpack_rows(&rows, device)?;
+            let outputs = network.forward_eval(&planes)?;
+            let policy = numbers(&outputs.policy)?;
+            let value = numbers(&outputs.value_logit)?;
+            if !policy.iter().chain(&value).all(|number| number.is_finite()) {
+                return Err(self.not_finite(network.body.not_finite(&planes)?));
+            }
+            logits.extend(policy);
+            values.extend(value.into_iter().map(probability));
+            parts.push(planes);
+        }
+        let logits = logits.chunks_exact(POLICY_SIZE).zip(&self.masks);
+        let policies = logits.map(|(logits, mask)| log_softmax(mask, |entry| logits[entry]));
+        let policies = policies.collect();
+        Ok((Answers { policies, values }, parts))
     }
 
     /// The answers of a form of the network, given the positions' planes by parts.
-    fn answers_of(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Answers, NetworkError> {
+    fn answers_of_body(
+        &self,
+        body: &PlayingBody,
+        planes: &[Tensor],
+    ) -> Result<Answers, NetworkError> {
         let mut answers = Vec::new();
         for planes in planes {
             let planes = planes.f_to_kind(precision::kind(self.precision))?;
             let part = numbers(&body.answers(&planes)?)?;
             if !part.iter().all(|number| number.is_finite()) {
-                let place = body.not_finite(&planes)?;
-                return Err(not_finite(&self.network, self.precision, self.on, place));
+                return Err(self.not_finite(body.not_finite(&planes)?));
             }
             answers.extend(part);
         }
-        Ok(self.positions.answers_of(&answers))
+        Ok(self.answers_of(&answers))
+    }
+
+    /// The answers on the first positions, from [`ANSWER_FLOATS`] numbers each.
+    fn answers_of(&self, answers: &[f32]) -> Answers {
+        let rows = || answers.chunks_exact(ANSWER_FLOATS).zip(&self.masks);
+        let policy = |(answer, mask): (&[f32], &LegalMask)| {
+            log_softmax(mask, |entry| answer[answer_index(entry)])
+        };
+        Answers {
+            policies: rows().map(policy).collect(),
+            values: rows()
+                .map(|(answer, _)| probability(answer[POLICY_SIZE]))
+                .collect(),
+        }
+    }
+
+    /// The error of outputs that are not finite. The place is unknown if a second pass was finite.
+    fn not_finite(&self, place: Option<String>) -> NetworkError {
+        NetworkError::NotFinite {
+            network: self.network.clone(),
+            precision: self.precision,
+            device: self.on.to_string(),
+            place: place.unwrap_or_else(|| "a layer".into()),
+        }
     }
 
     /// Compares answers on the first positions, [`ANSWER_FLOATS`] numbers each, with those of the form. The positions may be few and
     /// alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is an error.
     pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
-        self.judge(&self.form, &self.positions.answers_of(answers), 2.0)
+        self.judge(&self.form, &self.answers_of(answers), 2.0)
     }
 
     /// How far answers are from others; a drift of more than so many times the bound is an error.
@@ -203,84 +267,6 @@ impl Check {
             });
         }
         Ok(accuracy)
-    }
-}
-
-/// The error of outputs that are not finite. The place is unknown if a second pass was finite.
-fn not_finite(
-    network: &str,
-    precision: Precision,
-    device: Device,
-    place: Option<String>,
-) -> NetworkError {
-    NetworkError::NotFinite {
-        network: network.to_owned(),
-        precision,
-        device: device.to_string(),
-        place: place.unwrap_or_else(|| "a layer".into()),
-    }
-}
-
-impl Positions {
-    /// Evaluates the positions with the network itself. Returns also their planes by parts of up to [`ROWS`], float, on the device.
-    fn new(
-        network: &Network,
-        on: Device,
-        device: tch::Device,
-        name: &str,
-    ) -> Result<(Self, Vec<Tensor>), NetworkError> {
-        let queries = real_positions(match on.is_cuda() {
-            true => POSITIONS_ON_CUDA,
-            false => POSITIONS_ON_CPU,
-        })?;
-        let (mut parts, mut logits, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for queries in queries.chunks(ROWS) {
-            let rows: Vec<_> = queries
-                .iter()
-                .map(|query| encode(&query.state, query.repetitions))
-                .collect();
-            let planes = unpack_rows(&rows, device)?;
-            let outputs = network.forward_eval(&planes)?;
-            let policy = numbers(&outputs.policy)?;
-            let value = numbers(&outputs.value_logit)?;
-            if !policy.iter().chain(&value).all(|number| number.is_finite()) {
-                let place = network.body.not_finite(&planes)?;
-                return Err(not_finite(name, Precision::Fp32, on, place));
-            }
-            logits.extend(policy);
-            values.extend(value.into_iter().map(probability));
-            parts.push(planes);
-        }
-        let masks: Vec<_> = queries
-            .iter()
-            .map(|query| LegalMask::new(&query.legal, query.side()))
-            .collect();
-        let logits = logits.chunks_exact(POLICY_SIZE).zip(&masks);
-        let policies = logits.map(|(logits, mask)| log_softmax(mask, |entry| logits[entry]));
-        let reference = Answers {
-            policies: policies.collect(),
-            values,
-        };
-        let positions = Self {
-            queries,
-            masks,
-            reference,
-        };
-        Ok((positions, parts))
-    }
-
-    /// The answers on the first positions, from [`ANSWER_FLOATS`] numbers each.
-    fn answers_of(&self, answers: &[f32]) -> Answers {
-        let rows = || answers.chunks_exact(ANSWER_FLOATS).zip(&self.masks);
-        let policy = |(answer, mask): (&[f32], &LegalMask)| {
-            log_softmax(mask, |entry| answer[answer_index(entry)])
-        };
-        Answers {
-            policies: rows().map(policy).collect(),
-            values: rows()
-                .map(|(answer, _)| probability(answer[POLICY_SIZE]))
-                .collect(),
-        }
     }
 }
 
