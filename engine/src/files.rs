@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_of_a_fair_size_are_read() {
+    fn only_regular_files_up_to_the_limit_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"12345").unwrap();

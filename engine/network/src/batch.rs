@@ -49,7 +49,7 @@ mod tests {
     use engine::encoding::encode;
 
     #[test]
-    fn planes_hold_what_rows_say() {
+    fn planes_hold_the_numbers_of_rows() {
         let samples = random_states(4, 200);
         let rows: Vec<_> = samples
             .iter()

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn no_gpu_at_all_says_where_to_look() {
+    fn without_a_gpu_the_error_says_where_to_look() {
         let none = [
             machine(13_000, Ok(Vec::new())),
             fails(100, "CUDA_ERROR_NO_DEVICE"),

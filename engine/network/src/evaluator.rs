@@ -223,7 +223,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_name_their_head() {
+    fn nan_in_an_output_names_the_head() {
         let queries = queries(14, 3);
         for head in ["value", "policy"] {
             let mut evaluator = evaluator(&decided_network(1, 8), Precision::Fp32);

@@ -433,7 +433,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn tensors_start_as_their_roles_say() {
+    fn initial_values_follow_the_roles() {
         let network = Network::new(architecture(2, 64), 1).unwrap();
         for (spec, tensor) in &network.tensors {
             let numbers = numbers(tensor);
@@ -464,7 +464,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn all_tensors_are_parts_of_one() {
+    fn all_tensors_are_views_of_one() {
         // With 9 channels no length is a multiple of 4.
         for channels in [8, 9] {
             let network = Network::new(architecture(2, channels), 1).unwrap();
@@ -675,7 +675,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_the_heads_that_are_asked_for_are_computed() {
+    fn only_enabled_heads_are_computed() {
         let mut network = Network::new(architecture(1, 8), 1).unwrap();
         let planes = unpack_rows(&rows(&random_states(6, 16)), Device::Cpu).unwrap();
         let _no_grad = tch::no_grad_guard();

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_rows_unpack_to_what_rows_say() {
+    fn packed_rows_unpack_to_the_planes_of_rows() {
         let queries = real_positions(300).unwrap();
         let size = [300, ROW_BYTES as i64];
         let packed = Tensor::f_from_data_size(&packed(&queries), &size, Kind::Uint8).unwrap();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_packed_way_says_what_the_evaluator_says() {
+    fn packed_evaluation_agrees_with_the_evaluator() {
         let network = decided_network(3, 16);
         let queries = real_positions(200).unwrap();
         for precision in [Precision::Fp32, Precision::Bf16] {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_spoils_answers_is_found_out() {
+    fn wrong_answers_fail_the_check() {
         let network = decided_network(2, 16);
         let own = prepared(&network, Precision::Fp32);
         let other = Network::new(network.architecture(), 8).unwrap();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_name_their_head() {
+    fn nan_in_an_output_names_the_head() {
         let queries = real_positions(5).unwrap();
         for head in ["value", "policy"] {
             let mut forward = forward(&decided_network(1, 8), Precision::Fp32, 8);

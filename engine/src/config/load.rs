@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_do_for_real_ones() {
+    fn whole_numbers_are_read_as_real_ones() {
         let config = Config::default().with("selfplay.search.puct.exploration=2");
         assert_eq!(config.unwrap().selfplay.search.puct.exploration, 2.0);
     }

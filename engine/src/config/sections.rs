@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn precisions_are_called_what_files_call_them() {
+    fn precisions_have_their_names_in_files() {
         for (text, precision) in [
             ("auto", Precision::Auto),
             ("fp32", Precision::Fp32),

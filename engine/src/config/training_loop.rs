@@ -106,7 +106,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn what_the_loop_can_t_do_is_refused_by_key() {
+    fn bad_settings_of_the_loop_are_refused_by_key() {
         for (settings, key) in [
             (&["loop.match_games=3"][..], "loop.match_games = 3"),
             (&["loop.gate_games=0"], "loop.gate_games = 0"),

@@ -107,7 +107,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn numbers_and_the_word_are_taken_and_written_alike() {
+    fn numbers_and_auto_are_read_and_written() {
         let of = |value: &str| {
             let setting = format!("match.search.gumbel.candidates={value}");
             Config::default().with(&setting).unwrap()

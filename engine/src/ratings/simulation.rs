@@ -141,7 +141,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
 
     #[test]
-    fn players_have_the_points_that_they_should() {
+    fn simulated_players_score_as_expected() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for conditions in ALL_CONDITIONS {
             for elo in [-300.0, 0.0, 150.0] {

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_become_networks_or_are_put_aside_and_keep_their_numbers() {
+    fn candidates_are_accepted_or_rejected_and_keep_their_numbers() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
         assert_eq!(run.newest_trained().unwrap(), None);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_says_its_format_once() {
+    fn the_format_of_a_run_is_written_once() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path().join("run"));
         run.check_format().unwrap();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_memory_cut_short_is_known_to_this_process_alone() {
+    fn an_incomplete_calibration_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.json");
         let mut cache = CalibrationCache::new(Some(path.clone()));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_told() {
+    fn a_folder_that_cannot_be_written_gives_a_note() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_what_evaluates_most_rows_a_second() {
+    fn the_chosen_size_evaluates_most_rows_a_second() {
         // A processor: the time grows with the rows, and padding costs as much as rows do.
         let processor = sizes(&[(1, 0.01), (8, 0.08), (32, 0.32)]);
         // A GPU: small batches cost as much as middling ones.
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_busy_once_however_many_batches_it_has_in_hand() {
+    fn overlapping_batches_count_once_as_busy_time() {
         let queue = queue(2, &sizes(&[(4, 1e-3)]));
         let (sender, _replies) = channel();
         let pause = || std::thread::sleep(Duration::from_millis(10));
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_hold_rows_of_one_network_and_the_first_to_come_are_the_first() {
+    fn batches_hold_rows_of_one_network_in_order_of_arrival() {
         let queue = queue(1, &sizes(&[(4, 1e-3)]));
         queue.add_network(8, "other", vec![sizes(&[(2, 1e-3)])]);
         let (sender, _replies) = channel();

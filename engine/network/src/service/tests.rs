@@ -305,7 +305,7 @@ fn errors_of_all(network: &Arc<ServedNetwork>) -> Vec<String> {
 }
 
 #[test]
-fn without_memory_for_the_smallest_batch_every_client_is_told() {
+fn without_memory_for_the_smallest_batch_every_client_gets_an_error() {
     let (network, _) = launch(vec![setup(2, &[8, 16], &[Behaviour::Memory(7)])]);
     for error in errors_of_all(&network) {
         assert!(
@@ -510,7 +510,7 @@ fn a_slot_has_one_batch_in_flight() {
 }
 
 #[test]
-fn a_real_device_says_what_the_evaluator_says() {
+fn a_real_device_agrees_with_the_evaluator() {
     let networks = [decided_network(2, 16), decided_network(1, 24)];
     let service = EvaluationService::start(&[Device::CpuService], None, |_| {}).unwrap();
     let queries = real_positions(300).unwrap();

@@ -55,7 +55,7 @@ fn generators_at_work_are_those_whose_locks_are_held() {
 }
 
 #[test]
-fn the_same_command_goes_on_and_another_takes_over() {
+fn the_same_command_resumes_and_another_takes_over() {
     let (_root, places) = run();
     let (generator, recovery) = start(&places, 1);
     assert_eq!((generator.number(), generator.is_resumed()), (0, false));
@@ -88,7 +88,7 @@ fn the_same_command_goes_on_and_another_takes_over() {
 }
 
 #[test]
-fn what_is_done_is_not_gone_on_with() {
+fn a_generator_that_is_done_is_not_resumed() {
     let (_root, places) = run();
     let (generator, _) = start(&places, 1);
     begin(&generator, 0).unwrap();
