@@ -3,10 +3,15 @@
 use crate::cuda::{Cuda, DeviceDescription, load_libtorch};
 use crate::error::NetworkError;
 use std::cell::Cell;
+use std::ffi::c_int;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+unsafe extern "C" {
+    fn tusker_use_own_stream(device: i8) -> c_int;
+}
 
 /// A device as it is named on the command line: `cpu`, `cpu:service`, `cuda` (the first one) or `cuda:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -82,6 +87,29 @@ impl Device {
                 self,
                 format!("libtorch finds only {count} GPUs, from cuda:0"),
             )),
+        }
+    }
+
+    /// Gives this thread a stream of its own on an open CUDA device, until the thread ends: by default libtorch queues the operations of
+    /// all threads in one stream, and the copies of one batch don't overlap the computations of another. tch has no call for it;
+    /// `stream.cpp` has one. A thread works on one device. Does nothing for a processor.
+    pub(super) fn use_own_stream(self) -> Result<(), NetworkError> {
+        thread_local!(static OWN: Cell<Option<Device>> = const { Cell::new(None) });
+        let Self::Cuda(number) = self else {
+            return Ok(());
+        };
+        if OWN.get() == Some(self) {
+            return Ok(());
+        }
+        let fault = |reason: &str| NetworkError::device(self, reason);
+        let index = i8::try_from(number).map_err(|_| fault("libtorch numbers 128 devices"))?;
+        // SAFETY: the function takes numbers alone, and no C++ exception leaves it.
+        match unsafe { tusker_use_own_stream(index) } {
+            0 => {
+                OWN.set(Some(self));
+                Ok(())
+            }
+            _ => Err(fault("libtorch can't make a stream there")),
         }
     }
 
@@ -184,5 +212,14 @@ mod tests {
         let description = Device::Cpu.description().unwrap();
         assert_ne!(description.name, "");
         assert_eq!(description.to_string(), description.name);
+    }
+
+    #[test]
+    fn a_device_without_streams_is_an_error() {
+        assert!(Device::Cpu.use_own_stream().is_ok());
+        // Nothing has loaded CUDA here.
+        let error = Device::Cuda(0).use_own_stream().unwrap_err().to_string();
+        assert!(error.starts_with("device cuda:0: "), "{error}");
+        assert!(Device::Cuda(200).use_own_stream().is_err());
     }
 }

@@ -32,6 +32,12 @@ const LARGEST: u64 = 1 << 33;
 /// The name of the format, and of the metadata entry.
 const FORMAT: &str = "tusker-network";
 
+/// The built-in network; how it was made: `engine/network/built_in/README.md`.
+const BUILT_IN: &[u8] = include_bytes!("../built_in/tusker.safetensors");
+
+/// Its name in errors.
+const BUILT_IN_NAME: &str = "the built-in network";
+
 /// Where a network comes from, by keys such as `run`, `generation`, `step`, `games`, `rows`, `parent`, `version` (of the
 /// program).
 pub type Origin = BTreeMap<String, String>;
@@ -166,8 +172,14 @@ impl Network {
         Self::from_bytes(path, &read(path)?)
     }
 
+    /// The network that is built into the program: the strongest one of at most 8 MB that this project has trained. Its training and
+    /// strength are described in `engine/network/built_in/README.md`, beside its file.
+    pub fn built_in() -> Result<NetworkFile, NetworkError> {
+        Self::from_bytes(Path::new(BUILT_IN_NAME), BUILT_IN)
+    }
+
     /// Reads a network from a file's contents; errors name the file.
-    pub(super) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
+    fn from_bytes(path: &Path, bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
         let header = SafeTensors::read_metadata(bytes).map_err(FileFault::from);
         let metadata = header
             .and_then(|(_, header)| Metadata::of(&header))

@@ -18,7 +18,6 @@ mod accuracy_tests;
 mod architecture;
 mod batch;
 mod body;
-mod built_in;
 mod calibration;
 mod cuda;
 mod device;
@@ -40,7 +39,6 @@ mod random_heads;
 #[path = "../../src/encoding/samples.rs"]
 mod samples;
 mod service;
-mod stream;
 
 pub use architecture::Architecture;
 pub use batch::{unpack_planes, unpack_sets};

@@ -10,7 +10,6 @@ use crate::error::NetworkError;
 use crate::model::Network;
 use crate::packed::{Forward, PackedForward};
 use crate::prepare::{Accuracy, Check, Prepared};
-use crate::stream;
 use engine::config::Precision;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,7 +75,7 @@ pub(super) struct LoadRequest {
 impl LoadRequest {
     pub(super) fn load(self) -> Result<(Box<dyn Forward>, Loaded), NetworkError> {
         let device = self.device;
-        stream::use_own(device)?;
+        device.use_own_stream()?;
         if device.is_cuda() {
             // The sizes are few: looking for the fastest way to compute each is worth its time.
             tch::Cuda::cudnn_set_benchmark(true);
@@ -125,7 +124,7 @@ impl LoadRequest {
         let others = (1..self.threads).map(|_| {
             let (body, check, sizes) = (forward.body.share(), check.clone(), fitting.clone());
             Box::new(move || {
-                stream::use_own(device)?;
+                device.use_own_stream()?;
                 let mut forward = PackedForward::new(body, device, precision, capacity)?;
                 forward.check(&check, &sizes)?;
                 Ok(Box::new(forward) as Box<dyn Forward>)
