@@ -1,10 +1,10 @@
 //! The policy/value network on libtorch: its architecture, its weights file, the devices, and the evaluator for the search.
 //!
 //! The network is a residual tower over the planes of [`encoding`](engine::encoding): a 3×3 convolution, then blocks of two 3×3
-//! convolutions with batch norm and ReLU. In every second block (the second, the fourth, …) the mean and the maximum of each
-//! channel over the board, passed through a linear layer, are added before the second norm (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
-//! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Only training computes the four
-//! [auxiliary heads](Head).
+//! convolutions with batch norm and ReLU. Every second block (the second, the fourth, …) has global pooling (Wu 2019, "Accelerating
+//! Self-Play Learning in Go", section 3.3): the mean and the maximum of each channel over the board pass a linear layer and are added
+//! before the second norm. Two heads read the tower: the policy's 321 logits, and the logit of the mover's win probability. Only
+//! training computes the four [auxiliary heads](Head).
 //!
 //! [`Network`] is trained; [`NetworkEvaluator`] folds its norms, casts it to the processor's fast type, and evaluates in the
 //! calling thread. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit

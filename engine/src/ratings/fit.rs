@@ -13,6 +13,7 @@
 
 pub(super) mod profile;
 
+use super::pairs::EloInterval;
 use std::collections::BTreeMap;
 
 /// Elo points in a unit of the natural logarithm of the odds.
@@ -46,16 +47,8 @@ pub struct Games<P> {
     pub points: f64,
 }
 
-/// How strong a player is, in Elo points above the reference.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rating {
-    /// The likeliest.
-    pub elo: f64,
-    /// The lower end of the 95% interval.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
-}
+/// A player's rating: its Elo difference to the reference.
+pub type Rating = EloInterval;
 
 /// The ratings of all players whose games link them with the reference, which has 0. The work grows with how far apart, in the
 /// players' order, opponents are; the lowest players may play all others.

@@ -46,12 +46,12 @@ impl GameResult {
 #[serde(transparent)]
 pub struct PairCounts([u64; 5]);
 
-/// An Elo difference with its error.
+/// An Elo difference with its 95% interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EloInterval {
-    /// How much stronger a is than its opponent.
+    /// The likeliest difference.
     pub elo: f64,
-    /// The lower end of the 95% interval.
+    /// The lower end of the interval.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
