@@ -52,7 +52,7 @@ pub fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     temporary_as(folder, ".")
 }
 
-/// As [`temporary_in`], with a beginning of its name that tells whose it is.
+/// As [`temporary_in`], with this prefix of its name.
 pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(beginning).suffix(TEMPORARY);
@@ -82,6 +82,32 @@ pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
+    }
+}
+
+/// Lists of values that a file holds as texts, for serde's `with`.
+pub(crate) mod texts {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        values: &[T],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(T::to_string))
+    }
+
+    pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<T>, D::Error> {
+        let parse = |text: String| {
+            let value = text.parse();
+            value.map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
+        };
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.into_iter().map(parse).collect()
     }
 }
 
@@ -125,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_of_a_fair_size_are_read() {
+    fn only_regular_files_up_to_the_limit_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"12345").unwrap();

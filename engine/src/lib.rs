@@ -1,14 +1,13 @@
-//! What Tusker's programs share besides the rules of [Arimaa](arimaa): the network's encoding, the search, and the files that games are
-//! kept in. There is no libtorch here.
+//! What Tusker's programs share besides the rules of [Arimaa](arimaa), without libtorch: the network's encoding, the search, and the
+//! files that games are kept in.
 //!
-//! A module uses only those before it: [`encoding`], [`search`] and [`record`]. Beside them stand [`files`], [`config`], [`run`],
-//! [`progress`], [`allocator`] and [`child`], which the programs use, and [`ratings`], which knows results alone.
+//! A module uses only those above it: [`files`], [`progress`] and [`process`]; [`config`]; [`ratings`]; [`encoding`]; [`search`];
+//! [`record`]; [`run`].
 
-pub mod allocator;
-pub mod child;
 pub mod config;
 pub mod encoding;
 pub mod files;
+pub mod process;
 pub mod progress;
 pub mod ratings;
 pub mod record;

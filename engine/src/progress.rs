@@ -1,6 +1,6 @@
-//! What a person sees while a program works: a bar on a terminal, plain lines anywhere else.
+//! The progress of a job for the user: a bar on a terminal, plain lines anywhere else.
 
-use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The progress of a job of `total` parts; with `None`, of one that ends when it is told to.
+    /// The progress of a job of `total` parts; with `None`, of one without a known end.
     pub fn new(label: &str, total: impl Into<Option<u64>>) -> Self {
         let total = total.into();
         let terminal = std::io::stderr().is_terminal();
@@ -47,7 +47,7 @@ impl Progress {
         progress.styled()
     }
 
-    /// Leaves it to the messages to say how much time is left.
+    /// Shows no estimate of the time left: the messages have one.
     pub fn without_estimate(mut self) -> Self {
         self.estimates = false;
         self.styled()
@@ -138,15 +138,7 @@ pub fn in_words(duration: Duration) -> String {
 
 /// A number with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// A number of bytes as `512 B` or `1.40 GiB`.

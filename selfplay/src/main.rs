@@ -62,7 +62,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    engine::allocator::keep_freed_memory();
+    engine::process::keep_freed_memory();
     // Every worker thread evaluates its own batches: more threads inside libtorch would only fight the workers.
     network::set_single_threaded();
     let result = match Cli::parse().command {

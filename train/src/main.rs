@@ -51,7 +51,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    engine::allocator::keep_freed_memory();
+    engine::process::keep_freed_memory();
     let arguments = Arguments::parse();
     let result = match &arguments.command {
         Command::Init(arguments) => commands::init(arguments),

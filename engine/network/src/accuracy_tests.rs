@@ -1,10 +1,11 @@
 //! What a network says when it plays, held against what it says itself in fp32, on real positions.
 
-use super::evaluator::tests::{evaluate, evaluator};
-use super::model::tests::decided_network;
-use super::positions::real_positions;
-use super::prepare::Prepared;
 use super::*;
+use crate::batch::unpack_rows;
+use crate::evaluator::tests::{evaluate, evaluator};
+use crate::model::tests::decided_network;
+use crate::positions::real_positions;
+use crate::prepare::Prepared;
 use arimaa::rules::{ActionSet, History, Side, StepState};
 use engine::encoding::{InputRow, LegalMask, MIRRORED_INDICES, encode};
 use engine::search::{Evaluation, Query};
@@ -80,7 +81,7 @@ fn compare_with(network: &Network, other: &mut NetworkEvaluator) -> (f64, f64) {
 }
 
 #[test]
-fn folded_and_cast_the_network_says_the_same() {
+fn the_folded_and_cast_network_gives_the_same_answers() {
     let network = decided_network(4, 32);
     let (value_error, divergence) = compare(&network, Precision::Fp32);
     assert!(
@@ -259,7 +260,7 @@ fn an_automatic_choice_that_drifts_gives_way_to_fp32_and_says_so() {
 }
 
 #[test]
-fn numbers_that_are_none_name_their_layer() {
+fn nan_in_a_layer_names_the_layer() {
     // Tests run side by side.
     set_single_threaded();
     for (tensor, place) in [

@@ -1,10 +1,10 @@
 //! The network's sizes, and the tensors that follow from them.
 
-use super::NetworkError;
+use crate::error::NetworkError;
 use engine::config::NetworkConfig;
 use serde::{Deserialize, Serialize};
 
-/// The sizes of the residual tower. The heads' follow from them.
+/// The sizes of the residual tower, which determine those of the heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Architecture {
@@ -41,13 +41,13 @@ impl Architecture {
         Ok(())
     }
 
-    /// Whether a block, counted from 0, adds what it pools over the board.
+    /// Whether a block, counted from 0, has global pooling.
     pub(super) fn pools(block: u32) -> bool {
         block % 2 == 1
     }
 }
 
-/// What a tensor is for: how it starts, and whether and how it is trained.
+/// The role of a tensor: its initial values, and whether and how it is trained.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Role {
     /// A convolution's or linear layer's weights: normally distributed at the start, with a standard deviation of
@@ -64,7 +64,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Whether gradients change it.
+    /// Whether it is trained by gradients.
     pub(super) fn trained(self) -> bool {
         !matches!(self, Self::Mean | Self::Variance)
     }
@@ -84,7 +84,7 @@ impl TensorSpec {
         self.shape.iter().product::<i64>() as usize
     }
 
-    /// How many inputs each output of a weight sums over.
+    /// The number of inputs that each output of a weight sums over (fan-in).
     pub(super) fn inputs(&self) -> usize {
         self.shape[1..].iter().product::<i64>() as usize
     }

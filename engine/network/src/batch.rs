@@ -1,11 +1,11 @@
-//! Rows and masks as tensors: the bits travel to the device and are unpacked there.
+//! Rows as tensors: the bits travel to the device and are unpacked there.
 
-use super::NetworkError;
-use engine::encoding::{CHANNELS, InputRow, LegalMask, PLANES, SCALARS};
+use crate::error::NetworkError;
+use engine::encoding::{CHANNELS, InputRow, PLANES, SCALARS};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Unpacks rows to `[batch, CHANNELS, 8, 8]`, float, on a device, with the channels together in memory.
-pub fn unpack_rows(rows: &[InputRow], device: Device) -> Result<Tensor, NetworkError> {
+pub(super) fn unpack_rows(rows: &[InputRow], device: Device) -> Result<Tensor, NetworkError> {
     let sets: Vec<i64> = rows
         .iter()
         .flat_map(|row| row.planes.map(|set| set as i64))
@@ -16,8 +16,8 @@ pub fn unpack_rows(rows: &[InputRow], device: Device) -> Result<Tensor, NetworkE
     unpack_planes(&sets.f_to_device(device)?, &scalars.f_to_device(device)?)
 }
 
-/// The planes `[batch, CHANNELS, 8, 8]`, float, with the channels together in memory, of rows' bitboards (`[batch, PLANES]`, int64)
-/// and scalars (`[batch, SCALARS]`), where these are.
+/// Unpacks rows' bitboards (`[batch, PLANES]`, int64) and scalars (`[batch, SCALARS]`) to planes `[batch, CHANNELS, 8, 8]`, float,
+/// with the channels together in memory, on the same device.
 pub fn unpack_planes(sets: &Tensor, scalars: &Tensor) -> Result<Tensor, NetworkError> {
     let batch = sets.size2()?.0;
     let planes = squares_of(&sets.f_unsqueeze(1)?, [1, 64, 1])?.f_to_kind(Kind::Float)?;
@@ -29,12 +29,12 @@ pub fn unpack_planes(sets: &Tensor, scalars: &Tensor) -> Result<Tensor, NetworkE
     Ok(unpacked.f_permute([0, 3, 1, 2])?)
 }
 
-/// Numbers 0 and 1, int64, for each square of bitboards: `[batch, sets]` to `[batch, sets, 64]`, where they are.
+/// Unpacks bitboards `[batch, sets]` to 0 or 1 for each square, `[batch, sets, 64]`, int64, on the same device.
 pub fn unpack_sets(sets: &Tensor) -> Result<Tensor, NetworkError> {
     Ok(squares_of(&sets.f_unsqueeze(2)?, [1, 1, 64])?)
 }
 
-/// The bits of bitboards, which the squares are spread over in this shape.
+/// The bits of bitboards, with the squares in this shape.
 fn squares_of(sets: &Tensor, shape: [i64; 3]) -> Result<Tensor, TchError> {
     let squares = Tensor::f_arange(64, (Kind::Int64, sets.device()))?;
     // The shift is arithmetic, but only its lowest bit is looked at.
@@ -42,32 +42,14 @@ fn squares_of(sets: &Tensor, shape: [i64; 3]) -> Result<Tensor, TchError> {
         .f_bitwise_and(1)
 }
 
-/// Unpacks masks to `[batch, 321]`, bool, on a device.
-pub fn unpack_masks(masks: &[LegalMask], device: Device) -> Result<Tensor, NetworkError> {
-    let batch = masks.len() as i64;
-    let squares: Vec<i64> = masks
-        .iter()
-        .flat_map(|mask| mask.squares.map(|set| set as i64))
-        .collect();
-    let ends: Vec<bool> = masks.iter().map(|mask| mask.end).collect();
-    let squares = Tensor::f_from_slice(&squares)?.f_view([-1, 5])?;
-    let squares = unpack_sets(&squares.f_to_device(device)?)?
-        .f_to_kind(Kind::Bool)?
-        .f_view([batch, 5 * 64])?;
-    let ends = Tensor::f_from_slice(&ends)?
-        .f_to_device(device)?
-        .f_view([batch, 1])?;
-    Ok(Tensor::f_cat(&[squares, ends], 1)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::samples::random_states;
-    use engine::encoding::{POLICY_SIZE, encode};
+    use engine::encoding::encode;
 
     #[test]
-    fn tensors_hold_what_rows_and_masks_say() {
+    fn planes_hold_the_numbers_of_rows() {
         let samples = random_states(4, 200);
         let rows: Vec<_> = samples
             .iter()
@@ -80,17 +62,6 @@ mod tests {
         for (row, planes) in rows.iter().zip(planes.chunks_exact(CHANNELS * 64)) {
             row.write_planes(&mut expected);
             assert_eq!(planes, expected);
-        }
-
-        let masks: Vec<_> = samples
-            .iter()
-            .map(|sample| LegalMask::new(&sample.legal, sample.state.side()))
-            .collect();
-        let unpacked = unpack_masks(&masks, Device::Cpu).unwrap();
-        assert_eq!(unpacked.size(), [200, POLICY_SIZE as i64]);
-        let unpacked = Vec::<bool>::try_from(unpacked.view([-1])).unwrap();
-        for (mask, unpacked) in masks.iter().zip(unpacked.chunks_exact(POLICY_SIZE)) {
-            assert!((0..POLICY_SIZE).all(|index| mask.contains(index) == unpacked[index]));
         }
     }
 }

@@ -1,29 +1,24 @@
 //! How the layers are wired: the tower, one definition for the form that is trained and the form that plays, and the heads as
-//! they are trained. The heads that play are in `playing`.
+//! they are trained.
 
-use super::architecture::Role;
-use super::layers::{Builder, Convolution, Linear, Mode, Normed, like, linear, pool};
-use super::{Architecture, NetworkError};
+use crate::architecture::{Architecture, Role};
+use crate::error::NetworkError;
+use crate::head_layers::{AuxiliaryHead, PolicyHead, PooledHead};
+use crate::heads::{Head, PerHead};
+use crate::layers::{Builder, Convolution, Mode, Normed, like, linear, pool};
 use engine::encoding::CHANNELS;
-use tch::{Kind, TchError, Tensor};
-
-/// Numbers between the value head's two linear layers.
-pub(super) const VALUE_HIDDEN: i64 = 64;
-
-/// The heads' last weights start at 0: a new network knows nothing, and says so with equal win probabilities and steps. Random
-/// numbers instead would be noise, which the search acts on and training has to undo.
-pub(super) const LAST_GAIN: f64 = 0.0;
+use tch::{TchError, Tensor};
 
 /// Pooled maxima are large and not normed: their weights start smaller.
 const POOLING_GAIN: f64 = 0.3;
 
-/// What a network says of a batch.
+/// The output of a network for a batch.
 #[derive(Debug)]
-pub struct Outputs {
+pub(super) struct Outputs {
     /// The policy's logits, legal or not: `[batch, 321]`, float.
-    pub policy: Tensor,
+    pub(super) policy: Tensor,
     /// The logit of the mover's win probability: `[batch]`, float.
-    pub value_logit: Tensor,
+    pub(super) value_logit: Tensor,
 }
 
 /// A residual block; `C` is the form of its convolutions.
@@ -42,17 +37,13 @@ pub(super) struct Tower<C> {
     pub(super) blocks: Vec<Block<C>>,
 }
 
-/// All layers that playing needs, as they are trained.
+/// All layers, as they are trained.
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) tower: Tower<Normed>,
-    pub(super) policy: Normed,
-    /// Steps in four directions, and placements: `[5, channels, 1, 1]`.
-    pub(super) policy_squares: Linear,
-    pub(super) policy_end: Linear,
-    pub(super) value: Normed,
-    pub(super) value_hidden: Linear,
-    pub(super) value_output: Linear,
+    pub(super) policy: PolicyHead,
+    pub(super) value: PooledHead,
+    auxiliary: Vec<(Head, AuxiliaryHead)>,
 }
 
 impl Body {
@@ -82,38 +73,45 @@ impl Body {
                 })
             })
             .collect::<Result<_, NetworkError>>()?;
-        let pooled = 2 * channels;
+        let features = Normed::new(builder, "policy", tower, 1)?;
+        let policy = PolicyHead::new(builder, "policy", (features, channels))?;
+        let features = Normed::new(builder, "value", tower, 1)?;
+        let value = PooledHead::new(builder, "value", (features, channels), 1)?;
         Ok(Self {
             tower: Tower { input, blocks },
-            policy: Normed::new(builder, "policy", tower, 1)?,
-            policy_squares: Linear::new(
-                builder,
-                "policy.squares",
-                &[5, channels, 1, 1],
-                LAST_GAIN,
-            )?,
-            policy_end: Linear::new(builder, "policy.end", &[1, pooled], LAST_GAIN)?,
-            value: Normed::new(builder, "value", tower, 1)?,
-            value_hidden: Linear::new(builder, "value.hidden", &[VALUE_HIDDEN, pooled], 1.0)?,
-            value_output: Linear::new(builder, "value.output", &[1, VALUE_HIDDEN], LAST_GAIN)?,
+            policy,
+            value,
+            auxiliary: AuxiliaryHead::all(builder, channels)?,
         })
     }
 
-    /// Evaluates `[batch, CHANNELS, 8, 8]`.
+    /// The outputs of the heads that play, from `[batch, CHANNELS, 8, 8]`.
     pub(super) fn forward(&self, planes: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
-        self.outputs(&self.tower(planes, mode)?, mode)
+        self.outputs(&self.tower.forward(planes, mode)?, mode)
     }
 
-    /// What the tower makes of `[batch, CHANNELS, 8, 8]`: `[batch, channels, 8, 8]`, which the heads read.
-    pub(super) fn tower(&self, planes: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        self.tower.forward(planes, mode)
+    /// The outputs of the heads that play, and of those auxiliary heads that `enabled` names, from `[batch, CHANNELS, 8, 8]`.
+    pub(super) fn forward_heads(
+        &self,
+        planes: &Tensor,
+        enabled: &PerHead<bool>,
+        mode: Mode,
+    ) -> Result<PerHead<Option<Tensor>>, TchError> {
+        let tower = self.tower.forward(planes, mode)?;
+        let playing = self.outputs(&tower, mode)?;
+        let mut all = PerHead::default();
+        all[Head::Policy] = Some(playing.policy);
+        all[Head::Value] = Some(playing.value_logit);
+        for (head, layers) in self.auxiliary.iter().filter(|(head, _)| enabled[*head]) {
+            all[*head] = Some(layers.forward(&tower, head.spec().output, mode)?);
+        }
+        Ok(all)
     }
 
-    /// What the heads make of that.
-    pub(super) fn outputs(&self, tower: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
+    fn outputs(&self, tower: &Tensor, mode: Mode) -> Result<Outputs, TchError> {
         Ok(Outputs {
-            policy: self.policy(tower, mode)?,
-            value_logit: self.value(tower, mode)?,
+            policy: self.policy.forward(tower, mode)?,
+            value_logit: self.value.forward(tower, mode)?.f_squeeze_dim(1)?,
         })
     }
 
@@ -124,18 +122,6 @@ impl Body {
             Ok((outputs.policy, outputs.value_logit))
         };
         self.tower.not_finite(planes, outputs)
-    }
-
-    fn policy(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.policy.activate(tower, None, None, mode)?;
-        policy_logits(&features, &self.policy_squares, &self.policy_end)
-    }
-
-    fn value(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.value.activate(tower, None, None, mode)?;
-        let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
-        let hidden = self.value_hidden.apply(&pooled)?.f_relu_()?;
-        self.value_output.apply(&hidden)?.f_squeeze_dim(1)
     }
 }
 
@@ -194,18 +180,6 @@ impl<C: Convolution> Block<C> {
         self.second
             .activate(&middle, shift.as_ref(), Some(input), mode)
     }
-}
-
-/// The 321 logits that a head's features `[batch, channels, 8, 8]` come to: `[batch, 321]`, float.
-pub(super) fn policy_logits(
-    features: &Tensor,
-    squares: &Linear,
-    end: &Linear,
-) -> Result<Tensor, TchError> {
-    let squares = squares.apply_to_squares(features)?;
-    let squares = squares.f_to_kind(Kind::Float)?.f_reshape([-1, 5 * 64])?;
-    let end = end.apply(&pool(features)?.f_to_kind(Kind::Float)?)?;
-    Tensor::f_cat(&[squares, end], 1)
 }
 
 fn is_finite(tensor: &Tensor) -> Result<bool, TchError> {

@@ -1,9 +1,11 @@
 //! How fast a network is on a device, by the size of the batches, and which sizes to use.
 
-use super::packed::{Forward, PackedForward, pack};
-use super::playing::ANSWER_FLOATS;
-use super::prepare::Check;
-use super::{Device, NetworkError, Precision};
+use crate::device::Device;
+use crate::error::NetworkError;
+use crate::packed::{Forward, PackedForward, ROW_BYTES, pack};
+use crate::playing::ANSWER_FLOATS;
+use crate::prepare::Check;
+use engine::config::Precision;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -16,7 +18,7 @@ pub(super) const LARGEST: usize = SIZES[SIZES.len() - 1];
 /// How long all sizes together are measured.
 const TIME: Duration = Duration::from_millis(2_000);
 
-/// Larger batches must bring this much more: a smaller batch fills sooner.
+/// A batch is near the best from this share of the best rate on: a smaller batch fills sooner.
 const NEAR_BEST: f64 = 0.97;
 
 /// How fast a network is on a device, rows and answers in the host's memory: copied there, unpacked, computed, and copied back.
@@ -53,7 +55,7 @@ impl Calibration {
 }
 
 /// Measures a network in this thread, for some two seconds and the time that the device needs to get ready, and leaves the
-/// convolutions in the form that is faster. `notes` gets what people should read.
+/// convolutions in the form that is faster. `notes` gets messages for the user.
 ///
 /// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error.
 pub(super) fn calibrate(
@@ -65,9 +67,9 @@ pub(super) fn calibrate(
     let rows = Rows::new(check);
     let each = TIME / SIZES.len() as u32;
     let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
-    let mut found = Calibration::of(rates, device)?;
+    let mut found = Calibration::of(rates);
     if precision != Precision::Fp32 {
-        forward.set_fused(true);
+        forward.body.set_fused(true);
         let plain = found.evaluations_per_second();
         let tried = forward
             .check(check, &[found.batch])
@@ -80,12 +82,12 @@ pub(super) fn calibrate(
                 let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
                 found = Calibration {
                     fused: true,
-                    ..Calibration::of(rates, device)?
+                    ..Calibration::of(rates)
                 };
             }
-            Ok(_) => forward.set_fused(false),
+            Ok(_) => forward.body.set_fused(false),
             Err(error) => {
-                forward.set_fused(false);
+                forward.body.set_fused(false);
                 notes.push(format!(
                     "{device}: cuDNN's fused convolutions are not used: {error}"
                 ));
@@ -96,34 +98,24 @@ pub(super) fn calibrate(
 }
 
 impl Calibration {
-    fn of(rates: Vec<Rate>, device: Device) -> Result<Self, NetworkError> {
-        let batch = choose(&rates).ok_or_else(|| NetworkError::Device {
-            device: device.to_string(),
-            reason: "there is no size of batches to measure".into(),
-        })?;
-        Ok(Self {
+    fn of(rates: Vec<Rate>) -> Self {
+        Self {
+            batch: choose(&rates),
             rates,
-            batch,
             fused: false,
-        })
+        }
     }
 }
 
-/// Packed rows of real positions, as many as the largest batch holds, and room for its answers.
-struct Rows {
-    packed: Vec<u8>,
-    row: usize,
-}
+/// Packed rows of real positions, as many as the largest batch holds.
+struct Rows(Vec<u8>);
 
 impl Rows {
     fn new(check: &Check) -> Self {
         let mut packed = Vec::new();
         let queries = check.queries().iter().cycle().take(LARGEST);
         queries.for_each(|query| pack(query, &mut packed));
-        Self {
-            row: packed.len() / LARGEST,
-            packed,
-        }
+        Self(packed)
     }
 
     fn measure_all(
@@ -164,7 +156,7 @@ impl Rows {
         let mut run = |rounds: u32| -> Result<Duration, NetworkError> {
             let begun = Instant::now();
             for _ in 0..rounds {
-                forward.load(0, &self.packed[..batch * self.row])?;
+                forward.load(0, &self.0[..batch * ROW_BYTES])?;
                 forward.run(batch)?;
                 forward.read(0, &mut answers)?;
             }
@@ -179,19 +171,19 @@ impl Rows {
     }
 }
 
-/// The smallest size whose rate is near the best.
-fn choose(rates: &[Rate]) -> Option<usize> {
+/// The smallest size whose rate is near the best; 0 without rates.
+fn choose(rates: &[Rate]) -> usize {
     let rate = |rate: &Rate| rate.evaluations_per_second;
     let best = rates.iter().map(rate).fold(0.0, f64::max);
     let mut near = rates.iter().filter(|one| rate(one) >= NEAR_BEST * best);
-    near.next().map(|rate| rate.batch)
+    near.next().map_or(0, |rate| rate.batch)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::tests::decided_network;
-    use super::super::prepare::Prepared;
     use super::*;
+    use crate::model::tests::decided_network;
+    use crate::prepare::Prepared;
 
     #[test]
     fn the_smallest_size_near_the_best_is_chosen() {
@@ -204,10 +196,10 @@ mod tests {
         };
         assert_eq!(
             choose(&rates(&[(1, 10.0), (2, 96.0), (4, 98.0), (8, 100.0)])),
-            Some(4)
+            4
         );
-        assert_eq!(choose(&rates(&[(32, 100.0), (64, 90.0)])), Some(32));
-        assert_eq!(choose(&[]), None);
+        assert_eq!(choose(&rates(&[(32, 100.0), (64, 90.0)])), 32);
+        assert_eq!(choose(&[]), 0);
     }
 
     #[test]
@@ -219,13 +211,11 @@ mod tests {
         let rows = Rows::new(&prepared.check);
         let (time, mut notes) = (Duration::from_millis(10), Vec::new());
         let rates = rows.measure_all(&mut forward, &[1, 2, 8], time, device, &mut notes);
-        let found = Calibration::of(rates.unwrap(), device).unwrap();
+        let found = Calibration::of(rates.unwrap());
         let sizes: Vec<usize> = found.rates.iter().map(|rate| rate.batch).collect();
         assert_eq!(sizes, [1, 2, 8]);
         assert!(sizes.contains(&found.batch));
         assert!(found.evaluations_per_second() > 0.0);
         assert!(!found.fused && notes.is_empty());
-        let none = Calibration::of(Vec::new(), device).unwrap_err();
-        assert!(none.to_string().contains("no size"));
     }
 }

@@ -1,8 +1,13 @@
-//! What stands between this program and a CUDA device, asked of the NVIDIA driver itself, so that a person reads what to mend.
+//! Checks by the NVIDIA driver itself that a CUDA device can be used, with errors that say what to repair.
 //!
-//! libtorch says little of a driver that is too old, and nothing of a GPU that it has no kernels for until the first kernel is
-//! launched. The driver's own interface is stable and small. It is asked once, before libtorch's CUDA half is loaded.
+//! libtorch gives no clear error for a driver that is too old, and none for a GPU that it has no kernels for until the first kernel is
+//! launched. The driver's own interface is stable and small. It is queried once, before libtorch's CUDA half is loaded.
 
+mod driver;
+
+pub(super) use system::load_libtorch;
+
+use driver::{Capability, Driver, Failure, Gpu};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -13,13 +18,10 @@ const USUAL_RUNTIME: u32 = 13_000;
 /// 10.0 and 12.0: `strings libtorch_cuda.so | grep gencode`.)
 const LEAST_CAPABILITY_OF_CUDA_13: Capability = (7, 5);
 
-/// Major and minor.
-type Capability = (u32, u32);
-
-/// What was found of CUDA on this machine, without libtorch.
+/// The state of CUDA on this machine, found without libtorch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cuda {
-    /// Or why its library can't be loaded.
+    /// The driver, or why its library can't be loaded.
     driver: Result<Driver, String>,
     /// The CUDA version that libtorch was built with.
     runtime: u32,
@@ -27,34 +29,7 @@ pub(super) struct Cuda {
     visible: Option<String>,
 }
 
-/// The NVIDIA driver.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Driver {
-    /// The newest CUDA version that it is for, if it says so.
-    version: Option<u32>,
-    /// Its release, as `580.65.06`, where the system says it.
-    release: Option<String>,
-    /// Or the first call that failed.
-    gpus: Result<Vec<Gpu>, Failure>,
-}
-
-/// A GPU that this process sees.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Gpu {
-    name: String,
-    capability: Capability,
-}
-
-/// A call of the driver that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Failure {
-    call: &'static str,
-    code: i32,
-    /// `CUDA_ERROR_…`
-    name: String,
-}
-
-/// What a device is, for reports, and to tell it from others: figures that were measured on one hold for its like.
+/// A device's description, for reports and as a key for measurements: they hold for all devices of the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeviceDescription {
     /// As the driver calls a GPU, and the system a processor.
@@ -78,34 +53,8 @@ impl fmt::Display for DeviceDescription {
     }
 }
 
-impl Failure {
-    const NO_DEVICE: i32 = 100;
-    /// The driver's library doesn't have the function.
-    const NOT_FOUND: i32 = 500;
-
-    /// What to do about it.
-    fn advice(&self) -> &'static str {
-        match self.code {
-            34 => "libcuda.so.1 is the stub of a CUDA toolkit: put the driver's own before it",
-            802 => "start the service nvidia-fabricmanager, in the driver's version",
-            803 => {
-                "the driver was updated: restart the machine, or the container from an image of the driver's version"
-            }
-            804 => "take cuda-compat's libcuda.so.1 off LD_LIBRARY_PATH, or install a newer driver",
-            _ => "see what `nvidia-smi` and `dmesg` say, and restart the machine",
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { call, code, name } = self;
-        write!(f, "{call} returns {code} ({name})")
-    }
-}
-
 impl Cuda {
-    /// What there is on this machine; asked once.
+    /// The state of this machine; found once.
     pub(super) fn of_this_machine() -> &'static Self {
         static FOUND: OnceLock<Cuda> = OnceLock::new();
         FOUND.get_or_init(|| Self {
@@ -116,14 +65,14 @@ impl Cuda {
         })
     }
 
-    /// Makes GPU `number` ready for libtorch, whose CUDA half `load` loads; the error is the first thing to mend.
+    /// Makes GPU `number` ready for libtorch, whose CUDA half `load` loads; the error is the first thing to repair.
     pub(super) fn open(
         &self,
         number: u16,
         load: impl Fn() -> Result<(), String>,
     ) -> Result<(), String> {
         let driver = self.driver.as_ref().map_err(|reason| {
-            // Who has neither installs both.
+            // Without both, the error names both.
             let and_libtorch = match load() {
                 Ok(()) => "",
                 Err(_) => ", and libtorch's CUDA half by `scripts/setup --cuda`",
@@ -154,7 +103,7 @@ impl Cuda {
         })
     }
 
-    /// Checks that libtorch can use GPU `number`; what the driver can't be asked about is left to libtorch.
+    /// Checks that libtorch can use GPU `number`, as far as the driver has the functions for it.
     fn check<'d>(&self, driver: &'d Driver, number: u16) -> Result<Option<&'d Gpu>, String> {
         let is_too_old = |version: &u32| version / 1000 < self.runtime / 1000;
         if let Some(version) = driver.version.filter(is_too_old) {
@@ -217,19 +166,17 @@ fn list(gpus: &[Gpu]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// A version as people write it: 12040 is 12.4.
+/// A version in words: 12040 is 12.4.
 fn in_words(version: u32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
-
-pub(super) use system::load_libtorch;
 
 #[cfg(target_os = "linux")]
 mod system;
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use super::Driver;
+    use super::driver::Driver;
 
     pub(super) fn driver() -> Result<Driver, String> {
         Err("CUDA is used on Linux only".into())
@@ -347,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_does_not_say_is_left_to_libtorch() {
+    fn a_driver_without_the_functions_is_left_to_libtorch() {
         let silent = fails(Failure::NOT_FOUND, "");
         assert_eq!(silent.open(7, || Ok(())), Ok(()));
         assert_eq!(
@@ -378,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn no_gpu_at_all_says_where_to_look() {
+    fn without_a_gpu_the_error_says_where_to_look() {
         let none = [
             machine(13_000, Ok(Vec::new())),
             fails(100, "CUDA_ERROR_NO_DEVICE"),

@@ -1,12 +1,17 @@
 //! Where a network computes.
 
-use super::NetworkError;
-use super::cuda::{Cuda, DeviceDescription, load_libtorch};
+use crate::cuda::{Cuda, DeviceDescription, load_libtorch};
+use crate::error::NetworkError;
 use std::cell::Cell;
+use std::ffi::c_int;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+unsafe extern "C" {
+    fn tusker_use_own_stream(device: i8) -> c_int;
+}
 
 /// A device as it is named on the command line: `cpu`, `cpu:service`, `cuda` (the first one) or `cuda:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -74,11 +79,37 @@ impl Device {
             return Ok(tch::Device::Cpu);
         };
         let opened = Cuda::of_this_machine().open(number, load_libtorch);
-        opened.map_err(|reason| self.fault(reason))?;
+        opened.map_err(|reason| NetworkError::device(self, reason))?;
         match tch::Cuda::device_count() {
             count if i64::from(number) < count => Ok(tch::Device::Cuda(number.into())),
-            ..=0 => Err(self.fault("libtorch finds no GPU".into())),
-            count => Err(self.fault(format!("libtorch finds only {count} GPUs, from cuda:0"))),
+            ..=0 => Err(NetworkError::device(self, "libtorch finds no GPU")),
+            count => Err(NetworkError::device(
+                self,
+                format!("libtorch finds only {count} GPUs, from cuda:0"),
+            )),
+        }
+    }
+
+    /// Gives this thread a stream of its own on an open CUDA device, until the thread ends: by default libtorch queues the operations of
+    /// all threads in one stream, and the copies of one batch don't overlap the computations of another. tch has no call for it;
+    /// `stream.cpp` has one. A thread works on one device. Does nothing for a processor.
+    pub(super) fn use_own_stream(self) -> Result<(), NetworkError> {
+        thread_local!(static OWN: Cell<Option<Device>> = const { Cell::new(None) });
+        let Self::Cuda(number) = self else {
+            return Ok(());
+        };
+        if OWN.get() == Some(self) {
+            return Ok(());
+        }
+        let fault = |reason: &str| NetworkError::device(self, reason);
+        let index = i8::try_from(number).map_err(|_| fault("libtorch numbers 128 devices"))?;
+        // SAFETY: the function takes numbers alone, and no C++ exception leaves it.
+        match unsafe { tusker_use_own_stream(index) } {
+            0 => {
+                OWN.set(Some(self));
+                Ok(())
+            }
+            _ => Err(fault("libtorch can't make a stream there")),
         }
     }
 
@@ -96,15 +127,8 @@ impl Device {
             }),
             Self::Cuda(number) => {
                 let description = Cuda::of_this_machine().description(number);
-                description.map_err(|reason| self.fault(reason))
+                description.map_err(|reason| NetworkError::device(self, reason))
             }
-        }
-    }
-
-    fn fault(self, reason: String) -> NetworkError {
-        NetworkError::Device {
-            device: self.to_string(),
-            reason,
         }
     }
 }
@@ -121,8 +145,8 @@ fn processor() -> String {
 
 static SINGLE_THREADED: AtomicBool = AtomicBool::new(false);
 
-/// Makes libtorch compute every operation in the thread that asks for it. For programs whose own threads evaluate side by
-/// side: several threads an operation only get into each other's way there. To be called once, when the program starts.
+/// Makes libtorch compute each operation in the calling thread. For programs whose own threads evaluate in parallel: there several
+/// threads for an operation only slow each other down. To be called once, when the program starts.
 pub fn set_single_threaded() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -132,8 +156,8 @@ pub fn set_single_threaded() {
     apply_thread_count();
 }
 
-/// Applies [`set_single_threaded`] to this thread. The number of threads belongs to the thread that asks for them (it is
-/// OpenMP's), and a new thread starts with the processor's.
+/// Applies [`set_single_threaded`] to this thread. OpenMP keeps the number of threads for each calling thread; a new thread begins
+/// with the number of the processor's cores.
 pub(super) fn apply_thread_count() {
     thread_local!(static APPLIED: Cell<bool> = const { Cell::new(false) });
     if SINGLE_THREADED.load(Ordering::Relaxed) && !APPLIED.get() {
@@ -188,5 +212,14 @@ mod tests {
         let description = Device::Cpu.description().unwrap();
         assert_ne!(description.name, "");
         assert_eq!(description.to_string(), description.name);
+    }
+
+    #[test]
+    fn a_device_without_streams_is_an_error() {
+        assert!(Device::Cpu.use_own_stream().is_ok());
+        // Nothing has loaded CUDA here.
+        let error = Device::Cuda(0).use_own_stream().unwrap_err().to_string();
+        assert!(error.starts_with("device cuda:0: "), "{error}");
+        assert!(Device::Cuda(200).use_own_stream().is_err());
     }
 }

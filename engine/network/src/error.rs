@@ -1,9 +1,11 @@
 //! What can go wrong with networks.
 
-use super::{Device, Precision};
 use arimaa::notation::NotationError;
+use engine::config::Precision;
+use safetensors::SafeTensorError;
 use std::any::Any;
 use std::cell::Cell;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Once;
@@ -28,51 +30,13 @@ pub enum NetworkError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// The file is no safetensors file, or a broken one.
-    #[error("{}: this is no network, or a broken one: {reason}", path.display())]
-    Format {
+    /// The file is not a network of this program.
+    #[error("{}: {fault}", path.display())]
+    File {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        reason: String,
-    },
-    /// The file's metadata is not what this program writes.
-    #[error("{}: metadata: {reason}", path.display())]
-    Metadata {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The file is of another version.
-    #[error("{}: {what} version {found}, but this program knows version {known}", path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// What has a version: `format` or `encoding`.
-        what: &'static str,
-        /// The file's.
-        found: u32,
-        /// This program's.
-        known: u32,
-    },
-    /// A tensor of the architecture is not in the file.
-    #[error("{}: tensor `{tensor}` is missing", path.display())]
-    MissingTensor {
-        /// The file.
-        path: PathBuf,
-        /// Its name.
-        tensor: String,
-    },
-    /// A tensor is not what its architecture asks for.
-    #[error("{}: tensor `{tensor}`: {reason}", path.display())]
-    Tensor {
-        /// The file.
-        path: PathBuf,
-        /// Its name.
-        tensor: String,
-        /// What is wrong with it.
-        reason: String,
+        fault: FileFault,
     },
     /// Sizes that no network has.
     #[error("a network's {key} must be {allowed}, not {value}")]
@@ -84,7 +48,7 @@ pub enum NetworkError {
         /// The range.
         allowed: String,
     },
-    /// A device that was asked for can't be used.
+    /// A device that can't be used.
     #[error("device {device}: {reason}")]
     Device {
         /// As given: `cuda:1`.
@@ -92,46 +56,46 @@ pub enum NetworkError {
         /// Why not.
         reason: String,
     },
-    /// The network's fast form says something else than the network itself.
+    /// The outputs of the network's fast form are too far from those of the network itself.
     #[error(
         "{network}: computed in {precision} on {device} it drifts too far from itself in fp32: the root mean square error of \
          the values is {value_error:.2e} (at most {value_bound:.0e}), the mean divergence of the policies {divergence:.2e} (at \
          most {divergence_bound:.0e})"
     )]
     Drift {
-        /// What the network is called.
+        /// The network's name.
         network: String,
-        /// In what the fast form computes.
+        /// The precision of the fast form.
         precision: Precision,
         /// Where.
-        device: Device,
+        device: String,
         /// The root of the mean square of the win probabilities' differences.
         value_error: f64,
-        /// What it may be.
+        /// Its bound.
         value_bound: f64,
         /// The mean Kullback-Leibler divergence over the legal actions, in nats.
         divergence: f64,
-        /// What it may be.
+        /// Its bound.
         divergence_bound: f64,
     },
-    /// The network says numbers that are none, or infinite.
+    /// Outputs of the network are NaN or infinite.
     #[error(
         "{network}: computed in {precision} on {device}, {place} gives numbers that are not finite"
     )]
     NotFinite {
-        /// What the network is called.
+        /// The network's name.
         network: String,
-        /// In what it was computed.
+        /// The precision of the computation.
         precision: Precision,
         /// Where.
-        device: Device,
+        device: String,
         /// The first layer or head at fault: `layer blocks.3.first`, `the policy head`.
         place: String,
     },
     /// The positions that come with the program can't be read.
     #[error("the positions for the check of a network: {0}")]
     Positions(#[from] NotationError),
-    /// No device is left to evaluate on, or the one that was to load a network failed.
+    /// No device is left to evaluate on, or the device that loads a network failed.
     #[error("{0}")]
     Service(String),
     /// A thread of the evaluation service panicked.
@@ -142,14 +106,66 @@ pub enum NetworkError {
     Torch(String),
 }
 
+/// What is wrong with a network's file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileFault {
+    /// It is no safetensors file, or a broken one.
+    #[error("this is no network, or a broken one: {0}")]
+    Format(String),
+    /// Its metadata is not what this program writes.
+    #[error("metadata: {0}")]
+    Metadata(String),
+    /// It is of another version.
+    #[error("{what} version {found}, but this program knows version {known}")]
+    Version {
+        /// What has a version: `format` or `encoding`.
+        what: &'static str,
+        /// The file's.
+        found: u32,
+        /// This program's.
+        known: u32,
+    },
+    /// A tensor of the architecture is not there.
+    #[error("tensor `{0}` is missing")]
+    MissingTensor(String),
+    /// A tensor is not what its architecture requires.
+    #[error("tensor `{tensor}`: {reason}")]
+    Tensor {
+        /// Its name.
+        tensor: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl From<SafeTensorError> for FileFault {
+    fn from(error: SafeTensorError) -> Self {
+        Self::Format(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for FileFault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Metadata(error.to_string())
+    }
+}
+
 impl NetworkError {
-    /// Whether a device had no memory left. libtorch says so in words alone; cuDNN, when no way to compute finds room to work in,
-    /// says that there is no engine.
+    /// A device, by its name, that can't be used.
+    pub(super) fn device(device: impl Display, reason: impl Into<String>) -> Self {
+        Self::Device {
+            device: device.to_string(),
+            reason: reason.into(),
+        }
+    }
+
+    /// Whether a device had no memory left. libtorch says so in its message alone. cuDNN reports that it finds no engine
+    /// when none has enough memory to work in.
     pub fn is_out_of_memory(&self) -> bool {
         self.is_failed_allocation() || self.says(&["unable to find an engine"])
     }
 
-    /// Whether an allocation failed: a lack of memory, whatever the device is able to compute.
+    /// Whether an allocation failed.
     pub(super) fn is_failed_allocation(&self) -> bool {
         self.says(&[
             "out of memory",
@@ -174,7 +190,7 @@ impl NetworkError {
     }
 }
 
-/// As [`catch_torch_panics`], and other panics are errors, too.
+/// As [`catch_torch_panics`], but other panics become errors, too.
 pub(super) fn catch_panics<T>(
     work: impl FnOnce() -> Result<T, NetworkError>,
 ) -> Result<T, NetworkError> {
@@ -202,7 +218,7 @@ fn message(error: &TchError) -> String {
     without_appendix(&text)
 }
 
-/// The first line: what follows is the stack of C++ functions, and advice for those who write CUDA programs.
+/// The first line: the rest is the stack of C++ functions, and advice for authors of CUDA programs.
 fn without_appendix(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let end = line.find(" If reserved but unallocated memory is large");
@@ -218,7 +234,7 @@ thread_local!(static CATCHING: Cell<bool> = const { Cell::new(false) });
 ///
 /// tch's fallible calls panic all the same where they take a scalar: the scalar's destructor finds libtorch's error before
 /// the call returns it. Calls without a fallible form panic, too. Everything that may fail on a device runs in here: what
-/// the thread was computing is lost, and nothing else. Other panics go their way.
+/// the thread was computing is lost, and nothing else. Other panics are passed on.
 pub fn catch_torch_panics<T, E: From<NetworkError>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -283,12 +299,12 @@ mod tests {
             !error.contains('\n') && !error.contains("Exception"),
             "{error}"
         );
-        // The next computation knows nothing of it.
+        // The next computation succeeds.
         assert!(Tensor::f_zeros([2], (Kind::Float, tch::Device::Cpu)).is_ok());
     }
 
     #[test]
-    fn libtorch_says_in_words_that_memory_is_out() {
+    fn a_lack_of_memory_is_recognised_by_its_message() {
         let says = |text: &str| NetworkError::Torch(text.into()).is_out_of_memory();
         assert!(says("CUDA out of memory. Tried to allocate 2.00 GiB."));
         assert!(says("CUDA error: out of memory"));
@@ -314,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn other_panics_go_their_way() {
+    fn other_panics_are_passed_on() {
         let result = std::panic::catch_unwind(|| {
             catch_torch_panics(|| -> Result<(), NetworkError> { panic!("of another kind") })
         });

@@ -1,21 +1,23 @@
-//! The network as an evaluator for the search, in the thread that asks: the way for processors.
+//! The network as an evaluator for the search on a processor, in the calling thread.
 
-use super::device::apply_thread_count;
-use super::error::catch_torch_panics;
-use super::packed::read_answer;
-use super::playing::{ANSWER_FLOATS, PlayingBody};
-use super::precision;
-use super::prepare::Prepared;
-use super::{Accuracy, Architecture, Device, Network, NetworkError, Precision};
+use crate::architecture::Architecture;
+use crate::device::{Device, apply_thread_count};
+use crate::error::{NetworkError, catch_torch_panics};
+use crate::model::Network;
+use crate::packed::read_answer;
+use crate::playing::{ANSWER_FLOATS, PlayingBody};
+use crate::precision;
+use crate::prepare::{Accuracy, Prepared};
+use engine::config::Precision;
 use engine::encoding::{CHANNELS, encode};
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use tch::{Kind, Tensor, no_grad_guard};
 
-/// The most queries that a processor evaluates together; more are split. Larger batches are no faster there (10×128: 547 evaluations/s of a core in batches of 64, 490 in batches of
-/// 782), and libtorch plans and keeps a computation for every size that it meets.
+/// The most queries that a processor evaluates together; more are split. Larger batches are no faster there (10×128: 547
+/// evaluations/s of a core in batches of 64, 490 in batches of 782), and libtorch plans and keeps a computation for each size.
 pub const MAX_CPU_BATCH: usize = 64;
 
-/// Evaluates step states with a network on the processor, one batch at a time, in the thread that asks. Every worker thread has
+/// Evaluates step states with a network on the processor, one batch at a time, in the calling thread. Each worker thread has
 /// its own.
 ///
 /// Equal queries get equal answers to the last bit, whatever else is in the batch, and a query with exchanged colours the same one
@@ -45,7 +47,7 @@ impl NetworkEvaluator {
     /// processor's fast type. `name` is what messages and records call it. The evaluator shares nothing with `network`.
     ///
     /// The result is compared with the network in fp32 on real positions. A drift beyond [`Accuracy::bound`] is an error, and so
-    /// are numbers that are not finite; under [`Precision::Auto`] they lead to fp32 and a [note](Self::notes) before.
+    /// are numbers that are not finite; under [`Precision::Auto`] they lead to fp32 and a [note](Self::notes).
     pub fn new(
         network: &Network,
         precision: Precision,
@@ -75,7 +77,7 @@ impl NetworkEvaluator {
         self.accuracy
     }
 
-    /// What was decided when the network was prepared, for people to read: a precision that was given up. Mostly nothing.
+    /// Messages for the user: a precision that was given up. Mostly none.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -149,7 +151,7 @@ const LEAVES_ON_GPU: u32 = 64;
 /// Leaves of one search that a core evaluates together: beyond that a batch is hardly faster (`engine/src/search/README.md`), ...
 const LEAVES_ON_CORE: u64 = 8;
 
-/// ... and a search that is told to stop waits for its batch: floating-point operations that a core does in some 20 ms.
+/// ... and a search that has to stop waits for its batch: floating-point operations that a core does in some 20 ms.
 const OPERATIONS_A_BATCH: u64 = 4_000_000_000;
 
 /// See [`Evaluator::leaves_at_once`]. It depends on no measurement, so that a search is the same whenever it is repeated.
@@ -173,8 +175,8 @@ fn bf16_bytes(number: f32) -> [u8; 2] {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::model::tests::decided_network;
     use super::*;
+    use crate::model::tests::decided_network;
     use crate::samples::{Sample, random_states};
 
     fn query(sample: &Sample) -> Query {
@@ -221,7 +223,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_name_their_head() {
+    fn nan_in_an_output_names_the_head() {
         let queries = queries(14, 3);
         for head in ["value", "policy"] {
             let mut evaluator = evaluator(&decided_network(1, 8), Precision::Fp32);

@@ -4,9 +4,10 @@
 //! entry holds a checksum of all else that the file says, so that a file which the disk has changed is never taken for a
 //! network.
 
-use super::architecture::{Role, TensorSpec};
-use super::heads::is_auxiliary;
-use super::{Architecture, Network, NetworkError};
+use crate::architecture::{Architecture, Role, TensorSpec};
+use crate::error::{FileFault, NetworkError};
+use crate::heads::is_auxiliary;
+use crate::model::Network;
 use engine::encoding::ENCODING_VERSION;
 use engine::files;
 use safetensors::tensor::{Dtype, TensorView};
@@ -30,6 +31,12 @@ const LARGEST: u64 = 1 << 33;
 
 /// The name of the format, and of the metadata entry.
 const FORMAT: &str = "tusker-network";
+
+/// The built-in network; how it was made: `engine/network/built_in/README.md`.
+const BUILT_IN: &[u8] = include_bytes!("../built_in/tusker.safetensors");
+
+/// Its name in errors.
+const BUILT_IN_NAME: &str = "the built-in network";
 
 /// Where a network comes from, by keys such as `run`, `generation`, `step`, `games`, `rows`, `parent`, `version` (of the
 /// program).
@@ -85,6 +92,31 @@ impl Metadata {
         }
         Ok(hasher.finalize().to_hex().to_string())
     }
+
+    /// That of a file's header, its versions checked.
+    fn of(header: &safetensors::tensor::Metadata) -> Result<Self, FileFault> {
+        let entries = header.metadata().as_ref();
+        let text = entries.and_then(|entries| entries.get(FORMAT));
+        let text = text.ok_or_else(|| {
+            let reason = format!("there is no entry `{FORMAT}`: the file is not from this program");
+            FileFault::Metadata(reason)
+        })?;
+        let versions: Versions = serde_json::from_str(text)?;
+        for (what, found, oldest, known) in [
+            ("format", versions.format, OLDEST_VERSION, FORMAT_VERSION),
+            (
+                "encoding",
+                versions.encoding,
+                ENCODING_VERSION,
+                ENCODING_VERSION,
+            ),
+        ] {
+            if !(oldest..=known).contains(&found) {
+                return Err(FileFault::Version { what, found, known });
+            }
+        }
+        Ok(serde_json::from_str(text)?)
+    }
 }
 
 /// The identity of a network: the BLAKE3 hash of its file, in hexadecimal digits.
@@ -103,60 +135,34 @@ fn read(path: &Path) -> Result<Vec<u8>, NetworkError> {
     })
 }
 
+fn in_file(path: &Path) -> impl Fn(FileFault) -> NetworkError {
+    |fault| NetworkError::File {
+        path: path.to_owned(),
+        fault,
+    }
+}
+
 impl Network {
     /// Writes the network to a file, whole or not at all, and returns its [`identity`]. A file of that name is replaced. A
     /// network with a number that is not finite is not written.
     pub fn save(&self, path: &Path, origin: &Origin) -> Result<String, NetworkError> {
-        let bytes = self.to_bytes(path, origin)?;
-        files::write_whole(path, &bytes).map_err(|error| NetworkError::Write {
-            path: path.to_owned(),
-            error,
-        })?;
-        Ok(hash(&bytes))
-    }
-
-    fn to_bytes(&self, path: &Path, origin: &Origin) -> Result<Vec<u8>, NetworkError> {
         let mut contents = Vec::with_capacity(self.tensors().len());
         for (spec, tensor) in self.tensors() {
             let mut numbers = vec![0f32; spec.len()];
             tensor.f_detach()?.f_copy_data(&mut numbers, spec.len())?;
-            check_numbers(path, spec, &numbers)?;
+            check_numbers(spec, &numbers).map_err(in_file(path))?;
             let bytes: Vec<u8> = numbers
                 .iter()
                 .flat_map(|number| number.to_le_bytes())
                 .collect();
             contents.push((spec, bytes));
         }
-        let mut metadata = Metadata {
-            format: FORMAT_VERSION,
-            encoding: ENCODING_VERSION,
-            architecture: self.architecture(),
-            origin: origin.clone(),
-            checksum: String::new(),
-        };
-        let fault = |reason: String| NetworkError::Format {
+        let bytes = to_bytes(self.architecture(), origin, &contents).map_err(in_file(path))?;
+        files::write_whole(path, &bytes).map_err(|error| NetworkError::Write {
             path: path.to_owned(),
-            reason,
-        };
-        let named = contents
-            .iter()
-            .map(|(spec, bytes)| (spec.name.as_str(), &**bytes));
-        metadata.checksum = metadata
-            .checksum(named)
-            .map_err(|error| fault(error.to_string()))?;
-        let metadata =
-            serde_json::to_string(&metadata).map_err(|error| fault(error.to_string()))?;
-        let views = contents
-            .iter()
-            .map(|(spec, bytes)| {
-                let shape = spec.shape.iter().map(|&size| size as usize).collect();
-                Ok((&spec.name, TensorView::new(Dtype::F32, shape, bytes)?))
-            })
-            .collect::<Result<Vec<_>, SafeTensorError>>()
-            .map_err(|error| fault(error.to_string()))?;
-        // One entry only: several would be written in an order that changes from run to run.
-        let metadata = HashMap::from([(FORMAT.to_owned(), metadata)]);
-        safetensors::serialize(views, Some(metadata)).map_err(|error| fault(error.to_string()))
+            error,
+        })?;
+        Ok(hash(&bytes))
     }
 
     /// Reads a network from a file. Everything is checked: the versions, that each tensor of the architecture is there with
@@ -166,27 +172,28 @@ impl Network {
         Self::from_bytes(path, &read(path)?)
     }
 
+    /// The network that is built into the program: the strongest one of at most 8 MB that this project has trained. Its training and
+    /// strength are described in `engine/network/built_in/README.md`, beside its file.
+    pub fn built_in() -> Result<NetworkFile, NetworkError> {
+        Self::from_bytes(Path::new(BUILT_IN_NAME), BUILT_IN)
+    }
+
     /// Reads a network from a file's contents; errors name the file.
-    pub(super) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
-        let broken = |error: SafeTensorError| NetworkError::Format {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        };
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
-        let metadata = parse_metadata(path, header.metadata().as_ref())?;
-        let contents = SafeTensors::deserialize(bytes).map_err(broken)?;
+    fn from_bytes(path: &Path, bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
+        let header = SafeTensors::read_metadata(bytes).map_err(FileFault::from);
+        let metadata = header
+            .and_then(|(_, header)| Metadata::of(&header))
+            .map_err(in_file(path))?;
+        let contents = SafeTensors::deserialize(bytes).map_err(FileFault::from);
+        let contents = contents.map_err(in_file(path))?;
         let architecture = metadata.architecture;
-        let fault = |error| match error {
-            NetworkError::Architecture { .. } => NetworkError::Metadata {
-                path: path.to_owned(),
-                reason: error.to_string(),
-            },
-            other => other,
-        };
-        let has_auxiliary = metadata.format > OLDEST_VERSION;
-        let mut fresh = match has_auxiliary {
+        architecture.check().map_err(|error| {
+            let fault = FileFault::Metadata(error.to_string());
+            in_file(path)(fault)
+        })?;
+        let mut fresh = match metadata.format > OLDEST_VERSION {
             true => Vec::new(),
-            false => auxiliary_heads_of_new_network(architecture).map_err(fault)?,
+            false => auxiliary_heads_of_new_network(architecture)?,
         }
         .into_iter();
         let mut read = Vec::new();
@@ -196,37 +203,64 @@ impl Network {
             {
                 return Ok(tensor);
             }
-            let view = find_tensor(path, &contents, spec)?;
-            let tensor = read_tensor(path, &view, spec)?;
+            let found = find_tensor(&contents, spec).map_err(in_file(path));
+            let (view, numbers) = found?;
             read.push((spec.name.clone(), view));
-            Ok(tensor)
-        })
-        .map_err(fault)?;
-        if let Some(name) = contents
-            .names()
-            .into_iter()
-            .find(|&name| !read.iter().any(|(known, _)| known == name))
-        {
-            return Err(NetworkError::Tensor {
-                path: path.to_owned(),
-                tensor: name.to_owned(),
-                reason: "a network of this architecture has no such tensor".into(),
-            });
-        }
-        let named = read.iter().map(|(name, view)| (name.as_str(), view.data()));
-        if metadata.checksum(named).ok().as_ref() != Some(&metadata.checksum) {
-            return Err(NetworkError::Format {
-                path: path.to_owned(),
-                reason: "its checksum does not fit: the file has been changed since it was written"
-                    .into(),
-            });
-        }
+            Ok(Tensor::f_from_slice(&numbers)?.f_view(spec.shape.as_slice())?)
+        })?;
+        check_contents(&metadata, &contents, &read).map_err(in_file(path))?;
         Ok(NetworkFile {
             network,
             origin: metadata.origin,
             identity: hash(bytes),
         })
     }
+}
+
+fn to_bytes(
+    architecture: Architecture,
+    origin: &Origin,
+    contents: &[(&TensorSpec, Vec<u8>)],
+) -> Result<Vec<u8>, FileFault> {
+    let mut metadata = Metadata {
+        format: FORMAT_VERSION,
+        encoding: ENCODING_VERSION,
+        architecture,
+        origin: origin.clone(),
+        checksum: String::new(),
+    };
+    let named = contents.iter();
+    let named = named.map(|(spec, bytes)| (spec.name.as_str(), &**bytes));
+    metadata.checksum = metadata.checksum(named)?;
+    let views = contents.iter().map(|(spec, bytes)| {
+        let shape = spec.shape.iter().map(|&size| size as usize).collect();
+        Ok((&spec.name, TensorView::new(Dtype::F32, shape, bytes)?))
+    });
+    let views = views.collect::<Result<Vec<_>, SafeTensorError>>()?;
+    // One entry only: several would be written in an order that changes from run to run.
+    let entries = HashMap::from([(FORMAT.to_owned(), serde_json::to_string(&metadata)?)]);
+    Ok(safetensors::serialize(views, Some(entries))?)
+}
+
+/// Checks that the tensors that were read are all that there are, and that nothing has changed since they were written.
+fn check_contents(
+    metadata: &Metadata,
+    contents: &SafeTensors,
+    read: &[(String, TensorView)],
+) -> Result<(), FileFault> {
+    let mut names = contents.names().into_iter();
+    if let Some(name) = names.find(|&name| !read.iter().any(|(known, _)| known == name)) {
+        return Err(FileFault::Tensor {
+            tensor: name.to_owned(),
+            reason: "a network of this architecture has no such tensor".into(),
+        });
+    }
+    let named = read.iter().map(|(name, view)| (name.as_str(), view.data()));
+    if metadata.checksum(named)? != metadata.checksum {
+        let reason = "its checksum does not fit: the file has been changed since it was written";
+        return Err(FileFault::Format(reason.into()));
+    }
+    Ok(())
 }
 
 /// The tensors of the auxiliary heads that a network of this architecture begins with, in their order.
@@ -239,96 +273,49 @@ fn auxiliary_heads_of_new_network(architecture: Architecture) -> Result<Vec<Tens
         .collect())
 }
 
-fn parse_metadata(
-    path: &Path,
-    metadata: Option<&HashMap<String, String>>,
-) -> Result<Metadata, NetworkError> {
-    let fault = |reason: String| NetworkError::Metadata {
-        path: path.to_owned(),
-        reason,
-    };
-    let text = metadata
-        .and_then(|entries| entries.get(FORMAT))
-        .ok_or_else(|| {
-            fault(format!(
-                "there is no entry `{FORMAT}`: the file is not from this program"
-            ))
-        })?;
-    let versions: Versions =
-        serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-    for (what, found, known) in [
-        ("format", versions.format, FORMAT_VERSION),
-        ("encoding", versions.encoding, ENCODING_VERSION),
-    ] {
-        let is_read = what == "format" && (OLDEST_VERSION..=known).contains(&found);
-        if found != known && !is_read {
-            return Err(NetworkError::Version {
-                path: path.to_owned(),
-                what,
-                found,
-                known,
-            });
-        }
-    }
-    serde_json::from_str(text).map_err(|error| fault(error.to_string()))
-}
-
-/// One tensor of the file, its type and shape checked.
+/// One tensor of the file and its numbers, all checked.
 fn find_tensor<'a>(
-    path: &Path,
     contents: &SafeTensors<'a>,
     spec: &TensorSpec,
-) -> Result<TensorView<'a>, NetworkError> {
-    let fault = |reason: String| NetworkError::Tensor {
-        path: path.to_owned(),
-        tensor: spec.name.clone(),
-        reason,
-    };
-    let view = contents
-        .tensor(&spec.name)
-        .map_err(|_| NetworkError::MissingTensor {
-            path: path.to_owned(),
-            tensor: spec.name.clone(),
-        })?;
+) -> Result<(TensorView<'a>, Vec<f32>), FileFault> {
+    let missing = |_| FileFault::MissingTensor(spec.name.clone());
+    let view = contents.tensor(&spec.name).map_err(missing)?;
     if view.dtype() != Dtype::F32 {
-        return Err(fault(format!("its type is {}, not F32", view.dtype())));
+        return Err(tensor_fault(
+            spec,
+            format!("its type is {}, not F32", view.dtype()),
+        ));
     }
     let shape = spec.shape.iter().map(|&size| size as usize);
     if !shape.eq(view.shape().iter().copied()) {
-        return Err(fault(format!(
-            "its shape is {:?}, not {:?}",
-            view.shape(),
-            spec.shape
-        )));
+        let reason = format!("its shape is {:?}, not {:?}", view.shape(), spec.shape);
+        return Err(tensor_fault(spec, reason));
     }
-    Ok(view)
+    let (numbers, _) = view.data().as_chunks();
+    let numbers = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes));
+    let numbers: Vec<f32> = numbers.collect();
+    check_numbers(spec, &numbers)?;
+    Ok((view, numbers))
 }
 
-/// A tensor's numbers, checked.
-fn read_tensor(path: &Path, view: &TensorView, spec: &TensorSpec) -> Result<Tensor, NetworkError> {
-    let numbers: Vec<f32> = view
-        .data()
-        .as_chunks()
-        .0
-        .iter()
-        .map(|&bytes| f32::from_le_bytes(bytes))
-        .collect();
-    check_numbers(path, spec, &numbers)?;
-    Ok(Tensor::f_from_slice(&numbers)?.f_view(spec.shape.as_slice())?)
-}
-
-fn check_numbers(path: &Path, spec: &TensorSpec, numbers: &[f32]) -> Result<(), NetworkError> {
-    let fault = |number: f32, what: &str| NetworkError::Tensor {
-        path: path.to_owned(),
-        tensor: spec.name.clone(),
-        reason: format!("it holds {number}, {what}"),
-    };
-    if let Some(&number) = numbers.iter().find(|number| !number.is_finite()) {
-        return Err(fault(number, "which is not finite"));
+fn check_numbers(spec: &TensorSpec, numbers: &[f32]) -> Result<(), FileFault> {
+    if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+        let reason = format!("it holds {number}, which is not finite");
+        return Err(tensor_fault(spec, reason));
     }
     match numbers.iter().find(|&&number| number < 0.0) {
-        Some(&number) if spec.role == Role::Variance => Err(fault(number, "which is no variance")),
+        Some(number) if spec.role == Role::Variance => {
+            let reason = format!("it holds {number}, which is no variance");
+            Err(tensor_fault(spec, reason))
+        }
         _ => Ok(()),
+    }
+}
+
+fn tensor_fault(spec: &TensorSpec, reason: String) -> FileFault {
+    FileFault::Tensor {
+        tensor: spec.name.clone(),
+        reason,
     }
 }
 

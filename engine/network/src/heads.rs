@@ -1,22 +1,11 @@
-//! The heads, listed once: [`HEADS`] says of each what it predicts, how it is trained and which rows count.
+//! The table of the heads: [`HEADS`] lists for each head what it predicts, how it is trained and which rows count.
 //!
-//! The policy and the value head play. The others are auxiliary heads: in training they ask more of the tower than those two do,
-//! so that it learns more of each game. Playing never computes them: they are no part of the body that is folded for it. Each
-//! begins with a 1×1 convolution of its own, to [`CHANNELS`] channels, so that a disabled head is not computed.
+//! The policy head and the value head play. The others are auxiliary heads: only training computes them, so that the tower learns
+//! more of each game.
 
-use super::NetworkError;
-use super::body::{LAST_GAIN, Outputs, policy_logits};
-use super::layers::{Builder, Convolution, Linear, Mode, Normed, pool};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
-use tch::{Kind, TchError, Tensor};
-
-/// The channels of each auxiliary head: with 4 heads and 6×64 they are 2% of the tower's operations.
-const CHANNELS: i64 = 32;
-
-/// Units between the two linear layers of a head on pooled features.
-const HIDDEN: i64 = 64;
 
 /// The turns that one unit of the turns-left head stands for, in its output and in its loss: weights and errors stay small.
 const TURNS_SCALE: f64 = 20.0;
@@ -48,7 +37,7 @@ pub struct HeadSpec {
     /// Its name in the configuration (`train.heads`), in logs and in files.
     pub name: &'static str,
     /// The prefix of its tensors' names in the weights file.
-    prefix: &'static str,
+    pub(super) prefix: &'static str,
     /// What it gives for each row.
     pub output: HeadOutput,
     /// The loss that trains it.
@@ -124,14 +113,14 @@ impl RowWeight {
 pub const HEADS: [HeadSpec; 6] = [
     HeadSpec {
         name: "policy",
-        prefix: "policy.",
+        prefix: "policy",
         output: HeadOutput::Policy,
         loss: HeadLoss::LegalCrossEntropy,
         row_weight: RowWeight::Policy,
     },
     HeadSpec {
         name: "value",
-        prefix: "value.",
+        prefix: "value",
         output: HeadOutput::Logit,
         loss: HeadLoss::BinaryCrossEntropy,
         row_weight: RowWeight::Value,
@@ -263,135 +252,6 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for PerHead<T> {
         Ok(Self::from_fn(|head| {
             values.remove(&head).unwrap_or_default()
         }))
-    }
-}
-
-/// The layers of the auxiliary heads; none for those that play.
-#[derive(Debug)]
-pub(super) struct AuxiliaryHeads(PerHead<Option<AuxiliaryHead>>);
-
-/// One auxiliary head: a convolution, and what follows it.
-#[derive(Debug)]
-struct AuxiliaryHead {
-    features: Normed,
-    last: LastLayers,
-}
-
-/// The last layers of an auxiliary head, by its output.
-#[derive(Debug)]
-enum LastLayers {
-    /// On the pooled features: `[HIDDEN, 2 * CHANNELS]`, and `[outputs, HIDDEN]`.
-    Pooled { hidden: Linear, output: Linear },
-    /// `[1, CHANNELS, 1, 1]`.
-    Squares(Linear),
-    /// Steps in four directions, and placements: `[5, CHANNELS, 1, 1]`; the end of the turn: `[1, 2 * CHANNELS]`.
-    Policy { squares: Linear, end: Linear },
-}
-
-impl AuxiliaryHeads {
-    /// Builds the heads on a tower of so many channels. The order of the tensors is part of the seeded initialisation, and the
-    /// order that norms over all parameters are summed in: pooled heads come whole, then the other heads' convolutions, then their
-    /// last layers.
-    pub(super) fn new(builder: &mut Builder, tower: i64) -> Result<Self, NetworkError> {
-        let mut begun = Vec::new();
-        for head in Head::ALL.into_iter().filter(|head| head.is_auxiliary()) {
-            let features = Normed::new(builder, head.spec().prefix, (tower, CHANNELS), 1)?;
-            let pooled = LastLayers::pooled(builder, head.spec())?;
-            begun.push((head, features, pooled));
-        }
-        let mut heads = PerHead::default();
-        for (head, features, pooled) in begun {
-            let last = match pooled {
-                Some(pooled) => pooled,
-                None => LastLayers::of_squares(builder, head.spec())?,
-            };
-            heads[head] = Some(AuxiliaryHead { features, last });
-        }
-        Ok(Self(heads))
-    }
-
-    /// The outputs of the heads that play, and of those auxiliary heads that `enabled` names, from the tower's
-    /// `[batch, channels, 8, 8]`.
-    pub(super) fn forward(
-        &self,
-        tower: &Tensor,
-        outputs: Outputs,
-        enabled: &PerHead<bool>,
-        mode: Mode,
-    ) -> Result<PerHead<Option<Tensor>>, TchError> {
-        let mut all = PerHead::default();
-        all[Head::Policy] = Some(outputs.policy);
-        all[Head::Value] = Some(outputs.value_logit);
-        for (head, layers) in self.0.iter() {
-            if let Some(layers) = layers.as_ref().filter(|_| enabled[head]) {
-                all[head] = Some(layers.forward(tower, head.spec().output, mode)?);
-            }
-        }
-        Ok(all)
-    }
-}
-
-impl AuxiliaryHead {
-    fn forward(&self, tower: &Tensor, output: HeadOutput, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.features.activate(tower, None, None, mode)?;
-        match &self.last {
-            LastLayers::Pooled {
-                hidden,
-                output: last,
-            } => {
-                let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
-                let numbers = last.apply(&hidden.apply(&pooled)?.f_relu_()?)?;
-                match output {
-                    HeadOutput::Count { scale } => {
-                        let number = numbers.f_squeeze_dim(1)?;
-                        number.f_softplus()?.f_mul_scalar(scale)
-                    }
-                    HeadOutput::Logit => numbers.f_squeeze_dim(1),
-                    _ => Ok(numbers),
-                }
-            }
-            LastLayers::Squares(squares) => {
-                let squares = squares.apply_to_squares(&features)?;
-                squares.f_to_kind(Kind::Float)?.f_reshape([-1, 64])
-            }
-            LastLayers::Policy { squares, end } => policy_logits(&features, squares, end),
-        }
-    }
-}
-
-impl LastLayers {
-    /// The layers of a head on pooled features; none for a head on squares.
-    fn pooled(builder: &mut Builder, spec: &HeadSpec) -> Result<Option<Self>, NetworkError> {
-        let outputs = match spec.output {
-            HeadOutput::Logit | HeadOutput::Count { .. } => 1,
-            HeadOutput::Classes(classes) => classes,
-            HeadOutput::Squares | HeadOutput::Policy => return Ok(None),
-        };
-        let name = |part: &str| format!("{}.{part}", spec.prefix);
-        let pooled = [HIDDEN, 2 * CHANNELS];
-        Ok(Some(Self::Pooled {
-            hidden: Linear::new(builder, &name("hidden"), &pooled, 1.0)?,
-            output: Linear::new(builder, &name("output"), &[outputs, HIDDEN], LAST_GAIN)?,
-        }))
-    }
-
-    /// The layers of a head on squares.
-    fn of_squares(builder: &mut Builder, spec: &HeadSpec) -> Result<Self, NetworkError> {
-        let mut last = |part: &str, shape: &[i64]| {
-            Linear::new(
-                builder,
-                &format!("{}.{part}", spec.prefix),
-                shape,
-                LAST_GAIN,
-            )
-        };
-        Ok(match spec.output {
-            HeadOutput::Policy => Self::Policy {
-                squares: last("squares", &[5, CHANNELS, 1, 1])?,
-                end: last("end", &[1, 2 * CHANNELS])?,
-            },
-            _ => Self::Squares(last("squares", &[1, CHANNELS, 1, 1])?),
-        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The layers that a network is built of, in the form that is trained and in the form that plays.
 
-use super::NetworkError;
-use super::architecture::{Role, TensorSpec};
+use crate::architecture::{Role, TensorSpec};
+use crate::error::NetworkError;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// What batch norm adds to the variance.
@@ -53,21 +53,15 @@ impl<'a> Builder<'a> {
 
 /// A convolution that keeps the board's size, in either form.
 pub(super) trait Convolution {
-    /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`; `shift` (`[batch, outputs]`) is added to the convolution's result,
-    /// before the norm.
-    fn apply(&self, input: &Tensor, shift: Option<&Tensor>, mode: Mode)
-    -> Result<Tensor, TchError>;
-
-    /// [`apply`](Self::apply), then `residual` (`[batch, outputs, 8, 8]`) is added, then ReLU.
+    /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`: the convolution; plus `shift` (`[batch, outputs]`), before the norm; plus
+    /// `residual` (`[batch, outputs, 8, 8]`), after it; ReLU.
     fn activate(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
         residual: Option<&Tensor>,
         mode: Mode,
-    ) -> Result<Tensor, TchError> {
-        add_and_relu(self.apply(input, shift, mode)?, residual)
-    }
+    ) -> Result<Tensor, TchError>;
 }
 
 /// Adds `residual` and takes the ReLU, in place.
@@ -134,17 +128,18 @@ impl Normed {
 }
 
 impl Convolution for Normed {
-    fn apply(
+    fn activate(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
+        residual: Option<&Tensor>,
         mode: Mode,
     ) -> Result<Tensor, TchError> {
         let mut result = convolve(input, &like(&self.weight, input)?, None)?;
         if let Some(shift) = shift {
             result = result.f_add(&shift.f_view(spread(shift))?)?;
         }
-        result.f_batch_norm(
+        let normed = result.f_batch_norm(
             Some(&self.scale),
             Some(&self.bias),
             Some(&self.mean),
@@ -153,7 +148,8 @@ impl Convolution for Normed {
             NORM_MOMENTUM,
             NORM_EPSILON,
             true,
-        )
+        )?;
+        add_and_relu(normed, residual)
     }
 }
 
@@ -205,20 +201,12 @@ impl Folded {
 }
 
 impl Convolution for Folded {
-    fn apply(&self, input: &Tensor, shift: Option<&Tensor>, _: Mode) -> Result<Tensor, TchError> {
-        let mut result = convolve(input, &self.weight, Some(&self.bias))?;
-        match shift {
-            Some(shift) => result.f_add_(&shift.f_view(spread(shift))?),
-            None => Ok(result),
-        }
-    }
-
     fn activate(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
         residual: Option<&Tensor>,
-        mode: Mode,
+        _: Mode,
     ) -> Result<Tensor, TchError> {
         match (self.fused, shift, residual) {
             (true, None, added) => self.activate_fused(input, added),
@@ -226,7 +214,13 @@ impl Convolution for Folded {
                 let added = residual.f_add(&shift.f_view(spread(shift))?)?;
                 self.activate_fused(input, Some(&added))
             }
-            _ => add_and_relu(self.apply(input, shift, mode)?, residual),
+            _ => {
+                let mut result = convolve(input, &self.weight, Some(&self.bias))?;
+                if let Some(shift) = shift {
+                    result = result.f_add_(&shift.f_view(spread(shift))?)?;
+                }
+                add_and_relu(result, residual)
+            }
         }
     }
 }
@@ -281,7 +275,7 @@ impl Linear {
         }
     }
 
-    /// Makes outputs say what is no number.
+    /// Makes outputs NaN.
     #[cfg(test)]
     pub(super) fn spoil(&self, outputs: std::ops::Range<i64>) {
         let _ = self
@@ -291,8 +285,7 @@ impl Linear {
     }
 }
 
-/// A weight in the type of what it meets: trained weights are float, and what is computed with them may be bf16. Their gradients
-/// come back as float.
+/// A weight in the type of the input: trained weights are float, the input may be bf16. The gradients of the weights are float.
 pub(super) fn like(weight: &Tensor, input: &Tensor) -> Result<Tensor, TchError> {
     weight.f_to_kind(input.f_kind()?)
 }
@@ -334,9 +327,9 @@ pub(super) fn linear(
 
 /// A convolution that keeps the board's size.
 ///
-/// On a CPU oneDNN is called by its name, for linear layers too: then what it says of a row is the same to the last bit
-/// whatever else is in the batch, and games do not depend on how their evaluations were grouped. Left to choose, libtorch
-/// takes other ways for batches below 16 rows, and MKL's matrix products treat the last one to three rows differently.
+/// On a CPU oneDNN is called by its name, for linear layers too: then the result for a row is the same to the last bit
+/// whatever else is in the batch, and games do not depend on how their evaluations were grouped. By itself libtorch
+/// uses other algorithms for batches below 16 rows, and MKL's matrix products treat the last one to three rows differently.
 fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor, TchError> {
     let size = weight.size4()?.2;
     let (padding, one) = ([size / 2; 2], [1, 1]);

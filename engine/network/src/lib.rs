@@ -1,31 +1,30 @@
 //! The policy/value network on libtorch: its architecture, its weights file, the devices, and the evaluator for the search.
 //!
 //! The network is a residual tower over the planes of [`encoding`](engine::encoding): a 3×3 convolution, then blocks of two 3×3
-//! convolutions with batch norm and ReLU. In every second block (the second, the fourth, …) the mean and the maximum of each
-//! channel over the board, passed through a linear layer, are added before the second norm, so that what happens on one wing
-//! is known on the other (the global pooling of Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3). Two heads
-//! read the tower: the policy's 321 logits, and the logit of the mover's win probability. Four [auxiliary heads](Head) are there
-//! in training alone.
+//! convolutions with batch norm and ReLU. Every second block (the second, the fourth, …) has global pooling (Wu 2019, "Accelerating
+//! Self-Play Learning in Go", section 3.3): the mean and the maximum of each channel over the board pass a linear layer and are added
+//! before the second norm. Two heads read the tower: the policy's 321 logits, and the logit of the mover's win probability. Only
+//! training computes the four [auxiliary heads](Head).
 //!
-//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms away, casts it to the processor's fast type, and plays in the
-//! thread that asks. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit
-//! into large batches; a [`Calibration`] says how large.
+//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms, casts it to the processor's fast type, and evaluates in the
+//! calling thread. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit
+//! into large batches; a [`Calibration`] determines their size.
 //!
-//! Everything that touches a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
-//! evaluator sets it itself, a caller of [`Network::forward_eval`] may want to.
+//! Each function that uses a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
+//! evaluator sets it itself, a caller of [`Network::forward_measure`] may want to.
 
 #[cfg(test)]
 mod accuracy_tests;
 mod architecture;
 mod batch;
 mod body;
-mod built_in;
 mod calibration;
 mod cuda;
 mod device;
 mod error;
 mod evaluator;
 mod file;
+mod head_layers;
 mod heads;
 mod layers;
 mod model;
@@ -40,16 +39,14 @@ mod random_heads;
 #[path = "../../src/encoding/samples.rs"]
 mod samples;
 mod service;
-mod stream;
 
 pub use architecture::Architecture;
-pub use batch::{unpack_masks, unpack_planes, unpack_rows, unpack_sets};
-pub use body::Outputs;
+pub use batch::{unpack_planes, unpack_sets};
 pub use calibration::{Calibration, Rate};
 pub use cuda::DeviceDescription;
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use engine::config::Precision;
-pub use error::{NetworkError, catch_torch_panics};
+pub use error::{FileFault, NetworkError, catch_torch_panics};
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use heads::{HEADS, Head, HeadLoss, HeadOutput, HeadSpec, PerHead, RowWeight};
@@ -58,5 +55,5 @@ pub use precision::training_kind;
 pub use prepare::Accuracy;
 pub use service::{
     DeviceCounters, DeviceUse, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice,
-    ServiceOptions,
+    calibration_file,
 };

@@ -1,10 +1,10 @@
-//! A network as it is trained: named tensors, and the two ways forward.
+//! A network as it is trained: named tensors, and the forward passes of training and evaluation.
 
-use super::architecture::{Role, TensorSpec};
-use super::body::Body;
-use super::heads::{AuxiliaryHeads, PerHead, is_auxiliary};
-use super::layers::{Builder, Mode, channels_last};
-use super::{Architecture, NetworkError, Outputs};
+use crate::architecture::{Architecture, Role, TensorSpec};
+use crate::body::{Body, Outputs};
+use crate::error::NetworkError;
+use crate::heads::{PerHead, is_auxiliary};
+use crate::layers::{Builder, Mode, channels_last};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
@@ -14,20 +14,19 @@ use tch::{Device, Kind, TchError, Tensor};
 /// A policy/value network with float tensors.
 ///
 /// Its tensors are changed in place (`f_copy_`, `f_add_`, …, under `no_grad`), never replaced. They are views of one flat tensor,
-/// [`numbers`](Self::numbers): what is done to every number alike is one operation on it, or on a part of it.
+/// [`numbers`](Self::numbers): an operation on all numbers is one operation on it, or on a part of it.
 #[derive(Debug)]
 pub struct Network {
     architecture: Architecture,
     device: Device,
     pub(super) body: Body,
-    auxiliary: AuxiliaryHeads,
     tensors: Vec<(TensorSpec, Tensor)>,
     numbers: Tensor,
     layout: Layout,
 }
 
 /// A network's layers, and its tensors with what they are.
-type Layers = (Body, AuxiliaryHeads, Vec<(TensorSpec, Tensor)>);
+type Layers = (Body, Vec<(TensorSpec, Tensor)>);
 
 /// A trained tensor of a [`Network`].
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +59,7 @@ impl Network {
     ) -> Result<Self, NetworkError> {
         architecture.check()?;
         // Before there is room for them: a broken file may name sizes that no memory holds.
-        let (_, _, made) = layers(architecture, &mut make)?;
+        let (_, made) = layers(architecture, &mut make)?;
         let layout = Layout::new(made.iter().map(|(spec, _)| spec));
         let numbers = Tensor::f_zeros([layout.length], (Kind::Float, device))?;
         let network = Self::over(architecture, layout, numbers)?;
@@ -70,7 +69,7 @@ impl Network {
         Ok(network)
     }
 
-    /// The network that these numbers are.
+    /// A network over these numbers.
     fn over(
         architecture: Architecture,
         layout: Layout,
@@ -81,12 +80,11 @@ impl Network {
             let place = places.next().copied().unwrap_or(layout.length);
             Ok(view(&numbers, place, &spec.shape)?)
         };
-        let (body, auxiliary, tensors) = layers(architecture, &mut view)?;
+        let (body, tensors) = layers(architecture, &mut view)?;
         Ok(Self {
             architecture,
             device: numbers.device(),
             body,
-            auxiliary,
             tensors,
             numbers,
             layout,
@@ -195,7 +193,7 @@ impl Network {
         trained.map(|(spec, _)| spec.len()).sum()
     }
 
-    /// Says whether gradients are kept for the trained tensors.
+    /// Sets whether gradients are kept for the trained tensors.
     pub fn set_requires_grad(&self, required: bool) -> Result<(), NetworkError> {
         for parameter in self.parameters() {
             let _ = parameter.tensor.f_set_requires_grad(required)?;
@@ -224,7 +222,7 @@ impl Network {
     }
 
     /// Evaluates `[batch, CHANNELS, 8, 8]` (float, on this device) with the norms' running statistics, as playing does.
-    pub fn forward_eval(&self, planes: &Tensor) -> Result<Outputs, NetworkError> {
+    pub(super) fn forward_eval(&self, planes: &Tensor) -> Result<Outputs, NetworkError> {
         Ok(self.body.forward(planes, Mode::Evaluation)?)
     }
 
@@ -237,12 +235,10 @@ impl Network {
         // With the channels together in memory: PyTorch's eager step of 6×64 (batch 256, fp32, a processor with AVX-512) makes an
         // eighth more rows/s so, and this one is as fast as that (`scripts/compare_pytorch`).
         let planes = &channels_last(planes)?;
-        let tower = self.body.tower(planes, mode)?;
-        let outputs = self.body.outputs(&tower, mode)?;
-        Ok(self.auxiliary.forward(&tower, outputs, heads, mode)?)
+        Ok(self.body.forward_heads(planes, heads, mode)?)
     }
 
-    /// The network that says of a mirrored row what this one says of the row.
+    /// The network that gives for a mirrored row what this one gives for the row.
     #[cfg(test)]
     pub(super) fn mirrored(&self) -> Self {
         let mut tensors = self.tensors.iter();
@@ -266,8 +262,8 @@ impl Network {
     }
 }
 
-/// Where a network's tensors lie among its numbers: the running statistics, then what is trained, in it what is decayed in one
-/// piece. The few tensors whose lengths are odd come last of their kind, so that all others begin where wide loads may.
+/// The places of a network's tensors among its numbers: the running statistics, then the trained numbers, with the decayed ones in
+/// one piece. Tensors whose length is no multiple of 4 come last of their kind, so that all others are aligned for wide loads.
 #[derive(Debug, Clone)]
 struct Layout {
     /// Each tensor's first number, in the order of the layers.
@@ -327,8 +323,7 @@ fn layers(
 ) -> Result<Layers, NetworkError> {
     let mut builder = Builder::new(make);
     let body = Body::new(architecture, &mut builder)?;
-    let auxiliary = AuxiliaryHeads::new(&mut builder, architecture.channels.into())?;
-    Ok((body, auxiliary, builder.tensors))
+    Ok((body, builder.tensors))
 }
 
 fn part(numbers: &Tensor, range: &Range<i64>) -> Result<Tensor, TchError> {
@@ -348,7 +343,7 @@ fn view(flat: &Tensor, place: i64, shape: &[i64]) -> Result<Tensor, TchError> {
     view.f_data()
 }
 
-/// What a tensor starts as.
+/// The initial values of a tensor.
 fn initial_numbers(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Vec<f32> {
     let count = spec.len();
     match spec.role {
@@ -358,7 +353,7 @@ fn initial_numbers(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Vec<f32> {
     }
 }
 
-/// What a weight of this gain starts as.
+/// The initial values of a weight of this gain.
 pub(super) fn initial_numbers_of(
     spec: &TensorSpec,
     gain: f64,
@@ -375,10 +370,12 @@ pub(super) fn initial_numbers_of(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Head, HeadOutput, set_single_threaded, unpack_masks, unpack_rows};
     use super::*;
+    use crate::batch::unpack_rows;
+    use crate::device::set_single_threaded;
+    use crate::heads::{Head, HeadOutput};
     use crate::samples::{Sample, random_states};
-    use engine::encoding::{InputRow, LegalMask, encode};
+    use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, encode};
     use tch::no_grad;
 
     pub(in super::super) fn rows(samples: &[Sample]) -> Vec<InputRow> {
@@ -436,7 +433,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn tensors_start_as_their_roles_say() {
+    fn initial_values_follow_the_roles() {
         let network = Network::new(architecture(2, 64), 1).unwrap();
         for (spec, tensor) in &network.tensors {
             let numbers = numbers(tensor);
@@ -467,7 +464,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn all_tensors_are_parts_of_one() {
+    fn all_tensors_are_views_of_one() {
         // With 9 channels no length is a multiple of 4.
         for channels in [8, 9] {
             let network = Network::new(architecture(2, channels), 1).unwrap();
@@ -613,7 +610,10 @@ pub(super) mod tests {
             .map(|sample| LegalMask::new(&sample.legal, sample.state.side()))
             .collect();
         let planes = unpack_rows(&rows(&samples), Device::Cpu).unwrap();
-        let masks = unpack_masks(&masks, Device::Cpu).unwrap();
+        let allowed =
+            |mask: &LegalMask| (0..POLICY_SIZE).map(|index| mask.contains(index)).collect();
+        let masks: Vec<Vec<bool>> = masks.iter().map(allowed).collect();
+        let masks = Tensor::from_slice2(&masks);
         let mut network = Network::new(architecture(2, 16), 1).unwrap();
         network.set_requires_grad(true).unwrap();
         let mut losses = Vec::new();
@@ -675,7 +675,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_the_heads_that_are_asked_for_are_computed() {
+    fn only_enabled_heads_are_computed() {
         let mut network = Network::new(architecture(1, 8), 1).unwrap();
         let planes = unpack_rows(&rows(&random_states(6, 16)), Device::Cpu).unwrap();
         let _no_grad = tch::no_grad_guard();
@@ -695,7 +695,7 @@ pub(super) mod tests {
             assert_eq!(numbers(now) != then, computed, "{name}");
         }
         let all = network.forward_measure(&planes, &PerHead::ALL).unwrap();
-        // A new network knows nothing: 20 ln 2 turns, and the same of all endings, pieces and replies.
+        // A new network gives 20 ln 2 turns, and equal logits of all endings, pieces and replies.
         for (head, size, number) in [
             (Head::TurnsLeft, &[16][..], 20.0 * 2f64.ln()),
             (Head::Ending, &[16, 6], 0.0),

@@ -1,11 +1,12 @@
 //! Rows as they travel to a device, and answers as they travel back: one transfer each way a batch.
 
-use super::error::catch_torch_panics;
-use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
-use super::precision;
-use super::prepare::Check;
-use super::{Device, NetworkError, Precision};
+use crate::device::Device;
+use crate::error::{NetworkError, catch_torch_panics};
+use crate::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
+use crate::precision;
+use crate::prepare::Check;
 use arimaa::rules::Side;
+use engine::config::Precision;
 use engine::encoding::{CHANNELS, LegalMask, PLANES, encode};
 use engine::search::{Evaluations, EvaluatorError, Query};
 use std::cell::RefCell;
@@ -108,7 +109,7 @@ pub(super) fn read_answer(
     Ok(())
 }
 
-/// What a thread of the service evaluates a network's batches with; tests have others.
+/// Evaluates a network's batches in a thread of the service; tests have other implementations.
 pub(super) trait Forward: Send {
     /// Writes packed rows from `first` on.
     fn load(&mut self, first: usize, packed: &[u8]) -> Result<(), NetworkError>;
@@ -123,7 +124,7 @@ pub(super) trait Forward: Send {
 /// A network on a device, and where its thread keeps rows and answers.
 #[derive(Debug)]
 pub(super) struct PackedForward {
-    body: PlayingBody,
+    pub(super) body: PlayingBody,
     device: tch::Device,
     unpacking: Unpacking,
     host: HostMemory,
@@ -140,7 +141,7 @@ struct HostMemory {
 }
 
 impl HostMemory {
-    /// The memory of this thread, for all its networks: a thread evaluates one batch at a time. Pinned memory is never freed: behind
+    /// The memory of this thread, for all its networks: a thread evaluates one batch at a time. Pinned memory is never freed: after
     /// an error of the device libtorch ends the process when it tries.
     fn of_thread(device: tch::Device, capacity: usize) -> Result<Self, TchError> {
         thread_local!(static OWN: RefCell<Option<ManuallyDrop<HostMemory>>> = const { RefCell::new(None) });
@@ -203,18 +204,8 @@ impl PackedForward {
         })
     }
 
-    /// The network's layers, on the same storage.
-    pub(super) fn share(&self) -> PlayingBody {
-        self.body.share()
-    }
-
-    /// Says whether convolutions take cuDNN's fused forms.
-    pub(super) fn set_fused(&mut self, fused: bool) {
-        self.body.set_fused(fused);
-    }
-
     /// Compares what comes back in batches of each size with the network itself, which also makes the device ready for them. Small
-    /// sizes evaluate several batches, since a few positions say little of the drift. Returns the sizes that the device's memory
+    /// sizes evaluate several batches, since the drift of a few positions is uncertain. Returns the sizes that the device's memory
     /// holds, ascending like those given.
     ///
     /// # Errors
@@ -260,7 +251,7 @@ impl Forward for PackedForward {
     }
 
     fn run(&mut self, size: usize) -> Result<(), NetworkError> {
-        // Callers tell a lack of memory, and a fused convolution that cuDNN refuses, from other errors: none may be a panic.
+        // Callers handle a lack of memory, and a fused convolution that cuDNN refuses: neither may be a panic.
         catch_torch_panics(|| {
             let (_no_grad, size) = (no_grad_guard(), size as i64);
             // The last batch's answers have been waited for: the device has read its rows.
@@ -280,11 +271,13 @@ impl Forward for PackedForward {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::tests::decided_network;
-    use super::super::positions::real_positions;
-    use super::super::prepare::Prepared;
-    use super::super::{Network, NetworkEvaluator, unpack_rows};
     use super::*;
+    use crate::batch::unpack_rows;
+    use crate::evaluator::NetworkEvaluator;
+    use crate::model::Network;
+    use crate::model::tests::decided_network;
+    use crate::positions::real_positions;
+    use crate::prepare::Prepared;
     use engine::search::Evaluator;
 
     fn packed(queries: &[Query]) -> Vec<u8> {
@@ -319,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_rows_unpack_to_what_rows_say() {
+    fn packed_rows_unpack_to_the_planes_of_rows() {
         let queries = real_positions(300).unwrap();
         let size = [300, ROW_BYTES as i64];
         let packed = Tensor::f_from_data_size(&packed(&queries), &size, Kind::Uint8).unwrap();
@@ -341,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_packed_way_says_what_the_evaluator_says() {
+    fn packed_evaluation_agrees_with_the_evaluator() {
         let network = decided_network(3, 16);
         let queries = real_positions(200).unwrap();
         for precision in [Precision::Fp32, Precision::Bf16] {
@@ -366,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_spoils_answers_is_found_out() {
+    fn wrong_answers_fail_the_check() {
         let network = decided_network(2, 16);
         let own = prepared(&network, Precision::Fp32);
         let other = Network::new(network.architecture(), 8).unwrap();
@@ -388,14 +381,14 @@ mod tests {
         let network = decided_network(1, 8);
         let own = prepared(&network, Precision::Fp32);
         let mut forward = forward(&network, Precision::Fp32, 8);
-        forward.set_fused(true);
+        forward.body.set_fused(true);
         assert!(forward.check(&own.check, &[8]).is_err());
-        forward.set_fused(false);
+        forward.body.set_fused(false);
         assert_eq!(forward.check(&own.check, &[8]).unwrap(), [8]);
     }
 
     #[test]
-    fn numbers_that_are_none_name_their_head() {
+    fn nan_in_an_output_names_the_head() {
         let queries = real_positions(5).unwrap();
         for head in ["value", "policy"] {
             let mut forward = forward(&decided_network(1, 8), Precision::Fp32, 8);

@@ -2,10 +2,11 @@
 //!
 //! The policy's head and the value's begin with one convolution, pool once, and share two linear layers whose weights between
 //! the two heads are 0. So a pass has few operations outside the tower, each of which costs a GPU's host some microseconds.
-//! Behind the first convolution everything is float.
+//! After the first convolution everything is float.
 
-use super::body::{Block, Body, Tower, VALUE_HIDDEN};
-use super::layers::{Convolution, Folded, Linear, Mode, cast, pool};
+use crate::body::{Block, Body, Tower};
+use crate::head_layers::HIDDEN;
+use crate::layers::{Convolution, Folded, Linear, Mode, cast, pool};
 use engine::encoding::POLICY_SIZE;
 use tch::{Kind, TchError, Tensor};
 
@@ -15,7 +16,7 @@ pub(super) const ANSWER_FLOATS: usize = POLICY_SIZE + 1;
 /// The policy's logits of a square: steps in four directions, and placements.
 const SQUARE_LOGITS: usize = 5;
 
-/// Where the logit of a policy's entry stands in an answer: square by square, as the layers make them, and not plane by plane.
+/// The index of a policy entry's logit in an answer: square by square, as the layers make them, and not plane by plane.
 pub(super) fn answer_index(entry: usize) -> usize {
     match entry < SQUARE_LOGITS * 64 {
         true => entry % 64 * SQUARE_LOGITS + entry / 64,
@@ -29,10 +30,10 @@ pub(super) struct PlayingBody {
     tower: Tower<Folded>,
     /// `[2 * channels, channels, 1, 1]`: the policy's features, and the value's.
     features: Folded,
-    /// `[VALUE_HIDDEN + 2, 4 * channels]`: the value's hidden numbers, and the logit of the turn's end as it is and negated, as
+    /// `[HIDDEN + 2, 4 * channels]`: the value's hidden numbers, and the logit of the turn's end as it is and negated, as
     /// a ReLU follows.
     hidden: Linear,
-    /// `[2, VALUE_HIDDEN + 2]`: the logits of the turn's end and of the value.
+    /// `[2, HIDDEN + 2]`: the logits of the turn's end and of the value.
     output: Linear,
     /// `[5, 2 * channels, 1, 1]`.
     squares: Linear,
@@ -63,7 +64,8 @@ impl Body {
             input: self.tower.input.fold(kind)?,
             blocks,
         };
-        let features = self.policy.fold(kind)?.beside(&self.value.fold(kind)?)?;
+        let features = self.policy.features.fold(kind)?;
+        let features = features.beside(&self.value.features.fold(kind)?)?;
         Ok(PlayingBody {
             tower,
             features,
@@ -74,8 +76,8 @@ impl Body {
     }
 
     fn hidden(&self) -> Result<Linear, TchError> {
-        let (value, value_bias) = self.value_hidden.parts();
-        let (end, end_bias) = self.policy_end.parts();
+        let (value, value_bias) = self.value.hidden.parts();
+        let (end, end_bias) = self.policy.end.parts();
         // Each reads the means and the maxima of its own half of the features.
         let halves = |weight: &Tensor| weight.f_chunk(2, 1);
         let row = |own: &Tensor, place: usize| -> Result<Tensor, TchError> {
@@ -97,10 +99,10 @@ impl Body {
     }
 
     fn output(&self) -> Result<Linear, TchError> {
-        let (value, value_bias) = self.value_output.parts();
+        let (value, value_bias) = self.value.output.parts();
         let zeros = |rows: i64, columns: i64| value.f_new_zeros([rows, columns], like(value));
         let ones = value.f_new_ones([1, 1], like(value))?;
-        let end = Tensor::f_cat(&[&zeros(1, VALUE_HIDDEN)?, &ones, &ones.f_neg()?], 1)?;
+        let end = Tensor::f_cat(&[&zeros(1, HIDDEN)?, &ones, &ones.f_neg()?], 1)?;
         let value = Tensor::f_cat(&[value, &zeros(1, 2)?], 1)?;
         Ok(Linear::of(
             Tensor::f_cat(&[end, value], 0)?,
@@ -109,7 +111,7 @@ impl Body {
     }
 
     fn squares(&self) -> Result<Linear, TchError> {
-        let (policy, bias) = self.policy_squares.parts();
+        let (policy, bias) = self.policy.squares.parts();
         let weight = Tensor::f_cat(&[policy, &policy.f_zeros_like()?], 1)?;
         Ok(Linear::of(weight, cast(bias, Kind::Float)?))
     }
@@ -166,8 +168,8 @@ impl PlayingBody {
         })
     }
 
-    /// Says whether the tower's convolutions take cuDNN's fused forms; for CUDA and 16-bit types only. The first one never does:
-    /// its inputs are no multiple of 8, which 16-bit types want.
+    /// Sets whether the tower's convolutions use cuDNN's fused forms; for CUDA and 16-bit types only. The first one never does: 16-bit
+    /// types require inputs in multiples of 8.
     pub(super) fn set_fused(&mut self, fused: bool) {
         for block in &mut self.tower.blocks {
             block.first.set_fused(fused);
@@ -175,7 +177,7 @@ impl PlayingBody {
         }
     }
 
-    /// Makes a head, `value` or `policy`, say numbers that are none.
+    /// Makes a head, `value` or `policy`, give NaN.
     #[cfg(test)]
     pub(super) fn spoil(&mut self, head: &str) {
         match head {

@@ -1,17 +1,17 @@
 //! The types that a network computes with when it plays, and when it is trained.
 
-use super::{Device, NetworkError, catch_torch_panics};
+use crate::device::Device;
+use crate::error::NetworkError;
 use engine::config::{Precision, TrainingPrecision};
-use std::time::{Duration, Instant};
-use tch::{Kind, Tensor, no_grad_guard};
+use tch::Kind;
 
-/// What to try on a device, the best first; never [`Precision::Auto`].
+/// The precisions to try on a device, the best first; never [`Precision::Auto`].
 pub(super) fn choices(
     precision: Precision,
     device: Device,
 ) -> Result<&'static [Precision], NetworkError> {
     match (precision, device) {
-        // bf16 knows no overflow; fp16 is as fast and says more digits.
+        // bf16 does not overflow; fp16 is as fast and has more digits.
         (Precision::Auto, Device::Cuda(_)) => {
             Ok(&[Precision::Bf16, Precision::Fp16, Precision::Fp32])
         }
@@ -21,12 +21,10 @@ pub(super) fn choices(
         (Precision::Auto | Precision::Fp32, _) => Ok(&[Precision::Fp32]),
         (Precision::Bf16, _) => Ok(&[Precision::Bf16]),
         (Precision::Fp16, Device::Cuda(_)) => Ok(&[Precision::Fp16]),
-        (Precision::Fp16, _) => Err(NetworkError::Device {
-            device: device.to_string(),
-            reason: "processors compute fp16 10 to 50 times slower than fp32: \
-                         it is for CUDA only; ask for auto, fp32 or bf16"
-                .into(),
-        }),
+        (Precision::Fp16, _) => Err(NetworkError::device(
+            device,
+            "processors compute fp16 10 to 50 times slower than fp32: it is for CUDA only; choose auto, fp32 or bf16",
+        )),
     }
 }
 
@@ -39,45 +37,22 @@ pub(super) fn kind(precision: Precision) -> Kind {
     }
 }
 
-/// The type that convolutions are computed in when a network is trained on a device: float or bf16. For
-/// [`TrainingPrecision::Auto`] a GPU is tried out, which takes some milliseconds.
+/// The type that convolutions are computed in when a network is trained on a device: float or bf16.
 pub fn training_kind(precision: TrainingPrecision, device: tch::Device) -> Kind {
-    let bf16 = match precision {
-        TrainingPrecision::Fp32 => false,
-        TrainingPrecision::Bf16 => true,
-        // A device that can't even be tried has no fast bf16.
-        TrainingPrecision::Auto if device.is_cuda() => {
-            catch_torch_panics(|| multiplies_bf16_fast(device)).unwrap_or(false)
-        }
-        TrainingPrecision::Auto => false,
+    let bf16 = match (precision, device) {
+        (TrainingPrecision::Bf16, _) => true,
+        (TrainingPrecision::Auto, tch::Device::Cuda(number)) => gpu_has_fast_bf16(number),
+        (TrainingPrecision::Auto | TrainingPrecision::Fp32, _) => false,
     };
     if bf16 { Kind::BFloat16 } else { Kind::Float }
 }
 
-/// Whether a GPU multiplies matrices in bf16 at least twice as fast as in fp32. Those of compute capability 8 and above have units
-/// for it and are 4 times as fast or more; older ones only pretend. (libtorch's bindings can't ask for the capability.)
-fn multiplies_bf16_fast(device: tch::Device) -> Result<bool, NetworkError> {
-    const SIZE: i64 = 4_096;
-    const ROUNDS: u32 = 8;
-    let _no_grad = no_grad_guard();
-    let time = |kind: Kind| -> Result<Duration, NetworkError> {
-        let matrix = Tensor::f_ones([SIZE, SIZE], (kind, device))?;
-        // The first round plans.
-        for rounds in [1, ROUNDS] {
-            let begun = Instant::now();
-            let mut product = matrix.f_matmul(&matrix)?;
-            for _ in 1..rounds {
-                product = matrix.f_matmul(&matrix)?;
-            }
-            // A GPU is done when its last number is here.
-            product.f_double_value(&[0, 0])?;
-            if rounds == ROUNDS {
-                return Ok(begun.elapsed());
-            }
-        }
-        Ok(Duration::MAX)
-    };
-    Ok(2 * time(Kind::BFloat16)? < time(Kind::Float)?)
+/// Whether a GPU has units for bf16: from compute capability 8.0 on. They are at least 4 times as fast as fp32; older GPUs emulate
+/// bf16.
+fn gpu_has_fast_bf16(number: usize) -> bool {
+    let device = u16::try_from(number).map(Device::Cuda).unwrap_or_default();
+    let description = device.description().ok();
+    description.and_then(|found| found.capability) >= Some((8, 0))
 }
 
 /// Whether the processor computes bf16 faster than fp32: with AMX, or AMD's AVX-512 BF16. Intel's AVX-512 BF16 has half the

@@ -1,10 +1,13 @@
 //! From a network to the form of it that plays on a device: folded, cast, and compared with the network itself.
 
-use super::error::catch_torch_panics;
-use super::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
-use super::positions::real_positions;
-use super::precision;
-use super::{Device, Network, NetworkError, Precision, unpack_rows};
+use crate::batch::unpack_rows;
+use crate::device::Device;
+use crate::error::{NetworkError, catch_torch_panics};
+use crate::model::Network;
+use crate::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
+use crate::positions::real_positions;
+use crate::precision;
+use engine::config::Precision;
 use engine::encoding::{LegalMask, POLICY_SIZE, encode};
 use engine::search::Query;
 use std::sync::Arc;
@@ -51,31 +54,24 @@ pub(super) struct Prepared {
     /// Never [`Precision::Auto`].
     pub(super) precision: Precision,
     pub(super) accuracy: Accuracy,
-    /// What was decided on the way, for people to read.
+    /// Decisions that the user should know of.
     pub(super) notes: Vec<String>,
     pub(super) check: Arc<Check>,
 }
 
-/// What the form of a network that plays says of some positions, and what other ways to compute it are compared with.
+/// The answers of the form that plays on some positions: the reference for other ways to compute it.
 #[derive(Debug)]
 pub(super) struct Check {
     network: String,
     on: Device,
     /// What the form computes in.
     precision: Precision,
-    positions: Arc<Positions>,
+    queries: Vec<Query>,
+    masks: Vec<LegalMask>,
     form: Answers,
 }
 
-#[derive(Debug)]
-struct Positions {
-    queries: Vec<Query>,
-    masks: Vec<LegalMask>,
-    /// What the network itself says.
-    reference: Answers,
-}
-
-/// What is said of positions.
+/// Answers on positions.
 #[derive(Debug, Default)]
 struct Answers {
     /// The logarithms of the legal actions' probabilities.
@@ -85,20 +81,16 @@ struct Answers {
 }
 
 impl Prepared {
-    /// Tries the choices of a precision on a device, the best first. One whose numbers drift too far, or are none, is an error;
-    /// where there is another choice, a note.
+    /// Tries the choices of a precision on a device, the best first. A drift beyond the bound and
+    /// numbers that are not finite are an error, or a note where there is another choice.
     pub(super) fn new(
         network: &Network,
         device: Device,
         precision: Precision,
         name: &str,
     ) -> Result<Self, NetworkError> {
-        Self::try_choices(
-            network,
-            device,
-            precision::choices(precision, device)?,
-            name,
-        )
+        let choices = precision::choices(precision, device)?;
+        Self::try_choices(network, device, choices, name)
     }
 
     pub(super) fn try_choices(
@@ -111,25 +103,19 @@ impl Prepared {
             let device = on.open()?;
             let _no_grad = no_grad_guard();
             let network = network.to_device(device)?;
-            let (positions, planes) = Positions::new(&network, on, device, name)?;
-            let positions = Arc::new(positions);
+            let mut check = Check::new(name, on)?;
+            let (reference, planes) = check.reference(&network, device)?;
             let mut notes = Vec::new();
             for (index, &precision) in choices.iter().enumerate() {
-                let tried = || -> Result<_, NetworkError> {
+                let tried = catch_torch_panics(|| -> Result<_, NetworkError> {
                     let body = network.body.fold(precision::kind(precision))?;
-                    let mut check = Check {
-                        network: name.to_owned(),
-                        on,
-                        precision,
-                        positions: positions.clone(),
-                        form: Answers::default(),
-                    };
-                    check.form = check.answers_of(&body, &planes)?;
-                    let accuracy = check.judge(&positions.reference, &check.form, 1.0)?;
-                    Ok((body, accuracy, check))
-                };
-                match (catch_torch_panics(tried), choices.get(index + 1)) {
-                    (Ok((body, accuracy, check)), _) => {
+                    check.precision = precision;
+                    check.form = check.answers_of_body(&body, &planes)?;
+                    let accuracy = check.judge(&reference, &check.form, 1.0)?;
+                    Ok((body, accuracy))
+                });
+                let error = match tried {
+                    Ok((body, accuracy)) => {
                         return Ok(Self {
                             body,
                             precision,
@@ -138,13 +124,14 @@ impl Prepared {
                             check: Arc::new(check),
                         });
                     }
-                    // A lack of memory says nothing of a precision, and may be over soon.
-                    (Err(error), _) if error.is_failed_allocation() => return Err(error),
-                    // A device may also be unable to compute it at all.
-                    (Err(error), Some(next)) => {
+                    Err(error) => error,
+                };
+                match choices.get(index + 1) {
+                    // The device may be unable to compute in it at all. A lack of memory does not depend on the precision.
+                    Some(next) if !error.is_failed_allocation() => {
                         notes.push(format!("{error}; it is computed in {next} instead"));
                     }
-                    (Err(error), None) => return Err(error),
+                    _ => return Err(error),
                 }
             }
             Err(NetworkError::Torch(format!(
@@ -155,82 +142,39 @@ impl Prepared {
 }
 
 impl Check {
-    /// The positions, in the order of the answers.
-    pub(super) fn queries(&self) -> &[Query] {
-        &self.positions.queries
-    }
-
-    /// What a form of the network says, given the positions' planes by parts.
-    fn answers_of(&self, body: &PlayingBody, planes: &[Tensor]) -> Result<Answers, NetworkError> {
-        let mut answers = Vec::new();
-        for planes in planes {
-            let planes = planes.f_to_kind(precision::kind(self.precision))?;
-            let part = numbers(&body.answers(&planes)?)?;
-            if !part.iter().all(|number| number.is_finite()) {
-                return Err(NetworkError::NotFinite {
-                    network: self.network.clone(),
-                    precision: self.precision,
-                    device: self.on,
-                    place: place(body.not_finite(&planes)?),
-                });
-            }
-            answers.extend(part);
-        }
-        Ok(self.positions.answers_of(&answers))
-    }
-
-    /// Compares the answers to the first positions, [`ANSWER_FLOATS`] numbers each, with what the form has said of them. They may be
-    /// few, and alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is
-    /// an error.
-    pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
-        self.judge(&self.form, &self.positions.answers_of(answers), 2.0)
-    }
-
-    /// How far answers are from others; a drift of more than so many times the bound is an error.
-    fn judge(&self, from: &Answers, to: &Answers, times: f64) -> Result<Accuracy, NetworkError> {
-        let accuracy = to.drift(from);
-        let bound = Accuracy::bound(self.precision);
-        let bound = Accuracy {
-            value_error: times * bound.value_error,
-            divergence: times * bound.divergence,
-        };
-        // A number that is none is within no bound.
-        let is_close =
-            accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
-        if !is_close {
-            return Err(NetworkError::Drift {
-                network: self.network.clone(),
-                precision: self.precision,
-                device: self.on,
-                value_error: accuracy.value_error,
-                value_bound: bound.value_error,
-                divergence: accuracy.divergence,
-                divergence_bound: bound.divergence,
-            });
-        }
-        Ok(accuracy)
-    }
-}
-
-/// What to call the layer or head at fault; where numbers were infinite but once, it is not known.
-fn place(found: Option<String>) -> String {
-    found.unwrap_or_else(|| "a layer".into())
-}
-
-impl Positions {
-    /// What the network says of the positions, and their planes by parts of up to [`ROWS`], float, on the device.
-    fn new(
-        network: &Network,
-        on: Device,
-        device: tch::Device,
-        name: &str,
-    ) -> Result<(Self, Vec<Tensor>), NetworkError> {
+    /// The positions for a device, in the order of the answers; without answers.
+    fn new(network: &str, on: Device) -> Result<Self, NetworkError> {
         let queries = real_positions(match on.is_cuda() {
             true => POSITIONS_ON_CUDA,
             false => POSITIONS_ON_CPU,
         })?;
+        let masks = queries
+            .iter()
+            .map(|query| LegalMask::new(&query.legal, query.side()))
+            .collect();
+        Ok(Self {
+            network: network.to_owned(),
+            on,
+            precision: Precision::Fp32,
+            queries,
+            masks,
+            form: Answers::default(),
+        })
+    }
+
+    /// The positions, in the order of the answers.
+    pub(super) fn queries(&self) -> &[Query] {
+        &self.queries
+    }
+
+    /// The answers of the network itself, and the positions' planes by parts of up to [`ROWS`], float, on the device.
+    fn reference(
+        &self,
+        network: &Network,
+        device: tch::Device,
+    ) -> Result<(Answers, Vec<Tensor>), NetworkError> {
         let (mut parts, mut logits, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for queries in queries.chunks(ROWS) {
+        for queries in self.queries.chunks(ROWS) {
             let rows: Vec<_> = queries
                 .iter()
                 .map(|query| encode(&query.state, query.repetitions))
@@ -240,36 +184,37 @@ impl Positions {
             let policy = numbers(&outputs.policy)?;
             let value = numbers(&outputs.value_logit)?;
             if !policy.iter().chain(&value).all(|number| number.is_finite()) {
-                return Err(NetworkError::NotFinite {
-                    network: name.to_owned(),
-                    precision: Precision::Fp32,
-                    device: on,
-                    place: place(network.body.not_finite(&planes)?),
-                });
+                return Err(self.not_finite(network.body.not_finite(&planes)?));
             }
             logits.extend(policy);
             values.extend(value.into_iter().map(probability));
             parts.push(planes);
         }
-        let masks: Vec<_> = queries
-            .iter()
-            .map(|query| LegalMask::new(&query.legal, query.side()))
-            .collect();
-        let logits = logits.chunks_exact(POLICY_SIZE).zip(&masks);
+        let logits = logits.chunks_exact(POLICY_SIZE).zip(&self.masks);
         let policies = logits.map(|(logits, mask)| log_softmax(mask, |entry| logits[entry]));
-        let reference = Answers {
-            policies: policies.collect(),
-            values,
-        };
-        let positions = Self {
-            queries,
-            masks,
-            reference,
-        };
-        Ok((positions, parts))
+        let policies = policies.collect();
+        Ok((Answers { policies, values }, parts))
     }
 
-    /// What the answers to the first positions say.
+    /// The answers of a form of the network, given the positions' planes by parts.
+    fn answers_of_body(
+        &self,
+        body: &PlayingBody,
+        planes: &[Tensor],
+    ) -> Result<Answers, NetworkError> {
+        let mut answers = Vec::new();
+        for planes in planes {
+            let planes = planes.f_to_kind(precision::kind(self.precision))?;
+            let part = numbers(&body.answers(&planes)?)?;
+            if !part.iter().all(|number| number.is_finite()) {
+                return Err(self.not_finite(body.not_finite(&planes)?));
+            }
+            answers.extend(part);
+        }
+        Ok(self.answers_of(&answers))
+    }
+
+    /// The answers on the first positions, from [`ANSWER_FLOATS`] numbers each.
     fn answers_of(&self, answers: &[f32]) -> Answers {
         let rows = || answers.chunks_exact(ANSWER_FLOATS).zip(&self.masks);
         let policy = |(answer, mask): (&[f32], &LegalMask)| {
@@ -282,10 +227,51 @@ impl Positions {
                 .collect(),
         }
     }
+
+    /// The error of outputs that are not finite. The place is unknown if a second pass was finite.
+    fn not_finite(&self, place: Option<String>) -> NetworkError {
+        NetworkError::NotFinite {
+            network: self.network.clone(),
+            precision: self.precision,
+            device: self.on.to_string(),
+            place: place.unwrap_or_else(|| "a layer".into()),
+        }
+    }
+
+    /// Compares answers on the first positions, [`ANSWER_FLOATS`] numbers each, with those of the form. The positions may be few and
+    /// alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is an error.
+    pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
+        self.judge(&self.form, &self.answers_of(answers), 2.0)
+    }
+
+    /// How far answers are from others; a drift of more than so many times the bound is an error.
+    fn judge(&self, from: &Answers, to: &Answers, times: f64) -> Result<Accuracy, NetworkError> {
+        let accuracy = to.drift(from);
+        let bound = Accuracy::bound(self.precision);
+        let bound = Accuracy {
+            value_error: times * bound.value_error,
+            divergence: times * bound.divergence,
+        };
+        // NaN is within no bound.
+        let is_close =
+            accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
+        if !is_close {
+            return Err(NetworkError::Drift {
+                network: self.network.clone(),
+                precision: self.precision,
+                device: self.on.to_string(),
+                value_error: accuracy.value_error,
+                value_bound: bound.value_error,
+                divergence: accuracy.divergence,
+                divergence_bound: bound.divergence,
+            });
+        }
+        Ok(accuracy)
+    }
 }
 
 impl Answers {
-    /// How far these are from others, on as many positions as they speak of.
+    /// How far these are from others, on as many positions as these are for.
     fn drift(&self, from: &Self) -> Accuracy {
         let count = self.values.len().max(1) as f64;
         let values = self.values.iter().zip(&from.values);

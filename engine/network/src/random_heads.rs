@@ -1,11 +1,12 @@
 //! Untrained networks whose outputs vary like those of trained ones, for measurements.
 
-use super::architecture::Role;
-use super::heads::PerHead;
-use super::layers::NORM_MOMENTUM;
-use super::model::initial_numbers_of;
-use super::positions::real_positions;
-use super::{Architecture, Network, NetworkError, unpack_rows};
+use crate::architecture::{Architecture, Role};
+use crate::batch::unpack_rows;
+use crate::error::NetworkError;
+use crate::heads::PerHead;
+use crate::layers::NORM_MOMENTUM;
+use crate::model::{Network, initial_numbers_of};
+use crate::positions::real_positions;
 use engine::encoding::encode;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -16,7 +17,7 @@ const POSITIONS: usize = 64;
 
 impl Network {
     /// A random network that finds some steps likelier than others and some positions better. [`Network::new`]'s doesn't: its last
-    /// weights are 0, so that its searches are not those of a trained network, and no precision can spoil what it says. Here they are
+    /// weights are 0, so that its searches are not those of a trained network, and its outputs are exact in any precision. Here they are
     /// random, scaled so that the logits of the policy within a position and that of the value between positions have a standard
     /// deviation of 1, on real positions. Equal seeds make equal networks.
     pub fn with_random_heads(architecture: Architecture, seed: u64) -> Result<Self, NetworkError> {
@@ -86,8 +87,10 @@ impl Network {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NetworkEvaluator, Precision, set_single_threaded};
     use super::*;
+    use crate::device::set_single_threaded;
+    use crate::evaluator::NetworkEvaluator;
+    use engine::config::Precision;
     use engine::search::{Evaluations, Evaluator};
 
     #[test]

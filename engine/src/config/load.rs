@@ -1,9 +1,11 @@
 //! Where a configuration comes from: the built-in preset, a file, and `--set` on the command line.
 
-use super::Config;
 use super::old_keys::replacement_of;
-use super::range::not_allowed;
-use super::{LoopOrder, NetworkChange, SearchConfig};
+use super::search::SearchConfig;
+use super::sections::Config;
+use super::selfplay::NetworkChange;
+use super::training_loop::LoopOrder;
+use super::values::{not_allowed, value_of};
 use crate::files;
 use garde::Validate;
 use serde::de::Error as _;
@@ -37,7 +39,7 @@ pub enum ConfigError {
         error: std::io::Error,
     },
     /// The text is not TOML.
-    #[error("{}{error}", in_file(path.as_ref()))]
+    #[error("{}{error}", in_file(path.as_deref()))]
     Parse {
         /// The file, if it is one.
         path: Option<PathBuf>,
@@ -45,7 +47,7 @@ pub enum ConfigError {
         error: Box<toml::de::Error>,
     },
     /// Unknown or old keys, values of a wrong type or out of range.
-    #[error("{}", Lines(path.as_deref(), problems))]
+    #[error("{}", lines(path.as_deref(), problems))]
     Invalid {
         /// The file, if it is one.
         path: Option<PathBuf>,
@@ -91,23 +93,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Problems, a line each.
-struct Lines<'a>(Option<&'a Path>, &'a [Problem]);
-
-impl fmt::Display for Lines<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.1.iter().enumerate() {
-            let end = if index > 0 { "\n" } else { "" };
-            write!(f, "{end}{}{problem}", in_file(self.0))?;
-        }
-        Ok(())
-    }
+/// Problems of a file, if it is one, a line each.
+fn lines(path: Option<&Path>, problems: &[Problem]) -> String {
+    let lines = problems.iter();
+    let lines = lines.map(|problem| format!("{}{problem}", in_file(path)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
-fn in_file(path: Option<impl AsRef<Path>>) -> String {
-    path.map_or(String::new(), |path| {
-        format!("{}: ", path.as_ref().display())
-    })
+fn in_file(path: Option<&Path>) -> String {
+    path.map_or(String::new(), |path| format!("{}: ", path.display()))
 }
 
 /// The options of every program that reads a configuration.
@@ -135,9 +129,9 @@ impl ConfigArguments {
             Some(path) => Config::load(path)?,
             None => Config::default(),
         };
-        let set = self.set.iter();
-        let config = set
-            .into_iter()
+        let config = self
+            .set
+            .iter()
             .try_fold(config, |config, setting| config.with(setting))?;
         config.validate()?;
         Ok(config)
@@ -148,6 +142,13 @@ impl ConfigArguments {
 impl Default for Config {
     fn default() -> Self {
         DEFAULT.1.clone()
+    }
+}
+
+/// The search of matches: `match.search` of the default configuration.
+impl Default for SearchConfig {
+    fn default() -> Self {
+        DEFAULT.1.matches.search
     }
 }
 
@@ -164,17 +165,7 @@ impl Config {
                 path: path.to_owned(),
                 error,
             })?;
-        Self::parse(&text).map_err(|error| match error {
-            ConfigError::Parse { error, .. } => ConfigError::Parse {
-                path: Some(path.to_owned()),
-                error,
-            },
-            ConfigError::Invalid { problems, .. } => ConfigError::Invalid {
-                path: Some(path.to_owned()),
-                problems,
-            },
-            other => other,
-        })
+        Self::parse_file(Some(path), &text)
     }
 
     /// Reads the text of a configuration file.
@@ -183,35 +174,37 @@ impl Config {
     ///
     /// As [`load`](Self::load).
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let replaced: Table = toml::from_str(text).map_err(|error| ConfigError::Parse {
-            path: None,
-            error: Box::new(error),
-        })?;
-        over_default(replaced)
-            .and_then(|config| {
-                let problems = config.problems();
-                problems.is_empty().then_some(config).ok_or(problems)
-            })
+        Self::parse_file(None, text)
+    }
+
+    fn parse_file(path: Option<&Path>, text: &str) -> Result<Self, ConfigError> {
+        let path = path.map(Path::to_owned);
+        let table = match toml::from_str(text) {
+            Ok(table) => table,
+            Err(error) => {
+                let error = Box::new(error);
+                return Err(ConfigError::Parse { path, error });
+            }
+        };
+        over_default(table)
+            .and_then(Self::checked)
             .map_err(|mut problems| {
                 for problem in &mut problems {
                     problem.line = line_of(text, &problem.key);
                 }
                 problems.sort_by_key(|problem| problem.line);
-                ConfigError::Invalid {
-                    path: None,
-                    problems,
-                }
+                ConfigError::Invalid { path, problems }
             })
     }
 
-    /// Reads a configuration that an earlier version wrote: keys that it did not know have their defaults.
+    /// Reads a configuration that an earlier version wrote: keys that it did not have get their defaults.
     ///
     /// # Errors
     ///
     /// Those of the format, unknown keys and wrong types.
     pub fn deserialize_kept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         over_default(Table::deserialize(deserializer)?)
-            .map_err(|problems| D::Error::custom(Lines(None, &problems)))
+            .map_err(|problems| D::Error::custom(lines(None, &problems)))
     }
 
     /// Checks the ranges of all values.
@@ -220,28 +213,25 @@ impl Config {
     ///
     /// All values out of range, each with its key and what is allowed.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let problems = self.problems();
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(ConfigError::Invalid {
-                path: None,
-                problems,
-            }),
-        }
+        let path = None;
+        self.check()
+            .map_err(|problems| ConfigError::Invalid { path, problems })
     }
 
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if let Err(report) = Validate::validate(self) {
-            problems.extend(report.iter().map(|(path, error)| {
-                let key = path.to_string();
-                let renamed = [("matches.", "match."), ("training_loop.", "loop.")];
-                let key = renamed.iter().find_map(|(field, section)| {
-                    Some(format!("{section}{}", key.strip_prefix(field)?))
-                });
-                Problem::new(key.unwrap_or(path.to_string()), error.message())
-            }));
-        }
+    fn checked(self) -> Result<Self, Vec<Problem>> {
+        self.check().map(|()| self)
+    }
+
+    fn check(&self) -> Result<(), Vec<Problem>> {
+        let report = Validate::validate(self).err();
+        let errors = report.iter().flat_map(|report| report.iter());
+        let mut problems: Vec<Problem> = errors
+            .map(|(field, error)| {
+                let field = field.to_string();
+                let key = field.replace("matches.", "match.");
+                Problem::new(key.replace("training_loop.", "loop."), error.message())
+            })
+            .collect();
         // A generator that plays all the time has to load new networks.
         if self.training_loop.order == LoopOrder::SideBySide
             && self.selfplay.network_change == NetworkChange::Never
@@ -250,7 +240,10 @@ impl Config {
             let error = not_allowed("\"never\"", allowed);
             problems.push(Problem::new("selfplay.network_change", error.message()));
         }
-        problems
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(problems),
+        }
     }
 
     /// The whole configuration as TOML.
@@ -272,13 +265,12 @@ impl Config {
         let (key, value) = setting
             .split_once('=')
             .ok_or_else(|| fault("expected KEY=VALUE".into()))?;
-        let (key, value) = (key.trim(), value.trim());
-        if !key.contains('.') {
-            return Err(fault("expected a key like selfplay.evaluations".into()));
-        }
-        let (last, sections) = key.rsplit_once('.').map_or((key, ""), |(s, k)| (k, s));
-        let table = Table::from_iter([(last.to_owned(), value_of(value))]);
-        self.replaced(sections, table)
+        let (section, name) = key
+            .trim()
+            .rsplit_once('.')
+            .ok_or_else(|| fault("expected a key like selfplay.evaluations".into()))?;
+        let table = Table::from_iter([(name.to_owned(), value_of(value.trim()))]);
+        self.with_section(section, table)
             .map_err(|problems| fault(in_words(&problems)))
     }
 
@@ -288,37 +280,24 @@ impl Config {
     ///
     /// Unknown keys, wrong types and values out of range, in words.
     pub fn match_search(&self, by: &Table) -> Result<SearchConfig, String> {
-        let config = self.replaced("match.search", by.clone());
-        let checked = config.and_then(|config| match config.problems() {
-            problems if problems.is_empty() => Ok(config.matches.search),
-            problems => Err(problems),
-        });
-        checked.map_err(|problems| in_words(&problems).replace("match.search.", "search."))
+        match self
+            .with_section("match.search", by.clone())
+            .and_then(Self::checked)
+        {
+            Ok(config) => Ok(config.matches.search),
+            Err(problems) => Err(in_words(&problems).replace("match.search.", "search.")),
+        }
     }
 
     /// This configuration with some keys of a section replaced.
-    fn replaced(&self, section: &str, by: Table) -> Result<Self, Vec<Problem>> {
+    fn with_section(&self, section: &str, by: Table) -> Result<Self, Vec<Problem>> {
         let nested = section.rsplit('.').fold(by, |by, name| {
             Table::from_iter([(name.to_owned(), Value::Table(by))])
         });
         let whole = Table::try_from(self);
-        let mut whole = whole.map_err(|error| vec![Problem::new(section, error.to_string())])?;
-        let mut problems = Vec::new();
-        replace(&mut whole, nested, "", &mut problems);
-        match problems.is_empty() {
-            true => typed(whole),
-            false => Err(problems),
-        }
+        let whole = whole.map_err(|error| vec![Problem::new(section, error.to_string())])?;
+        with_keys(whole, nested)
     }
-}
-
-/// The TOML value that a text is, or else the text.
-pub(super) fn value_of(text: &str) -> Value {
-    toml::from_str::<Table>(&format!("value = {text}"))
-        .ok()
-        .filter(|parsed| parsed.len() == 1)
-        .and_then(|mut parsed| parsed.remove("value"))
-        .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 fn in_words(problems: &[Problem]) -> String {
@@ -328,13 +307,21 @@ fn in_words(problems: &[Problem]) -> String {
 
 /// The default configuration with some keys replaced.
 fn over_default(by: Table) -> Result<Config, Vec<Problem>> {
-    let mut table = DEFAULT.0.clone();
+    with_keys(DEFAULT.0.clone(), by)
+}
+
+/// A whole configuration with some keys replaced. Their ranges are not checked.
+fn with_keys(mut whole: Table, by: Table) -> Result<Config, Vec<Problem>> {
     let mut problems = Vec::new();
-    replace(&mut table, by, "", &mut problems);
-    match problems.is_empty() {
-        true => typed(table),
-        false => Err(problems),
+    replace(&mut whole, by, "", &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
     }
+    serde_path_to_error::deserialize(Value::Table(whole)).map_err(|error| {
+        let key = error.path().to_string();
+        let reason = error.into_inner().message().trim_end().to_owned();
+        vec![Problem::new(key, format!("has a wrong value: {reason}"))]
+    })
 }
 
 /// Replaces keys of a whole configuration. Whatever isn't in it already is a problem.
@@ -373,15 +360,7 @@ fn unknown(section: &Table, name: &str, problems: &mut Vec<Problem>) {
 }
 
 fn reason_of(key: &str) -> String {
-    replacement_of(key).map_or(NO_KEY.into(), str::to_owned)
-}
-
-fn typed(table: Table) -> Result<Config, Vec<Problem>> {
-    serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
-        let key = error.path().to_string();
-        let reason = error.into_inner().message().trim_end().to_owned();
-        vec![Problem::new(key, format!("has a wrong value: {reason}"))]
-    })
+    replacement_of(key).unwrap_or_else(|| NO_KEY.into())
 }
 
 /// The line, from 1, on which a key stands in a file.
@@ -421,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_do_for_real_ones() {
+    fn whole_numbers_are_read_as_real_ones() {
         let config = Config::default().with("selfplay.search.puct.exploration=2");
         assert_eq!(config.unwrap().selfplay.search.puct.exploration, 2.0);
     }

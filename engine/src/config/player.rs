@@ -1,10 +1,8 @@
 //! Players of matches: one form for the command line, the files of matches and the configuration.
 
-use super::load::value_of;
-use super::range::{not_allowed, within};
+use super::values::{not_allowed, value_of, within};
 use garde::Validate;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use toml::{Table, Value};
@@ -231,29 +229,6 @@ fn quoted(text: &str) -> String {
         Ok(quoted) if !is_plain => quoted.into_owned(),
         // A byte 0 can't be quoted.
         _ => text.to_owned(),
-    }
-}
-
-/// A list of players as texts, for the configuration.
-pub(super) mod texts {
-    use super::{Deserialize, Deserializer, Error, PlayerSpec, Serializer};
-
-    pub(in super::super) fn serialize<S: Serializer>(
-        players: &[PlayerSpec],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(players.iter().map(PlayerSpec::to_string))
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<PlayerSpec>, D::Error> {
-        let texts = Vec::<String>::deserialize(deserializer)?;
-        let parse = |text: &String| {
-            let player = text.parse::<PlayerSpec>();
-            player.map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
-        };
-        texts.iter().map(parse).collect()
     }
 }
 

@@ -1,7 +1,6 @@
 //! How turns are searched, in self-play and in matches.
 
-use super::range::{auto_within, within};
-use super::{AutoOr, Config};
+use super::values::{AutoOr, auto_within, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 
@@ -77,11 +76,4 @@ pub struct GumbelConfig {
     /// The scale of σ.
     #[garde(custom(within(0.0..=1e3)))]
     pub value_scale: f32,
-}
-
-/// The search of matches: `match.search` of the default configuration.
-impl Default for SearchConfig {
-    fn default() -> Self {
-        Config::default().matches.search
-    }
 }

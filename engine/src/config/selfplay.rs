@@ -1,7 +1,7 @@
 //! How self-play games are played and kept.
 
-use super::range::{auto_within, not_allowed, within};
-use super::{AutoOr, SearchConfig};
+use super::search::SearchConfig;
+use super::values::{AutoOr, auto_within, not_allowed, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 

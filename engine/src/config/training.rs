@@ -1,6 +1,6 @@
 //! How networks are trained.
 
-use super::range::{not_allowed, within};
+use super::values::{not_allowed, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn optimizers_are_called_what_files_call_them() {
+    fn optimizers_have_their_names_in_files() {
         for (word, kind) in [("adamw", OptimizerKind::AdamW), ("sgd", OptimizerKind::Sgd)] {
             let config = Config::default()
                 .with(&format!("train.optimizer={word}"))
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn training_knows_fewer_precisions_than_playing() {
+    fn training_has_fewer_precisions_than_play() {
         for (word, precision) in [
             ("auto", TrainingPrecision::Auto),
             ("fp32", TrainingPrecision::Fp32),

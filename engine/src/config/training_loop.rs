@@ -1,8 +1,8 @@
 //! The loop of generating, training and comparing.
 
-use super::player::texts;
-use super::range::{auto_within, even_within, not_allowed, within};
-use super::{AutoOr, PlayerSpec};
+use super::player::PlayerSpec;
+use super::values::{AutoOr, auto_within, even_within, not_allowed, within};
+use crate::files::texts;
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct LoopConfig {
     /// The generator's share of the threads, where both work at once.
     #[garde(custom(auto_within(1..=1_024)))]
     pub generator_threads: AutoOr,
-    /// Games that `uniform` plays in place of the first network, which knows no more than it; 0 lets the first network play as
+    /// Games that `uniform` plays in place of the first network, which is no stronger; 0 lets the first network play as
     /// many as the others.
     #[garde(custom(within(0..=100_000_000)))]
     pub first_games: u32,
@@ -42,7 +42,7 @@ pub struct LoopConfig {
     /// Evaluations a turn in those matches, but for anchors that have a number of their own.
     #[garde(custom(within(1..=10_000_000)))]
     pub match_evaluations: u32,
-    /// The points a game that a new network must have against the one that plays before it takes over; 0 asks for nothing.
+    /// The points a game that a new network must have against the one that plays before it takes over; 0 disables the gate.
     #[garde(custom(within(0.0..=1.0)))]
     pub gate_score: f64,
     /// Games of that match.
@@ -106,7 +106,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn what_the_loop_can_t_do_is_refused_by_key() {
+    fn bad_settings_of_the_loop_are_refused_by_key() {
         for (settings, key) in [
             (&["loop.match_games=3"][..], "loop.match_games = 3"),
             (&["loop.gate_games=0"], "loop.gate_games = 0"),

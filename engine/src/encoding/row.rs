@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_shows_pieces_movement_and_who_must_follow() {
+    fn a_push_shows_pieces_movement_and_pushers() {
         // The dog on c4 is pushed to c5, and the elephant on c3 is lost; the camel or the elephant must fill c4.
         let state = step(
             &state(Side::Gold, "Ra1 Rc1 Mb4 Ed4 Cf4 ra8 rh7 dc4 ec3 hb6"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn silver_sees_a_pull_from_her_side() {
+    fn silver_sees_a_pull_from_its_side() {
         // Silver's horse goes from d5 to d4: the gold dogs on d6 and c5 may follow. Seen by Silver, rank 5 is rank 4.
         let state = step(&state(Side::Silver, "Ra1 Dd6 Dc5 Mc7 rh8 hd5 cb7"), "d5s");
         let row = encode(&state, 2);

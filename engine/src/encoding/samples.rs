@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IteratorRandom;
 
-/// A step state with what the rules say of it.
+/// A step state with its legal actions and repetitions.
 pub(crate) struct Sample {
     pub(crate) state: StepState,
     pub(crate) legal: ActionSet,

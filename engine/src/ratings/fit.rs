@@ -1,7 +1,7 @@
 //! Ratings by maximum likelihood.
 //!
 //! The model is Bradley and Terry's (1952), in Elo's words: a player that is D stronger has 1 / (1 + 10^(-D/400)) points a game
-//! on average; a game that was stopped is half a win and half a loss. The ratings under which the results are likeliest are unique
+//! on average; a truncated game is half a win and half a loss. The ratings under which the results are likeliest are unique
 //! up to a constant where every player has both won and lost against the others, directly or by way of third ones (Hunter, MM
 //! algorithms for generalized Bradley-Terry models, Annals of Statistics 32, 2004, section 2). For the others there is a weak
 //! prior, as in Coulom's program Bayesian Elo: each player brings one drawn game more than were played, shared out among its
@@ -11,10 +11,9 @@
 //! are compared with their neighbours alone, and its matrix, the observed information, gives the errors: inverted, it is the
 //! ratings' covariance, so long as there are many games.
 
-mod profile;
+pub(super) mod profile;
 
-pub(in crate::ratings) use profile::intervals;
-
+use super::pairs::EloInterval;
 use std::collections::BTreeMap;
 
 /// Elo points in a unit of the natural logarithm of the odds.
@@ -48,19 +47,11 @@ pub struct Games<P> {
     pub points: f64,
 }
 
-/// How strong a player is, in Elo points above the reference.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rating {
-    /// The likeliest.
-    pub elo: f64,
-    /// The lower end of the 95% interval.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
-}
+/// A player's rating: its Elo difference to the reference.
+pub type Rating = EloInterval;
 
 /// The ratings of all players whose games link them with the reference, which has 0. The work grows with how far apart, in the
-/// players' order, those are who play each other; the lowest ones may play everybody.
+/// players' order, opponents are; the lowest players may play all others.
 pub fn fit<P: Copy + Ord>(games: &[Games<P>], reference: P) -> BTreeMap<P, Rating> {
     let players = linked(games, reference);
     let zero = Rating {

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_results_are_a_coin() {
+    fn two_results_have_the_binomial_likelihood() {
         // What is not seen counts as next to nothing.
         let rest = 1e-12;
         let counts = Multinomial::new([3.0, rest, rest, rest, 9.0]);

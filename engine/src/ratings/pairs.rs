@@ -1,7 +1,6 @@
 //! What a match of two players came to.
 
 use super::multinomial::Multinomial;
-use super::{elo_of_score, score_of_elo};
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -13,7 +12,7 @@ pub enum GameResult {
     Win,
     /// a has lost.
     Loss,
-    /// Stopped at the turn limit.
+    /// Truncated at the turn limit.
     Unfinished,
 }
 
@@ -47,12 +46,12 @@ impl GameResult {
 #[serde(transparent)]
 pub struct PairCounts([u64; 5]);
 
-/// An Elo difference with its error.
+/// An Elo difference with its 95% interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EloInterval {
-    /// How much stronger a is than its opponent.
+    /// The likeliest difference.
     pub elo: f64,
-    /// The lower end of the 95% interval.
+    /// The lower end of the interval.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
@@ -72,6 +71,17 @@ const FARTHEST: f64 = 6_000.0;
 
 /// Halvings of such an interval until a millionth of a point is left.
 const HALVINGS: usize = 34;
+
+/// The mean points a game, 0 to 1, of a player that is so many Elo points stronger.
+pub(super) fn score_of_elo(elo: f64) -> f64 {
+    1.0 / (1.0 + 10f64.powf(-elo / 400.0))
+}
+
+/// The other way round, for a score within 0 and 1.
+pub(super) fn elo_of_score(score: f64) -> f64 {
+    // Never a negative zero.
+    400.0 * (score / (1.0 - score)).log10() + 0.0
+}
 
 impl PairCounts {
     /// Counts a pair of games.
@@ -123,14 +133,14 @@ impl PairCounts {
     /// The interval holds the differences that the likelihood ratio doesn't rule out: those of the mean scores s for which twice the
     /// logarithm of (highest likelihood of the counts / highest likelihood where the mean is s) stays below the 95% quantile of
     /// chi-square (Owen, Biometrika 75, 1988). Nothing is assumed of the five chances, so that it holds however much the games of a
-    /// pair have to do with each other and however many are stopped; and it is lopsided, as it has to be, where a score is.
+    /// pair have to do with each other and however many are truncated; and it is lopsided, as it has to be, where a score is.
     ///
     /// Two things are there for short matches. Three quarters of a pair, spread evenly over the five results, are added to what was
     /// played: results that have not been seen are not impossible. And the quantile is multiplied by 1 + 1 / (4 N), as the ratio's
     /// mean is above that of chi-square by a term in 1 / N (DiCiccio, Hall and Romano, Empirical likelihood is Bartlett-correctable,
     /// Annals of Statistics 19, 1991). Both numbers were chosen by computing the coverage over every possible result of 10 to 50
     /// pairs. At 20 pairs and true differences of 0 to ±600 Elo it is 94.5% to 96.8%, with openings that favour a colour, with games
-    /// that are stopped, and with pairs of equal games; at 50 pairs 94.4% to 95.4%. With 5 to 10 pairs it is 93.6% or more.
+    /// that are truncated, and with pairs of equal games; at 50 pairs 94.4% to 95.4%. With 5 to 10 pairs it is 93.6% or more.
     pub fn elo(&self) -> EloInterval {
         let least = match self.pairs() {
             0 => 0.0,

@@ -1,13 +1,13 @@
 //! Players of known strength, whose matches tell whether statistics are right.
 
 use super::multinomial::VALUES;
-use super::{GameResult, PairCounts, elo_of_score, score_of_elo};
+use super::pairs::{GameResult, PairCounts, elo_of_score, score_of_elo};
 use rand::RngExt;
 
 /// Two players' pairs of games, as the one of them sees its results.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SimulatedMatch {
-    /// The chance of each two results of a pair: those of the first game down, of the second across; lost, stopped, won.
+    /// The chance of each two results of a pair: those of the first game down, of the second across; lost, truncated, won.
     chances: [[f64; 3]; 3],
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Conditions {
     /// How much stronger than it is the first player plays in the first game, and weaker in the second, in Elo points: openings
     /// that favour a colour. The games of a pair are then further apart than independent ones.
     pub(super) opening: f64,
-    /// The share of games between equals that are stopped, up to ½; fewer are the further apart the players are.
+    /// The share of games between equals that are truncated, up to ½; fewer are the further apart the players are.
     pub(super) unfinished: f64,
     /// The share of pairs whose second game ends as the first did: closer together than independent ones.
     pub(super) alike: f64,
@@ -75,9 +75,9 @@ impl SimulatedMatch {
     fn of_strength(strength: f64, conditions: Conditions) -> Self {
         let game = |elo: f64| {
             let points = score_of_elo(elo);
-            let stopped = 4.0 * conditions.unfinished * points * (1.0 - points);
-            let won = points - 0.5 * stopped;
-            [1.0 - stopped - won, stopped, won]
+            let truncated = 4.0 * conditions.unfinished * points * (1.0 - points);
+            let won = points - 0.5 * truncated;
+            [1.0 - truncated - won, truncated, won]
         };
         let first = game(strength + conditions.opening);
         let second = game(strength - conditions.opening);
@@ -141,7 +141,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
 
     #[test]
-    fn players_have_the_points_that_they_should() {
+    fn simulated_players_score_as_expected() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for conditions in ALL_CONDITIONS {
             for elo in [-300.0, 0.0, 150.0] {

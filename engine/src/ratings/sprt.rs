@@ -1,7 +1,7 @@
 //! The sequential probability ratio test: whether a match has decided between two Elo differences.
 
 use super::multinomial::Multinomial;
-use super::{PairCounts, score_of_elo};
+use super::pairs::{PairCounts, score_of_elo};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -16,7 +16,7 @@ use thiserror::Error;
 ///
 /// With Wald's own bounds simulated tests erred too often in some conditions: 5.8% with α = β = 5% and differences of 300 and 400
 /// where the games of 40% of all pairs are equal, 23.5% with α = β = 20% and differences of 0 and 200. With the wider ones none of
-/// 8 pairs of differences from 30 to 400 points apart, with openings that favour a colour, with games that are stopped and with
+/// 8 pairs of differences from 30 to 400 points apart, with openings that favour a colour, with truncated games and with
 /// pairs of equal games, had errors above α, but for the chance of the simulation; a test takes some 7% more pairs at 5%.
 ///
 /// Nothing is assumed of the chances of the single results: all pairs won, or all halved, are a likelihood like any other, and end
@@ -58,7 +58,7 @@ pub enum SprtError {
         /// The one that should be above it.
         elo1: f64,
     },
-    /// No chance, or one that asks for nothing.
+    /// An error probability out of range.
     #[error("{name} = {value} is out of its range: above 0 and below 0.5")]
     Chance {
         /// Which one: `alpha` or `beta`.

@@ -1,6 +1,8 @@
 //! The results of all players against each other.
 
-use super::{GameResult, PairCounts, Pairs, Rating, fit_pairs};
+use super::dispersion::{Pairs, fit_pairs};
+use super::fit::Rating;
+use super::pairs::{GameResult, PairCounts};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
@@ -13,7 +15,7 @@ pub struct MatchCounts {
     pub wins: u64,
     /// Games that it lost.
     pub losses: u64,
-    /// Games that were stopped.
+    /// Truncated games.
     pub unfinished: u64,
 }
 

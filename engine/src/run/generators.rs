@@ -3,25 +3,31 @@
 //!
 //! ```text
 //! generators/NNN            made by the generator that claims the number
-//! generators/NNN/plan.toml  what the generator was told to do; written when its journal is there
-//! generators/NNN/done       written when it has done so
-//! generators/NNN/status.json  how it stood when it last said so; of one that has ended it says nothing
+//! generators/NNN/plan.toml  plan of the generator; written when its journal is there
+//! generators/NNN/done       written when the plan is carried out
+//! generators/NNN/status.json  state of a generator at work; of one that has ended it says nothing
 //! ```
 //!
-//! A generator that was killed, or stopped before it was done, goes on when the same is requested again: it has the same plan, so
+//! A generator that was killed, or stopped before it was done, resumes when the same is requested again: it has the same plan, so
 //! that it gets its number, its games in flight and its counter back. Any other start gets a number of its own and takes over what
 //! is in flight in the journals of dead generators. Two that start at once never share a number, for the journal's lock is held
-//! as long as a number is used; see [`journal`](crate::record::journal) for what that asks of the file system. Whatever breaks
+//! as long as a number is used; see [`journal`](crate::record::journal) for its requirements of the file system. Whatever breaks
 //! off a start wastes a number at most.
 
-use super::{GENERATORS, RunDirectory, RunError, make_folder, numbers_of_shards, write_file};
+use super::directory::RunDirectory;
+use super::error::RunError;
+use super::io::{claim_folder, entries, make_folder, write_file};
 use crate::files;
-use crate::record::ShardFault;
 use crate::record::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing};
+use crate::record::{ShardFault, ShardName};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// How many generators may work on a run, one after the other or at once.
+const GENERATORS: u32 = 100_000;
 
 /// Where generators have their numbers, journals and shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +41,17 @@ pub struct GeneratorPlaces {
 }
 
 impl GeneratorPlaces {
+    fn generators(&self) -> PathBuf {
+        self.root.join("generators")
+    }
+
+    fn folder(&self, generator: u32) -> PathBuf {
+        self.generators().join(folder_name(generator))
+    }
+
     /// The file in which a generator says how it stands while it works: JSON, written anew now and then.
     pub fn status(&self, generator: u32) -> PathBuf {
-        let generators = self.root.join("generators");
-        generators.join(folder_name(generator)).join("status.json")
+        self.folder(generator).join("status.json")
     }
 }
 
@@ -52,14 +65,14 @@ impl From<&RunDirectory> for GeneratorPlaces {
     }
 }
 
-/// What a generator was told to do, as far as it makes other games: the same again is the same generator.
+/// The part of a generator's task that its games depend on: equal plans are the same generator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorPlan {
     /// The run's seed. In the file it is a text: numbers there have 63 bits.
     #[serde(with = "as_text")]
     pub seed: u64,
-    /// How many games it is to play, if that was said.
+    /// The games to play, if there is a limit.
     #[serde(
         default,
         with = "as_optional_text",
@@ -73,10 +86,10 @@ pub struct GeneratorPlan {
 }
 
 mod as_text {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-        number.to_string().serialize(serializer)
+        serializer.collect_str(number)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
@@ -86,16 +99,15 @@ mod as_text {
 
 mod as_optional_text {
     use super::as_text;
-    use serde::{Deserializer, Serializer};
+    use serde::{Deserializer, Serialize, Serializer};
 
     pub(super) fn serialize<S: Serializer>(
         number: &Option<u64>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        match number {
-            Some(number) => as_text::serialize(number, serializer),
-            None => serializer.serialize_none(),
-        }
+        number
+            .map(|number| number.to_string())
+            .serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
@@ -112,8 +124,8 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Goes on as the generator of this plan that has ended without being done, the one of the lowest number if there are several;
-    /// else as a new one. Folders are made as needed.
+    /// Resumes the generator of this plan that has ended without being done, the one of the lowest number if there are several;
+    /// else begins a new one. Folders are made as needed.
     ///
     /// A generator is not resumed if another has taken over its journal, or if the journal can't be read: then it is named
     /// in [`Recovery::left`], and stays as it is.
@@ -125,7 +137,7 @@ impl Generator {
         places: &GeneratorPlaces,
         plan: &GeneratorPlan,
     ) -> Result<(Self, Recovery), RunError> {
-        let generators = places.root.join("generators");
+        let generators = places.generators();
         for folder in [&generators, &places.journal, &places.shards] {
             make_folder(folder)?;
         }
@@ -134,16 +146,8 @@ impl Generator {
                 return Ok(resumed);
             }
         }
-        // Shards may have come without their generators.
-        let taken = numbers_of_shards(&places.shards)?;
-        for number in (0..GENERATORS).filter(|number| !taken.contains(number)) {
-            if let Some(new) = claim(places, plan, number)? {
-                return Ok(new);
-            }
-        }
-        Err(RunError::Full {
-            path: generators,
-            limit: GENERATORS,
+        first_free(&generators, &places.shards, |number| {
+            claim(places, plan, number)
         })
     }
 
@@ -185,12 +189,8 @@ impl Generator {
 ///
 /// What the disk says.
 pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError> {
-    let generators = places.root.join("generators");
-    if !exists(&generators) {
-        return Ok(Vec::new());
-    }
     let mut at_work = Vec::new();
-    for number in list_numbers(&generators)? {
+    for number in list_numbers(&places.generators())? {
         let path = lock_path(&places.journal, number);
         let tried = fs::File::open(&path).map(|file| file.try_lock_shared());
         match tried {
@@ -199,15 +199,46 @@ pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError
             // One whose number was only claimed so far.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(Err(fs::TryLockError::Error(error))) | Err(error) => {
-                return Err(RunError::Io {
-                    what: "look at",
-                    path,
-                    error,
-                });
+                return Err(RunError::io("look at", &path)(error));
             }
         }
     }
     Ok(at_work)
+}
+
+/// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one
+/// of several programs can succeed in. Numbers that shards in the folder have are taken. A game's identity is this number and a
+/// counter. [`Generator`] claims numbers that can be resumed.
+pub fn claim_generator(root: &Path, shards: &Path) -> Result<u32, RunError> {
+    let folder = root.join("generators");
+    make_folder(&folder)?;
+    first_free(&folder, shards, |number| {
+        let is_claimed = claim_folder(&folder.join(folder_name(number)))?;
+        Ok(is_claimed.then_some(number))
+    })
+}
+
+/// What `claim` makes of the first number that it can have. The numbers of the shards in a folder are taken: the shards may have
+/// been copied without their generators.
+fn first_free<T>(
+    generators: &Path,
+    shards: &Path,
+    mut claim: impl FnMut(u32) -> Result<Option<T>, RunError>,
+) -> Result<T, RunError> {
+    let names = entries(shards)?.into_iter().filter_map(|path| {
+        let name: ShardName = path.file_name()?.to_str()?.parse().ok()?;
+        Some(name.generator)
+    });
+    let taken: BTreeSet<u32> = names.collect();
+    for number in (0..GENERATORS).filter(|number| !taken.contains(number)) {
+        if let Some(claimed) = claim(number)? {
+            return Ok(claimed);
+        }
+    }
+    Err(RunError::Full {
+        path: generators.to_owned(),
+        limit: GENERATORS,
+    })
 }
 
 fn lock_path(journal: &Path, number: u32) -> PathBuf {
@@ -216,18 +247,13 @@ fn lock_path(journal: &Path, number: u32) -> PathBuf {
 
 /// The numbers of the folders that there are, in order. Other entries are ignored.
 fn list_numbers(generators: &Path) -> Result<Vec<u32>, RunError> {
-    let io = |error: io::Error| RunError::Io {
-        what: "read the folder",
-        path: generators.to_owned(),
-        error,
-    };
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(generators).map_err(io)? {
-        let name = entry.map_err(io)?.file_name();
-        let number = name.to_str().and_then(|name| name.parse().ok());
+    let numbers = entries(generators)?.into_iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?;
         // Written back, so that each number has one name.
-        numbers.extend(number.filter(|number| *name == *folder_name(*number)));
-    }
+        let number = name.parse().ok()?;
+        (name == folder_name(number)).then_some(number)
+    });
+    let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();
     Ok(numbers)
 }
@@ -244,9 +270,8 @@ struct Claimed {
 
 impl Claimed {
     fn new(places: &GeneratorPlaces, number: u32) -> Self {
-        let generators = places.root.join("generators");
         Self {
-            folder: generators.join(folder_name(number)),
+            folder: places.folder(number),
             place: JournalPlace::new(&places.journal, &places.shards, number),
         }
     }
@@ -266,7 +291,7 @@ impl Claimed {
     }
 
     /// Whether it has this plan and is not done.
-    fn may_go_on(&self, plan: &GeneratorPlan) -> Result<bool, RunError> {
+    fn can_resume(&self, plan: &GeneratorPlan) -> Result<bool, RunError> {
         let path = self.plan();
         let bytes = match files::read_whole(&path, 1 << 20) {
             Ok(bytes) => bytes,
@@ -279,13 +304,7 @@ impl Claimed {
             {
                 return Ok(false);
             }
-            Err(error) => {
-                return Err(RunError::Io {
-                    what: "read",
-                    path,
-                    error,
-                });
-            }
+            Err(error) => return Err(RunError::io("read", &path)(error)),
         };
         let found = toml::from_slice::<GeneratorPlan>(&bytes).ok();
         Ok(found.as_ref() == Some(plan) && !self.is_done())
@@ -297,14 +316,14 @@ fn exists(path: &Path) -> bool {
     path.try_exists().unwrap_or(true)
 }
 
-/// Goes on as the generator of this number, if it is one of this plan that has ended and was not done.
+/// Resumes the generator of this number, if it is one of this plan that has ended and was not done.
 fn resume(
     places: &GeneratorPlaces,
     plan: &GeneratorPlan,
     number: u32,
 ) -> Result<Option<(Generator, Recovery)>, RunError> {
     let claimed = Claimed::new(places, number);
-    if !claimed.may_go_on(plan)? {
+    if !claimed.can_resume(plan)? {
         return Ok(None);
     }
     let opened = Journal::try_open(claimed.place.clone(), |standing| {
@@ -342,21 +361,9 @@ fn claim(
     number: u32,
 ) -> Result<Option<(Generator, Recovery)>, RunError> {
     let claimed = Claimed::new(places, number);
-    match fs::create_dir(&claimed.folder) {
-        Ok(()) => {}
-        // Left by a start that failed, as on a full disk: otherwise each attempt would use up a number.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if !claimed.was_wasted() {
-                return Ok(None);
-            }
-        }
-        Err(error) => {
-            return Err(RunError::Io {
-                what: "make the folder",
-                path: claimed.folder,
-                error,
-            });
-        }
+    // A folder may be left by a start that failed, as on a full disk: otherwise each attempt would use up a number.
+    if !claim_folder(&claimed.folder)? && !claimed.was_wasted() {
+        return Ok(None);
     }
     let opened = Journal::try_open(claimed.place.clone(), |standing| {
         // Another may have been faster.
@@ -367,11 +374,8 @@ fn claim(
     };
     // The last thing, for from now on the number may be resumed.
     let path = claimed.plan();
-    let text = toml::to_string(plan).map_err(|error| RunError::Io {
-        what: "write",
-        path: path.clone(),
-        error: io::Error::other(error),
-    })?;
+    let text = toml::to_string(plan).map_err(io::Error::other);
+    let text = text.map_err(RunError::io("write", &path))?;
     write_file(&path, text.as_bytes())?;
     let generator = Generator {
         journal,

@@ -1,86 +1,61 @@
-//! `trainer.window`: what the trainer says of the run's shards, for the generators that remove old ones.
+//! `trainer.window`: which shards the trainer still reads, for the generators that remove old ones.
 
-use super::{RunDirectory, RunError, write_file};
-use crate::files;
+use super::directory::RunDirectory;
+use super::error::RunError;
+use super::io::{read_file, write_file};
+use crate::files::texts;
 use crate::record::ShardName;
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::fmt::Display;
+use std::path::PathBuf;
 
 /// The bytes of such a file: a million shards have some 20 MB.
 const LARGEST: u64 = 1 << 30;
 
 /// Which shards the trainer reads and which it will never read again. What is in neither list it has not seen yet.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TrainerWindow {
     /// The shards of the present window.
+    #[serde(with = "texts")]
     pub reads: Vec<ShardName>,
     /// The shards that the trainer has known and that are older than its window.
+    #[serde(with = "texts")]
     pub left_behind: Vec<ShardName>,
 }
 
-/// As written: the names are their files'.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    reads: Vec<String>,
-    left_behind: Vec<String>,
-}
-
 impl RunDirectory {
-    /// Says what the trainer reads from now on.
+    /// Writes what the trainer reads from now on.
     ///
     /// # Errors
     ///
     /// What the disk says.
     pub fn write_trainer_window(&self, window: &TrainerWindow) -> Result<(), RunError> {
-        let names = |shards: &[ShardName]| shards.iter().map(ShardName::to_string).collect();
-        let written = Written {
-            reads: names(&window.reads),
-            left_behind: names(&window.left_behind),
-        };
         let path = self.trainer_window();
-        let text = toml::to_string(&written).map_err(|error| RunError::TrainerWindow {
-            path: path.clone(),
-            reason: error.to_string(),
-        })?;
-        write_file(&path, text.as_bytes())
+        match toml::to_string(window) {
+            Ok(text) => write_file(&path, text.as_bytes()),
+            Err(error) => Err(fault(path, error)),
+        }
     }
 
     /// What the trainer reads; nothing where no trainer has worked on the run yet.
     ///
     /// # Errors
     ///
-    /// A file that can't be read, or that says nothing of the kind.
+    /// A file that can't be read, or that holds something else.
     pub fn read_trainer_window(&self) -> Result<Option<TrainerWindow>, RunError> {
         let path = self.trainer_window();
-        let bytes = match files::read_whole(&path, LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                let what = "read";
-                return Err(RunError::Io { what, path, error });
-            }
+        let Some(bytes) = read_file(&path, LARGEST)? else {
+            return Ok(None);
         };
-        match parse(&bytes) {
-            Ok(window) => Ok(Some(window)),
-            Err(reason) => Err(RunError::TrainerWindow { path, reason }),
-        }
+        let window = toml::from_slice(&bytes);
+        window.map(Some).map_err(|error| fault(path, error))
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<TrainerWindow, String> {
-    let written: Written = toml::from_slice(bytes).map_err(|error| error.to_string())?;
-    let names = |texts: Vec<String>| -> Result<Vec<ShardName>, String> {
-        let name = |text: String| {
-            let parsed = text.parse::<ShardName>();
-            parsed.map_err(|reason| format!("`{text}`: {reason}"))
-        };
-        texts.into_iter().map(name).collect()
-    };
-    Ok(TrainerWindow {
-        reads: names(written.reads)?,
-        left_behind: names(written.left_behind)?,
-    })
+fn fault(path: PathBuf, error: impl Display) -> RunError {
+    let reason = error.to_string();
+    RunError::TrainerWindow { path, reason }
 }
 
 #[cfg(test)]
@@ -118,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_the_kind_is_named() {
+    fn a_file_of_another_form_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
         for (text, reason) in [

@@ -4,7 +4,7 @@ use crate::output::complain;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
-use network::{Device, EvaluationService, Precision, ServiceOptions};
+use network::{Device, EvaluationService, Precision, calibration_file};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -73,11 +73,11 @@ impl Devices {
         if let Some(service) = &*service {
             return Ok(Arc::clone(service));
         }
-        let mut options = ServiceOptions::new(self.list.clone());
-        if self.calibrates_anew {
-            options.calibrations = None;
-        }
-        let started = EvaluationService::start(options, note)?;
+        let calibrations = match self.calibrates_anew {
+            true => None,
+            false => calibration_file(),
+        };
+        let started = EvaluationService::start(&self.list, calibrations, note)?;
         *service = Some(Arc::clone(&started));
         Ok(started)
     }

@@ -1,6 +1,6 @@
 //! The calls: of the driver, of CUDA's runtime and of the dynamic loader.
 
-use super::{Driver, Failure, Gpu};
+use super::driver::{Driver, Failure, Gpu};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW, Symbol};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ const DRIVER_LIBRARY: &str = "libcuda.so.1";
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR` in `cuda.h`.
 const CAPABILITY_ATTRIBUTES: [c_int; 2] = [75, 76];
 
-/// Loads libtorch's CUDA half once, for good; the error is kept as well.
+/// Loads libtorch's CUDA half once; the result is kept.
 pub(crate) fn load_libtorch() -> Result<(), String> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {
@@ -27,7 +27,7 @@ pub(crate) fn load_libtorch() -> Result<(), String> {
     library.as_ref().map(|_| ()).map_err(String::clone)
 }
 
-/// The dynamic loader's own words.
+/// The dynamic loader's message.
 fn reason(error: &libloading::Error) -> String {
     let source = std::error::Error::source(error);
     source.map_or_else(|| error.to_string(), |source| source.to_string())
@@ -97,7 +97,7 @@ impl Functions {
         })
     }
 
-    /// It is known before `cuInit`, which may fail for it.
+    /// Known before `cuInit`, which fails for a version that is too old.
     fn version(&self) -> Option<u32> {
         let mut version = 0;
         // SAFETY: the function has this type.
@@ -128,7 +128,7 @@ impl Functions {
         let mut device = 0;
         let mut name: [c_char; 256] = [0; 256];
         let mut capability = [0; 2];
-        // SAFETY: the functions have these types. `cuDeviceGetName` writes no more than so many characters, the last of them 0.
+        // SAFETY: the functions have these types. `cuDeviceGetName` writes at most this many characters and ends them with 0.
         let name = unsafe {
             let get_device: Symbol<GetDevice> = self.get("cuDeviceGet")?;
             self.check("cuDeviceGet", get_device(&mut device, number))?;

@@ -335,3 +335,24 @@ fn a_changed_bit_never_makes_another_network() {
     }
     assert!(harmless < 20, "{harmless} flips changed nothing");
 }
+
+/// The bytes of the largest network that a clone should have to carry.
+const MOST_BYTES: usize = 8_000_000;
+
+#[test]
+fn the_built_in_network_is_the_one_that_its_readme_names() {
+    assert!(BUILT_IN.len() <= MOST_BYTES, "{} bytes", BUILT_IN.len());
+    let file = Network::built_in().unwrap();
+    let readme = include_str!("../../built_in/README.md");
+    let architecture = file.network.architecture();
+    for said in [
+        format!("`{}`", file.identity),
+        format!(
+            "{} blocks, {} channels",
+            architecture.blocks, architecture.channels
+        ),
+        format!("encoding version {ENCODING_VERSION}"),
+    ] {
+        assert!(readme.contains(&said), "the README does not contain {said}");
+    }
+}

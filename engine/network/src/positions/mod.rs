@@ -50,7 +50,7 @@ mod tests {
     use arimaa::rules::{Pending, Phase};
 
     #[test]
-    fn positions_of_every_kind_are_among_them() {
+    fn the_positions_are_of_every_kind() {
         for count in [64, 1_000] {
             let queries = real_positions(count).unwrap();
             assert_eq!(queries.len(), count);

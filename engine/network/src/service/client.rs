@@ -1,9 +1,9 @@
 //! A worker's access to a network in the service.
 
-use super::super::packed::{pack, read_answer};
-use super::super::playing::ANSWER_FLOATS;
-use super::ServedNetwork;
-use super::queue::{Part, Reply};
+use super::evaluation_service::ServedNetwork;
+use super::request::{Part, Reply};
+use crate::packed::{pack, read_answer};
+use crate::playing::ANSWER_FLOATS;
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,13 +15,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 #[derive(Debug)]
 pub struct EvaluationClient {
     network: Arc<ServedNetwork>,
-    slots: Vec<Lane>,
-    own: Lane,
+    slots: Vec<Slot>,
+    own: Slot,
 }
 
 /// A batch in flight, and what is kept from batch to batch.
 #[derive(Debug)]
-struct Lane {
+struct Slot {
     queries: Vec<Query>,
     is_in_flight: bool,
     /// The queries as packed rows; whole again when every answer has come.
@@ -33,7 +33,7 @@ struct Lane {
     replies: (Sender<Reply>, Receiver<Reply>),
 }
 
-impl Default for Lane {
+impl Default for Slot {
     fn default() -> Self {
         Self {
             queries: Vec::new(),
@@ -46,29 +46,30 @@ impl Default for Lane {
     }
 }
 
-impl EvaluationClient {
-    pub(super) fn new(network: Arc<ServedNetwork>) -> Self {
-        Self {
-            network,
+impl ServedNetwork {
+    /// A new client. Every worker has its own.
+    pub fn client(self: &Arc<Self>) -> EvaluationClient {
+        EvaluationClient {
+            network: self.clone(),
             slots: Vec::new(),
-            own: Lane::default(),
+            own: Slot::default(),
         }
     }
+}
 
-    /// Encodes queries and sends them off. A slot that still has a batch in flight is an error, and so is a service that has
-    /// ended; then [`receive`](Self::receive) says why.
+impl EvaluationClient {
+    /// Encodes queries and sends them off. A slot that still has a batch in flight is an error. A service that has ended is one for
+    /// [`receive`](Self::receive).
     pub fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
         if self.slots.len() <= slot {
-            self.slots.resize_with(slot + 1, Lane::default);
+            self.slots.resize_with(slot + 1, Slot::default);
         }
-        let fault = |what: &str| device_error(&self.network.name, format!("slot {slot} {what}"));
-        match self.slots.get_mut(slot) {
-            Some(slot) if !slot.is_in_flight => {
-                slot.submit(&self.network, queries);
-                Ok(())
-            }
-            _ => Err(fault("already has a batch in flight")),
+        if self.slots[slot].is_in_flight {
+            let message = format!("slot {slot} already has a batch in flight");
+            return Err(device_error(&self.network.name, message));
         }
+        self.slots[slot].submit(&self.network, queries);
+        Ok(())
     }
 
     /// Waits for the answers to a slot's batch; `out` is cleared first and holds one answer a query afterwards, in their order.
@@ -76,12 +77,12 @@ impl EvaluationClient {
     pub fn receive(&mut self, slot: usize, out: &mut Evaluations) -> Result<(), EvaluatorError> {
         match self.slots.get_mut(slot) {
             Some(slot) => slot.receive(&self.network.name, out),
-            None => Lane::default().receive(&self.network.name, out),
+            None => Slot::default().receive(&self.network.name, out),
         }
     }
 }
 
-impl Lane {
+impl Slot {
     fn submit(&mut self, network: &ServedNetwork, queries: &[Query]) {
         self.queries.clear();
         self.queries.extend_from_slice(queries);

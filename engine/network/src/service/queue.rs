@@ -1,114 +1,29 @@
 //! What waits to be evaluated, and which thread takes it.
 
-use super::super::packed::ROW_BYTES;
-use super::{BatchSize, Device, DeviceCounters, Forward};
+use super::request::Part;
+use super::usage::DeviceCounters;
+use crate::device::Device;
+use crate::packed::Forward;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::ops::Range;
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// While another batch of the device computes, an incomplete one is sent no earlier than after this share of that one's time:
 /// early enough to be there when the device is free, and late enough for more rows to join.
 const PATIENCE: f64 = 0.5;
 
-/// The answers to some rows of a request, from `first` on, or why there are none.
-pub(super) type Reply = Result<(usize, Vec<f32>), String>;
-
-/// Some rows of a request. However it ends, its client gets a reply.
-#[derive(Debug)]
-pub(super) struct Part {
-    /// The whole request: `[rows, ROW_BYTES]`.
-    packed: Arc<Vec<u8>>,
-    /// Which rows of the request these are.
-    rows: Range<usize>,
-    /// For the answers; what it holds does not matter.
-    space: Vec<f32>,
-    /// None when it has been answered.
-    reply: Option<Sender<Reply>>,
-    /// Requests are numbered as they come.
-    number: u64,
-}
-
-impl Part {
-    /// A whole request of `rows` rows.
-    pub(super) fn new(
-        packed: Arc<Vec<u8>>,
-        rows: usize,
-        space: Vec<f32>,
-        reply: Sender<Reply>,
-    ) -> Self {
-        Self {
-            packed,
-            rows: 0..rows,
-            space,
-            reply: Some(reply),
-            number: 0,
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Its packed rows.
-    pub(super) fn packed(&self) -> &[u8] {
-        &self.packed[self.rows.start * ROW_BYTES..self.rows.end * ROW_BYTES]
-    }
-
-    /// Room for `floats` numbers.
-    pub(super) fn space(&mut self, floats: usize) -> &mut [f32] {
-        self.space.resize(floats, 0.0);
-        &mut self.space
-    }
-
-    /// Cuts off the first `count` rows.
-    fn split(&mut self, count: usize) -> Self {
-        let middle = self.rows.start + count;
-        let first = Self {
-            packed: self.packed.clone(),
-            rows: self.rows.start..middle,
-            space: Vec::new(),
-            reply: self.reply.clone(),
-            number: self.number,
-        };
-        self.rows.start = middle;
-        first
-    }
-
-    /// Sends what stands in the space.
-    pub(super) fn answer(mut self) {
-        let (first, space) = (self.rows.start, std::mem::take(&mut self.space));
-        self.send(Ok((first, space)));
-    }
-
-    pub(super) fn fail(mut self, reason: &str) {
-        self.send(Err(reason.to_owned()));
-    }
-
-    fn send(&mut self, reply: Reply) {
-        // Given back first, so that the client finds its buffer free.
-        self.packed = Arc::default();
-        if let Some(sender) = self.reply.take() {
-            // A client that is gone wants no answer.
-            let _ = sender.send(reply);
-        }
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        if self.reply.is_some() {
-            self.send(Err("the evaluation was given up".into()));
-        }
-    }
-}
-
 /// Names a network in a service.
 pub(super) type NetworkId = u64;
 
 /// The networks that a thread has loaded.
 pub(super) type Networks = HashMap<NetworkId, Box<dyn Forward>>;
+
+/// A size of a batch, and how long a device takes for it, from the rows in the host's memory to the answers there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct BatchSize {
+    pub(super) rows: usize,
+    pub(super) seconds: f64,
+}
 
 /// The rows of one batch, all of one network.
 #[derive(Debug)]
@@ -131,8 +46,18 @@ pub(super) enum Task {
     Evaluate(DeviceBatch),
 }
 
-/// What a device's threads know of each other.
-#[derive(Debug)]
+/// What follows from a batch that a device's memory did not hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shortage {
+    /// The network's batches on the device have at most this many rows from now on.
+    Halved(usize),
+    /// Nothing new: another thread met the limit before, or the network has been unloaded.
+    Known,
+    /// It was the smallest size.
+    Smallest,
+}
+
+/// The state that a device's threads share.
 struct DeviceState {
     /// `busy` without the present time with batches in hand.
     counters: DeviceCounters,
@@ -142,11 +67,24 @@ struct DeviceState {
     busy_since: Option<Instant>,
     /// Until when an incomplete batch waits while another computes.
     patience: Option<Instant>,
+    /// By thread.
+    jobs: Vec<VecDeque<Job>>,
     /// Why it is not used any more.
     lost: Option<String>,
 }
 
 impl DeviceState {
+    fn new(device: Device, threads: usize) -> Self {
+        Self {
+            counters: DeviceCounters::new(device),
+            in_hand: 0,
+            busy_since: None,
+            patience: None,
+            jobs: (0..threads).map(|_| VecDeque::new()).collect(),
+            lost: None,
+        }
+    }
+
     /// A thread takes a batch.
     fn begin(&mut self, now: Instant) {
         self.in_hand += 1;
@@ -173,10 +111,13 @@ impl DeviceState {
             ..self.counters
         }
     }
+
+    fn take_jobs(&mut self) -> Vec<VecDeque<Job>> {
+        self.jobs.iter_mut().map(std::mem::take).collect()
+    }
 }
 
 /// A network, and what waits for it.
-#[derive(Debug)]
 struct NetworkState {
     name: String,
     parts: VecDeque<Part>,
@@ -190,16 +131,14 @@ struct NetworkState {
 struct State {
     networks: BTreeMap<NetworkId, NetworkState>,
     devices: Vec<DeviceState>,
-    /// By thread.
-    jobs: Vec<VecDeque<Job>>,
     /// Of requests so far.
     requests: u64,
     /// Why nothing more is evaluated.
     ended: Option<String>,
 }
 
-/// What waits, first come, first served; shared by the clients and all threads of all devices.
-#[derive(Default)]
+/// What waits, first come, first served; shared by the clients and all threads of all devices. Devices are numbered from 0, and so
+/// are the threads of each.
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -207,17 +146,10 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new(devices: &[Device], threads_per_device: usize) -> Self {
-        let state = |&device: &Device| DeviceState {
-            counters: DeviceCounters::new(device),
-            in_hand: 0,
-            busy_since: None,
-            patience: None,
-            lost: None,
-        };
-        let threads = devices.len() * threads_per_device;
+        let devices = devices.iter();
+        let devices = devices.map(|&device| DeviceState::new(device, threads_per_device));
         let state = State {
-            devices: devices.iter().map(state).collect(),
-            jobs: (0..threads).map(|_| VecDeque::new()).collect(),
+            devices: devices.collect(),
             ..State::default()
         };
         Self {
@@ -231,20 +163,22 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a thread do something before it takes another batch. Where its device is lost the job is dropped.
-    pub(super) fn push_job(
-        &self,
-        thread: usize,
-        job: impl FnOnce(&mut Networks) -> Result<(), String> + Send + 'static,
-    ) {
-        let mut state = self.lock();
-        let threads = state.jobs.len() / state.devices.len().max(1);
-        let is_lost = state.ended.is_some() || state.devices[thread / threads].lost.is_some();
-        if !is_lost {
-            state.jobs[thread].push_back(Box::new(job));
-        }
-        drop(state);
+    /// Changes the state, and wakes the threads.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.lock());
         self.changed.notify_all();
+        result
+    }
+
+    /// Has a thread do something before it takes another batch. Where its device is lost the job is dropped.
+    pub(super) fn push_job(&self, device: usize, thread: usize, job: Job) {
+        self.change(|state| {
+            let has_ended = state.ended.is_some();
+            let device = &mut state.devices[device];
+            if !has_ended && device.lost.is_none() {
+                device.jobs[thread].push_back(job);
+            }
+        });
     }
 
     /// Adds a network that the threads have loaded, with the sizes of batches by device.
@@ -260,101 +194,87 @@ impl Queue {
 
     /// Has all threads drop a network.
     pub(super) fn unload(&self, id: NetworkId) {
-        let mut state = self.lock();
+        let network = self.change(|state| {
+            for jobs in state.devices.iter_mut().flat_map(|it| &mut it.jobs) {
+                jobs.push_back(Box::new(move |networks: &mut Networks| {
+                    drop(networks.remove(&id));
+                    Ok(())
+                }));
+            }
+            state.networks.remove(&id)
+        });
         // No client waits for what is left of it: a client keeps its network.
-        let network = state.networks.remove(&id);
-        for jobs in &mut state.jobs {
-            jobs.push_back(Box::new(move |networks: &mut Networks| {
-                drop(networks.remove(&id));
-                Ok(())
-            }));
-        }
-        drop(state);
         drop(network);
-        self.changed.notify_all();
     }
 
     /// Adds a request at the end.
     pub(super) fn push(&self, network: NetworkId, mut part: Part) {
-        let mut state = self.lock();
-        if let Some(reason) = &state.ended {
-            let reason = reason.clone();
-            drop(state);
-            return part.fail(&reason);
-        }
-        state.requests += 1;
-        part.number = state.requests;
-        if let Some(network) = state.networks.get_mut(&network) {
-            network.rows += part.len();
-            network.parts.push_back(part);
-        }
-        drop(state);
-        self.changed.notify_all();
+        self.change(|state| {
+            if let Some(reason) = &state.ended {
+                return part.fail(reason);
+            }
+            state.requests += 1;
+            part.number = state.requests;
+            if let Some(network) = state.networks.get_mut(&network) {
+                network.rows += part.len();
+                network.parts.push_back(part);
+            }
+        });
     }
 
     /// Puts back a batch that a device could not evaluate, before all others.
     pub(super) fn put_back(&self, batch: DeviceBatch, device: usize) {
-        let mut state = self.lock();
-        state.devices[device].release();
-        if let Some(reason) = &state.ended {
-            let reason = reason.clone();
-            drop(state);
-            batch.parts.into_iter().for_each(|part| part.fail(&reason));
-            return;
-        }
-        if let Some(network) = state.networks.get_mut(&batch.network) {
-            network.rows += batch.rows;
-            for part in batch.parts.into_iter().rev() {
-                network.parts.push_front(part);
+        self.change(|state| {
+            state.devices[device].release();
+            if let Some(reason) = &state.ended {
+                batch.parts.into_iter().for_each(|part| part.fail(reason));
+            } else if let Some(network) = state.networks.get_mut(&batch.network) {
+                network.rows += batch.rows;
+                for part in batch.parts.into_iter().rev() {
+                    network.parts.push_front(part);
+                }
             }
-        }
-        drop(state);
-        self.changed.notify_all();
+        });
     }
 
     /// Ends everything: what waits and what comes later gets this reason.
     pub(super) fn end(&self, reason: &str) {
-        let mut state = self.lock();
-        let reason = state.ended.get_or_insert_with(|| reason.to_owned()).clone();
-        let mut waiting = Vec::new();
-        for network in state.networks.values_mut() {
-            network.rows = 0;
-            waiting.extend(std::mem::take(&mut network.parts));
-        }
-        let jobs: Vec<_> = state.jobs.iter_mut().map(std::mem::take).collect();
-        drop(state);
+        let jobs = self.change(|state| {
+            let reason = state.ended.get_or_insert_with(|| reason.to_owned());
+            for network in state.networks.values_mut() {
+                network.rows = 0;
+                network.parts.drain(..).for_each(|part| part.fail(reason));
+            }
+            let devices = state.devices.iter_mut();
+            devices.map(DeviceState::take_jobs).collect::<Vec<_>>()
+        });
+        // Without the lock: what they hold may take its time.
         drop(jobs);
-        self.changed.notify_all();
-        waiting.into_iter().for_each(|part| part.fail(&reason));
     }
 
-    /// Uses a device no more, and ends everything where it was the last. What is left, for people to read; nothing where it was
-    /// lost before.
+    /// Stops the use of a device that failed, and ends everything where it was the last. Returns a message for the user with
+    /// the devices that are left; none where the device was lost before.
     pub(super) fn lose(&self, device: usize, reason: &str) -> Option<String> {
-        let mut state = self.lock();
-        if state.ended.is_some() || state.devices[device].lost.is_some() {
-            return None;
-        }
-        state.devices[device].lost = Some(reason.to_owned());
-        // A thread that panicked never gives its batch back.
-        state.devices[device].rest();
-        let threads = state.jobs.len() / state.devices.len();
-        let jobs: Vec<_> = state.jobs[device * threads..][..threads]
-            .iter_mut()
-            .map(std::mem::take)
-            .collect();
-        for network in state.networks.values_mut() {
-            network.sizes[device].clear();
-        }
-        let left = state.devices.iter().filter(|device| device.lost.is_none());
-        let left: Vec<String> = left
-            .map(|device| device.counters.device.to_string())
-            .collect();
-        drop(state);
+        let (reason, jobs, left) = self.change(|state| {
+            let lost = &mut state.devices[device];
+            if state.ended.is_some() || lost.lost.is_some() {
+                return None;
+            }
+            let reason = format!("device {} failed: {reason}", lost.counters.device);
+            lost.lost = Some(reason.clone());
+            // A thread that panicked never gives its batch back.
+            lost.rest();
+            let jobs = lost.take_jobs();
+            for network in state.networks.values_mut() {
+                network.sizes[device].clear();
+            }
+            let left = state.devices.iter().filter(|it| it.lost.is_none());
+            let left: Vec<String> = left.map(|it| it.counters.device.to_string()).collect();
+            Some((reason, jobs, left))
+        })?;
         drop(jobs);
-        self.changed.notify_all();
         if left.is_empty() {
-            self.end(reason);
+            self.end(&reason);
             return None;
         }
         Some(format!("{reason}; {} continues without it", left.join(",")))
@@ -373,10 +293,7 @@ impl Queue {
     /// Why a device, or the whole service, is not used any more.
     pub(super) fn reason(&self, device: usize) -> String {
         let state = self.lock();
-        let lost = state
-            .devices
-            .get(device)
-            .and_then(|device| device.lost.clone());
+        let lost = state.devices[device].lost.clone();
         lost.or_else(|| state.ended.clone())
             .unwrap_or_else(|| "the evaluation service has ended".into())
     }
@@ -390,13 +307,13 @@ impl Queue {
     ///
     /// A device that computes nothing gets what there is. While one of its batches computes, the next is filled, or at least
     /// not sent before half of that one's time is over.
-    pub(super) fn take(&self, thread: usize, device: usize) -> Option<Task> {
+    pub(super) fn take(&self, device: usize, thread: usize) -> Option<Task> {
         let mut state = self.lock();
         loop {
             if state.ended.is_some() || state.devices[device].lost.is_some() {
                 return None;
             }
-            if let Some(job) = state.jobs[thread].pop_front() {
+            if let Some(job) = state.devices[device].jobs[thread].pop_front() {
                 return Some(Task::Job(job));
             }
             let Some((id, network)) = state.longest_waiting(device) else {
@@ -406,21 +323,18 @@ impl Queue {
             };
             let sizes = &network.sizes[device];
             let is_full = sizes.last().is_some_and(|size| network.rows >= size.rows);
-            let flights = &state.devices[device];
-            let patience = flights
+            let now = Instant::now();
+            let of_device = &state.devices[device];
+            let until = of_device
                 .patience
-                .filter(|_| flights.in_hand > 0 && !is_full)
-                .map_or(Duration::ZERO, |until| {
-                    until.saturating_duration_since(Instant::now())
-                });
-            if patience > Duration::ZERO {
-                let woken = self.changed.wait_timeout(state, patience);
+                .filter(|&until| of_device.in_hand > 0 && !is_full && until > now);
+            if let Some(until) = until {
+                let woken = self.changed.wait_timeout(state, until - now);
                 state = woken.unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
             let size = choose(sizes, network.rows)?;
             let device = &mut state.devices[device];
-            let now = Instant::now();
             device.begin(now);
             device.patience = Some(now + Duration::from_secs_f64(size.seconds * PATIENCE));
             return state.cut(id, size.rows).map(Task::Evaluate);
@@ -433,14 +347,6 @@ impl Queue {
         state.networks.values().map(|network| network.rows).sum()
     }
 
-    /// The largest batch of a network on each device, in rows.
-    pub(super) fn largest_batches(&self, network: NetworkId) -> Vec<usize> {
-        let state = self.lock();
-        let sizes = state.networks.get(&network).map(|network| &network.sizes);
-        let largest = |sizes: &Vec<BatchSize>| sizes.last().map_or(0, |size| size.rows);
-        sizes.map_or_else(Vec::new, |sizes| sizes.iter().map(largest).collect())
-    }
-
     /// What each device has done so far.
     pub(super) fn device_counters(&self) -> Vec<DeviceCounters> {
         let state = self.lock();
@@ -449,55 +355,54 @@ impl Queue {
 
     /// Notes that a device has evaluated a batch.
     pub(super) fn done(&self, batch: &DeviceBatch, device: usize) {
-        let mut state = self.lock();
-        let device = &mut state.devices[device];
-        device.release();
-        device.counters.batches += 1;
-        device.counters.rows += batch.rows as u64;
-        device.counters.padded_rows += batch.size as u64;
-        drop(state);
-        self.changed.notify_all();
+        self.change(|state| {
+            let device = &mut state.devices[device];
+            device.release();
+            device.counters.batches += 1;
+            device.counters.rows += batch.rows as u64;
+            device.counters.padded_rows += batch.size as u64;
+        });
     }
 
     /// Allows a network no batch of `size` rows on a device any more, whose memory has not held it: sizes up to the half of it are
-    /// left. The network's name, the new largest size, and whether it is new: another thread may have met the limit before. None
-    /// where the smallest was too large.
+    /// left. Returns the network's name, and what follows.
     pub(super) fn halve(
         &self,
         network: NetworkId,
         device: usize,
         size: usize,
-    ) -> Option<(String, usize, bool)> {
-        let mut state = self.lock();
-        let Some(network) = state.networks.get_mut(&network) else {
-            // It has left meanwhile: nothing waits for its batch.
-            return Some((String::new(), 0, false));
-        };
-        let (largest, is_new) = halve(&mut network.sizes[device], size)?;
-        Some((network.name.clone(), largest, is_new))
+    ) -> (String, Shortage) {
+        match self.lock().networks.get_mut(&network) {
+            Some(network) => (
+                network.name.clone(),
+                halve(&mut network.sizes[device], size),
+            ),
+            // Nothing waits for its batch.
+            None => (String::new(), Shortage::Known),
+        }
     }
 
-    /// What people call a network.
-    pub(super) fn name(&self, network: NetworkId) -> String {
-        let state = self.lock();
-        let network = state.networks.get(&network);
-        network.map_or_else(String::new, |network| network.name.clone())
+    /// The largest batch of a network on each device, in rows.
+    #[cfg(test)]
+    pub(super) fn largest_batches(&self, network: NetworkId) -> Vec<usize> {
+        let sizes = &self.lock().networks[&network].sizes;
+        let largest = |sizes: &Vec<BatchSize>| sizes.last().map_or(0, |size| size.rows);
+        sizes.iter().map(largest).collect()
     }
 }
 
-fn halve(allowed: &mut Vec<BatchSize>, size: usize) -> Option<(usize, bool)> {
-    let (smallest, largest) = (*allowed.first()?, allowed.last()?.rows);
-    if largest < size {
-        return Some((largest, false));
+fn halve(allowed: &mut Vec<BatchSize>, size: usize) -> Shortage {
+    let (Some(&smallest), Some(&largest)) = (allowed.first(), allowed.last()) else {
+        return Shortage::Smallest;
+    };
+    if largest.rows < size {
+        return Shortage::Known;
     }
     if size <= smallest.rows {
-        return None;
+        return Shortage::Smallest;
     }
-    allowed.retain(|other| other.rows <= size / 2);
-    if allowed.is_empty() {
-        allowed.push(smallest);
-    }
-    allowed.last().map(|largest| (largest.rows, true))
+    allowed.retain(|other| other.rows <= (size / 2).max(smallest.rows));
+    Shortage::Halved(allowed.last().unwrap_or(&smallest).rows)
 }
 
 impl State {
@@ -539,7 +444,7 @@ impl State {
 }
 
 /// The size for so many rows: the smallest that holds all of them, or the largest that they fill, whichever evaluates more rows a
-/// second. Padding beyond that is never worth its time.
+/// second. More padding never pays.
 fn choose(sizes: &[BatchSize], waiting: usize) -> Option<BatchSize> {
     let rate = |size: &BatchSize| size.rows.min(waiting) as f64 / size.seconds.max(1e-9);
     let full = sizes.iter().rfind(|size| size.rows <= waiting);
@@ -550,8 +455,11 @@ fn choose(sizes: &[BatchSize], waiting: usize) -> Option<BatchSize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::request::Reply;
     use super::*;
-    use std::sync::mpsc::channel;
+    use crate::packed::ROW_BYTES;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Sender, channel};
 
     fn sizes(pairs: &[(usize, f64)]) -> Vec<BatchSize> {
         let sizes = pairs
@@ -561,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_what_evaluates_most_rows_a_second() {
+    fn the_chosen_size_evaluates_most_rows_a_second() {
         // A processor: the time grows with the rows, and padding costs as much as rows do.
         let processor = sizes(&[(1, 0.01), (8, 0.08), (32, 0.32)]);
         // A GPU: small batches cost as much as middling ones.
@@ -591,7 +499,7 @@ mod tests {
     }
 
     fn batch(queue: &Queue, device: usize) -> DeviceBatch {
-        match queue.take(device, device) {
+        match queue.take(device, 0) {
             Some(Task::Evaluate(batch)) => batch,
             _ => panic!("no batch"),
         }
@@ -629,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_busy_once_however_many_batches_it_has_in_hand() {
+    fn overlapping_batches_count_once_as_busy_time() {
         let queue = queue(2, &sizes(&[(4, 1e-3)]));
         let (sender, _replies) = channel();
         let pause = || std::thread::sleep(Duration::from_millis(10));
@@ -708,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_hold_rows_of_one_network_and_the_first_to_come_are_the_first() {
+    fn batches_hold_rows_of_one_network_in_order_of_arrival() {
         let queue = queue(1, &sizes(&[(4, 1e-3)]));
         queue.add_network(8, "other", vec![sizes(&[(2, 1e-3)])]);
         let (sender, _replies) = channel();
@@ -731,7 +639,7 @@ mod tests {
         let (sender, replies) = channel();
         queue.push(7, request(3, 10, &sender));
         let failed = batch(&queue, 0);
-        let note = queue.lose(0, "device cuda:0 failed: it broke").unwrap();
+        let note = queue.lose(0, "it broke").unwrap();
         assert_eq!(
             note,
             "device cuda:0 failed: it broke; cuda:1 continues without it"
@@ -742,7 +650,7 @@ mod tests {
         let saved = batch(&queue, 1);
         assert_eq!(marks(&saved), [10, 11, 12]);
         // The last one takes everything with it.
-        assert_eq!(queue.lose(1, "device cuda:1 failed: it broke, too"), None);
+        assert_eq!(queue.lose(1, "it broke, too"), None);
         queue.put_back(saved, 1);
         let reason = "device cuda:1 failed: it broke, too".to_owned();
         assert_eq!(replies.recv().unwrap(), Err(reason.clone()));
@@ -753,16 +661,14 @@ mod tests {
     #[test]
     fn the_largest_size_is_halved_down_to_the_smallest() {
         let mut allowed = sizes(&[(32, 1.0), (64, 1.0), (128, 1.0)]);
-        assert_eq!(halve(&mut allowed, 128), Some((64, true)));
+        assert_eq!(halve(&mut allowed, 128), Shortage::Halved(64));
         // The device's other thread had such a batch in hand as well.
-        assert_eq!(halve(&mut allowed, 128), Some((64, false)));
-        assert_eq!(halve(&mut allowed, 64), Some((32, true)));
-        assert_eq!(halve(&mut allowed, 32), None);
+        assert_eq!(halve(&mut allowed, 128), Shortage::Known);
+        assert_eq!(halve(&mut allowed, 64), Shortage::Halved(32));
+        assert_eq!(halve(&mut allowed, 32), Shortage::Smallest);
         // Where the half is no size, the smallest is left.
-        assert_eq!(
-            halve(&mut sizes(&[(48, 1.0), (64, 1.0)]), 64),
-            Some((48, true))
-        );
-        assert_eq!(halve(&mut Vec::new(), 1), None);
+        let mut two = sizes(&[(48, 1.0), (64, 1.0)]);
+        assert_eq!(halve(&mut two, 64), Shortage::Halved(48));
+        assert_eq!(halve(&mut Vec::new(), 1), Shortage::Smallest);
     }
 }

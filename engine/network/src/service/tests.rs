@@ -1,15 +1,24 @@
 //! The service with devices that count, fail and run out of memory as they are told, and with a real one.
 
-use super::*;
-use crate::NetworkEvaluator;
+use super::evaluation_service::{EvaluationService, ServedNetwork};
+use super::load::{Load, Loaded, Make, ServiceDevice, untimed};
+use super::thread::Notes;
+use super::usage::DeviceCounters;
+use crate::architecture::Architecture;
+use crate::device::Device;
+use crate::error::NetworkError;
+use crate::evaluator::NetworkEvaluator;
+use crate::model::Network;
 use crate::model::tests::decided_network;
-use crate::packed::{ROW_BYTES, pack};
+use crate::packed::{Forward, ROW_BYTES, pack};
 use crate::playing::ANSWER_FLOATS;
 use crate::positions::real_positions;
+use crate::prepare::Accuracy;
 use arimaa::rules::Side;
+use engine::config::Precision;
 use engine::search::{Evaluations, Evaluator, Query};
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 
 /// What a fake device does with its batches.
 #[derive(Clone)]
@@ -133,9 +142,8 @@ impl Setup {
         let mut makes: Vec<Make> = makes.collect();
         let (device, sizes) = (self.device, untimed(&self.sizes));
         Box::new(move || {
-            let first = makes.remove(0);
-            Ok(Loaded {
-                forward: first()?,
+            let first = makes.remove(0)()?;
+            let loaded = Loaded {
                 others: makes,
                 sizes,
                 notes: Vec::new(),
@@ -145,7 +153,8 @@ impl Setup {
                     accuracy: Accuracy::default(),
                     calibration: None,
                 },
-            })
+            };
+            Ok((first, loaded))
         })
     }
 }
@@ -157,18 +166,20 @@ fn launch(setups: Vec<Setup>) -> (Arc<ServedNetwork>, Written) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let kept = written.clone();
     let notes: Notes = Arc::new(move |note: &str| kept.lock().unwrap().push(note.to_owned()));
-    let options = ServiceOptions {
-        threads_per_device: setups[0].behaviours.len(),
-        calibrations: None,
-        ..ServiceOptions::new(setups.iter().map(|setup| setup.device).collect())
-    };
-    let service = EvaluationService::launch(options, Remembered::default(), notes).unwrap();
+    let devices: Vec<Device> = setups.iter().map(|setup| setup.device).collect();
+    let threads = setups[0].behaviours.len();
+    let service = EvaluationService::launch(&devices, threads, None, notes).unwrap();
     let loads = setups.iter().map(Setup::load).collect();
     let network = service.load_by(loads, "test".into(), 4).unwrap();
     let chosen = std::mem::take(&mut *written.lock().unwrap());
     assert_eq!(chosen.len(), setups.len(), "{chosen:?}");
     assert!(chosen[0].contains("test is computed in fp32: its values are off by 0.0000"));
     (network, written)
+}
+
+/// The largest batch of each device, in rows.
+fn largest_batches(network: &ServedNetwork) -> Vec<usize> {
+    network.service.queue.largest_batches(network.id)
 }
 
 const ENOUGH: Behaviour = Behaviour::Memory(usize::MAX);
@@ -262,7 +273,7 @@ fn memory_that_runs_out_halves_the_batches_and_loses_nothing() {
         });
         let notes = notes.lock().unwrap();
         if is_lasting {
-            assert_eq!(network.largest_batches(), [16]);
+            assert_eq!(largest_batches(&network), [16]);
             assert_eq!(notes.len(), 2, "{notes:?}");
         }
         for (note, (size, left)) in notes.iter().zip([(64, 32), (32, 16)]) {
@@ -294,7 +305,7 @@ fn errors_of_all(network: &Arc<ServedNetwork>) -> Vec<String> {
 }
 
 #[test]
-fn without_memory_for_the_smallest_batch_every_client_is_told() {
+fn without_memory_for_the_smallest_batch_every_client_gets_an_error() {
     let (network, _) = launch(vec![setup(2, &[8, 16], &[Behaviour::Memory(7)])]);
     for error in errors_of_all(&network) {
         assert!(
@@ -478,7 +489,7 @@ fn a_service_that_ends_answers_what_it_has_begun_and_no_more() {
 }
 
 #[test]
-fn a_lane_has_one_batch_in_flight() {
+fn a_slot_has_one_batch_in_flight() {
     let (network, _) = launch(vec![setup(0, &[4], &[ENOUGH])]);
     let queries = real_positions(10).unwrap();
     let (mut client, mut out) = (network.client(), Evaluations::default());
@@ -498,32 +509,16 @@ fn a_lane_has_one_batch_in_flight() {
     assert_fake_answers(&queries, &out);
 }
 
-fn options(batch_sizes: &[usize]) -> ServiceOptions {
-    ServiceOptions {
-        batch_sizes: Some(batch_sizes.to_vec()),
-        calibrations: None,
-        ..ServiceOptions::new(vec![Device::CpuService])
-    }
-}
-
-fn start(
-    network: &Network,
-    options: ServiceOptions,
-    precision: Precision,
-) -> Result<Arc<ServedNetwork>, NetworkError> {
-    EvaluationService::start(options, |_| {})?.load(network, precision, "test")
-}
-
 #[test]
-fn a_real_device_says_what_the_evaluator_says() {
+fn a_real_device_agrees_with_the_evaluator() {
     let networks = [decided_network(2, 16), decided_network(1, 24)];
-    let service = EvaluationService::start(options(&[64, 16]), |_| {}).unwrap();
+    let service = EvaluationService::start(&[Device::CpuService], None, |_| {}).unwrap();
     let queries = real_positions(300).unwrap();
     for network in &networks {
         let served = service.load(network, Precision::Auto, "test").unwrap();
         let used = &served.devices()[0];
         assert_eq!(used.device, Device::CpuService);
-        assert_eq!(served.largest_batches(), [64]);
+        assert_eq!(largest_batches(&served), [64]);
         let mut evaluator = NetworkEvaluator::new(network, used.precision, "test").unwrap();
         let (mut expected, mut found) = (Evaluations::default(), Evaluations::default());
         evaluator.evaluate(&queries, &mut expected).unwrap();
@@ -541,45 +536,22 @@ fn a_real_device_says_what_the_evaluator_says() {
 }
 
 #[test]
-fn options_that_cannot_be_used_are_errors() {
+fn devices_that_cannot_be_used_are_errors() {
+    for (devices, part) in [
+        (&[][..], "needs a device"),
+        (&[Device::Cuda(999)], "device cuda:999"),
+    ] {
+        let message = EvaluationService::start(devices, None, |_| {})
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains(part), "{message}");
+    }
     let sizes = Architecture {
         blocks: 1,
         channels: 8,
     };
     let network = Network::new(sizes, 1).unwrap();
-    let usual = options(&[16]);
-    for (options, part) in [
-        (
-            ServiceOptions {
-                devices: vec![],
-                ..usual.clone()
-            },
-            "needs a device",
-        ),
-        (
-            ServiceOptions {
-                threads_per_device: 0,
-                ..usual.clone()
-            },
-            "needs a thread",
-        ),
-        (options(&[]), "sizes of batches"),
-        (options(&[16, 0]), "sizes of batches"),
-        (
-            ServiceOptions {
-                devices: vec![Device::Cuda(999)],
-                ..usual.clone()
-            },
-            "device cuda:999",
-        ),
-    ] {
-        let message = start(&network, options, Precision::Auto)
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains(part), "{message}");
-    }
-    let message = start(&network, usual, Precision::Fp16)
-        .unwrap_err()
-        .to_string();
-    assert!(message.contains("fp16"), "{message}");
+    let service = EvaluationService::start(&[Device::CpuService], None, |_| {}).unwrap();
+    let fp16 = service.load(&network, Precision::Fp16, "test").unwrap_err();
+    assert!(fp16.to_string().contains("fp16"), "{fp16}");
 }

@@ -1,17 +1,20 @@
 //! A thread that evaluates batches on a device.
 
-use super::super::error::{NetworkError, catch_panics};
-use super::super::playing::ANSWER_FLOATS;
-use super::queue::{DeviceBatch, NetworkId, Networks, Queue, Task};
-use super::{Device, Forward, Notes};
+use super::queue::{DeviceBatch, NetworkId, Networks, Queue, Shortage, Task};
+use crate::device::{Device, apply_thread_count};
+use crate::error::{NetworkError, catch_panics};
+use crate::packed::Forward;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Called with messages for the user, from any thread of the service.
+pub(super) type Notes = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// A thread of the service, before it runs.
 pub(super) struct Thread {
-    /// Its place among all threads.
+    /// Its number among the threads of its device.
     pub(super) number: usize,
-    /// The place of its device among the devices.
+    /// The number of its device in the queue.
     pub(super) place: usize,
     pub(super) device: Device,
     pub(super) queue: Arc<Queue>,
@@ -21,23 +24,15 @@ pub(super) struct Thread {
     pub(super) shortages: u32,
 }
 
-/// How many times the smallest batch is tried again, and how long the first pause is; each is twice the one before. A network that
+/// How many times the smallest batch is tried again, and how long the first pause is; each is twice the previous one. A network that
 /// is being loaded, or another program, may have taken the memory for a moment.
 const RETRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Gives a device up, and says what is left.
-pub(super) fn lose(queue: &Queue, notes: &Notes, place: usize, device: Device, reason: &str) {
-    let reason = format!("device {device} failed: {reason}");
-    if let Some(note) = queue.lose(place, &reason) {
-        notes(&note);
-    }
-}
-
 impl Thread {
     /// Evaluates batches until the service ends, or the device fails.
     pub(super) fn run(mut self) {
-        super::super::device::apply_thread_count();
+        apply_thread_count();
         if let Err(reason) = self.serve() {
             self.lose(&reason);
         }
@@ -48,17 +43,19 @@ impl Thread {
     }
 
     fn lose(&self, reason: &str) {
-        lose(&self.queue, &self.notes, self.place, self.device, reason);
+        if let Some(note) = self.queue.lose(self.place, reason) {
+            (self.notes)(&note);
+        }
     }
 
     fn serve(&mut self) -> Result<(), String> {
-        loop {
-            match self.queue.take(self.number, self.place) {
-                None => return Ok(()),
-                Some(Task::Job(job)) => job(&mut self.networks)?,
-                Some(Task::Evaluate(batch)) => self.evaluate(batch)?,
+        while let Some(task) = self.queue.take(self.place, self.number) {
+            match task {
+                Task::Job(job) => job(&mut self.networks)?,
+                Task::Evaluate(batch) => self.evaluate(batch)?,
             }
         }
+        Ok(())
     }
 
     fn evaluate(&mut self, mut batch: DeviceBatch) -> Result<(), String> {
@@ -66,27 +63,23 @@ impl Thread {
             self.queue.put_back(batch, self.place);
             return Err("a batch came for a network that is not loaded".into());
         };
-        match catch_panics(|| run(forward.as_mut(), &mut batch)) {
-            Ok(()) => {
-                self.shortages = 0;
-                self.queue.done(&batch, self.place);
-                batch.parts.into_iter().for_each(|part| part.answer());
-                Ok(())
-            }
-            Err(error) => {
-                let (network, size) = (batch.network, batch.size);
-                let result = match error.is_out_of_memory() {
-                    true => self.halve(network, size, &error),
-                    false => Err(error.to_string()),
-                };
-                // For the other devices, or for this one with smaller batches; or to be told why there are no answers.
-                if let Err(reason) = &result {
-                    self.lose(reason);
-                }
-                self.queue.put_back(batch, self.place);
-                result
-            }
+        let Err(error) = catch_panics(|| run(forward.as_mut(), &mut batch)) else {
+            self.shortages = 0;
+            self.queue.done(&batch, self.place);
+            batch.parts.into_iter().for_each(|part| part.answer());
+            return Ok(());
+        };
+        let result = match error.is_out_of_memory() {
+            true => self.halve(batch.network, batch.size, &error),
+            false => Err(error.to_string()),
+        };
+        // Before the batch is put back for the other devices, or for this one with smaller batches: without another device its
+        // clients get the reason.
+        if let Err(reason) = &result {
+            self.lose(reason);
         }
+        self.queue.put_back(batch, self.place);
+        result
     }
 
     fn halve(
@@ -95,18 +88,18 @@ impl Thread {
         size: usize,
         error: &NetworkError,
     ) -> Result<(), String> {
-        let device = self.device;
-        match self.queue.halve(network, self.place, size) {
-            Some((name, largest, true)) => (self.notes)(&format!(
-                "device {device}: out of memory with {size} rows of {name}; batches have at most {largest} rows from now on ({error})"
+        let (name, shortage) = self.queue.halve(network, self.place, size);
+        match shortage {
+            Shortage::Halved(largest) => (self.notes)(&format!(
+                "device {}: out of memory with {size} rows of {name}; batches have at most {largest} rows from now on ({error})",
+                self.device
             )),
-            Some((_, _, false)) => {}
-            None if self.shortages < RETRIES => {
+            Shortage::Known => {}
+            Shortage::Smallest if self.shortages < RETRIES => {
                 std::thread::sleep(PAUSE * 2u32.pow(self.shortages));
                 self.shortages += 1;
             }
-            None => {
-                let name = self.queue.name(network);
+            Shortage::Smallest => {
                 return Err(format!(
                     "out of memory with {size} rows of {name}, the smallest batch: {error}"
                 ));
@@ -126,9 +119,8 @@ fn run(forward: &mut dyn Forward, batch: &mut DeviceBatch) -> Result<(), Network
     forward.run(batch.size)?;
     let mut first = 0;
     for part in &mut batch.parts {
-        let rows = part.len();
-        forward.read(first, part.space(rows * ANSWER_FLOATS))?;
-        first += rows;
+        forward.read(first, part.space())?;
+        first += part.len();
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What a service's devices do.
 
-use super::Device;
+use crate::device::Device;
 use engine::progress::grouped;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_in_a_time_is_told_in_shares() {
+    fn counters_become_shares_of_a_time() {
         let done = DeviceCounters::between(&[counters(10, 4)], &[counters(30, 12), counters(1, 2)]);
         assert_eq!(done[0].batches, 20);
         let used: Vec<DeviceUse> = done.iter().map(|done| done.in_time(10.0)).collect();

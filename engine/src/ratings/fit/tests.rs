@@ -237,7 +237,7 @@ fn the_interval_of_a_match_is_about_that_of_its_pairs() {
 }
 
 #[test]
-fn anchors_that_lose_everything_tell_nothing_of_close_matches() {
+fn anchors_that_lose_everything_do_not_change_close_matches() {
     let pairs = |a, b, counts: [u64; 5]| Pairs {
         a,
         b,

@@ -129,7 +129,7 @@ fn whatever_was_played_the_interval_is_finite_and_holds_the_difference() {
 }
 
 #[test]
-fn superiority_and_the_interval_say_the_same() {
+fn superiority_and_the_interval_agree() {
     let mut proven = 0;
     for_all_results(9, |result| {
         let counts = counts(result);
@@ -198,7 +198,7 @@ fn at_100_pairs_the_interval_covers_the_truth() {
 
 #[test]
 #[ignore = "minutes: 432,000 matches"]
-fn simulated_matches_are_covered() {
+fn intervals_cover_simulated_matches() {
     let matches = 3_000;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for pairs in [20, 50, 100, 400] {

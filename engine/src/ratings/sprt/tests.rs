@@ -22,7 +22,7 @@ fn the_ratio_is_that_of_engine_testing() {
 }
 
 #[test]
-fn without_stopped_games_and_splits_the_ratio_is_that_of_coins() {
+fn without_truncated_games_and_splits_the_ratio_is_binomial() {
     let pairs = PairCounts::from([30, 0, 0, 0, 50]);
     let (zero, one): (f64, f64) = (0.5, 1.0 / (1.0 + 10f64.powf(-0.25)));
     let coins = 50.0 * (one / zero).ln() + 30.0 * ((1.0 - one) / (1.0 - zero)).ln();
@@ -157,7 +157,7 @@ fn simulated_tests_seldom_err() {
 
 #[test]
 #[ignore = "minutes: 1,000,000 tests"]
-fn simulated_tests_err_less_often_than_asked_for() {
+fn simulated_tests_err_no_more_often_than_stated() {
     let differences = [
         ([0.0, 30.0], 2_000),
         ([-20.0, 20.0], 2_000),

@@ -55,7 +55,7 @@ fn generators_at_work_are_those_whose_locks_are_held() {
 }
 
 #[test]
-fn the_same_command_goes_on_and_another_takes_over() {
+fn the_same_command_resumes_and_another_takes_over() {
     let (_root, places) = run();
     let (generator, recovery) = start(&places, 1);
     assert_eq!((generator.number(), generator.is_resumed()), (0, false));
@@ -88,7 +88,7 @@ fn the_same_command_goes_on_and_another_takes_over() {
 }
 
 #[test]
-fn what_is_done_is_not_gone_on_with() {
+fn a_generator_that_is_done_is_not_resumed() {
     let (_root, places) = run();
     let (generator, _) = start(&places, 1);
     begin(&generator, 0).unwrap();
@@ -224,4 +224,20 @@ fn plans_are_read_as_they_were_written() {
         assert!(text.contains("seed = \"18446744073709551615\""), "{text}");
         assert_eq!(toml::from_str::<GeneratorPlan>(&text).unwrap(), plan);
     }
+}
+
+#[test]
+fn each_generator_gets_a_number_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut numbers: Vec<u32> = std::thread::scope(|scope| {
+        let claims: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| claim_generator(folder.path(), folder.path()).unwrap()))
+            .collect();
+        claims
+            .into_iter()
+            .map(|claim| claim.join().unwrap())
+            .collect()
+    });
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
 }

@@ -1,6 +1,6 @@
-//! The calibrations of earlier starts, in a file that users may delete.
+//! The cache of calibrations: a file that users may delete.
 
-use super::Calibration;
+use crate::calibration::Calibration;
 use engine::files::{folder_of, read_whole, write_whole};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -12,15 +12,16 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Calibrations by the device's name, the network's size, the precision and the program's version.
 #[derive(Debug, Default)]
-pub(super) struct Remembered {
-    /// None: nothing is remembered beyond this process.
+pub(super) struct CalibrationCache {
+    /// None: nothing is kept beyond this process.
     path: Option<PathBuf>,
     /// What this process measured or found.
     known: BTreeMap<String, Calibration>,
 }
 
-/// `tusker/calibrations.json` in the user's cache folder, where there is one.
-pub(super) fn default_path() -> Option<PathBuf> {
+/// The file of the cache, `tusker/calibrations.json` in the user's cache folder (`$XDG_CACHE_HOME`, by default `~/.cache`), where
+/// there is one.
+pub fn calibration_file() -> Option<PathBuf> {
     let folder = |variable: &str| {
         let path = std::env::var_os(variable).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
@@ -30,7 +31,7 @@ pub(super) fn default_path() -> Option<PathBuf> {
     Some(cache.join("tusker").join("calibrations.json"))
 }
 
-impl Remembered {
+impl CalibrationCache {
     pub(super) fn new(path: Option<PathBuf>) -> Self {
         Self {
             path,
@@ -47,8 +48,8 @@ impl Remembered {
         self.known.get(key).cloned()
     }
 
-    /// Keeps a calibration; in the file only if the device's memory held all sizes: what other programs leave of it today says
-    /// nothing of tomorrow. Returns what could not be written, for people to read.
+    /// Keeps a calibration; in the file only if the device's memory held all sizes: other programs may leave
+    /// more of it another time. Returns a message for the user if the file can't be written.
     pub(super) fn put(&mut self, key: String, calibration: &Calibration) -> Option<String> {
         self.known.insert(key, calibration.clone());
         let path = self.path.as_ref().filter(|_| calibration.is_complete())?;
@@ -89,8 +90,8 @@ fn is_sound(found: &Calibration) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::calibration::{Rate, SIZES};
     use super::*;
+    use crate::calibration::{Rate, SIZES};
 
     /// Sizes whose rates are 100, but for the chosen one's.
     fn calibration(sizes: &[usize], batch: usize, rate: f64) -> Calibration {
@@ -109,60 +110,60 @@ mod tests {
     fn calibrations_outlast_the_process_and_a_damaged_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a").join("b.json");
-        let remembered = || Remembered::new(Some(path.clone()));
+        let cache = || CalibrationCache::new(Some(path.clone()));
         let complete = |batch, rate| calibration(&SIZES, batch, rate);
-        let mut first = remembered();
+        let mut first = cache();
         assert_eq!(first.get("x"), None);
         assert_eq!(first.put("x".into(), &complete(64, 150.0)), None);
         // Two processes add to one file.
-        assert_eq!(remembered().put("y".into(), &complete(32, 101.0)), None);
-        let mut other = remembered();
+        assert_eq!(cache().put("y".into(), &complete(32, 101.0)), None);
+        let mut other = cache();
         assert_eq!(other.get("x"), Some(complete(64, 150.0)));
         assert_eq!(other.get("y"), Some(complete(32, 101.0)));
         assert_eq!(other.get("z"), None);
 
-        // What no measurement gives is not believed, and an entry of another form leaves the others.
+        // Impossible values are dropped, and an entry of another form leaves the others.
         for (batch, rate) in [(64, -1.0), (63, 1.0)] {
-            remembered().put("x".into(), &complete(batch, rate));
-            assert_eq!(remembered().get("x"), None);
-            assert!(remembered().get("y").is_some());
+            cache().put("x".into(), &complete(batch, rate));
+            assert_eq!(cache().get("x"), None);
+            assert!(cache().get("y").is_some());
         }
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replacen('{', "{\"w\": 3,", 1)).unwrap();
-        assert!(remembered().get("y").is_some());
+        assert!(cache().get("y").is_some());
 
         std::fs::write(&path, "{\"x\": 3").unwrap();
-        assert_eq!(remembered().get("x"), None);
-        assert_eq!(remembered().put("x".into(), &complete(64, 7.0)), None);
-        assert_eq!(remembered().get("x"), Some(complete(64, 7.0)));
+        assert_eq!(cache().get("x"), None);
+        assert_eq!(cache().put("x".into(), &complete(64, 7.0)), None);
+        assert_eq!(cache().get("x"), Some(complete(64, 7.0)));
     }
 
     #[test]
-    fn what_memory_cut_short_is_known_to_this_process_alone() {
+    fn an_incomplete_calibration_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.json");
-        let mut remembered = Remembered::new(Some(path.clone()));
+        let mut cache = CalibrationCache::new(Some(path.clone()));
         let short = calibration(&SIZES[..2], 32, 100.0);
-        assert_eq!(remembered.put("x".into(), &short), None);
-        remembered.put("y".into(), &calibration(&SIZES, 32, 100.0));
-        assert_eq!(remembered.get("x"), Some(short));
-        let mut other = Remembered::new(Some(path));
+        assert_eq!(cache.put("x".into(), &short), None);
+        cache.put("y".into(), &calibration(&SIZES, 32, 100.0));
+        assert_eq!(cache.get("x"), Some(short));
+        let mut other = CalibrationCache::new(Some(path));
         assert_eq!(other.get("x"), None);
         assert!(other.get("y").is_some());
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_told() {
+    fn a_folder_that_cannot_be_written_gives_a_note() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let mut remembered = Remembered::new(Some(file.join("calibrations.json")));
+        let mut cache = CalibrationCache::new(Some(file.join("calibrations.json")));
         let found = calibration(&SIZES, 32, 1.0);
-        let note = remembered.put("x".into(), &found).unwrap();
+        let note = cache.put("x".into(), &found).unwrap();
         assert!(note.contains("can't be remembered"), "{note}");
         // In this process it is.
-        assert_eq!(remembered.get("x"), Some(found.clone()));
-        let mut nowhere = Remembered::default();
+        assert_eq!(cache.get("x"), Some(found.clone()));
+        let mut nowhere = CalibrationCache::default();
         assert_eq!(nowhere.put("x".into(), &found), None);
         assert!(nowhere.get("x").is_some());
     }

@@ -1,0 +1,195 @@
+//! How a network is made ready on a device: by the first of its threads, which prepares, calibrates and checks it, and then by the
+//! others, which share its tensors.
+
+use super::calibration_cache::CalibrationCache;
+use super::queue::BatchSize;
+use crate::architecture::Architecture;
+use crate::calibration::{Calibration, LARGEST, calibrate};
+use crate::device::Device;
+use crate::error::NetworkError;
+use crate::model::Network;
+use crate::packed::{Forward, PackedForward};
+use crate::prepare::{Accuracy, Check, Prepared};
+use engine::config::Precision;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The sizes of a processor's batches: it stands in for a GPU, and is not calibrated.
+const CPU_SIZES: [usize; 4] = [8, 16, 32, 64];
+
+/// How a device computes a network.
+#[derive(Debug, Clone)]
+pub struct ServiceDevice {
+    /// The device.
+    pub device: Device,
+    /// What the network is computed in there; never [`Precision::Auto`].
+    pub precision: Precision,
+    /// How far it is from the network itself there.
+    pub accuracy: Accuracy,
+    /// What was measured, now or earlier; none for a processor.
+    pub calibration: Option<Calibration>,
+}
+
+impl ServiceDevice {
+    /// What a network is computed in, and how far that is from the network itself.
+    pub(super) fn choice(&self, network: &str) -> String {
+        let bound = Accuracy::bound(self.precision);
+        format!(
+            "{}: {network} is computed in {}: its values are off by {:.4} (root mean square; {} is allowed), its policies by {:.1e} nats \
+             ({} is allowed)",
+            self.device,
+            self.precision,
+            self.accuracy.value_error,
+            bound.value_error,
+            self.accuracy.divergence,
+            bound.divergence
+        )
+    }
+}
+
+/// Makes what a thread evaluates a network with, in that thread.
+pub(super) type Make = Box<dyn FnOnce() -> Result<Box<dyn Forward>, NetworkError> + Send>;
+
+/// Makes a network ready in a device's first thread.
+pub(super) type Load = Box<dyn FnOnce() -> Result<(Box<dyn Forward>, Loaded), NetworkError> + Send>;
+
+/// What a device's first thread leaves to the service, beside what it evaluates the network with.
+pub(super) struct Loaded {
+    /// For the device's other threads.
+    pub(super) others: Vec<Make>,
+    pub(super) sizes: Vec<BatchSize>,
+    pub(super) notes: Vec<String>,
+    pub(super) used: ServiceDevice,
+}
+
+/// What a device's first thread is to load.
+pub(super) struct LoadRequest {
+    pub(super) network: Network,
+    pub(super) device: Device,
+    pub(super) precision: Precision,
+    pub(super) name: String,
+    /// The threads of the device.
+    pub(super) threads: usize,
+    pub(super) calibrations: Arc<Mutex<CalibrationCache>>,
+}
+
+impl LoadRequest {
+    pub(super) fn load(self) -> Result<(Box<dyn Forward>, Loaded), NetworkError> {
+        let device = self.device;
+        device.use_own_stream()?;
+        if device.is_cuda() {
+            // The sizes are few: looking for the fastest way to compute each is worth its time.
+            tch::Cuda::cudnn_set_benchmark(true);
+        }
+        let Prepared {
+            body,
+            precision,
+            accuracy,
+            mut notes,
+            check,
+        } = Prepared::new(&self.network, device, self.precision, &self.name)?;
+        let (mut forward, mut calibration, mut sizes);
+        if device.is_cuda() {
+            forward = PackedForward::new(body, device, precision, LARGEST)?;
+            let found = self.calibration(&mut forward, &check, precision, &mut notes)?;
+            sizes = timed(&found);
+            calibration = Some(found);
+        } else {
+            forward = PackedForward::new(body, device, precision, CPU_SIZES[3])?;
+            calibration = None;
+            sizes = untimed(&CPU_SIZES);
+        }
+        let rows: Vec<usize> = sizes.iter().map(|size| size.rows).collect();
+        let mut checked = forward.check(&check, &rows);
+        // What was right for another version of cuDNN, or for another network, may be wrong for this one.
+        if let (Err(error), Some(found)) = (&checked, &mut calibration)
+            && found.fused
+        {
+            notes.push(format!(
+                "device {device}: cuDNN's fused convolutions are not used: {error}"
+            ));
+            found.fused = false;
+            forward.body.set_fused(false);
+            checked = forward.check(&check, &rows);
+        }
+        let fitting = checked?;
+        let capacity = fitting.last().copied().unwrap_or(1);
+        if fitting.len() < rows.len() {
+            notes.push(format!(
+                "device {device}: out of memory with {} rows of {}; batches have at most {capacity} rows",
+                rows[fitting.len()],
+                self.name
+            ));
+        }
+        sizes.truncate(fitting.len());
+        let others = (1..self.threads).map(|_| {
+            let (body, check, sizes) = (forward.body.share(), check.clone(), fitting.clone());
+            Box::new(move || {
+                device.use_own_stream()?;
+                let mut forward = PackedForward::new(body, device, precision, capacity)?;
+                forward.check(&check, &sizes)?;
+                Ok(Box::new(forward) as Box<dyn Forward>)
+            }) as Make
+        });
+        let loaded = Loaded {
+            others: others.collect(),
+            sizes,
+            notes,
+            used: ServiceDevice {
+                device,
+                precision,
+                accuracy,
+                calibration,
+            },
+        };
+        Ok((Box::new(forward), loaded))
+    }
+
+    /// What is known of such a network on such a device, or is measured now.
+    fn calibration(
+        &self,
+        forward: &mut PackedForward,
+        check: &Check,
+        precision: Precision,
+        notes: &mut Vec<String>,
+    ) -> Result<Calibration, NetworkError> {
+        let Architecture { blocks, channels } = self.network.architecture();
+        let key = format!(
+            "{}, {blocks}x{channels}, {precision}, {}",
+            self.device.description()?.name,
+            env!("CARGO_PKG_VERSION")
+        );
+        let known = self.cache().get(&key);
+        if let Some(calibration) = known {
+            forward.body.set_fused(calibration.fused);
+            return Ok(calibration);
+        }
+        let found = calibrate(forward, check, (self.device, precision), notes)?;
+        notes.extend(self.cache().put(key, &found));
+        Ok(found)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, CalibrationCache> {
+        let locked = self.calibrations.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sizes of which nothing is known: as if every row took the same time.
+pub(super) fn untimed(sizes: &[usize]) -> Vec<BatchSize> {
+    let sizes = sizes.iter().map(|&rows| BatchSize {
+        rows,
+        seconds: rows as f64 * 1e-6,
+    });
+    sizes.collect()
+}
+
+/// The measured sizes up to the chosen one.
+fn timed(calibration: &Calibration) -> Vec<BatchSize> {
+    let rates = calibration.rates.iter();
+    let rates = rates.filter(|rate| rate.batch <= calibration.batch);
+    let sizes = rates.map(|rate| BatchSize {
+        rows: rate.batch,
+        seconds: rate.batch as f64 / rate.evaluations_per_second,
+    });
+    sizes.collect()
+}
