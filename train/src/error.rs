@@ -1,6 +1,6 @@
 //! What can go wrong in training.
 
-use crate::change::Refusal;
+use crate::trainer::change::Refusal;
 use engine::config::ConfigError;
 use engine::run::RunError;
 use engine::shard::{ReplayError, ShardError, ShardFault};

@@ -1,11 +1,11 @@
 //! `train run`: trains a run's next network.
 
 use crate::error::TrainError;
-use crate::lock::RunLock;
-use crate::plan::TrainingBudget;
-use crate::stop::Stop;
 use crate::terminal::print;
-use crate::training::{Ending, train};
+use crate::trainer::lock::RunLock;
+use crate::trainer::plan::TrainingBudget;
+use crate::trainer::stop::Stop;
+use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::Config;

@@ -2,6 +2,7 @@
 //!
 //! [`engine::ratings`] has the computation; [`RatingTable`] reads a run's results, and is written to its `ratings.json`.
 
+pub(crate) mod clock;
 mod counting;
 mod file;
 mod player;

@@ -1,7 +1,7 @@
 //! Programs that are started: to be waited for, or to work beside this one.
 
 use crate::error::TrainError;
-use crate::stop::Stop;
+use crate::trainer::stop::Stop;
 use engine::child::end_with_parent;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;

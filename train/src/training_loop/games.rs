@@ -2,9 +2,9 @@
 
 use super::selfplay::Workers;
 use super::{Flow, TrainingLoop};
-use crate::checkpoint;
 use crate::error::TrainError;
 use crate::terminal::grouped;
+use crate::trainer::checkpoint;
 use engine::config::LoopOrder;
 use engine::progress::{Progress, say};
 use engine::run::RunDirectory;

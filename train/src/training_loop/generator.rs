@@ -2,7 +2,7 @@
 
 use super::child::{LOOK_INTERVAL, Running};
 use crate::error::TrainError;
-use crate::stop::Stop;
+use crate::trainer::stop::Stop;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

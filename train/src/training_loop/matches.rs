@@ -4,7 +4,7 @@ use super::selfplay::Match;
 use super::{Flow, TrainingLoop};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
-use crate::record::Recorder;
+use crate::trainer::record::Recorder;
 use engine::progress::say;
 use engine::run::write_file;
 use network::Network;

@@ -4,7 +4,7 @@ use super::child;
 use super::generator::Generator;
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
-use crate::stop::Stop;
+use crate::trainer::stop::Stop;
 use engine::config::{Config, PlayerSpec};
 use engine::run::RunDirectory;
 use std::path::{Path, PathBuf};

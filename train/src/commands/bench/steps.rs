@@ -4,7 +4,7 @@ use crate::commands::info::flop_per_evaluation;
 use crate::data::{Batch, GameRows, RowRef, TargetOptions};
 use crate::error::TrainError;
 use crate::terminal::grouped;
-use crate::trainer::Trainer;
+use crate::trainer::step::Trainer;
 use engine::config::Config;
 use engine::shard::{GameId, samples::random_game};
 use network::{Device, Network};

@@ -1,9 +1,9 @@
 //! The report on a network's file or a checkpoint.
 
-use crate::checkpoint::{Checkpoint, TrainingState};
 use crate::error::TrainError;
-use crate::schedule::learning_rate;
 use crate::terminal::{Facts, grouped};
+use crate::trainer::checkpoint::{Checkpoint, TrainingState};
+use crate::trainer::schedule::learning_rate;
 use engine::config::{Config, OptimizerKind};
 use engine::encoding::ENCODING_VERSION;
 use network::{FORMAT_VERSION, Network, Origin};

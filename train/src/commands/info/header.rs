@@ -1,6 +1,6 @@
 //! The metadata of a safetensors file, which tells networks from checkpoints without reading their tensors.
 
-use crate::checkpoint;
+use crate::trainer::checkpoint;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::fs::File;

@@ -5,11 +5,11 @@ mod games;
 
 use super::Workplace;
 use crate::error::TrainError;
-use crate::lock::RunLock;
-use crate::plan::TrainingBudget;
-use crate::stop::Stop;
 use crate::terminal::print;
-use crate::training::{Ending, train};
+use crate::trainer::lock::RunLock;
+use crate::trainer::plan::TrainingBudget;
+use crate::trainer::stop::Stop;
+use crate::trainer::training::{Ending, train};
 use crate::training_loop::{check_same, configuration};
 use anyhow::{Context, Result};
 use clap::Args;

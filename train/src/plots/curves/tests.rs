@@ -1,6 +1,8 @@
 use super::*;
-use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 use crate::plots::chart::LARGEST;
+use crate::trainer::metrics::{
+    Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements,
+};
 use network::{Head, PerHead};
 use roxmltree::{Document, Node};
 

@@ -10,9 +10,9 @@
 
 use crate::data::{Batch, RowRef};
 use crate::error::TrainError;
-use crate::loss::{enabled, from_stack, losses, only};
-use crate::measurement::Measurement;
-use crate::optimizer::norm;
+use crate::trainer::loss::{enabled, from_stack, losses, only};
+use crate::trainer::measurement::Measurement;
+use crate::trainer::optimizer::norm;
 use network::{Head, Network, NetworkError, PerHead, catch_torch_panics};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -78,7 +78,7 @@ struct Slice {
 
 /// What a slice says of the network, still on its device.
 struct Part {
-    /// See [`LossTensors::stack`](crate::loss::LossTensors::stack).
+    /// See [`LossTensors::stack`](crate::trainer::loss::LossTensors::stack).
     numbers: Tensor,
     gradient: Tensor,
 }
@@ -296,8 +296,8 @@ fn add_up(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::tests::numbers as loss_numbers;
-    use crate::trainer::tests::rows;
+    use crate::trainer::loss::tests::numbers as loss_numbers;
+    use crate::trainer::step::tests::rows;
     use network::Architecture;
 
     fn network() -> Network {

@@ -2,8 +2,8 @@
 //! worth.
 
 use crate::data::BatchTensors;
-use crate::loss::{LossSums, LossTensors, STACKED, from_stack};
 use crate::plots::curves::CalibrationBin;
+use crate::trainer::loss::{LossSums, LossTensors, STACKED, from_stack};
 use network::{Head, PerHead, RowWeight};
 use tch::{Kind, TchError, Tensor};
 
@@ -122,8 +122,8 @@ fn numbers(column: &Tensor) -> Result<Vec<f64>, TchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::losses;
-    use crate::loss::tests::example;
+    use crate::trainer::loss::losses;
+    use crate::trainer::loss::tests::example;
 
     fn measured(weights: [f32; 2], value_weights: [f32; 2]) -> Measurement {
         let (outputs, mut batch) = example(weights, value_weights);

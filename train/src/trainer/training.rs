@@ -1,20 +1,20 @@
 //! The training of one generation: from the plan to the published network.
 
-use crate::bad_batch;
-use crate::change::{ConfigFile, changed};
-use crate::checkpoint::{self, TrainingState};
 use crate::data::{Batch, Budget, GameRows, Loader, LoaderOptions, RowRef, Window, WindowCounts};
 use crate::error::TrainError;
-use crate::loss::{LossSums, in_digits};
-use crate::meter::LossMeter;
-use crate::metrics::{MeanLosses, Standing, ValidationMeasurements};
-use crate::plan::{TrainingBudget, TrainingPlan, check_rows, hold};
-use crate::record::Recorder;
-use crate::stop::Stop;
-use crate::supply::DataSupply;
 use crate::terminal::grouped;
-use crate::trainer::{StepReport, Trainer};
-use crate::waiting::Waiting;
+use crate::trainer::bad_batch;
+use crate::trainer::change::{ConfigFile, changed};
+use crate::trainer::checkpoint::{self, TrainingState};
+use crate::trainer::loss::{LossSums, in_digits};
+use crate::trainer::meter::LossMeter;
+use crate::trainer::metrics::{MeanLosses, Standing, ValidationMeasurements};
+use crate::trainer::plan::{TrainingBudget, TrainingPlan, check_rows, hold};
+use crate::trainer::record::Recorder;
+use crate::trainer::step::{StepReport, Trainer};
+use crate::trainer::stop::Stop;
+use crate::trainer::supply::DataSupply;
+use crate::trainer::waiting::Waiting;
 use engine::config::Config;
 use engine::progress::{Progress, in_words, say};
 use engine::run::{RunDirectory, make_folder};

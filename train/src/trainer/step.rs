@@ -1,15 +1,15 @@
 //! The network in training: one batch, one step.
 
-use crate::average::Average;
-use crate::checkpoint::Checkpoint;
 use crate::data::{Batch, RowRef};
-use crate::device::Work;
 use crate::error::TrainError;
-use crate::gradients::{GradientWorkers, Objective};
-use crate::loss::{enabled, loss_weights, only};
-use crate::measurement::Measurement;
-use crate::optimizer::{Optimizer, StepSize};
-use crate::schedule::learning_rate;
+use crate::trainer::average::Average;
+use crate::trainer::checkpoint::Checkpoint;
+use crate::trainer::device::Work;
+use crate::trainer::gradients::{GradientWorkers, Objective};
+use crate::trainer::loss::{enabled, loss_weights, only};
+use crate::trainer::measurement::Measurement;
+use crate::trainer::optimizer::{Optimizer, StepSize};
+use crate::trainer::schedule::learning_rate;
 use engine::config::TrainConfig;
 use network::{Network, PerHead, training_kind};
 use tch::{Device, Kind};

@@ -1,9 +1,9 @@
 //! Means over some steps, for the log and the progress line.
 
-use crate::loss::{LossSums, in_digits};
-use crate::metrics::{MeanLosses, Standing, StepMeasurements};
 use crate::terminal::grouped;
-use crate::trainer::StepReport;
+use crate::trainer::loss::{LossSums, in_digits};
+use crate::trainer::metrics::{MeanLosses, Standing, StepMeasurements};
+use crate::trainer::step::StepReport;
 use engine::progress::in_words;
 use network::Head;
 use std::time::{Duration, Instant};

@@ -1,14 +1,14 @@
 //! What a training has to do: go on where the last one was stopped, or begin the next generation.
 
-use crate::change::changed;
-use crate::checkpoint::{self, Checkpoint, TrainingState};
 use crate::data::{Cursor, LoaderOptions, Window, WindowCounts};
 use crate::error::TrainError;
-use crate::loss::LossSums;
-use crate::stop::Stop;
-use crate::supply::{DataSupply, SupplyState};
-use crate::trainer::Trainer;
-use crate::waiting::Waiting;
+use crate::trainer::change::changed;
+use crate::trainer::checkpoint::{self, Checkpoint, TrainingState};
+use crate::trainer::loss::LossSums;
+use crate::trainer::step::Trainer;
+use crate::trainer::stop::Stop;
+use crate::trainer::supply::{DataSupply, SupplyState};
+use crate::trainer::waiting::Waiting;
 use engine::config::Config;
 use engine::progress::say;
 use engine::run::{RunDirectory, TrainerWindow};

@@ -1,6 +1,6 @@
 //! Waiting for games that others make.
 
-use crate::stop::Stop;
+use crate::trainer::stop::Stop;
 use engine::progress::{in_words, say};
 use std::time::{Duration, Instant};
 

@@ -7,9 +7,9 @@
 
 use crate::data::{Cursor, WindowCounts};
 use crate::error::TrainError;
-use crate::loss::LossSums;
-use crate::optimizer::Optimizer;
-use crate::supply::SupplyState;
+use crate::trainer::loss::LossSums;
+use crate::trainer::optimizer::Optimizer;
+use crate::trainer::supply::SupplyState;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
 use engine::progress::say;

@@ -12,11 +12,13 @@
 //! again, and is lost. On a disk that stays full it is the next checkpoint that ends the training.
 
 use crate::error::TrainError;
-use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 use crate::plots::curves::Curves;
 use crate::plots::events::EventFile;
 use crate::plots::ratings::RatingPlot;
 use crate::ratings::{RatingMeasurements, RatingsFile};
+use crate::trainer::metrics::{
+    Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements,
+};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use serde::Serialize;

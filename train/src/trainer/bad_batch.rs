@@ -4,9 +4,9 @@
 //! weights. The name has generation, step that was to be made, and how many batches were dropped in this generation so far. The metadata
 //! say what was no finite number, and where in the window the batch ends.
 
-use crate::checkpoint::TrainingState;
 use crate::data::{Batch, BatchTensors};
 use crate::error::TrainError;
+use crate::trainer::checkpoint::TrainingState;
 use engine::run::{make_folder, write_file};
 use network::RowWeight;
 use safetensors::tensor::{Dtype, TensorView};
