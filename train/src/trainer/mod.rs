@@ -2,7 +2,6 @@
 //!
 //! `training` trains one generation by its `plan`; `step` makes each optimizer step, `checkpoint` saves it, and `record` logs it.
 
-mod average;
 mod bad_batch;
 pub(crate) mod change;
 pub(crate) mod checkpoint;
@@ -13,12 +12,10 @@ mod loss;
 mod measurement;
 mod meter;
 pub(crate) mod metrics;
-mod optimizer;
+pub(crate) mod optimizer;
 pub(crate) mod plan;
 pub(crate) mod record;
-pub(crate) mod schedule;
 pub(crate) mod step;
 pub(crate) mod stop;
 mod supply;
 pub(crate) mod training;
-mod waiting;

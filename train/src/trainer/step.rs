@@ -2,14 +2,12 @@
 
 use crate::data::{Batch, RowRef};
 use crate::error::TrainError;
-use crate::trainer::average::Average;
 use crate::trainer::checkpoint::Checkpoint;
 use crate::trainer::device::Work;
 use crate::trainer::gradients::{GradientWorkers, Objective};
 use crate::trainer::loss::{enabled, loss_weights, only};
 use crate::trainer::measurement::Measurement;
-use crate::trainer::optimizer::{Optimizer, StepSize};
-use crate::trainer::schedule::learning_rate;
+use crate::trainer::optimizer::{Average, Optimizer, StepSize, learning_rate};
 use engine::config::TrainConfig;
 use network::{Network, PerHead, training_kind};
 use tch::{Device, Kind};

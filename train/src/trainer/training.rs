@@ -12,9 +12,8 @@ use crate::trainer::metrics::{MeanLosses, Standing, ValidationMeasurements};
 use crate::trainer::plan::{TrainingBudget, TrainingPlan, check_rows, hold};
 use crate::trainer::record::Recorder;
 use crate::trainer::step::{StepReport, Trainer};
-use crate::trainer::stop::Stop;
+use crate::trainer::stop::{Stop, Waiting};
 use crate::trainer::supply::DataSupply;
-use crate::trainer::waiting::Waiting;
 use engine::config::Config;
 use engine::progress::{Progress, in_words, say};
 use engine::run::{RunDirectory, make_folder};
@@ -201,7 +200,7 @@ impl<'a> Training<'a> {
             progress.show(self.state.step - self.state.first_step, || {
                 self.message(&meter)
             });
-            if stop.asked() && !done {
+            if stop.is_requested() && !done {
                 return Ok(Flow::Stop);
             }
             let checkpoint_steps = self.config.train.checkpoint_steps.into();

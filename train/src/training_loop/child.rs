@@ -136,7 +136,7 @@ pub(super) fn run(
         if let Some(status) = running.try_wait()? {
             break status;
         }
-        if stop.asked() {
+        if stop.is_requested() {
             running.ask_to_end();
         }
         std::thread::sleep(LOOK_INTERVAL);
@@ -145,7 +145,7 @@ pub(super) fn run(
     if ended.is_success() {
         return Ok(Some(ended.output));
     }
-    if stop.asked() {
+    if stop.is_requested() {
         return Ok(None);
     }
     Err(ended.into_error())
@@ -249,7 +249,7 @@ mod tests {
         });
         std::thread::sleep(Duration::from_millis(500));
         assert!(!waiting.is_finished());
-        asked.ask();
+        asked.request();
         assert_eq!(waiting.join().unwrap().unwrap(), None);
     }
 }

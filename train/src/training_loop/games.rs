@@ -11,16 +11,13 @@ use engine::run::RunDirectory;
 use engine::shard::{ShardName, ShardReader, list_shards};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The player that knows nothing.
 const UNIFORM: &str = "uniform";
 
 /// Between two looks for new shards.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// Between two looks at whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// What the trainer has seen of a run.
 #[derive(Debug, Default)]
@@ -143,7 +140,7 @@ impl TrainingLoop {
             let missing = wanted - there;
             self.selfplay
                 .generate(&self.run, &player.argument, missing, self.seed, &workers)?;
-            if self.stop.asked() {
+            if self.stop.is_requested() {
                 return Ok(Flow::Stop);
             }
             let now = self.counts.in_new_shards(&self.run, &known.shards)?;
@@ -177,12 +174,8 @@ impl TrainingLoop {
         let mut progress = Progress::new("wait for new games", wanted);
         while there < wanted {
             progress.show(there, String::new);
-            let begun = Instant::now();
-            while begun.elapsed() < INTERVAL {
-                if self.stop.asked() {
-                    return Ok(Flow::Stop);
-                }
-                std::thread::sleep(LOOK);
+            if !self.stop.sleep(INTERVAL) {
+                return Ok(Flow::Stop);
             }
             there = self.counts.in_new_shards(&self.run, &known.shards)?;
         }

@@ -58,12 +58,12 @@ impl Drop for Generator {
 fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), TrainError> {
     loop {
         // Before the look: an end that comes after is one that was requested.
-        let is_asked = ends.load(Relaxed) || stop.asked();
-        let status = running.try_wait().inspect_err(|_| stop.ask())?;
+        let is_asked = ends.load(Relaxed) || stop.is_requested();
+        let status = running.try_wait().inspect_err(|_| stop.request())?;
         match status {
             Some(_) if is_asked => return Ok(()),
             Some(status) => {
-                stop.ask();
+                stop.request();
                 return Err(running.into_ended(status).into_error());
             }
             None if is_asked => running.ask_to_end(),
@@ -86,7 +86,7 @@ mod tests {
 
     fn wait_for(stop: &Stop) {
         let begun = Instant::now();
-        while !stop.asked() {
+        while !stop.is_requested() {
             assert!(begun.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -112,7 +112,7 @@ mod tests {
             } else {
                 generator.end().unwrap();
             }
-            assert!(!stop.asked());
+            assert!(!stop.is_requested());
             std::fs::remove_file(&file).unwrap();
             std::fs::remove_file(file.with_extension("ready")).unwrap();
         }

@@ -79,7 +79,7 @@ impl TrainingLoop {
         if kept.is_some() {
             return Ok(kept);
         }
-        if self.stop.asked() {
+        if self.stop.is_requested() {
             return Ok(None);
         }
         let pit = Match {

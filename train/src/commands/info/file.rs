@@ -3,7 +3,7 @@
 use crate::error::TrainError;
 use crate::terminal::{Facts, grouped};
 use crate::trainer::checkpoint::{Checkpoint, TrainingState};
-use crate::trainer::schedule::learning_rate;
+use crate::trainer::optimizer::learning_rate;
 use engine::config::{Config, OptimizerKind};
 use engine::encoding::ENCODING_VERSION;
 use network::{FORMAT_VERSION, Network, Origin};

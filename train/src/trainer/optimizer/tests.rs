@@ -244,3 +244,152 @@ fn a_gradient_that_is_no_number_changes_nothing() {
         assert_eq!(optimizer.steps(), 0);
     }
 }
+
+mod average {
+    use super::super::Average;
+    use network::{Architecture, Network};
+    use tch::{Tensor, no_grad_guard};
+
+    fn network(number: f64) -> Network {
+        let architecture = Architecture {
+            blocks: 1,
+            channels: 8,
+        };
+        let network = Network::new(architecture, 1).unwrap();
+        let _no_grad = no_grad_guard();
+        for mut tensor in tensors(&network) {
+            let _ = tensor.fill_(number);
+        }
+        network
+    }
+
+    fn tensors(network: &Network) -> Vec<Tensor> {
+        let parameters = network.parameters().map(|parameter| parameter.tensor);
+        let buffers = network.buffers().map(|(_, tensor)| tensor);
+        parameters.chain(buffers).map(Tensor::detach).collect()
+    }
+
+    /// The number that all of the average is, after networks of these numbers.
+    fn average(decay: f64, first_step: u64, numbers: &[f64]) -> f64 {
+        let mut average = Average::new(&network(numbers[0]), decay).unwrap();
+        for (step, &number) in (first_step..).zip(&numbers[1..]) {
+            average.take(&network(number), step).unwrap();
+        }
+        let all = tensors(average.network());
+        let found = all[0].mean(None).double_value(&[]);
+        for tensor in all {
+            assert!((tensor - found).abs().max().double_value(&[]) < 1e-6);
+        }
+        found
+    }
+
+    #[test]
+    fn every_tensor_moves_by_its_share_towards_the_newest() {
+        for (decay, first_step, numbers, expected) in [
+            // Late in a run.
+            (0.5, 1_000, &[8.0, 4.0, 2.0][..], 4.0),
+            (0.9, 1_000, &[1.0, 2.0], 1.1),
+            // Without an average.
+            (0.0, 1_000, &[8.0, 4.0, 2.5], 2.5),
+            // The run's first step counts nine tenths.
+            (0.9, 1, &[10.0, 0.0], 1.0),
+        ] {
+            let found = average(decay, first_step, numbers);
+            assert!((found - expected).abs() < 1e-5, "{decay}: {found}");
+        }
+    }
+}
+
+mod schedule {
+    use super::super::learning_rate;
+    use engine::config::{Config, ScheduleKind, TrainConfig};
+    use std::f64::consts::PI;
+
+    fn config(schedule: ScheduleKind) -> TrainConfig {
+        TrainConfig {
+            learning_rate: 0.8,
+            warmup_steps: 4,
+            schedule,
+            schedule_steps: 10,
+            schedule_factor: 0.25,
+            final_learning_rate: 0.1,
+            ..Config::default().train
+        }
+    }
+
+    /// The rate of a step of a run whose optimizer was begun with it.
+    fn rate(config: &TrainConfig, step: u64) -> f64 {
+        learning_rate(config, step, step)
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!(
+            (found - expected).abs() < 1e-12,
+            "{found} is not {expected}"
+        );
+    }
+
+    #[test]
+    fn the_warm_up_rises_evenly_and_then_all_stays() {
+        let config = config(ScheduleKind::Constant);
+        let rates = [1, 2, 4, 5, 100, u64::MAX].map(|step| rate(&config, step));
+        assert_eq!(rates, [0.2, 0.4, 0.8, 0.8, 0.8, 0.8]);
+        let at_once = TrainConfig {
+            warmup_steps: 0,
+            ..config
+        };
+        assert_eq!(rate(&at_once, 1), 0.8);
+    }
+
+    #[test]
+    fn steps_fall_by_the_factor_down_to_the_last_rate() {
+        let config = config(ScheduleKind::Step);
+        // Four steps of warm-up, then ten of each rate.
+        for (step, expected) in [
+            (1, 0.2),
+            (4, 0.8),
+            (5, 0.8),
+            (14, 0.8),
+            (15, 0.2),
+            (24, 0.2),
+            (25, 0.1),
+            (1_000, 0.1),
+            (u64::MAX, 0.1),
+        ] {
+            close(rate(&config, step), expected);
+        }
+        let without_end = TrainConfig {
+            final_learning_rate: 0.0,
+            ..config
+        };
+        close(rate(&without_end, 25), 0.05);
+        assert_eq!(rate(&without_end, u64::MAX), 0.0);
+    }
+
+    #[test]
+    fn the_cosine_begins_at_the_first_rate_and_ends_at_the_last() {
+        let config = config(ScheduleKind::Cosine);
+        for (step, expected) in [
+            (2, 0.4),
+            (4, 0.8),
+            (5, 0.8),
+            // Half of the ten steps, all but the last, all.
+            (5 + 5, 0.45),
+            (5 + 9, 0.1 + 0.35 * (1.0 + (0.9 * PI).cos())),
+            (5 + 10, 0.1),
+            (5 + 11, 0.1),
+            (u64::MAX, 0.1),
+        ] {
+            close(rate(&config, step), expected);
+        }
+        let rates: Vec<f64> = (5..=15).map(|step| rate(&config, step)).collect();
+        assert!(rates.windows(2).all(|pair| pair[1] < pair[0]), "{rates:?}");
+    }
+
+    #[test]
+    fn an_optimizer_begun_anew_warms_up_and_the_schedule_goes_on() {
+        let config = config(ScheduleKind::Step);
+        close(learning_rate(&config, 15, 1), 0.2 / 4.0);
+        close(learning_rate(&config, 18, 4), 0.2);
+    }
+}

@@ -236,7 +236,7 @@ fn a_wish_to_stop_leaves_a_checkpoint_to_go_on_from() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
     let stop = Stop::default();
-    stop.ask();
+    stop.request();
     let ending = train(&run, &config, steps(6), Device::Cpu, &stop).unwrap();
     let checkpoint = checkpoints(&run).pop().unwrap();
     let expected = Ending::Stopped {

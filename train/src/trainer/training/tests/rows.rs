@@ -74,7 +74,7 @@ fn a_trainer_waits_for_games_until_they_are_there_or_the_user_stops() {
         "{error}"
     );
     let stop = Stop::default();
-    stop.ask();
+    stop.request();
     let stopped = train(&run, &config, budget, Device::Cpu, &stop).unwrap();
     assert_eq!(stopped, Ending::NotBegun);
     std::thread::scope(|scope| {
@@ -123,7 +123,7 @@ fn a_wish_to_stop_while_waiting_changes_nothing() {
         ..steps(None)
     };
     let stop = Stop::default();
-    stop.ask();
+    stop.request();
     let ending = train(&run, &config, budget, Device::Cpu, &stop).unwrap();
     assert!(matches!(ending, Ending::Stopped { .. }), "{ending:?}");
     assert_eq!(fs::read(&waiting).unwrap(), before);
