@@ -1,12 +1,11 @@
 //! What can go wrong in training.
 
-use crate::trainer::change::Refusal;
 use engine::config::ConfigError;
 use engine::run::RunError;
 use engine::shard::{ReplayError, ShardError, ShardFault};
 use network::{Architecture, Device, NetworkError};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tch::TchError;
 
 /// Why the trainer can't go on.
@@ -144,7 +143,7 @@ pub(crate) enum TrainError {
         /// The configuration.
         config: PathBuf,
         /// The key, both values, and why not.
-        refusal: Refusal,
+        refusal: String,
     },
     /// There is nothing to train on.
     #[error(
@@ -324,6 +323,23 @@ pub(crate) enum TrainError {
 }
 
 impl TrainError {
+    /// The error of a file or folder, for `map_err`: what was tried with it.
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |error| Self::Io {
+            what,
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    /// The error of a checkpoint that is broken, for `map_err`.
+    pub(crate) fn checkpoint<Reason: ToString>(path: &Path) -> impl Fn(Reason) -> Self + Copy {
+        move |reason| Self::Checkpoint {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
     /// What games are missing, in words, where more of them are all that is needed.
     pub(crate) fn missing_games(&self) -> Option<&str> {
         match self {

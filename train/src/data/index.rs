@@ -226,10 +226,7 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
             Ok(written) => written,
             // A generator that removes old shards has removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => {
-                let what = "read";
-                return Err(TrainError::Io { what, path, error });
-            }
+            Err(error) => return Err(TrainError::io("read", &path)(error)),
         };
         let before = shards
             .last()

@@ -114,11 +114,7 @@ impl EventFile {
                     number += 1;
                 }
                 Err(error) => {
-                    return Err(TrainError::Io {
-                        what: "create",
-                        path,
-                        error,
-                    });
+                    return Err(TrainError::io("create", &path)(error));
                 }
             }
         };
@@ -167,11 +163,7 @@ impl EventFile {
             // A reader would stop for good at half a record. Should this fail too, the first error is the one to report.
             let _ = self.file.set_len(self.length);
             let _ = self.file.seek(SeekFrom::Start(self.length));
-            return Err(TrainError::Io {
-                what: "write to",
-                path: self.path.clone(),
-                error,
-            });
+            return Err(TrainError::io("write to", &self.path)(error));
         }
         self.length += record.len() as u64;
         Ok(())

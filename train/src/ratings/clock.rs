@@ -3,12 +3,11 @@
 //! The time is that in which the loop's generator or its trainer worked. Pauses of the loop don't count, and neither do matches,
 //! unless games are generated beside them. It is saved every few seconds: a kill loses no more.
 
+use super::json;
 use crate::error::TrainError;
-use engine::files::read_whole;
 use engine::run::{RunDirectory, write_file};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,9 +16,6 @@ use std::time::{Duration, Instant};
 
 /// Between two savings while the time runs.
 const INTERVAL: Duration = Duration::from_secs(10);
-
-/// The bytes of the file, at most.
-const LARGEST: u64 = 64 << 20;
 
 /// What stands behind a network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -55,30 +51,18 @@ struct Record {
 impl Record {
     fn load(run: &RunDirectory) -> Result<Option<Self>, TrainError> {
         let path = run.clock();
-        let bytes = match read_whole(&path, LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(TrainError::Io {
-                    what: "read",
-                    path,
-                    error,
-                });
-            }
+        let Some(record) = json::read::<Self>(&path, "times")? else {
+            return Ok(None);
         };
-        let parsed = serde_json::from_slice(&bytes).map_err(|error| error.to_string());
-        let checked = parsed.and_then(|record: Self| {
-            let efforts = record.networks.values().map(|effort| effort.seconds);
-            let mut times = efforts.chain([record.seconds]).flatten();
-            match times.all(|seconds| seconds.is_finite() && seconds >= 0.0) {
-                true => Ok(record),
-                false => Err("a time can't be negative".to_owned()),
-            }
-        });
-        checked.map(Some).map_err(|reason| TrainError::Answer {
-            what: path.display().to_string(),
-            reason,
-        })
+        let efforts = record.networks.values().map(|effort| effort.seconds);
+        let mut times = efforts.chain([record.seconds]).flatten();
+        match times.all(|seconds| seconds.is_finite() && seconds >= 0.0) {
+            true => Ok(Some(record)),
+            false => Err(TrainError::Answer {
+                what: path.display().to_string(),
+                reason: "a time can't be negative".to_owned(),
+            }),
+        }
     }
 
     fn before(&self, generation: u32) -> Effort {
@@ -130,12 +114,8 @@ impl Time {
 
     fn save(&mut self) -> Result<(), TrainError> {
         self.take();
-        let text =
-            serde_json::to_string_pretty(&self.record).map_err(|error| TrainError::Answer {
-                what: "the clock".into(),
-                reason: error.to_string(),
-            })?;
-        Ok(write_file(&self.path, (text + "\n").as_bytes())?)
+        let text = json::text(&self.record)?;
+        Ok(write_file(&self.path, text.as_bytes())?)
     }
 }
 

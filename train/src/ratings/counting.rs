@@ -1,6 +1,6 @@
 //! Which results ratings come from.
 
-use super::Player;
+use super::player::Player;
 use super::results::MatchResult;
 use std::collections::{BTreeMap, BTreeSet};
 

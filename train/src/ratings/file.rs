@@ -1,16 +1,12 @@
 //! `ratings.json`: how strong a run's players are, and the results that say so.
 
-use super::Player;
+use super::json;
+use super::player::Player;
 use crate::error::TrainError;
 use crate::plots::ratings::{RatedNetwork, RatingPlot};
-use engine::files::read_whole;
 use engine::ratings::PairCounts;
 use serde::{Deserialize, Serialize};
-use std::io::ErrorKind;
 use std::path::Path;
-
-/// The bytes of the file, at most.
-const LARGEST: u64 = 64 << 20;
 
 /// `ratings.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,30 +70,11 @@ impl RatingsFile {
     ///
     /// What the disk says, and a file that holds something else.
     pub(crate) fn load(path: &Path) -> Result<Option<Self>, TrainError> {
-        let bytes = match read_whole(path, LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(TrainError::Io {
-                    what: "read",
-                    path: path.to_owned(),
-                    error,
-                });
-            }
-        };
-        let parsed = serde_json::from_slice(&bytes).map_err(|error| TrainError::Answer {
-            what: format!("{} holds no ratings", path.display()),
-            reason: error.to_string(),
-        });
-        parsed.map(Some)
+        json::read(path, "ratings")
     }
 
     pub(super) fn to_json(&self) -> Result<String, TrainError> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| TrainError::Answer {
-            what: "the ratings".into(),
-            reason: error.to_string(),
-        })?;
-        Ok(text + "\n")
+        json::text(self)
     }
 
     /// What is drawn of it.

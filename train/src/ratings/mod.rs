@@ -5,6 +5,7 @@
 pub(crate) mod clock;
 mod counting;
 mod file;
+mod json;
 mod player;
 mod results;
 mod table;

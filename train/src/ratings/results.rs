@@ -1,6 +1,6 @@
 //! The results of a run's matches, each in a file of its own: `pit/00003-against-random.json`, `pit/00003-against-material-200.json`.
 
-use super::Player;
+use super::player::Player;
 use crate::error::TrainError;
 use engine::ratings::PairCounts;
 use engine::run::RunDirectory;
@@ -80,11 +80,7 @@ impl MatchResult {
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&text, || path.display().to_string()).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(TrainError::Io {
-                what: "read",
-                path: path.to_owned(),
-                error,
-            }),
+            Err(error) => Err(TrainError::io("read", path)(error)),
         }
     }
 }
@@ -98,11 +94,7 @@ impl fmt::Display for MatchResult {
 /// All results of a run, by network and opponent. What else is in the folder is none.
 pub(super) fn read_all(run: &RunDirectory) -> Result<Vec<(u32, Player, MatchResult)>, TrainError> {
     let folder = run.pit();
-    let io = |error| TrainError::Io {
-        what: "read the folder",
-        path: folder.clone(),
-        error,
-    };
+    let io = TrainError::io("read the folder", &folder);
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,11 +1,11 @@
 //! The ratings of a run, with the results that they come from.
 
-use super::Player;
+use super::clock::{Effort, efforts};
 use super::counting::{counted, of_network};
 use super::file::{RatedPlayer, RatingsFile, WrittenResult};
+use super::player::Player;
 use super::results::{self, MatchResult};
 use crate::error::TrainError;
-use crate::ratings::clock::{Effort, efforts};
 use engine::ratings::{Games, Pairs, Rating, fit, fit_pairs};
 use engine::run::{RunDirectory, write_file};
 use serde::Serialize;
@@ -109,11 +109,7 @@ impl RatingTable {
         match std::fs::read(run.ratings()) {
             Ok(bytes) => Ok(bytes == self.file().to_json()?.as_bytes()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(TrainError::Io {
-                what: "read",
-                path: run.ratings(),
-                error,
-            }),
+            Err(error) => Err(TrainError::io("read", &run.ratings())(error)),
         }
     }
 

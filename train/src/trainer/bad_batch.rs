@@ -36,11 +36,7 @@ pub(crate) fn keep(
         .into_iter()
         .map(|(name, tensor)| Ok((name, shape(tensor), bytes(tensor)?)))
         .collect::<Result<Vec<_>, TchError>>()?;
-    let broken = |error: String| TrainError::Io {
-        what: "write",
-        path: path.clone(),
-        error: std::io::Error::other(error),
-    };
+    let broken = |error| TrainError::io("write", &path)(std::io::Error::other(error));
     let views = contents
         .iter()
         .map(|(name, shape, bytes)| {
@@ -48,7 +44,7 @@ pub(crate) fn keep(
             view.map(|view| (*name, view))
         })
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| broken(error.to_string()))?;
+        .map_err(broken)?;
     let cursor = state.cursor;
     let metadata = HashMap::from([(
         "tusker-bad-batch".to_owned(),
@@ -57,8 +53,7 @@ pub(crate) fn keep(
             state.segment, cursor.epoch, cursor.game, cursor.row
         ),
     )]);
-    let file =
-        safetensors::serialize(views, Some(metadata)).map_err(|error| broken(error.to_string()))?;
+    let file = safetensors::serialize(views, Some(metadata)).map_err(broken)?;
     write_file(&path, &file)?;
     Ok(path)
 }

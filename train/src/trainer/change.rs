@@ -2,7 +2,6 @@
 
 use engine::config::Config;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Keys that hold from the next step, checkpoint or generation on.
@@ -35,6 +34,9 @@ const CHANGEABLE: [&str; 26] = [
     "train.window_scale",
 ];
 
+/// The trainer's sections.
+const SECTIONS: [&str; 2] = ["network.", "train."];
+
 /// The section of the heads' loss weights: all of its keys likewise.
 const HEADS: &str = "train.heads.";
 
@@ -54,79 +56,82 @@ const FIXED: [(&str, &str); 4] = [
 
 const NETWORK: &str = "a run's network can't change its size";
 
-/// A key whose value has changed since the checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+/// A key with different values in two configurations.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Difference {
     /// The key with its sections.
     pub(crate) key: String,
-    /// The value so far, as TOML.
-    pub(crate) old: String,
-    /// The value from now on, as TOML.
-    pub(crate) new: String,
+    /// The value in the first configuration.
+    pub(crate) old: toml::Value,
+    /// The value in the second one; none if it lacks the key.
+    pub(crate) new: Option<toml::Value>,
 }
 
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} (was {})", self.key, self.new, self.old)
+impl Difference {
+    /// The second value as TOML, empty if there is none.
+    pub(crate) fn new_value(&self) -> String {
+        self.new
+            .as_ref()
+            .map_or_else(String::new, toml::Value::to_string)
     }
 }
 
-/// A key that has another value and may not.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} = {}, but the run was trained with {}: {reason}", change.key, change.new, change.old)]
-pub(crate) struct Refusal {
-    /// The key with both values.
-    pub(crate) change: Change,
-    /// Why it may not.
-    pub(crate) reason: &'static str,
+/// The keys of a configuration with other values than in another, in alphabetical order.
+pub(crate) fn differences(old: &Config, new: &Config) -> Vec<Difference> {
+    let mut new = values(new);
+    let compared = values(old).into_iter().map(|(key, old)| Difference {
+        new: new.remove(&key),
+        key,
+        old,
+    });
+    compared
+        .filter(|it| it.new.as_ref() != Some(&it.old))
+        .collect()
 }
 
-/// The keys of the network and of its training that differ, in alphabetical order; or the first of them that may not. Other sections
-/// are none of the trainer's.
-pub(crate) fn changed(old: &Config, new: &Config) -> Result<Vec<Change>, Refusal> {
+/// What changes in the network and in its training, in words and by key in alphabetical order. Other sections do not concern the
+/// trainer.
+///
+/// # Errors
+///
+/// The first key that may not change, with both values and the reason.
+pub(crate) fn changed(old: &Config, new: &Config) -> Result<Vec<String>, String> {
     let mut changes = Vec::new();
-    let mut news = values(new);
-    for (key, old) in values(old) {
-        let new = news.remove(&key).unwrap_or_default();
-        if old == new {
+    for difference in differences(old, new) {
+        let (new, Difference { key, old, .. }) = (difference.new_value(), difference);
+        if !SECTIONS.iter().any(|section| key.starts_with(section)) {
             continue;
         }
-        let change = Change { key, old, new };
-        let known = change.key.starts_with(HEADS) || CHANGEABLE.contains(&change.key.as_str());
-        let fixed = FIXED.iter().find(|(key, _)| *key == change.key);
-        match fixed {
-            None if known => changes.push(change),
-            _ => {
+        let known = key.starts_with(HEADS) || CHANGEABLE.contains(&key.as_str());
+        match FIXED.iter().find(|(fixed, _)| *fixed == key) {
+            None if known => changes.push(format!("{key} = {new} (was {old})")),
+            fixed => {
                 let reason = fixed.map_or("it is not known to be harmless", |(_, reason)| reason);
-                return Err(Refusal { change, reason });
+                return Err(format!(
+                    "{key} = {new}, but the run was trained with {old}: {reason}"
+                ));
             }
         }
     }
     Ok(changes)
 }
 
-/// All keys of the trainer's with their values as TOML.
-fn values(config: &Config) -> BTreeMap<String, String> {
-    let table: toml::Table = toml::from_str(&config.to_toml()).unwrap_or_default();
+/// All keys of a configuration with their sections, and their values.
+fn values(config: &Config) -> BTreeMap<String, toml::Value> {
     let mut values = BTreeMap::new();
-    for name in ["network", "train"] {
-        add(name, table.get(name), &mut values);
-    }
+    let table = toml::from_str(&config.to_toml()).unwrap_or_default();
+    add("", table, &mut values);
     values
 }
 
-/// Adds a key, or those of a section.
-fn add(name: &str, value: Option<&toml::Value>, values: &mut BTreeMap<String, String>) {
-    match value {
-        Some(toml::Value::Table(section)) => {
-            for (key, value) in section {
-                add(&format!("{name}.{key}"), Some(value), values);
-            }
+/// Adds the keys of a section.
+fn add(section: &str, table: toml::Table, values: &mut BTreeMap<String, toml::Value>) {
+    for (key, value) in table {
+        let name = format!("{section}{key}");
+        match value {
+            toml::Value::Table(table) => add(&format!("{name}."), table, values),
+            value => drop(values.insert(name, value)),
         }
-        Some(value) => {
-            values.insert(name.to_owned(), value.to_string());
-        }
-        None => {}
     }
 }
 
@@ -179,6 +184,8 @@ mod tests {
         decided.sort_unstable();
         let keys = values(&Config::default());
         let keys = keys.keys().map(String::as_str);
+        let own = |key: &&str| SECTIONS.iter().any(|section| key.starts_with(section));
+        let keys = keys.filter(own);
         let keys: Vec<&str> = keys.filter(|key| !key.starts_with(HEADS)).collect();
         assert_eq!(decided, keys);
     }
@@ -186,6 +193,26 @@ mod tests {
     fn with(settings: &[&str]) -> Config {
         let set = |config: Config, setting: &&str| config.with(setting).unwrap();
         settings.iter().fold(Config::default(), set)
+    }
+
+    #[test]
+    fn differences_are_found_in_every_section() {
+        let config = Config::default();
+        assert_eq!(differences(&config, &config), []);
+        let other = with(&["train.batch_size=64", "selfplay.handicap.share=0.5"]);
+        let found = differences(&config, &other);
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.key.as_str(), it.old.to_string(), it.new_value()))
+            .collect();
+        let expected = [
+            ("selfplay.handicap.share", "0.0", "0.5"),
+            ("train.batch_size", "256", "64"),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(key, old, new)| (key, old.to_owned(), new.to_owned()))
+        );
     }
 
     #[test]
@@ -200,10 +227,8 @@ mod tests {
             "loop.generations=7",
             "selfplay.evaluations=7",
         ]);
-        let changes = changed(&old, &new).unwrap();
-        let lines: Vec<String> = changes.iter().map(Change::to_string).collect();
         assert_eq!(
-            lines,
+            changed(&old, &new).unwrap(),
             [
                 "network.precision = \"fp32\" (was \"auto\")",
                 "train.learning_rate = 0.5 (was 0.001)",
@@ -231,7 +256,7 @@ mod tests {
             ),
         ] {
             let new = with(&["train.learning_rate=0.5", setting]);
-            let refusal = changed(&old, &new).unwrap_err().to_string();
+            let refusal = changed(&old, &new).unwrap_err();
             assert!(refusal.starts_with(message), "{refusal}");
         }
     }

@@ -111,11 +111,7 @@ pub(crate) fn file_name(state: &TrainingState) -> String {
 
 /// The checkpoints of a folder, oldest first.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, TrainError> {
-    let io = |error| TrainError::Io {
-        what: "read the folder",
-        path: folder.to_owned(),
-        error,
-    };
+    let io = TrainError::io("read the folder", folder);
     let mut found = BTreeMap::new();
     if !folder.exists() {
         return Ok(Vec::new());
@@ -179,11 +175,7 @@ pub(crate) fn save(
         let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
         contents.insert(name, (shape, bytes_of(&tensor)?));
     }
-    let fault = |reason: String| TrainError::Checkpoint {
-        path: path.clone(),
-        reason,
-    };
-    let bytes = to_file(&mut header, &contents).map_err(fault)?;
+    let bytes = to_file(&mut header, &contents).map_err(TrainError::checkpoint(&path))?;
     write_file(&path, &bytes)?;
     prune(folder, &path, config.train.keep_checkpoints)?;
     Ok(path)
@@ -238,11 +230,7 @@ fn prune(folder: &Path, written: &Path, keep: u32) -> Result<(), TrainError> {
         paths.truncate(place + 1);
     }
     for path in &paths[..paths.len().saturating_sub(keep as usize)] {
-        std::fs::remove_file(path).map_err(|error| TrainError::Io {
-            what: "remove",
-            path: path.clone(),
-            error,
-        })?;
+        std::fs::remove_file(path).map_err(TrainError::io("remove", path))?;
     }
     Ok(())
 }
@@ -259,31 +247,23 @@ pub(crate) struct Checkpoint {
 impl Checkpoint {
     /// Reads and checks a checkpoint: its versions, its form and its digest.
     pub(crate) fn load(path: &Path) -> Result<Self, TrainError> {
-        let fault = |reason: String| TrainError::Checkpoint {
-            path: path.to_owned(),
-            reason,
-        };
-        let bytes = std::fs::read(path).map_err(|error| TrainError::Io {
-            what: "read",
-            path: path.to_owned(),
-            error,
-        })?;
+        let bytes = std::fs::read(path).map_err(TrainError::io("read", path))?;
         let (_, metadata) =
-            SafeTensors::read_metadata(&bytes).map_err(|error| fault(error.to_string()))?;
+            SafeTensors::read_metadata(&bytes).map_err(TrainError::checkpoint(path))?;
         let header = metadata
             .metadata()
             .as_ref()
             .and_then(|entries| entries.get(FORMAT));
         let text = header.map_or("", String::as_str);
         let header = parse_header(path, text)?;
-        let contents =
-            SafeTensors::deserialize(&bytes).map_err(|error| fault(error.to_string()))?;
+        let contents = SafeTensors::deserialize(&bytes).map_err(TrainError::checkpoint(path))?;
         let mut tensors: Vec<_> = contents.iter().collect();
         tensors.sort_by_key(|(name, _)| *name);
         let named = tensors.iter().map(|(name, view)| (*name, view.data()));
         let bare = without_digest(text, &header.digest);
         if bare.is_none_or(|bare| digest_of(&bare, named) != header.digest) {
-            return Err(fault("its bytes are not those that were written".into()));
+            let reason = "its bytes are not those that were written";
+            return Err(TrainError::checkpoint(path)(reason));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -322,22 +302,16 @@ impl Checkpoint {
 
     fn copy_into(&self, tensors: Vec<(String, Tensor)>) -> Result<(), TrainError> {
         let _no_grad = no_grad_guard();
-        let fault = |reason: String| TrainError::Checkpoint {
-            path: self.path.clone(),
-            reason,
-        };
         let contents =
-            SafeTensors::deserialize(&self.bytes).map_err(|error| fault(error.to_string()))?;
+            SafeTensors::deserialize(&self.bytes).map_err(TrainError::checkpoint(&self.path))?;
         for (name, mut tensor) in tensors {
             let view = contents
                 .tensor(&name)
-                .map_err(|error| fault(error.to_string()))?;
+                .map_err(TrainError::checkpoint(&self.path))?;
             let shape: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
             if view.dtype() != Dtype::F32 || shape != tensor.size() {
-                return Err(fault(format!(
-                    "tensor `{name}` is no F32 of {:?}",
-                    tensor.size()
-                )));
+                let reason = format!("tensor `{name}` is no F32 of {:?}", tensor.size());
+                return Err(TrainError::checkpoint(&self.path)(reason));
             }
             let bytes = view.data().as_chunks().0.iter();
             let numbers: Vec<f32> = bytes.map(|&bytes| f32::from_le_bytes(bytes)).collect();
@@ -353,15 +327,11 @@ impl Checkpoint {
 ///
 /// Another version, and text that is no header.
 pub(crate) fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError> {
-    let fault = |reason: String| TrainError::Checkpoint {
-        path: path.to_owned(),
-        reason,
-    };
     if text.is_empty() {
-        return Err(fault(format!("it has no metadata `{FORMAT}`")));
+        let reason = format!("it has no metadata `{FORMAT}`");
+        return Err(TrainError::checkpoint(path)(reason));
     }
-    let versions: Versions =
-        serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+    let versions: Versions = serde_json::from_str(text).map_err(TrainError::checkpoint(path))?;
     for (what, found, known) in [
         ("format", versions.format, FORMAT_VERSION),
         ("encoding", versions.encoding, ENCODING_VERSION),
@@ -375,7 +345,7 @@ pub(crate) fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, 
             });
         }
     }
-    serde_json::from_str(text).map_err(|error| fault(error.to_string()))
+    serde_json::from_str(text).map_err(TrainError::checkpoint(path))
 }
 
 /// All tensors of a training with their names in the file; they share their storage with the training's.

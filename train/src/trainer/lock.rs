@@ -22,11 +22,7 @@ impl RunLock {
     pub(crate) fn take(run: &RunDirectory) -> Result<Self, TrainError> {
         make_folder(run.root())?;
         let path = path_in(run);
-        let io = |error| TrainError::Io {
-            what: "lock",
-            path: path.clone(),
-            error,
-        };
+        let io = TrainError::io("lock", &path);
         let file = File::create(&path).map_err(io)?;
         let mut taken = file.try_lock();
         if matches!(taken, Err(TryLockError::WouldBlock)) {
@@ -51,11 +47,9 @@ impl RunLock {
             Ok(Ok(())) => Ok(false),
             Ok(Err(TryLockError::WouldBlock)) => Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Ok(Err(TryLockError::Error(error))) | Err(error) => Err(TrainError::Io {
-                what: "look at",
-                path,
-                error,
-            }),
+            Ok(Err(TryLockError::Error(error))) | Err(error) => {
+                Err(TrainError::io("look at", &path)(error))
+            }
         }
     }
 }

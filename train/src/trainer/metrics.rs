@@ -147,11 +147,7 @@ impl Metrics {
         let written = serde_json::to_string(&line)
             .map_err(std::io::Error::from)
             .and_then(|text| self.append(&text));
-        written.map_err(|error| TrainError::Io {
-            what: "write to",
-            path: self.path.clone(),
-            error,
-        })
+        written.map_err(TrainError::io("write to", &self.path))
     }
 
     fn append(&self, line: &str) -> std::io::Result<()> {

@@ -51,7 +51,9 @@ impl Running {
             .process_group(0);
         // A loop that is started again would start another beside it.
         end_with_parent(command, Signal::TERM);
-        let mut child = command.spawn().map_err(|error| io("start", what, error))?;
+        let mut child = command
+            .spawn()
+            .map_err(TrainError::io("start", what.as_ref()))?;
         let errors = child.stderr.take();
         let output = child.stdout.take();
         Ok(Self {
@@ -66,7 +68,7 @@ impl Running {
     /// How it has ended, if it has.
     pub(super) fn try_wait(&mut self) -> Result<Option<ExitStatus>, TrainError> {
         let status = self.child.try_wait();
-        status.map_err(|error| io("wait for", &self.what, error))
+        status.map_err(TrainError::io("wait for", self.what.as_ref()))
     }
 
     /// Asks it to end soon; once, for the second time would be taken for impatience.
@@ -112,14 +114,6 @@ impl Ended {
                 last_lines,
             }
         }
-    }
-}
-
-fn io(doing: &'static str, what: &str, error: std::io::Error) -> TrainError {
-    TrainError::Io {
-        what: doing,
-        path: what.into(),
-        error,
     }
 }
 

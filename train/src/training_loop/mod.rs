@@ -11,13 +11,11 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`begin`] | the run's configuration and its first network |
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`] | the gate, matches, ratings |
 //! | [`selfplay`], [`generator`], [`child`] | the other program |
 //! | [`table`], [`estimate`] | what a person is shown |
 
-mod begin;
 mod child;
 mod estimate;
 mod games;
@@ -26,10 +24,9 @@ mod matches;
 mod selfplay;
 mod table;
 
-pub(crate) use begin::{check_same, configuration};
 pub(crate) use table::Table;
 
-use crate::commands::{Workplace, began_trained};
+use crate::commands::{Workplace, began_trained, begin_or_resume, configuration};
 use crate::error::TrainError;
 use crate::plots::ratings as rating_plot;
 use crate::ratings::clock::TrainingClock;
@@ -138,7 +135,7 @@ impl LoopWorkers {
 /// Runs `train loop`.
 pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let run = RunDirectory::new(&arguments.run);
-    let config = begin::configuration(&run, &arguments.config)?;
+    let config = configuration(&run, &arguments.config)?;
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
@@ -158,7 +155,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         ..workplace
     }
     .apply()?;
-    let seed = begin::begin_or_go_on(&run, &config, arguments.seed)?;
+    let seed = begin_or_resume(&run, &config, arguments.seed)?;
     let began_trained = began_trained(&run)?;
     let trained = run.newest_trained()?;
     let clock = TrainingClock::open(&run, trained.map_or(0, |(generation, _)| generation))?;

@@ -46,11 +46,8 @@ impl Selfplay {
     /// Finds the program beside this one.
     pub(super) fn find(stop: Stop) -> Result<Self, TrainError> {
         let name = format!("selfplay{}", std::env::consts::EXE_SUFFIX);
-        let own = std::env::current_exe().map_err(|error| TrainError::Io {
-            what: "find",
-            path: "this program's own file".into(),
-            error,
-        })?;
+        let own = std::env::current_exe()
+            .map_err(TrainError::io("find", "this program's own file".as_ref()))?;
         let path = own.with_file_name(name);
         if !path.is_file() {
             return Err(TrainError::NoProgram { path });

@@ -2,6 +2,7 @@
 
 use crate::error::TrainError;
 use crate::terminal::{Facts, grouped};
+use crate::trainer::change::differences;
 use crate::trainer::checkpoint::{Checkpoint, TrainingState};
 use crate::trainer::optimizer::learning_rate;
 use engine::config::{Config, OptimizerKind};
@@ -38,7 +39,7 @@ pub(super) struct CheckpointReport {
     learning_rate: f64,
     state: TrainingState,
     /// Where its configuration differs from the default one.
-    config: Vec<Difference>,
+    config: Vec<SetKey>,
 }
 
 /// A network's size and cost.
@@ -56,7 +57,7 @@ pub(super) struct Size {
 
 /// A key of the configuration with another value than the default.
 #[derive(Debug, PartialEq, Serialize)]
-struct Difference {
+struct SetKey {
     key: String,
     value: toml::Value,
     default: toml::Value,
@@ -160,7 +161,7 @@ impl CheckpointReport {
             identity: header.digest,
             optimizer: header.config.train.optimizer,
             learning_rate: learning_rate(&header.config.train, step, optimizer_step),
-            config: differences(&header.config),
+            config: from_default(&header.config),
             state: header.state,
         })
     }
@@ -216,34 +217,16 @@ pub(super) fn steps(state: &TrainingState) -> String {
 }
 
 /// The keys of a configuration that differ from the default one, in alphabetical order.
-fn differences(config: &Config) -> Vec<Difference> {
-    let table = |config: &Config| toml::from_str(&config.to_toml()).unwrap_or_default();
-    let mut found = Vec::new();
-    compare("", &table(config), &table(&Config::default()), &mut found);
-    found.sort_by(|a, b| a.key.cmp(&b.key));
-    found
-}
-
-fn compare(
-    section: &str,
-    table: &toml::Table,
-    defaults: &toml::Table,
-    found: &mut Vec<Difference>,
-) {
-    for (key, default) in defaults {
-        let name = format!("{section}{key}");
-        match (table.get(key), default) {
-            (Some(toml::Value::Table(table)), toml::Value::Table(defaults)) => {
-                compare(&format!("{name}."), table, defaults, found);
-            }
-            (Some(value), default) if value != default => found.push(Difference {
-                key: name,
-                value: value.clone(),
-                default: default.clone(),
-            }),
-            _ => {}
-        }
-    }
+fn from_default(config: &Config) -> Vec<SetKey> {
+    let found = differences(&Config::default(), config).into_iter();
+    let found = found.filter_map(|it| {
+        Some(SetKey {
+            key: it.key,
+            value: it.new?,
+            default: it.old,
+        })
+    });
+    found.collect()
 }
 
 #[cfg(test)]
@@ -271,10 +254,10 @@ mod tests {
     #[test]
     fn what_differs_from_the_defaults_is_found_in_every_section() {
         let mut config = Config::default();
-        assert_eq!(differences(&config), []);
+        assert_eq!(from_default(&config), []);
         config.train.batch_size += 1;
         config.selfplay.playout_cap.full_share = 0.25;
-        let found = differences(&config);
+        let found = from_default(&config);
         let keys: Vec<&str> = found.iter().map(|one| one.key.as_str()).collect();
         assert_eq!(
             keys,

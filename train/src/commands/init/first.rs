@@ -23,7 +23,7 @@ pub(super) fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
 
 /// Makes the configuration, if it isn't there (a run may begin with games of `uniform`), and then a random network: whoever is
 /// stopped between the two can begin again, and a network that is there is never replaced.
-pub(crate) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Result<(), TrainError> {
+pub(super) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Result<(), TrainError> {
     let network = Network::new(config.network.into(), seed)?;
     begin(run, config, &network, seed, None)?;
     say(&format!(
@@ -100,6 +100,33 @@ fn begin(
     Ok(())
 }
 
+/// Makes the run if it is new, and returns its seed.
+pub(crate) fn begin_or_resume(
+    run: &RunDirectory,
+    config: &Config,
+    seed: Option<u64>,
+) -> Result<u64, TrainError> {
+    run.ensure_format()?;
+    if run.list_networks()?.is_empty() {
+        let seed = seed.unwrap_or(0);
+        begin_run(run, config, seed)?;
+        return Ok(seed);
+    }
+    if !run.config().exists() {
+        // The user put the first network there, or `train init` was killed. The generator must not use its own defaults.
+        write_file(&run.config(), config.to_toml().as_bytes())?;
+    }
+    let saved = run_seed(run)?;
+    match seed {
+        Some(given) if given != saved => Err(TrainError::OtherSeed {
+            run: run.root().to_owned(),
+            given,
+            saved,
+        }),
+        _ => Ok(saved),
+    }
+}
+
 /// Whether the run began with a network that had learnt something elsewhere.
 pub(crate) fn began_trained(run: &RunDirectory) -> Result<bool, TrainError> {
     let path = run.network(0);
@@ -112,7 +139,7 @@ pub(crate) fn began_trained(run: &RunDirectory) -> Result<bool, TrainError> {
 }
 
 /// The seed that a run was begun with, as its newest network says.
-pub(crate) fn run_seed(run: &RunDirectory) -> Result<u64, TrainError> {
+fn run_seed(run: &RunDirectory) -> Result<u64, TrainError> {
     let newest = run.list_networks()?.pop();
     let (_, path) = newest.ok_or_else(|| TrainError::NoRun {
         path: run.root().to_owned(),
@@ -123,4 +150,23 @@ pub(crate) fn run_seed(run: &RunDirectory) -> Result<u64, TrainError> {
         .get("seed")
         .and_then(|seed| seed.parse().ok());
     Ok(seed.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_its_configuration_gets_the_given_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        let mut config = Config::default();
+        (config.network.blocks, config.network.channels) = (1, 8);
+        assert_eq!(begin_or_resume(&run, &config, Some(7)).unwrap(), 7);
+        let network = std::fs::read(run.network(0)).unwrap();
+        std::fs::remove_file(run.config()).unwrap();
+        assert_eq!(begin_or_resume(&run, &config, None).unwrap(), 7);
+        assert_eq!(Config::load(&run.config()).unwrap(), config);
+        assert_eq!(std::fs::read(run.network(0)).unwrap(), network);
+    }
 }

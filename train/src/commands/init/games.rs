@@ -18,11 +18,7 @@ pub(super) fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize,
         let own = run.shards().join(name.to_string());
         match fs::hard_link(path, &own) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_equal(path, &own)?,
-            Err(_) => copy(path, &own).map_err(|error| TrainError::Io {
-                what: "copy a shard to",
-                path: own.clone(),
-                error,
-            })?,
+            Err(_) => copy(path, &own).map_err(TrainError::io("copy a shard to", &own))?,
             Ok(()) => {}
         }
     }
@@ -47,11 +43,7 @@ fn check_equal(path: &Path, own: &Path) -> Result<(), TrainError> {
     let digest_of = |path: &Path| {
         let mut hasher = blake3::Hasher::new();
         let hashed = File::open(path).and_then(|file| Ok(hasher.update_reader(file)?.finalize()));
-        hashed.map_err(|error| TrainError::Io {
-            what: "read",
-            path: path.to_owned(),
-            error,
-        })
+        hashed.map_err(TrainError::io("read", path))
     };
     if digest_of(path)? == digest_of(own)? {
         return Ok(());

@@ -6,21 +6,21 @@ mod games;
 use super::Workplace;
 use crate::error::TrainError;
 use crate::terminal::print;
+use crate::trainer::change::differences;
 use crate::trainer::lock::RunLock;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::stop::Stop;
 use crate::trainer::training::{Ending, train};
-use crate::training_loop::{check_same, configuration};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
-use first::{begin_with, check_new, load};
+use first::{begin_run, begin_with, check_new, load};
 use games::{shards_of, take_over};
 use std::path::PathBuf;
 
-pub(crate) use first::{began_trained, begin_run, run_seed};
+pub(crate) use first::{began_trained, begin_or_resume};
 
 /// Make a run: its configuration, and its first network
 ///
@@ -110,6 +110,35 @@ fn inherited(
         check_same(run, &Config::load(&run.config())?, &given)?;
     }
     Ok(given)
+}
+
+/// The run's own configuration, which a given one must be equal to; a new run's is the given one.
+pub(crate) fn configuration(
+    run: &RunDirectory,
+    arguments: &ConfigArguments,
+) -> Result<Config, TrainError> {
+    run.check_format()?;
+    let path = run.config();
+    if !path.exists() {
+        return Ok(arguments.resolve(None)?);
+    }
+    let saved = Config::load(&path)?;
+    let given = arguments.resolve(Some(&path))?;
+    check_same(run, &saved, &given)?;
+    Ok(saved)
+}
+
+/// Refuses a configuration that is not the run's.
+fn check_same(run: &RunDirectory, saved: &Config, given: &Config) -> Result<(), TrainError> {
+    match differences(saved, given).into_iter().next() {
+        None => Ok(()),
+        Some(difference) => Err(TrainError::OtherConfig {
+            run: run.root().to_owned(),
+            given: difference.new_value(),
+            key: difference.key,
+            saved: difference.old.to_string(),
+        }),
+    }
 }
 
 /// Trains network 1 of a new run.

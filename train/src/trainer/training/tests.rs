@@ -1,7 +1,7 @@
 mod rows;
 
 use super::*;
-use crate::commands::begin_run;
+use crate::commands::begin_or_resume;
 use crate::data::samples::write_games;
 use engine::config::{OptimizerKind, ScheduleKind};
 use network::Network;
@@ -21,7 +21,7 @@ fn new_run(folder: &Path) -> (RunDirectory, Config) {
     // Enough for all steps that are requested.
     config.train.reuse_factor = 100.0;
     config.train.network_steps = 20;
-    begin_run(&run, &config, 7).unwrap();
+    begin_or_resume(&run, &config, Some(7)).unwrap();
     make_folder(&run.shards()).unwrap();
     write_games(&run.shards(), 12, 12);
     (run, config)
