@@ -2,7 +2,7 @@
 
 use super::batch::Column;
 use super::{Batch, GameRows, RowRef, TargetOptions};
-use engine::encoding::{ENCODING_VERSION, InputRow};
+use engine::encoding::{ENCODING_VERSION, InputRow, POLICY_SIZE};
 use engine::shard::{
     EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
     quantize_policy, samples::random_game,
@@ -117,10 +117,11 @@ impl Identities {
 
     /// The game and the row in it that each row of a batch is.
     pub(crate) fn of_batch(&self, batch: &Batch) -> Vec<((usize, usize), InputRow)> {
-        let Column::Policy(policies) = &batch.targets[Head::Policy] else {
-            panic!("the policy is one");
+        let Column::Numbers(policies) = &batch.targets[Head::Policy] else {
+            panic!("policies are numbers");
         };
-        let rows = batch.inputs.iter().zip(policies.rows());
+        let policies = policies.chunks_exact(POLICY_SIZE);
+        let rows = batch.inputs.iter().zip(policies);
         let rows = rows.map(|(input, policy)| {
             let share = |&share: &f32| (share * POLICY_TOTAL as f32).round() as u32;
             (self.0[&key(input, policy.iter().map(share))], *input)

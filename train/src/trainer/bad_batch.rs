@@ -7,12 +7,11 @@
 use crate::data::{Batch, BatchTensors};
 use crate::error::TrainError;
 use crate::trainer::checkpoint::TrainingState;
+use crate::trainer::tensor_file::TensorFile;
 use engine::run::{make_folder, write_file};
 use network::RowWeight;
-use safetensors::tensor::{Dtype, TensorView};
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use tch::{Device, Kind, TchError, Tensor};
+use tch::{Device, TchError};
 
 /// Writes a batch to its file in the folder of logs, and returns the file.
 pub(crate) fn keep(
@@ -31,58 +30,28 @@ pub(crate) fn keep(
         .map(name)
         .find(|path| !path.exists())
         .unwrap_or_else(|| name(number));
-    let tensors = batch.to_device(Device::Cpu)?;
-    let contents = named(&tensors)
-        .into_iter()
-        .map(|(name, tensor)| Ok((name, shape(tensor), bytes(tensor)?)))
-        .collect::<Result<Vec<_>, TchError>>()?;
-    let broken = |error| TrainError::io("write", &path)(std::io::Error::other(error));
-    let views = contents
-        .iter()
-        .map(|(name, shape, bytes)| {
-            let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
-            view.map(|view| (*name, view))
-        })
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(broken)?;
+    let file = named(&batch.to_device(Device::Cpu)?)?;
     let cursor = state.cursor;
-    let metadata = HashMap::from([(
-        "tusker-bad-batch".to_owned(),
-        format!(
-            "{error}; segment {}, epoch {}, game {}, row {}",
-            state.segment, cursor.epoch, cursor.game, cursor.row
-        ),
-    )]);
-    let file = safetensors::serialize(views, Some(metadata)).map_err(broken)?;
-    write_file(&path, &file)?;
+    let metadata = format!(
+        "{error}; segment {}, epoch {}, game {}, row {}",
+        state.segment, cursor.epoch, cursor.game, cursor.row
+    );
+    let bytes = file
+        .to_bytes("tusker-bad-batch", metadata)
+        .map_err(|error| TrainError::io("write", &path)(std::io::Error::other(error)))?;
+    write_file(&path, &bytes)?;
     Ok(path)
 }
 
-fn named(batch: &BatchTensors) -> Vec<(&'static str, &Tensor)> {
-    let mut named = vec![("planes", &batch.planes), ("legal", &batch.legal)];
-    named.extend(
-        batch
-            .targets
-            .iter()
-            .map(|(head, tensor)| (head.name(), tensor)),
-    );
-    let weights = RowWeight::ALL.map(RowWeight::name);
-    named.extend(weights.into_iter().zip(&batch.weights));
-    named
-}
-
-fn shape(tensor: &Tensor) -> Vec<usize> {
-    tensor.size().iter().map(|&size| size as usize).collect()
-}
-
-/// The numbers as little-endian floats.
-fn bytes(tensor: &Tensor) -> Result<Vec<u8>, TchError> {
-    let tensor = tensor.f_to_kind(Kind::Float)?.f_contiguous()?;
-    let mut numbers = vec![0f32; tensor.numel()];
-    let count = numbers.len();
-    tensor.f_copy_data(&mut numbers, count)?;
-    Ok(numbers
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect())
+fn named(batch: &BatchTensors) -> Result<TensorFile, TchError> {
+    let mut file = TensorFile::default();
+    file.add("planes", &batch.planes)?;
+    file.add("legal", &batch.legal)?;
+    for (head, target) in batch.targets.iter() {
+        file.add(head.name(), target)?;
+    }
+    for (of, weights) in RowWeight::ALL.into_iter().zip(&batch.weights) {
+        file.add(of.name(), weights)?;
+    }
+    Ok(file)
 }

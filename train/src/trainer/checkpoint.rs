@@ -10,15 +10,16 @@ use crate::error::TrainError;
 use crate::trainer::loss::LossSums;
 use crate::trainer::optimizer::Optimizer;
 use crate::trainer::supply::SupplyState;
+use crate::trainer::tensor_file::TensorFile;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
 use engine::progress::say;
 use engine::run::{make_folder, write_file};
 use network::{Architecture, Network};
-use safetensors::tensor::{Dtype, TensorView};
-use safetensors::{SafeTensorError, SafeTensors};
+use safetensors::SafeTensors;
+use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad_guard};
 
@@ -170,10 +171,9 @@ pub(crate) fn save(
         },
         digest: String::new(),
     };
-    let mut contents = BTreeMap::new();
+    let mut contents = TensorFile::default();
     for (name, tensor) in tensors(network, average, optimizer)? {
-        let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
-        contents.insert(name, (shape, bytes_of(&tensor)?));
+        contents.add(&name, &tensor)?;
     }
     let bytes = to_file(&mut header, &contents).map_err(TrainError::checkpoint(&path))?;
     write_file(&path, &bytes)?;
@@ -182,26 +182,14 @@ pub(crate) fn save(
 }
 
 /// The whole file; the header gets its digest.
-fn to_file(
-    header: &mut CheckpointHeader,
-    contents: &BTreeMap<String, (Vec<usize>, Vec<u8>)>,
-) -> Result<Vec<u8>, String> {
-    let named = contents
-        .iter()
-        .map(|(name, (_, bytes))| (name.as_str(), &bytes[..]));
+fn to_file(header: &mut CheckpointHeader, contents: &TensorFile) -> Result<Vec<u8>, String> {
+    let json = |header: &CheckpointHeader| {
+        serde_json::to_string(header).map_err(|error| error.to_string())
+    };
     header.digest.clear();
-    let bare = serde_json::to_string(header).map_err(|error| error.to_string())?;
-    header.digest = digest_of(&bare, named);
-    let views = contents
-        .iter()
-        .map(|(name, (shape, bytes))| {
-            Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?))
-        })
-        .collect::<Result<Vec<_>, SafeTensorError>>()
-        .map_err(|error| error.to_string())?;
-    let json = serde_json::to_string(header).map_err(|error| error.to_string())?;
-    let metadata = HashMap::from([(FORMAT.to_owned(), json)]);
-    safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
+    header.digest = digest_of(&json(header)?, contents.named());
+    let file = contents.to_bytes(FORMAT, json(header)?);
+    file.map_err(|error| error.to_string())
 }
 
 /// The digest of a file with this header, as it stands while its own digest is empty, and these tensors, which come in the order of
@@ -365,17 +353,6 @@ fn tensors(
     }
     named.extend(optimizer.tensors(network)?);
     Ok(named)
-}
-
-fn bytes_of(tensor: &Tensor) -> Result<Vec<u8>, TrainError> {
-    let mut numbers = vec![0f32; tensor.numel()];
-    tensor
-        .f_detach()?
-        .f_copy_data(&mut numbers, tensor.numel())?;
-    Ok(numbers
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect())
 }
 
 #[cfg(test)]

@@ -28,17 +28,15 @@ pub(crate) struct Metrics {
 }
 
 /// One line.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Line<Measurements> {
-    /// What is measured.
-    pub(crate) kind: &'static str,
-    /// The generation that is being trained.
-    pub(crate) generation: u32,
-    /// The optimizer's steps since the run began.
-    pub(crate) step: u64,
-    /// What was measured.
+#[derive(Serialize)]
+struct Line<'a, Measurements> {
+    /// Seconds since 1970.
+    time: f64,
+    kind: &'static str,
+    generation: u32,
+    step: u64,
     #[serde(flatten)]
-    pub(crate) measurements: Measurements,
+    measurements: &'a Measurements,
 }
 
 /// Mean losses as [`HeadLoss`](network::HeadLoss) has them, none where a head is off or no row has a target for it; logged under
@@ -114,13 +112,6 @@ impl ValidationMeasurements {
     }
 }
 
-#[derive(Serialize)]
-struct Timed<Content> {
-    time: f64,
-    #[serde(flatten)]
-    content: Content,
-}
-
 impl Metrics {
     /// The log `train.jsonl` of a folder. Nothing is made before the first line.
     pub(crate) fn new(folder: &Path) -> Self {
@@ -129,17 +120,26 @@ impl Metrics {
         }
     }
 
-    /// Adds a line. The file is opened for each one, of which there are some in a second at most: so a file that was moved away is
+    /// Adds a line: what was measured at this step of the generation in training. The file is opened for each one, of which there are some in a second at most: so a file that was moved away is
     /// begun anew, and a disk that was full is tried again.
     ///
     /// # Errors
     ///
     /// What the disk says. Half a line may stay: it is ended before the next.
-    pub(crate) fn write(&self, line: &Line<impl Serialize>) -> Result<(), TrainError> {
+    pub(crate) fn write(
+        &self,
+        kind: &'static str,
+        generation: u32,
+        step: u64,
+        measurements: &impl Serialize,
+    ) -> Result<(), TrainError> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        let line = Timed {
+        let line = Line {
             time: since_1970.map_or(0.0, |time| time.as_secs_f64()),
-            content: line,
+            kind,
+            generation,
+            step,
+            measurements,
         };
         if let Some(folder) = self.path.parent() {
             make_folder(folder)?;
@@ -184,25 +184,21 @@ mod tests {
     #[test]
     fn lines_are_added_even_behind_half_a_line() {
         let folder = tempfile::tempdir().unwrap();
-        let line = |step| Line {
-            kind: "validation",
-            generation: 2,
-            step,
-            measurements: ValidationMeasurements {
-                losses: MeanLosses(PerHead::from_fn(|head| {
-                    (head == Head::Policy).then_some(1.5)
-                })),
-                rows: 3,
-                ..ValidationMeasurements::default()
-            },
+        let measurements = ValidationMeasurements {
+            losses: MeanLosses(PerHead::from_fn(|head| {
+                (head == Head::Policy).then_some(1.5)
+            })),
+            rows: 3,
+            ..ValidationMeasurements::default()
         };
         let metrics = Metrics::new(&folder.path().join("logs"));
-        metrics.write(&line(7)).unwrap();
+        let write = |step| metrics.write("validation", 2, step, &measurements).unwrap();
+        write(7);
         let path = folder.path().join("logs/train.jsonl");
         let mut text = std::fs::read_to_string(&path).unwrap();
         text.push_str("{\"time\": 1");
         std::fs::write(&path, text).unwrap();
-        metrics.write(&line(8)).unwrap();
+        write(8);
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<Option<serde_json::Value>> = text
             .lines()
@@ -219,7 +215,7 @@ mod tests {
         assert!(last["ending_loss"].is_null() && last["calibration"] == serde_json::json!([]));
         // Where logs are moved away, a new one is begun.
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
-        metrics.write(&line(9)).unwrap();
+        write(9);
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 1);
     }

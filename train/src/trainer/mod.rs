@@ -18,4 +18,5 @@ pub(crate) mod record;
 pub(crate) mod step;
 pub(crate) mod stop;
 mod supply;
+mod tensor_file;
 pub(crate) mod training;

@@ -16,12 +16,11 @@ use crate::plots::curves::Curves;
 use crate::plots::events::EventFile;
 use crate::plots::ratings::RatingPlot;
 use crate::ratings::{RatingMeasurements, RatingsFile};
-use crate::trainer::metrics::{
-    Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements,
-};
+use crate::trainer::metrics::{MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use serde::Serialize;
+use serde_json::json;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -69,14 +68,6 @@ impl Complaints {
         ))
     }
 }
-
-#[derive(Serialize)]
-struct Waiting<'a> {
-    missing: &'a str,
-}
-
-#[derive(Serialize)]
-struct Nothing {}
 
 impl Recorder {
     /// The recorder of a run that has made `step` steps. What is logged of later ones is void from now on.
@@ -143,12 +134,12 @@ impl Recorder {
 
     /// Records that the training waits from now on, and what for.
     pub(crate) fn waiting(&mut self, generation: u32, step: u64, missing: &str) {
-        self.log("waiting", generation, step, &Waiting { missing });
+        self.log("waiting", generation, step, &json!({ "missing": missing }));
     }
 
     /// Records that the generation's network is there, and draws the curves anew.
     pub(crate) fn published(&mut self, generation: u32, step: u64) {
-        self.log("published", generation, step, &Nothing {});
+        self.log("published", generation, step, &json!({}));
         // Without ratings there is enough to draw.
         let file = RatingsFile::load(&self.ratings).unwrap_or_else(|error| {
             say(&format!("{error}; the curves are drawn without ratings"));
@@ -180,12 +171,7 @@ impl Recorder {
     }
 
     fn log(&mut self, kind: &'static str, generation: u32, step: u64, measured: &impl Serialize) {
-        let written = self.metrics.write(&Line {
-            kind,
-            generation,
-            step,
-            measurements: measured,
-        });
+        let written = self.metrics.write(kind, generation, step, measured);
         self.log_complaints.hear(written);
     }
 }

@@ -59,12 +59,12 @@ fn network_of(kind: OptimizerKind, seed: u64) -> (Network, Optimizer) {
     (network, optimizer)
 }
 
-fn numbers(network: &Network, average: &Network, optimizer: &Optimizer) -> Vec<(String, Vec<u8>)> {
-    tensors(network, average, optimizer)
-        .unwrap()
-        .into_iter()
-        .map(|(name, tensor)| (name, bytes_of(&tensor).unwrap()))
-        .collect()
+fn numbers(network: &Network, average: &Network, optimizer: &Optimizer) -> TensorFile {
+    let mut contents = TensorFile::default();
+    for (name, tensor) in tensors(network, average, optimizer).unwrap() {
+        contents.add(&name, &tensor).unwrap();
+    }
+    contents
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_file_of_plain_tensors_is_restored_and_written_again_byte_by_byte() {
     for kind in [OptimizerKind::AdamW, OptimizerKind::Sgd] {
         let (network, mut optimizer) = network_of(kind, 1);
         let average = network.copy().unwrap();
-        let mut contents = BTreeMap::new();
+        let mut contents = TensorFile::default();
         for (number, (name, tensor)) in tensors(&network, &average, &optimizer)
             .unwrap()
             .into_iter()
@@ -127,7 +127,7 @@ fn a_file_of_plain_tensors_is_restored_and_written_again_byte_by_byte() {
             let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
             let numbers = (0..tensor.numel()).map(|index| number as f32 + index as f32 / 65_536.0);
             let bytes = numbers.flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
-            contents.insert(name, (shape, bytes));
+            contents.0.insert(name, (shape, bytes));
         }
         let mut config = Config::default();
         config.train.optimizer = kind;
@@ -203,11 +203,7 @@ fn another_optimizer_s_tensors_are_not_taken() {
 #[test]
 fn a_checkpoint_from_before_a_key_is_whole() {
     let (network, optimizer) = network(1);
-    let mut contents = BTreeMap::new();
-    for (name, tensor) in tensors(&network, &network, &optimizer).unwrap() {
-        let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
-        contents.insert(name, (shape, bytes_of(&tensor).unwrap()));
-    }
+    let contents = numbers(&network, &network, &optimizer);
     let header = CheckpointHeader {
         format: FORMAT_VERSION,
         encoding: ENCODING_VERSION,
@@ -219,18 +215,10 @@ fn a_checkpoint_from_before_a_key_is_whole() {
     let bare = serde_json::to_string(&header).unwrap();
     let old = bare.replace(r#""prior_temperature":1.0,"#, "");
     assert_ne!(old, bare);
-    let named = contents
-        .iter()
-        .map(|(name, (_, bytes))| (name.as_str(), &bytes[..]));
-    let digest = digest_of(&old, named);
+    let digest = digest_of(&old, contents.named());
     let folder = tempfile::tempdir().unwrap();
     let load = |text: String| {
-        let views = contents.iter().map(|(name, (shape, bytes))| {
-            let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
-            (name, view)
-        });
-        let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
-        let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
+        let bytes = contents.to_bytes(FORMAT, text).unwrap();
         let path = folder.path().join("00001-0000000002.safetensors");
         std::fs::write(&path, bytes).unwrap();
         Checkpoint::load(&path)
