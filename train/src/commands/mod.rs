@@ -3,7 +3,7 @@
 mod bench;
 mod info;
 mod init;
-mod run;
+pub(crate) mod run;
 
 pub(crate) use bench::{BenchArguments, bench};
 pub(crate) use info::{InfoArguments, info};

@@ -4,8 +4,8 @@
 //! A row counts by its recorded weight, which is how often it is drawn in an epoch on average; rows of weight 0 are no rows. The
 //! sums are kept in [`WEIGHT_UNITS`]ths of a row, so that they are whole numbers and the same in any order.
 
-use super::Window;
-use super::rows::{WEIGHT_UNITS, game_weight};
+use super::rows::{WEIGHT_UNITS, game_weight, rows_of_weight};
+use super::window::{Game, ShardGames, Window};
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use engine::encoding::ENCODING_VERSION;
@@ -38,27 +38,6 @@ impl AddAssign for WindowCounts {
         self.training_games += other.training_games;
         self.training_rows += other.training_rows;
     }
-}
-
-/// Where a game is and what it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Game {
-    /// Its frame's first byte.
-    pub(super) offset: u64,
-    /// The sum of its rows' weights, in [`WEIGHT_UNITS`]ths.
-    pub(super) weight: u32,
-    /// The bytes that its rows may take in a pool, at most.
-    pub(super) bytes: u32,
-}
-
-const _: () = assert!(size_of::<Game>() == 16);
-
-/// The games of one shard, in the order of its frames.
-#[derive(Debug)]
-pub(super) struct ShardGames {
-    pub(super) path: PathBuf,
-    pub(super) training: Box<[Game]>,
-    pub(super) validation: Box<[Game]>,
 }
 
 /// A shard that has been read through.
@@ -236,12 +215,6 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     }
     shards.sort_unstable();
     Ok(shards.iter().map(|(_, name)| name.to_string()).collect())
-}
-
-/// The rows that a sum of weights stands for.
-pub(super) fn rows_of_weight(weight: u64) -> u64 {
-    let units = u64::from(WEIGHT_UNITS);
-    weight.saturating_add(units / 2) / units
 }
 
 /// The last `count` of some names, behind the others; none where there are none.

@@ -15,9 +15,9 @@
 //! that is not enough for [`LoaderOptions::pool_rows`]. Batches that the trainer is done with come back to be filled again
 //! ([`Loader::give_back`]).
 
-use super::batch::BYTES_PER_ROW;
+use super::batch::{BYTES_PER_ROW, Batch};
 use super::pool::{Cursor, LoaderOptions, Order, Pool};
-use super::{Batch, Window};
+use super::window::Window;
 use crate::error::TrainError;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};

@@ -1,8 +1,8 @@
 //! Pools: the drawn and shuffled rows of some games, and which games those are.
 
-use super::index::rows_of_weight;
-use super::rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowRef, draws_of};
-use super::{TargetOptions, Window};
+use super::rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowRef, draws_of, rows_of_weight};
+use super::targets::TargetOptions;
+use super::window::Window;
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use rand::rngs::ChaCha8Rng;

@@ -43,6 +43,12 @@ pub(super) const WEIGHT_UNITS: u32 = 256;
 /// No row weighs more than this: whatever a file says, no row is drawn more often in an epoch.
 const GREATEST_WEIGHT: f32 = 1_000.0;
 
+/// The rows that a sum of weights stands for.
+pub(super) fn rows_of_weight(weight: u64) -> u64 {
+    let units = u64::from(WEIGHT_UNITS);
+    weight.saturating_add(units / 2) / units
+}
+
 /// What a game takes in a pool beside its rows: two allocations and their places.
 pub(super) const BYTES_PER_GAME: usize = size_of::<GameRows>() + 2 * 32;
 

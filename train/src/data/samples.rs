@@ -1,7 +1,8 @@
 //! Shards for tests: random games whose rows can be told from each other.
 
-use super::batch::Column;
-use super::{Batch, GameRows, RowRef, TargetOptions};
+use super::batch::{Batch, Column};
+use super::rows::{GameRows, RowRef};
+use super::targets::TargetOptions;
 use engine::encoding::{ENCODING_VERSION, InputRow, POLICY_SIZE};
 use engine::shard::{
     EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,

@@ -1,7 +1,7 @@
 //! The games that are trained on: the newest of some shards, and how their rows are read.
 
-use super::index::{Game, ShardGames, rows_of_weight};
-use super::{GameRows, TargetOptions};
+use super::rows::{GameRows, rows_of_weight};
+use super::targets::TargetOptions;
 use crate::error::TrainError;
 use engine::shard::{GameRecord, ReplayError, ShardReader};
 use rayon::prelude::*;
@@ -14,6 +14,27 @@ const GAMES_AT_ONCE: usize = 64;
 
 /// What the path of a shard takes in memory, about.
 const PATH_BYTES: usize = 256;
+
+/// Where a game is and what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Game {
+    /// Its frame's first byte.
+    pub(super) offset: u64,
+    /// The sum of its rows' weights, in [`WEIGHT_UNITS`](super::rows::WEIGHT_UNITS)ths.
+    pub(super) weight: u32,
+    /// The bytes that its rows may take in a pool, at most.
+    pub(super) bytes: u32,
+}
+
+const _: () = assert!(size_of::<Game>() == 16);
+
+/// The games of one shard, in the order of its frames.
+#[derive(Debug)]
+pub(super) struct ShardGames {
+    pub(super) path: PathBuf,
+    pub(super) training: Box<[Game]>,
+    pub(super) validation: Box<[Game]>,
+}
 
 /// The newest games of some shards. Training games are called by their number, from 0, oldest first.
 #[derive(Debug)]

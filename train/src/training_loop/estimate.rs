@@ -1,6 +1,6 @@
 //! How long a loop will take, before anything is known of its games: a guess from the speed of the network.
 
-use crate::commands::Workplace;
+use crate::commands::run::Workplace;
 use crate::error::TrainError;
 use arimaa::rules::{Game, StepState};
 use engine::config::{Config, PlayerSpec};

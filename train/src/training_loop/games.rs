@@ -1,16 +1,15 @@
 //! The games that the next network is trained on: those that the trainer has not known before.
 
 use super::selfplay::Workers;
-use super::{Flow, TrainingLoop};
+use super::state::{Flow, TrainingLoop};
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::checkpoint;
 use engine::config::LoopOrder;
 use engine::progress::{Progress, say};
 use engine::run::RunDirectory;
-use engine::shard::{ShardName, ShardReader, list_shards};
-use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use engine::shard::ShardName;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// The player that knows nothing.
@@ -42,44 +41,6 @@ fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, Train
         shards: names.collect(),
         is_training: state.generation > trained,
     })
-}
-
-/// How many games each shard holds, for those that have been looked at: they never change.
-#[derive(Debug, Default)]
-pub(super) struct GameCounts(BTreeMap<ShardName, u64>);
-
-impl GameCounts {
-    /// The games in the run's shards but for those that are known.
-    fn in_new_shards(
-        &mut self,
-        run: &RunDirectory,
-        known: &HashSet<ShardName>,
-    ) -> Result<u64, TrainError> {
-        if !run.shards().exists() {
-            return Ok(0);
-        }
-        let mut games = 0;
-        for (name, path) in list_shards(&run.shards())? {
-            if known.contains(&name) {
-                continue;
-            }
-            games += match self.0.get(&name) {
-                Some(&games) => games,
-                None => {
-                    let counted = ShardReader::open(path)?.frame_offsets()?.len() as u64;
-                    self.0.insert(name, counted);
-                    counted
-                }
-            };
-        }
-        Ok(games)
-    }
-}
-
-/// Who plays the games of a generation.
-struct Player {
-    name: String,
-    argument: PathBuf,
 }
 
 impl TrainingLoop {
@@ -125,21 +86,23 @@ impl TrainingLoop {
         wanted: u64,
         known: &Known,
     ) -> Result<Flow, TrainError> {
-        let player = self.player(is_first)?;
+        let (name, player) = match is_first {
+            true => (UNIFORM.to_owned(), UNIFORM.into()),
+            false => {
+                let (generation, network) = self.newest()?;
+                (format!("network {generation}"), network)
+            }
+        };
         let workers = Workers {
-            threads: self.crews.all_threads,
-            ..self.crews.generator.clone()
+            threads: self.workers.all_threads,
+            ..self.workers.generator.clone()
         };
         // The other program may have been stopped alone: what is missing is played then.
         while there < wanted {
-            say(&format!(
-                "{} plays {} games",
-                player.name,
-                grouped(wanted - there)
-            ));
             let missing = wanted - there;
+            say(&format!("{name} plays {} games", grouped(missing)));
             self.selfplay
-                .generate(&self.run, &player.argument, missing, self.seed, &workers)?;
+                .generate(&self.run, &player, missing, self.seed, &workers)?;
             if self.stop.is_requested() {
                 return Ok(Flow::Stop);
             }
@@ -153,20 +116,6 @@ impl TrainingLoop {
             there = now;
         }
         Ok(Flow::GoOn)
-    }
-
-    fn player(&self, is_first: bool) -> Result<Player, TrainError> {
-        if is_first {
-            return Ok(Player {
-                name: UNIFORM.into(),
-                argument: UNIFORM.into(),
-            });
-        }
-        let (generation, argument) = self.newest()?;
-        Ok(Player {
-            name: format!("network {generation}"),
-            argument,
-        })
     }
 
     /// Waits until the generator has played enough.

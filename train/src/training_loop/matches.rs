@@ -1,7 +1,7 @@
 //! What new networks are put through: the gate, matches against those before and against anchors, ratings.
 
 use super::selfplay::Match;
-use super::{Flow, TrainingLoop};
+use super::state::{Flow, TrainingLoop};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
 use crate::trainer::record::Recorder;
@@ -88,7 +88,7 @@ impl TrainingLoop {
             games,
             seed: self.seed.wrapping_add(generation.into()),
         };
-        let workers = &self.crews.matches;
+        let workers = &self.workers.matches;
         let Some(text) = self.selfplay.pit(&self.run, &self.config, &pit, workers)? else {
             return Ok(None);
         };

@@ -14,6 +14,7 @@
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`] | the gate, matches, ratings |
 //! | [`selfplay`], [`generator`], [`child`] | the other program |
+//! | [`state`] | what a loop holds, and where its run stands |
 //! | [`table`], [`estimate`] | what a person is shown |
 
 mod child;
@@ -22,9 +23,8 @@ mod games;
 mod generator;
 mod matches;
 mod selfplay;
+mod state;
 mod table;
-
-pub(crate) use table::Table;
 
 use crate::commands::{Workplace, began_trained, begin_or_resume, configuration};
 use crate::error::TrainError;
@@ -40,12 +40,13 @@ use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
-use games::GameCounts;
 use generator::Generator;
 use network::{Device, Network};
-use selfplay::{Selfplay, Workers};
+use selfplay::Selfplay;
+use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
 use std::time::Instant;
+use table::Table;
 
 /// Generate games, train a network on them and compare it, generation after generation
 ///
@@ -67,71 +68,6 @@ pub(crate) struct LoopArguments {
     generator_device: Vec<Device>,
 }
 
-/// Whether to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    GoOn,
-    /// The user asked to stop.
-    Stop,
-}
-
-/// The loop of one run.
-struct TrainingLoop {
-    run: RunDirectory,
-    config: Config,
-    seed: u64,
-    /// Whether the first network had learnt something elsewhere.
-    began_trained: bool,
-    workplace: Workplace,
-    crews: LoopWorkers,
-    selfplay: Selfplay,
-    /// The one that plays beside the trainer.
-    generator: Option<Generator>,
-    counts: GameCounts,
-    clock: TrainingClock,
-    stop: Stop,
-}
-
-/// Who works where, on how many threads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct LoopWorkers {
-    all_threads: usize,
-    generator: Workers,
-    /// The trainer's threads, too.
-    matches: Workers,
-}
-
-impl LoopWorkers {
-    /// In turns each has all threads; side by side they are shared out, one at least for each.
-    fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
-        let all = workplace.thread_count();
-        let (generator, own) = match config.training_loop.order {
-            LoopOrder::InTurns => (all, all),
-            LoopOrder::SideBySide => {
-                let share = config.training_loop.generator_threads.number();
-                let share = share.map_or(all / 2, |threads| threads as usize).max(1);
-                (share, all.saturating_sub(share).max(1))
-            }
-        };
-        let own_device = workplace.device.to_string();
-        let devices: Vec<String> = generator_devices.iter().map(Device::to_string).collect();
-        Self {
-            all_threads: all,
-            generator: Workers {
-                devices: match devices.is_empty() {
-                    true => own_device.clone(),
-                    false => devices.join(","),
-                },
-                threads: generator,
-            },
-            matches: Workers {
-                devices: own_device,
-                threads: own,
-            },
-        }
-    }
-}
-
 /// Runs `train loop`.
 pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let run = RunDirectory::new(&arguments.run);
@@ -147,8 +83,8 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let stop = Stop::listen().context("can't listen for signals")?;
     let selfplay = Selfplay::find(stop.clone())?;
     let _lock = RunLock::take(&run)?;
-    let crews = LoopWorkers::new(&config, arguments.workplace, &arguments.generator_device);
-    let own_threads = u16::try_from(crews.matches.threads).ok();
+    let workers = LoopWorkers::new(&config, arguments.workplace, &arguments.generator_device);
+    let own_threads = u16::try_from(workers.matches.threads).ok();
     let workplace = arguments.workplace;
     Workplace {
         threads: own_threads,
@@ -165,7 +101,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         seed,
         began_trained,
         workplace,
-        crews,
+        workers,
         selfplay,
         generator: None,
         counts: GameCounts::default(),
@@ -281,21 +217,6 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// The newest network that plays.
-    fn newest(&self) -> Result<(u32, PathBuf), TrainError> {
-        let newest = self.run.list_networks()?.pop();
-        newest.ok_or_else(|| TrainError::NoRun {
-            path: self.run.root().to_owned(),
-            missing: "network",
-        })
-    }
-
-    /// The generation that was trained last, whatever became of its network.
-    fn trained(&self) -> Result<u32, TrainError> {
-        let newest = self.run.newest_trained()?;
-        Ok(newest.map_or(0, |(generation, _)| generation))
-    }
-
     /// Lets the generator play, where it is to play beside the trainer and has not begun. The first network does not play where
     /// `uniform` does it for it.
     fn start_generator(&mut self) -> Result<(), TrainError> {
@@ -304,7 +225,7 @@ impl TrainingLoop {
             && trained < self.config.training_loop.generations
             && !self.is_without_network(trained);
         if is_wanted && self.generator.is_none() {
-            let workers = &self.crews.generator;
+            let workers = &self.workers.generator;
             let started = self.selfplay.start_generator(&self.run, self.seed, workers);
             self.generator = Some(started?);
         }
@@ -419,34 +340,5 @@ impl TrainingLoop {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_are_shared_out_only_side_by_side() {
-        let workplace = |threads| Workplace {
-            device: Device::Cpu,
-            threads: Some(threads),
-        };
-        let shares = |settings: &[&str], threads| {
-            let set = |config: Config, setting: &&str| config.with(setting).unwrap();
-            let config = settings.iter().fold(Config::default(), set);
-            let crews = LoopWorkers::new(&config, workplace(threads), &[]);
-            (crews.generator.threads, crews.matches.threads)
-        };
-        assert_eq!(shares(&[], 5), (5, 5));
-        let side = "loop.order=side_by_side";
-        assert_eq!(shares(&[side], 5), (2, 3));
-        assert_eq!(shares(&[side], 1), (1, 1));
-        assert_eq!(shares(&[side, "loop.generator_threads=4"], 5), (4, 1));
-        assert_eq!(shares(&[side, "loop.generator_threads=9"], 5), (9, 1));
-        let devices = [Device::Cuda(1), Device::Cuda(2)];
-        let crews = LoopWorkers::new(&Config::default(), workplace(2), &devices);
-        assert_eq!(crews.generator.devices, "cuda:1,cuda:2");
-        assert_eq!(crews.matches.devices, "cpu");
     }
 }

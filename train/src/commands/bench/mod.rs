@@ -4,7 +4,7 @@ mod generate;
 mod loader;
 mod steps;
 
-use crate::commands::Workplace;
+use crate::commands::run::Workplace;
 use crate::terminal::print;
 use anyhow::{Context, Result};
 use clap::Args;

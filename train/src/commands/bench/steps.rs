@@ -1,6 +1,6 @@
 //! The training of a network on batches that lie ready.
 
-use crate::commands::info::flop_per_evaluation;
+use crate::commands::info::file::flop_per_evaluation;
 use crate::data::{Batch, GameRows, RowRef, TargetOptions};
 use crate::error::TrainError;
 use crate::terminal::grouped;

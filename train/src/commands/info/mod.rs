@@ -4,7 +4,7 @@
 //! generators (`generators`) and the sizes of its folders (`disk`). `words` is its text.
 
 mod disk;
-mod file;
+pub(super) mod file;
 mod games;
 mod generators;
 mod header;
@@ -15,7 +15,6 @@ mod words;
 use crate::terminal::print;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-pub(in crate::commands) use file::flop_per_evaluation;
 use file::{CheckpointReport, NetworkReport};
 use header::FileHeader;
 use run::RunReport;

@@ -3,7 +3,7 @@
 mod first;
 mod games;
 
-use super::Workplace;
+use crate::commands::run::Workplace;
 use crate::error::TrainError;
 use crate::terminal::print;
 use crate::trainer::change::differences;
