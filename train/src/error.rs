@@ -294,22 +294,14 @@ pub(crate) enum TrainError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// The other program failed.
-    #[error("{command} ended with {status}{last_lines}")]
+    /// The other program failed, or ended too early.
+    #[error("{command} ended {how}{last_lines}")]
     Child {
         /// What was started.
         command: String,
         /// How it ended.
-        status: std::process::ExitStatus,
-        /// What it said last.
-        last_lines: String,
-    },
-    /// The other program was to work on.
-    #[error("{command} ended without being asked to{last_lines}")]
-    ChildLeft {
-        /// What was started.
-        command: String,
-        /// What it said last.
+        how: String,
+        /// The last lines of its standard error.
         last_lines: String,
     },
     /// The other program said something that isn't understood.

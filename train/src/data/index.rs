@@ -96,8 +96,7 @@ impl Index {
         let wanted = rows.saturating_mul(WEIGHT_UNITS.into());
         let mut weight = 0;
         let mut shards: Vec<Arc<ShardGames>> = Vec::new();
-        let mut before = names;
-        while let Some((more, last)) = split_newest(before, SHARDS_AT_ONCE) {
+        for last in names.rchunks(SHARDS_AT_ONCE) {
             if weight >= wanted {
                 break;
             }
@@ -114,7 +113,6 @@ impl Index {
                     shards.extend(known.index.clone());
                 }
             }
-            before = more;
         }
         shards.reverse();
         self.forget(&shards);
@@ -215,11 +213,6 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     }
     shards.sort_unstable();
     Ok(shards.iter().map(|(_, name)| name.to_string()).collect())
-}
-
-/// The last `count` of some names, behind the others; none where there are none.
-fn split_newest(names: &[String], count: usize) -> Option<(&[String], &[String])> {
-    (!names.is_empty()).then(|| names.split_at(names.len().saturating_sub(count)))
 }
 
 /// Finds the games of a shard and counts their rows.

@@ -104,11 +104,13 @@ impl Loader {
         let threads = vec![
             std::thread::spawn(move || make_pools(&window, options, cursor, &pools)),
             std::thread::spawn(move || {
-                let queue = BatchQueue {
-                    batch_size: options.batch_size,
-                    buffers,
-                };
-                make_batches(&received_pools, &queue, cursor.row, &deliveries);
+                make_batches(
+                    &received_pools,
+                    &buffers,
+                    options.batch_size,
+                    cursor.row,
+                    &deliveries,
+                );
             }),
         ];
         Self {
@@ -175,32 +177,21 @@ fn make_pools(
     }
 }
 
-/// Where batches to fill come from.
-struct BatchQueue {
-    batch_size: usize,
-    buffers: Receiver<Batch>,
-}
-
-impl BatchQueue {
-    /// One that was used before, if there is one.
-    fn batch(&self) -> Batch {
-        let used = self
-            .buffers
-            .try_iter()
-            .find(|batch| batch.len() == self.batch_size);
-        used.unwrap_or_else(|| Batch::with_rows(self.batch_size))
-    }
-}
-
-/// Cuts batches from the pools, the first of which has been used up to row `used`, until the receiver is gone.
+/// Cuts batches from the pools, the first of which has been used up to row `used`, until the receiver is gone. It fills the buffers
+/// that come back.
 fn make_batches(
     pools: &Receiver<Result<Pool, TrainError>>,
-    queue: &BatchQueue,
+    buffers: &Receiver<Batch>,
+    batch_size: usize,
     used: u64,
     deliveries: &SyncSender<Delivery>,
 ) {
     let mut used = used as usize;
-    let mut batch = queue.batch();
+    let next_buffer = || {
+        let used = buffers.try_iter().find(|batch| batch.len() == batch_size);
+        used.unwrap_or_else(|| Batch::with_rows(batch_size))
+    };
+    let mut batch = next_buffer();
     let mut filled = 0;
     while let Ok(pool) = pools.recv() {
         let pool = match pool {
@@ -214,13 +205,13 @@ fn make_batches(
         let mut at = used.min(pool.len());
         used = 0;
         while at < pool.len() {
-            let end = pool.len().min(at + queue.batch_size - filled);
+            let end = pool.len().min(at + batch_size - filled);
             let rows: Vec<_> = pool.rows(at..end).collect();
             batch.write(filled, &rows);
             filled += rows.len();
             at = end;
-            if filled == queue.batch_size {
-                let full = std::mem::replace(&mut batch, queue.batch());
+            if filled == batch_size {
+                let full = std::mem::replace(&mut batch, next_buffer());
                 filled = 0;
                 if deliveries.send(Ok((full, pool.cursor(at)))).is_err() {
                     return;

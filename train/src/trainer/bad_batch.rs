@@ -6,7 +6,7 @@
 
 use crate::data::{Batch, BatchTensors};
 use crate::error::TrainError;
-use crate::trainer::checkpoint::TrainingState;
+use crate::trainer::state::TrainingState;
 use crate::trainer::tensor_file::TensorFile;
 use engine::run::{make_folder, write_file};
 use network::RowWeight;

@@ -5,11 +5,9 @@
 //! [`CheckpointHeader`] as JSON, with the digest of all tensors. Its name is `GGGGG-SSSSSSSSSS.safetensors`, the generation that
 //! is being trained and the optimizer's step, so that names are ordered by age.
 
-use crate::data::{Cursor, WindowCounts};
 use crate::error::TrainError;
-use crate::trainer::loss::LossSums;
 use crate::trainer::optimizer::Optimizer;
-use crate::trainer::supply::SupplyState;
+use crate::trainer::state::TrainingState;
 use crate::trainer::tensor_file::TensorFile;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
@@ -28,56 +26,6 @@ const FORMAT_VERSION: u32 = 5;
 
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";
-
-/// Where a training stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TrainingState {
-    /// The generation that is being trained.
-    pub(crate) generation: u32,
-    /// The run's seed.
-    pub(crate) seed: u64,
-    /// The optimizer's steps since the run began.
-    pub(crate) step: u64,
-    /// The steps that the optimizer's moments come from: fewer, where an optimizer was begun anew.
-    pub(crate) optimizer_steps: u64,
-    /// The steps before this generation's first.
-    pub(crate) first_step: u64,
-    /// The steps at which this generation is complete.
-    pub(crate) last_step: u64,
-    /// How often this generation's window has been made anew.
-    pub(crate) segment: u32,
-    /// Where the loader stands in the present window.
-    pub(crate) cursor: Cursor,
-    /// What is known of the run's games.
-    pub(crate) supply: SupplyState,
-    /// The games that have come since the generation before this one saw its last ones.
-    pub(crate) new_games: u64,
-    /// Their rows to train on.
-    pub(crate) new_rows: u64,
-    /// The batches of this generation that were dropped, their losses or gradients being no finite numbers.
-    pub(crate) dropped: u64,
-    /// The identity of the network that this generation was begun with.
-    pub(crate) parent: String,
-    /// The losses of this generation's steps.
-    pub(crate) sums: LossSums,
-    /// The losses on validation rows before the first step.
-    pub(crate) validation_before: LossSums,
-}
-
-impl TrainingState {
-    /// Counts games that have come while the generation is in training.
-    pub(crate) fn add_new(&mut self, new: WindowCounts) {
-        self.new_games += new.games;
-        self.new_rows += new.training_rows;
-    }
-
-    /// Goes on with a window that is made anew, or drawn from in another order.
-    pub(crate) fn next_segment(&mut self) {
-        self.segment += 1;
-        self.cursor = Cursor::default();
-    }
-}
 
 /// What a checkpoint says beside its tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

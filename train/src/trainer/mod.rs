@@ -15,6 +15,7 @@ pub(crate) mod metrics;
 pub(crate) mod optimizer;
 pub(crate) mod plan;
 pub(crate) mod record;
+pub(crate) mod state;
 pub(crate) mod step;
 pub(crate) mod stop;
 mod supply;

@@ -3,8 +3,9 @@
 use crate::data::{Cursor, LoaderOptions, Window, WindowCounts};
 use crate::error::TrainError;
 use crate::trainer::change::changed;
-use crate::trainer::checkpoint::{self, Checkpoint, TrainingState};
+use crate::trainer::checkpoint::{self, Checkpoint};
 use crate::trainer::loss::LossSums;
+use crate::trainer::state::TrainingState;
 use crate::trainer::step::Trainer;
 use crate::trainer::stop::{Stop, Waiting};
 use crate::trainer::supply::{DataSupply, SupplyState};

@@ -5,19 +5,20 @@ use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::bad_batch;
 use crate::trainer::change::{ConfigFile, changed};
-use crate::trainer::checkpoint::{self, TrainingState};
+use crate::trainer::checkpoint;
 use crate::trainer::loss::{LossSums, in_digits};
 use crate::trainer::meter::LossMeter;
 use crate::trainer::metrics::{MeanLosses, Standing, ValidationMeasurements};
 use crate::trainer::plan::{TrainingBudget, TrainingPlan, check_rows, hold};
 use crate::trainer::record::Recorder;
+use crate::trainer::state::TrainingState;
 use crate::trainer::step::{StepReport, Trainer};
 use crate::trainer::stop::{Stop, Waiting};
 use crate::trainer::supply::DataSupply;
 use engine::config::Config;
 use engine::progress::{Progress, in_words, say};
 use engine::run::{RunDirectory, make_folder};
-use network::{Device, Head, Origin};
+use network::{Device, Head};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -435,7 +436,7 @@ impl<'a> Training<'a> {
             ));
         }
         self.save()?;
-        let origin = self.origin(after);
+        let origin = self.state.origin(&self.window, &after);
         let (folder, path) = self.place();
         make_folder(&folder)?;
         let trainer = &self.trainer;
@@ -462,40 +463,6 @@ impl<'a> Training<'a> {
         } else {
             (run.networks(), run.network(generation))
         }
-    }
-
-    /// What the network's file says of where it comes from.
-    fn origin(&self, validation: LossSums) -> Origin {
-        let state = &self.state;
-        let steps = state.last_step - state.first_step;
-        let origin: Vec<(&str, String)> = vec![
-            ("version", env!("CARGO_PKG_VERSION").into()),
-            ("generation", state.generation.to_string()),
-            ("parent", state.parent.clone()),
-            ("seed", state.seed.to_string()),
-            ("step", state.step.to_string()),
-            ("steps", steps.to_string()),
-            ("trained_rows", self.supply.state().trained_rows.to_string()),
-            ("new_games", state.new_games.to_string()),
-            ("new_rows", state.new_rows.to_string()),
-            ("window_games", self.window.games().to_string()),
-            ("window_rows", self.window.training_rows().to_string()),
-        ];
-        let origin = origin
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value));
-        // What was not measured is not there.
-        let trained = Head::ALL.map(|head| ("", head, state.sums.mean(head)));
-        let played = [Head::Policy, Head::Value];
-        let validated = played.map(|head| ("validation_", head, validation.mean(head)));
-        let losses = trained.into_iter().chain(validated);
-        let losses = losses.filter_map(|(rows, head, loss)| {
-            Some((
-                format!("{rows}{}_loss", head.name()),
-                format!("{:.4}", loss?),
-            ))
-        });
-        origin.chain(losses).collect()
     }
 }
 

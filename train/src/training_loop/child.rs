@@ -31,16 +31,6 @@ pub(super) struct Running {
     output: Option<JoinHandle<String>>,
 }
 
-/// A program that has ended.
-#[derive(Debug)]
-pub(super) struct Ended {
-    what: String,
-    status: ExitStatus,
-    last_lines: VecDeque<String>,
-    /// What it wrote to standard output.
-    output: String,
-}
-
 impl Running {
     /// Starts a program; `what` is its name in errors.
     pub(super) fn start(command: &mut Command, what: &str) -> Result<Self, TrainError> {
@@ -80,40 +70,18 @@ impl Running {
         }
     }
 
-    /// What is left of it.
-    pub(super) fn into_ended(self, status: ExitStatus) -> Ended {
-        Ended {
-            what: self.what,
-            status,
-            last_lines: self.errors.map(join).unwrap_or_default(),
-            output: self.output.map(join).unwrap_or_default(),
-        }
-    }
-}
-
-impl Ended {
-    /// Whether it reports success.
-    pub(super) fn is_success(&self) -> bool {
-        self.status.success()
-    }
-
-    /// The error of a program that should have gone on, or have succeeded.
-    pub(super) fn into_error(self) -> TrainError {
-        let lines = self.last_lines.iter();
-        let last_lines = lines.map(|line| format!("\n  {line}")).collect();
-        let command = self.what;
-        if self.status.success() {
-            TrainError::ChildLeft {
-                command,
-                last_lines,
-            }
-        } else {
-            TrainError::Child {
-                command,
-                status: self.status,
-                last_lines,
-            }
-        }
+    /// What it has written to standard output, and the error that its end is where it should have worked on or succeeded.
+    pub(super) fn finish(self, status: ExitStatus) -> (String, TrainError) {
+        let lines = self.errors.map(join).unwrap_or_default();
+        let error = TrainError::Child {
+            command: self.what,
+            how: match status.success() {
+                true => "before it was told to".to_owned(),
+                false => format!("with {status}"),
+            },
+            last_lines: lines.iter().map(|line| format!("\n  {line}")).collect(),
+        };
+        (self.output.map(join).unwrap_or_default(), error)
     }
 }
 
@@ -135,14 +103,14 @@ pub(super) fn run(
         }
         std::thread::sleep(LOOK_INTERVAL);
     };
-    let ended = running.into_ended(status);
-    if ended.is_success() {
-        return Ok(Some(ended.output));
+    let (output, error) = running.finish(status);
+    if status.success() {
+        return Ok(Some(output));
     }
-    if stop.is_requested() {
-        return Ok(None);
+    match stop.is_requested() {
+        true => Ok(None),
+        false => Err(error),
     }
-    Err(ended.into_error())
 }
 
 /// What a thread returns; nothing if it panicked.

@@ -64,7 +64,7 @@ fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), Tra
             Some(_) if is_asked => return Ok(()),
             Some(status) => {
                 stop.request();
-                return Err(running.into_ended(status).into_error());
+                return Err(running.finish(status).1);
             }
             None if is_asked => running.ask_to_end(),
             None => {}
@@ -131,7 +131,7 @@ mod tests {
             ),
             (
                 "echo all done >&2",
-                "selfplay generate ended without being asked to\n  all done",
+                "selfplay generate ended before it was told to\n  all done",
             ),
         ] {
             let stop = Stop::default();

@@ -3,8 +3,9 @@
 use crate::error::TrainError;
 use crate::terminal::{Facts, grouped};
 use crate::trainer::change::differences;
-use crate::trainer::checkpoint::{Checkpoint, TrainingState};
+use crate::trainer::checkpoint::Checkpoint;
 use crate::trainer::optimizer::learning_rate;
+use crate::trainer::state::TrainingState;
 use engine::config::{Config, OptimizerKind};
 use engine::encoding::ENCODING_VERSION;
 use network::{FORMAT_VERSION, Network, Origin};

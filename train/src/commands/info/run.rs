@@ -8,8 +8,9 @@ use super::header::{self, FileHeader};
 use super::log::{GenerationTime, LogSummary};
 use crate::error::TrainError;
 use crate::ratings::{RatedPlayer, RatingsFile};
-use crate::trainer::checkpoint::{self, TrainingState};
+use crate::trainer::checkpoint;
 use crate::trainer::lock::RunLock;
+use crate::trainer::state::TrainingState;
 use engine::config::Config;
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
 use network::Origin;
@@ -178,28 +179,27 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
     let path = problems
         .or_default(checkpoint::list(&run.checkpoints()))
         .pop()?;
-    match header::read(&path) {
-        Ok(Ok(FileHeader::Checkpoint(text))) => {
-            let header = checkpoint::parse_header(&path, &text);
-            let header = problems.or_default(header.map(Some))?;
-            Some(InTraining {
-                checkpoint: path,
-                state: header.state,
-            })
-        }
-        Ok(Ok(FileHeader::Network(_))) => {
+    let text = match header::read(&path) {
+        Ok(FileHeader::Checkpoint(text)) => text,
+        Ok(FileHeader::Network(_)) => {
             problems.add(format!("{} is a network and no checkpoint", path.display()));
-            None
+            return None;
         }
-        Ok(Err(found)) => {
+        Ok(FileHeader::Other(found)) => {
             problems.add(format!("{} is no checkpoint: {found}", path.display()));
-            None
+            return None;
         }
         Err(error) => {
             problems.add_unless_gone(&path, &error);
-            None
+            return None;
         }
-    }
+    };
+    let header = checkpoint::parse_header(&path, &text);
+    let state = problems.or_default(header.map(Some))?.state;
+    Some(InTraining {
+        checkpoint: path,
+        state,
+    })
 }
 
 fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) -> TimeLeft {
@@ -220,30 +220,24 @@ fn ratings(path: &Path, problems: &mut Problems) -> Vec<RatedPlayer> {
     problems.or_default(read)
 }
 
-/// What the files of the newest networks say; they are not read beyond that.
+/// What the headers of the newest networks' files say. One that can't be read leaves an empty origin.
 fn generations(networks: &[(u32, PathBuf)], problems: &mut Problems) -> Vec<Generation> {
-    let listed = &networks[networks.len().saturating_sub(LISTED)..];
-    let mut generations = Vec::new();
-    for (generation, path) in listed {
-        let origin = match header::read(path) {
-            Ok(Ok(FileHeader::Network(header))) => {
-                let header: Option<Value> = serde_json::from_str(&header).ok();
-                let origin = header.map(|mut header| header["origin"].take());
-                origin
-                    .and_then(|origin| serde_json::from_value(origin).ok())
-                    .unwrap_or_default()
-            }
-            // The newest has been named if it can't be read; older ones are named where they are used.
-            Ok(_) => Origin::default(),
+    let listed = networks[networks.len().saturating_sub(LISTED)..].iter();
+    let read = listed.map(|(generation, path)| {
+        let header = match header::read(path) {
+            Ok(FileHeader::Network(header)) => serde_json::from_str(&header).unwrap_or_default(),
+            // The newest has been named; older ones are named where they are used.
+            Ok(_) => Value::Null,
             Err(error) => {
                 problems.add_unless_gone(path, &error);
-                Origin::default()
+                Value::Null
             }
         };
-        generations.push(Generation {
+        let origin = serde_json::from_value(header["origin"].clone());
+        Generation {
             generation: *generation,
-            origin,
-        });
-    }
-    generations
+            origin: origin.unwrap_or_default(),
+        }
+    });
+    read.collect()
 }

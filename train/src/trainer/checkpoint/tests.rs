@@ -1,6 +1,9 @@
 //! Checkpoints that are kept, read back, broken and passed over.
 
 use super::*;
+use crate::data::Cursor;
+use crate::trainer::loss::LossSums;
+use crate::trainer::supply::SupplyState;
 use engine::config::OptimizerKind;
 use network::{Head, PerHead};
 
