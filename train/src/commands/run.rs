@@ -29,7 +29,7 @@ pub(crate) struct RunArguments {
     workplace: Workplace,
 }
 
-/// Where and on how many threads to work.
+/// The device and the threads to work on.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Workplace {
     /// Device that computes networks: cpu, cuda or cuda:N
@@ -41,7 +41,7 @@ pub(crate) struct Workplace {
 }
 
 impl Workplace {
-    /// How many threads work.
+    /// The number of threads.
     pub(crate) fn thread_count(self) -> usize {
         match self.threads {
             Some(threads) => threads.into(),
@@ -49,13 +49,13 @@ impl Workplace {
         }
     }
 
-    /// Makes the device ready, so that one that can't be used is an error before any work.
+    /// Opens the device, so that an unusable one is an error before any work.
     pub(crate) fn open(self) -> Result<()> {
         self.device.open().context("--device")?;
         Ok(())
     }
 
-    /// Makes the threads that read games and those that compute as many as asked for.
+    /// Sets the number of threads that read games and that compute.
     pub(crate) fn apply(self) -> Result<()> {
         set_single_threaded();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.thread_count());

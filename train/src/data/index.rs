@@ -1,5 +1,4 @@
-//! Where the games of a folder are: an index over the frames of its shards, kept between windows, so that a shard is read through
-//! once however long a training runs.
+//! The index of a folder's games over the frames of its shards. It is kept between windows, so that each shard is read once.
 //!
 //! A row counts by its recorded weight, which is how often it is drawn in an epoch on average; rows of weight 0 are no rows. The
 //! sums are kept in [`WEIGHT_UNITS`]ths of a row, so that they are whole numbers and the same in any order.
@@ -191,7 +190,7 @@ impl Index {
 
 /// The names of the shards in a folder, oldest first; none where there is no folder.
 ///
-/// Several generators write at once, so that age is told by the files' times. A generator's own shards are in the order of
+/// Several generators write at once, so the files' times give the order. A generator's own shards are in the order of
 /// their numbers whatever their times say, for a copy of a folder may have any: each counts as no older than those before it.
 pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     if !folder.exists() {

@@ -5,9 +5,9 @@
 //! drawn by weight and shuffled, and batches are cut from one pool after the other. So every row of the window comes as often as it weighs
 //! before the next epoch begins, and what comes when follows from the seed and the window alone.
 //!
-//! The rows of a game have its result in common. With whole games in the pools (350 games of the tiny preset at a time) the value learned
-//! each pool's results by heart: its loss fell by 0.04 nats within a pool, and rose as much where the next began. Where the loader stands is a [`Cursor`] of three numbers, from which another one goes on
-//! with the same batches.
+//! The rows of a game have its result in common. With whole games in the pools (350 games of the tiny preset at a time) the value
+//! overfit each pool's results: its loss fell by 0.04 nats within a pool, and rose as much where the next began. A [`Cursor`] of three
+//! numbers is the loader's position, from which another loader delivers the same batches.
 //!
 //! # Memory
 //! The window's index, two pools (one in use, one in the making), the order of the games and a fixed number of batches are all that is

@@ -376,7 +376,7 @@ pub(crate) mod tests {
     #[test]
     fn every_recorded_row_comes_with_its_own_target() {
         let mut record = game(1_000);
-        // A target that can be told from others.
+        // A target that differs from others.
         for (number, row) in record
             .turns
             .iter_mut()

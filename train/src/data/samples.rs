@@ -1,4 +1,4 @@
-//! Shards for tests: random games whose rows can be told from each other.
+//! Shards for tests: random games with distinguishable rows.
 
 use super::batch::{Batch, Column};
 use super::rows::{GameRows, RowRef};
@@ -105,7 +105,7 @@ impl Identities {
             let rows = GameRows::all(record, targets(0.0)).unwrap();
             for (number, row) in rows.rows().enumerate() {
                 let before = identities.insert(key_of(&row), (game, number));
-                assert_eq!(before, None, "rows that can't be told from each other");
+                assert_eq!(before, None, "two rows are equal");
             }
         }
         Self(identities)

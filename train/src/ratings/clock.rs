@@ -1,7 +1,7 @@
-//! How long a run has generated and trained, and what stands behind each of its networks: `clock.json`.
+//! The time that a run has generated and trained, and the games and hours behind each of its networks: `clock.json`.
 //!
-//! The time is that in which the loop's generator or its trainer worked. Pauses of the loop don't count, and neither do matches,
-//! unless games are generated beside them. It is saved every few seconds: a kill loses no more.
+//! The time counts while the loop's generator or its trainer works. Pauses of the loop don't count; matches count only while games
+//! are generated beside them. It is saved every few seconds: a kill loses no more.
 
 use super::json;
 use crate::error::TrainError;
@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two savings while the time runs.
+/// The time between two saves while the clock runs.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// What stands behind a network.
+/// The games and time behind a network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Effort {
-    /// The games that were generated for it and for those before it; none where a network before it doesn't say.
+    /// The games generated for it and for earlier networks; none if an earlier network doesn't state them.
     pub(crate) games: Option<u64>,
-    /// The seconds that went into generating them and into training; none for what was made before the time was taken.
+    /// The seconds of generating them and of training; none if part of it was before the clock.
     pub(crate) seconds: Option<f64>,
 }
 
@@ -42,7 +42,7 @@ impl Effort {
 /// `clock.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Record {
-    /// The time so far; none where it was not taken from the beginning.
+    /// The time so far; none if it was not measured from the beginning.
     seconds: Option<f64>,
     /// By generation, from 1 on.
     networks: BTreeMap<u32, Effort>,
@@ -73,7 +73,7 @@ impl Record {
     }
 }
 
-/// What stands behind each network of a run, by generation; nothing is known of a run that was made without a clock.
+/// The games and time behind each network of a run, by generation; empty for a run without a clock.
 pub(crate) fn efforts(run: &RunDirectory) -> Result<BTreeMap<u32, Effort>, TrainError> {
     let Some(record) = Record::load(run)? else {
         return Ok(BTreeMap::new());
@@ -83,7 +83,7 @@ pub(crate) fn efforts(run: &RunDirectory) -> Result<BTreeMap<u32, Effort>, Train
     Ok(efforts)
 }
 
-/// The clock of a loop that works.
+/// The clock of a running loop.
 #[derive(Debug)]
 pub(crate) struct TrainingClock {
     time: Arc<Mutex<Time>>,
@@ -96,12 +96,12 @@ pub(crate) struct TrainingClock {
 struct Time {
     path: PathBuf,
     record: Record,
-    /// Since when it runs, as far as that is not in the record yet.
+    /// The start of the time that is not in the record yet.
     since: Option<Instant>,
 }
 
 impl Time {
-    /// Takes into the record what has run.
+    /// Adds the time since the last call to the record.
     fn take(&mut self) {
         if let Some(since) = &mut self.since {
             let now = Instant::now();
@@ -120,10 +120,10 @@ impl Time {
 }
 
 impl TrainingClock {
-    /// Goes on with a run's clock, which stands still at first. `trained` is the newest network that is complete.
+    /// Opens a run's clock, which is stopped at first. `trained` is the newest complete network.
     pub(crate) fn open(run: &RunDirectory, trained: u32) -> Result<Self, TrainError> {
         let new = || Record {
-            // What came before a clock is not known, and so is the sum.
+            // The time before the clock is unknown, and so is the sum.
             seconds: (trained == 0).then_some(0.0),
             networks: BTreeMap::new(),
         };
@@ -135,7 +135,7 @@ impl TrainingClock {
             since: None,
         };
         if is_new {
-            // A loop that is killed before the first saving has had a clock all the same.
+            // The clock of a loop that is killed before the first save must exist too.
             time.save()?;
         }
         let time = Arc::new(Mutex::new(time));
@@ -145,7 +145,7 @@ impl TrainingClock {
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let mut time = lock(&saved);
                 if time.since.is_some() {
-                    // What a full disk refuses is tried again, and complained of when a network is recorded.
+                    // A full disk is tried again, and is an error when a network is recorded.
                     let _ = time.save();
                 }
             }
@@ -157,19 +157,19 @@ impl TrainingClock {
         })
     }
 
-    /// Lets the time run, or stand still.
+    /// Starts or stops the clock.
     pub(crate) fn run(&self, runs: bool) {
         let mut time = lock(&self.time);
         time.take();
         time.since = runs.then(Instant::now);
     }
 
-    /// Records that a network is there, unless that is done; `new_games` are those of its generation, as far as is known.
+    /// Records a new network, unless it is recorded; `new_games` are the games of its generation, if known.
     pub(crate) fn record(&self, generation: u32, new_games: Option<u64>) -> Result<(), TrainError> {
         let mut time = lock(&self.time);
         time.take();
         let before = time.record.before(generation);
-        // Where the one before has no time, this one's would stand for both.
+        // Without the previous network's time, this one's would cover both.
         let seconds = before.seconds.and(time.record.seconds);
         let games = before
             .games
@@ -192,7 +192,7 @@ impl Drop for TrainingClock {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(saver) = self.saver.take() {
-            // It has no way to fail.
+            // It can't fail.
             let _ = saver.join();
         }
         let mut time = lock(&self.time);
@@ -203,7 +203,7 @@ impl Drop for TrainingClock {
     }
 }
 
-/// Nothing that holds the lock leaves half a record.
+/// No holder of the lock leaves half a record.
 fn lock(time: &Mutex<Time>) -> MutexGuard<'_, Time> {
     time.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_clock_is_not_made_up() {
+    fn time_before_the_clock_is_unknown() {
         let (_folder, run) = run();
         let clock = TrainingClock::open(&run, 2).unwrap();
         clock.run(true);

@@ -1,4 +1,4 @@
-//! `ratings.json`: how strong a run's players are, and the results that say so.
+//! `ratings.json`: the ratings of a run's players, and the results that they come from.
 
 use super::json;
 use super::player::Player;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// `ratings.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RatingsFile {
-    /// Who has 0.
+    /// The player with rating 0.
     pub(super) reference: String,
     /// The players whose games link them with the reference: `random`, `material` and `uniform` (with their evaluations a turn, where
     /// these are their own), networks by generation.
@@ -26,7 +26,7 @@ pub(crate) struct RatedPlayer {
     pub(crate) player: String,
     /// Its generation, if it is a network of the run.
     pub(crate) generation: Option<u32>,
-    /// The likeliest rating.
+    /// The most likely rating.
     pub(crate) rating: f64,
     /// The lower end of the 95% interval.
     pub(crate) low: f64,
@@ -37,10 +37,10 @@ pub(crate) struct RatedPlayer {
     pub(crate) behind_newest: Option<[f64; 2]>,
     /// The games that it has played in all matches.
     pub(crate) games: u64,
-    /// Of a network: the games that were generated for it and for those before, where that is known.
+    /// Of a network: the games generated for it and for earlier ones, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) generated_games: Option<u64>,
-    /// Of a network: the hours that went into generating these and into training, where they were taken.
+    /// Of a network: the hours of generating these and of training, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hours: Option<f64>,
 }
@@ -51,11 +51,11 @@ pub(super) struct WrittenResult {
     pub(super) a: String,
     pub(super) b: String,
     pub(super) games: u64,
-    /// Games that were stopped, half a point each.
+    /// Truncated games, half a point each.
     pub(super) unfinished: u64,
     /// a's points a game.
     pub(super) score: f64,
-    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, where that was kept.
+    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, if recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pairs: Option<PairCounts>,
     /// Whether ratings come from it. Files of older versions don't say.
@@ -68,7 +68,7 @@ impl RatingsFile {
     ///
     /// # Errors
     ///
-    /// What the disk says, and a file that holds something else.
+    /// The file can't be read, or holds something else.
     pub(crate) fn load(path: &Path) -> Result<Option<Self>, TrainError> {
         json::read(path, "ratings")
     }
@@ -77,7 +77,7 @@ impl RatingsFile {
         json::text(self)
     }
 
-    /// What is drawn of it.
+    /// The plot of it.
     pub(crate) fn plot(&self) -> RatingPlot {
         let networks = self
             .ratings

@@ -11,28 +11,28 @@ use engine::run::{RunDirectory, write_file};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All results of a run, and what they say.
+/// All results of a run, and the ratings by them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RatingTable {
     /// By network and opponent.
     results: BTreeMap<(u32, Player), MatchResult>,
-    /// Those of them that ratings come from.
+    /// The results that the ratings come from.
     counted: BTreeSet<(u32, Player)>,
-    /// Who has 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
+    /// The player with rating 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
     /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
     /// what is measured from it has an error of hundreds of points. None without games.
     reference: Option<Player>,
     ratings: BTreeMap<Player, Rating>,
-    /// The same measured from the newest network: how well the distance to it is known.
+    /// The same measured from the newest network, with the intervals of the distance to it.
     behind: BTreeMap<Player, Rating>,
-    /// What stands behind each network.
+    /// The games and time behind each network.
     efforts: BTreeMap<u32, Effort>,
 }
 
 /// A network's rating in the log, `kind` being `rating`: Elo points above the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct RatingMeasurements {
-    /// The likeliest.
+    /// The most likely rating.
     pub(crate) rating: f64,
     /// The lower end of the 95% interval.
     pub(crate) rating_low: f64,
@@ -65,7 +65,7 @@ impl RatingTable {
         }
     }
 
-    /// Those that have played and are no networks.
+    /// The players of matches that are no networks.
     pub(crate) fn anchors(&self) -> Vec<Player> {
         let opponents = self.results.keys().map(|&(_, opponent)| opponent);
         let anchors: BTreeSet<Player> = opponents
@@ -74,7 +74,7 @@ impl RatingTable {
         anchors.into_iter().collect()
     }
 
-    /// What stands behind a network; none of a player that is none.
+    /// The games and time behind a network; none of another player.
     fn effort(&self, player: Player) -> Option<Effort> {
         let generation = player.generation()?;
         Some(self.efforts.get(&generation).copied().unwrap_or_default())
@@ -99,12 +99,12 @@ impl RatingTable {
         self.ratings.get(&player).copied()
     }
 
-    /// Who has 0.
+    /// The player with rating 0.
     pub(crate) fn reference(&self) -> Option<Player> {
         self.reference
     }
 
-    /// Whether `ratings.json` says the same.
+    /// Whether `ratings.json` holds the same.
     pub(crate) fn is_written(&self, run: &RunDirectory) -> Result<bool, TrainError> {
         match std::fs::read(run.ratings()) {
             Ok(bytes) => Ok(bytes == self.file().to_json()?.as_bytes()),
@@ -130,7 +130,7 @@ impl RatingTable {
         own.map(|(_, result)| result.games).sum()
     }
 
-    /// What is written of them.
+    /// The contents of the file.
     pub(crate) fn file(&self) -> RatingsFile {
         let rating = |(&player, &rating): (&Player, &Rating)| {
             let rating = RatingMeasurements::from(rating);
@@ -169,7 +169,7 @@ impl RatingTable {
     }
 }
 
-/// What ratings there are.
+/// The computed ratings.
 #[derive(Debug, Default)]
 struct Rated {
     reference: Option<Player>,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_do_not_count_are_kept_and_rate_nobody() {
+    fn results_that_do_not_count_are_kept_and_rate_no_player() {
         let all = |last: f64| {
             results(&[
                 (1, Player::FIRST, 0.75),

@@ -1,8 +1,8 @@
-//! Batches that could not be trained on, kept for study.
+//! Files of batches whose losses or gradients are not finite.
 //!
 //! `logs/bad-batches/GGGGG-SSSSSSSSSS-N.safetensors` holds the batch: planes, legal actions, the targets under the heads' names, and
-//! weights. The name has generation, step that was to be made, and how many batches were dropped in this generation so far. The metadata
-//! say what was no finite number, and where in the window the batch ends.
+//! weights. The name has the generation, the number of the step, and the number of batches dropped in this generation. The metadata
+//! states which number is not finite, and where in the window the batch ends.
 
 use crate::data::{Batch, BatchTensors};
 use crate::error::TrainError;
@@ -23,7 +23,7 @@ pub(crate) fn keep(
     let folder = logs.join("bad-batches");
     make_folder(&folder)?;
     let (generation, step, number) = (state.generation, state.step + 1, state.dropped);
-    // After a restart the numbers begin anew, and nothing is written over.
+    // After a restart the numbers repeat; no file is overwritten.
     let name =
         |number: u64| folder.join(format!("{generation:05}-{step:010}-{number}.safetensors"));
     let path = (number..)

@@ -1,10 +1,10 @@
-//! What may change in the configuration of a run whose training has begun, and the file in which a person changes it.
+//! Changes of the configuration of a run in training: which are allowed, and the file in which the user makes them.
 
 use engine::config::Config;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Keys that hold from the next step, checkpoint or generation on.
+/// Keys that may change. They apply from the next step, checkpoint or generation.
 const CHANGEABLE: [&str; 26] = [
     "network.precision",
     "train.average_decay",
@@ -46,7 +46,7 @@ const FIXED: [(&str, &str); 4] = [
     ("network.channels", NETWORK),
     (
         "train.optimizer",
-        "what one optimizer remembers means nothing to another",
+        "the state of one optimizer does not fit another",
     ),
     (
         "train.validation_share",
@@ -135,11 +135,11 @@ fn add(section: &str, table: toml::Table, values: &mut BTreeMap<String, toml::Va
     }
 }
 
-/// A run's configuration file, which a person may change while the run is in training.
+/// A run's configuration file, which the user may change during training.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
     path: PathBuf,
-    /// What it held when it was last read, or what was wrong with it.
+    /// Its contents when it was last read, or the error.
     seen: Result<Config, String>,
 }
 
@@ -157,7 +157,7 @@ impl ConfigFile {
         &self.path
     }
 
-    /// Reads the file again: what it holds, or what is wrong with it, if that is not the same as the last time.
+    /// Reads the file again: its contents or the error, if it is not the same as the last time.
     pub(crate) fn read_again(&mut self) -> Option<Result<Config, String>> {
         let now = read(&self.path);
         if now == self.seen {
@@ -248,7 +248,7 @@ mod tests {
             ("network.channels=16", "network.channels = 16, but"),
             (
                 "train.optimizer=sgd",
-                "train.optimizer = \"sgd\", but the run was trained with \"adamw\": what one optimizer remembers",
+                "train.optimizer = \"sgd\", but the run was trained with \"adamw\": the state of one optimizer",
             ),
             (
                 "train.validation_share=0.5",

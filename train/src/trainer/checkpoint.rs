@@ -1,4 +1,4 @@
-//! Checkpoints: everything that a training needs to go on, in one safetensors file each.
+//! Checkpoints: everything that a training needs to resume, in one safetensors file each.
 //!
 //! The file holds the network's tensors as `network.NAME`, their average's as `average.NAME`, the optimizer's as `first.NAME` and
 //! `second.NAME` (AdamW) or `velocity.NAME` (SGD; the header's configuration says which), and one entry of metadata: a
@@ -27,7 +27,7 @@ const FORMAT_VERSION: u32 = 5;
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";
 
-/// What a checkpoint says beside its tensors.
+/// The header of a checkpoint, beside its tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckpointHeader {
@@ -42,11 +42,11 @@ pub(crate) struct CheckpointHeader {
     pub(crate) config: Config,
     /// Where the training stands.
     pub(crate) state: TrainingState,
-    /// The BLAKE3 hash of this header, with nothing here, and of the tensors' names and bytes.
+    /// The BLAKE3 hash of this header with an empty digest, and of the tensors' names and bytes.
     pub(crate) digest: String,
 }
 
-/// The versions, which every version of the header begins with.
+/// The versions at the beginning of a header, whatever its version.
 #[derive(Deserialize)]
 struct Versions {
     format: u32,
@@ -84,20 +84,20 @@ fn age(name: &str) -> Option<(u32, u64)> {
     Some((generation.parse().ok()?, step.parse().ok()?))
 }
 
-/// The newest checkpoint that is whole; those that are not are named on standard error. One of another version is an error:
-/// without it all games would seem new.
+/// The newest checkpoint that is whole; broken ones are reported on standard error. One of another version is an error: without it
+/// all games would count as new.
 pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
     for path in list(folder)?.iter().rev() {
         match Checkpoint::load(path) {
             Ok(checkpoint) => return Ok(Some(checkpoint)),
             Err(error @ TrainError::CheckpointVersion { .. }) => return Err(error),
-            Err(error) => say(&format!("{error}; looking for the one before it")),
+            Err(error) => say(&format!("{error}; looking for the previous one")),
         }
     }
     Ok(None)
 }
 
-/// Writes a checkpoint, whole or not at all, and removes the oldest beyond `keep`. Returns its path.
+/// Writes a checkpoint, whole or not at all, and removes the oldest beyond `train.keep_checkpoints`. Returns its path.
 pub(crate) fn save(
     folder: &Path,
     network: &Network,
@@ -140,8 +140,7 @@ fn to_file(header: &mut CheckpointHeader, contents: &TensorFile) -> Result<Vec<u
     file.map_err(|error| error.to_string())
 }
 
-/// The digest of a file with this header, as it stands while its own digest is empty, and these tensors, which come in the order of
-/// their names.
+/// The digest of a file: of the header's text with an empty digest, and of the tensors in the order of their names.
 fn digest_of<'a>(bare_header: &str, tensors: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
     let mut hash = blake3::Hasher::new();
     hash.update(bare_header.as_bytes());
@@ -151,15 +150,15 @@ fn digest_of<'a>(bare_header: &str, tensors: impl Iterator<Item = (&'a str, &'a 
     hash.finalize().to_hex().to_string()
 }
 
-/// A header's text as it was before it got its digest, which is its last field. The text itself, for what is read from it and
-/// written again has every key of the configuration that has come since.
+/// A header's text with an empty digest; the digest is its last field. The text itself is used: a header that is parsed and written
+/// again has all keys that the configuration has now.
 fn without_digest(text: &str, digest: &str) -> Option<String> {
     let rest = text.strip_suffix(&format!("{digest}\"}}"))?;
     Some(format!("{rest}\"}}"))
 }
 
-/// Removes all but the newest checkpoints up to the one just written. Those of later steps could not be read when the training
-/// began anew: they must not push it out, and go once it has come as far.
+/// Removes all but the newest checkpoints up to the written one. Checkpoints of later steps were broken when the training resumed:
+/// they do not count, and are removed once the training has come as far.
 fn prune(folder: &Path, written: &Path, keep: u32) -> Result<(), TrainError> {
     let mut paths = list(folder)?;
     if let Some(place) = paths.iter().position(|path| path == written) {
@@ -171,11 +170,11 @@ fn prune(folder: &Path, written: &Path, keep: u32) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// A checkpoint that was read and found whole.
+/// A checkpoint that was read and is whole.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     path: PathBuf,
-    /// What it says.
+    /// Its header.
     pub(crate) header: CheckpointHeader,
     bytes: Vec<u8>,
 }
@@ -261,7 +260,7 @@ impl Checkpoint {
 ///
 /// # Errors
 ///
-/// Another version, and text that is no header.
+/// The header has another version, or the text is no header.
 pub(crate) fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError> {
     if text.is_empty() {
         let reason = format!("it has no metadata `{FORMAT}`");

@@ -1,10 +1,10 @@
-//! What a device that fails means for a training.
+//! The errors of a failing device, as errors of a training.
 
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use network::{Architecture, Device, Network, NetworkError, catch_torch_panics};
 
-/// What is computed on a device, for the errors that it may end with.
+/// What is computed on a device, for its errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     device: tch::Device,
@@ -23,7 +23,7 @@ impl Work {
         }
     }
 
-    /// Does it: libtorch's errors, panics of tch among them, become what a person can do about them.
+    /// Runs the work. Errors of libtorch, panics of tch included, become errors that say what to do.
     pub(crate) fn run<T>(
         self,
         work: impl FnOnce() -> Result<T, TrainError>,
@@ -54,7 +54,7 @@ impl Work {
     }
 }
 
-/// What follows in libtorch's texts are hints for its own developers.
+/// The rest of libtorch's texts are hints for its own developers.
 fn first_line(error: &NetworkError) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or_default().to_owned()
@@ -90,7 +90,7 @@ mod tests {
              network (network.blocks, network.channels), or end other programs that use the device (libtorch: CUDA out of memory. \
              Tried to allocate 2.00 GiB. GPU 1 has 10.00 GiB.)"
         );
-        // A processor's memory, really asked for too much.
+        // An allocation that is really too large for a processor's memory.
         let work = Work {
             device: tch::Device::Cpu,
             ..WORK

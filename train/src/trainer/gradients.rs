@@ -36,7 +36,7 @@ pub(crate) struct GradientWorkers {
     replicas: Vec<Network>,
 }
 
-/// What is made small, and how it is computed.
+/// The objective that is minimised, and how it is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Objective {
     /// The weight of each loss; auxiliary heads of weight 0 are not computed.
@@ -45,7 +45,7 @@ pub(crate) struct Objective {
     pub(crate) kind: Kind,
 }
 
-/// What a batch says of the network.
+/// The losses and gradients of a batch.
 #[derive(Debug)]
 pub(crate) struct Gradients {
     /// The batch's losses.
@@ -59,7 +59,7 @@ pub(crate) struct Gradients {
 }
 
 impl Gradients {
-    /// The first loss, or else the gradient's norm, that is no finite number, with what a person calls it.
+    /// The first loss that is not finite, or else the gradient's norm if it is not; with its name in words.
     pub(crate) fn not_finite(&self) -> Option<(String, f64)> {
         let losses = self.losses.iter().map(|(head, &loss)| {
             let name = head.name().replace('_', "-");
@@ -76,7 +76,7 @@ struct Slice {
     shares: PerHead<f64>,
 }
 
-/// What a slice says of the network, still on its device.
+/// The losses and gradients of a slice, still on its device.
 struct Part {
     /// See [`LossTensors::stack`](crate::trainer::loss::LossTensors::stack).
     numbers: Tensor,
@@ -84,14 +84,14 @@ struct Part {
 }
 
 impl GradientWorkers {
-    /// A workers for a device, with as many threads as rayon's own pool.
+    /// The workers of a device, with as many threads as rayon's global pool.
     pub(crate) fn new(device: Device) -> Result<Self, TrainError> {
         let pool = match device {
             Device::Cpu => {
                 let pool = ThreadPoolBuilder::new()
                     .num_threads(rayon::current_num_threads())
                     .thread_name(|number| format!("gradients-{number}"))
-                    // The number belongs to the thread that asks for it.
+                    // libtorch keeps the number for each thread.
                     .start_handler(|_| tch::set_num_threads(1))
                     .build();
                 Some(pool.map_err(|error| TrainError::Threads(error.to_string()))?)
@@ -150,7 +150,7 @@ impl GradientWorkers {
         Ok(add_up(&shares, parts, norm)?)
     }
 
-    /// What the network, with the enabled heads, is worth on rows that are only measured with. The network stays as it is.
+    /// Measures the network, with the enabled heads, on rows. The network does not change.
     pub(crate) fn measure(
         &self,
         network: &Network,
@@ -222,7 +222,7 @@ fn split(batch: &Batch) -> Vec<Slice> {
         .collect()
 }
 
-/// A slice's part in the batch's losses and gradients.
+/// A slice's share of the batch's losses and gradients.
 fn compute_part(
     network: &mut Network,
     batch: &Batch,
@@ -255,7 +255,7 @@ fn take_mean_statistics(network: &Network, replicas: &[Network]) -> Result<(), N
     Ok(())
 }
 
-/// What the parts say together, by their shares in the batch's weights; waits for the device, once.
+/// The sum of the parts, by their shares of the batch's weights; waits for the device, once.
 fn add_up(
     shares: &[PerHead<f64>],
     parts: Vec<Part>,

@@ -1,4 +1,4 @@
-//! One trainer a run: two would overwrite each other's checkpoints.
+//! The lock of a run's trainer: two trainers would overwrite each other's checkpoints.
 
 use crate::error::TrainError;
 use engine::run::{RunDirectory, make_folder};
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Who only looks whether the lock is held holds it for a moment: so long it is waited for.
+/// How long a taken lock is waited for: a program that only checks the lock holds it for a moment.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Held while a program trains in a run; the system frees it when the program ends, however it ends.
+/// Held while a program trains a run; the system frees it whenever the program ends.
 #[derive(Debug)]
 pub(crate) struct RunLock {
     _file: File,
@@ -39,7 +39,7 @@ impl RunLock {
         }
     }
 
-    /// Whether a trainer works on a run at this moment.
+    /// Whether a trainer works on a run now.
     pub(crate) fn is_held(run: &RunDirectory) -> Result<bool, TrainError> {
         let path = path_in(run);
         let tried = File::open(&path).map(|file| file.try_lock_shared());

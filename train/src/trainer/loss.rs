@@ -7,11 +7,10 @@ use network::{Head, HeadLoss, PerHead, RowWeight};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad_guard};
 
-/// The logit that illegal entries get: far enough from any other that nothing is left of it, and finite, so that nothing times
-/// it stays nothing.
+/// The logit of illegal entries: so low that their probability is 0, and finite, so that 0 times it is 0.
 const ILLEGAL_LOGIT: f64 = -1e9;
 
-/// A sum of weights is not taken for less than this: a batch whose rows all weigh nothing costs nothing.
+/// The least sum of weights: a batch in which no row has a weight has a loss of 0.
 const LEAST_WEIGHT: f64 = 1e-6;
 
 /// The planes with pieces: own and enemy ones of each kind.
@@ -29,7 +28,7 @@ pub(crate) struct LossTensors {
     policy_accuracy: Option<Tensor>,
 }
 
-/// What mean losses over many rows are made of.
+/// Sums for mean losses over many rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LossSums {
     /// The losses of batches, each times the batch's weights.
@@ -74,7 +73,7 @@ impl LossSums {
         });
     }
 
-    /// Adds what others have added up.
+    /// Adds other sums.
     pub(crate) fn append(&mut self, other: &Self) {
         self.losses = self.losses.zip(&other.losses, |a, b| a + b);
         self.weights = self.weights.zip(&other.weights, |a, b| a + b);
@@ -144,7 +143,7 @@ pub(crate) fn losses(
     })
 }
 
-/// What the rows of a batch weigh.
+/// The weights of a batch's rows.
 struct Weights<'a> {
     of_rows: &'a Tensor,
     sum: Tensor,
@@ -196,8 +195,7 @@ fn sum_of_rows(numbers: &Tensor) -> Result<Tensor, TchError> {
     numbers.f_sum_dim_intlist([-1i64].as_slice(), false, None)
 }
 
-/// 1 / k where the largest logit's entry is one of the target's k largest, else 0: `[batch]`. Where many entries are equal there is
-/// little to be right about.
+/// 1 / k where the largest logit's entry is one of the target's k largest, else 0: `[batch]`. Many equal entries are easy to hit.
 fn is_right(logits: &Tensor, targets: &Tensor) -> Result<Tensor, TchError> {
     let likeliest = logits.f_detach()?.f_argmax(1, true)?;
     let target = targets.f_gather(1, &likeliest, false)?;

@@ -1,5 +1,4 @@
-//! What is measured on rows that are not trained on: the losses, how often the policy is right, and what the value's predictions are
-//! worth.
+//! Measurements on validation rows: the losses, the policy's accuracy, and the calibration of the value.
 
 use crate::data::BatchTensors;
 use crate::plots::curves::CalibrationBin;
@@ -7,10 +6,10 @@ use crate::trainer::loss::{LossSums, LossTensors, STACKED, from_stack};
 use network::{Head, PerHead, RowWeight};
 use tch::{Kind, TchError, Tensor};
 
-/// Into how many bins predicted win probabilities are put.
+/// The bins of predicted win probabilities.
 const BINS: usize = 10;
 
-/// What networks are worth on rows; adds up over batches.
+/// Measurements of a network on rows; they add up over batches.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Measurement {
     /// The losses.
@@ -22,7 +21,7 @@ pub(crate) struct Measurement {
     bins: [Bin; BINS],
 }
 
-/// Sums over the rows whose predictions are alike.
+/// Sums over the rows with similar predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Bin {
     rows: u64,
@@ -32,7 +31,7 @@ struct Bin {
 }
 
 impl Measurement {
-    /// What was measured on a batch with these sums of weights.
+    /// The measurements on a batch with these sums of weights.
     pub(crate) fn new(
         outputs: &PerHead<Option<Tensor>>,
         losses: &LossTensors,
@@ -73,7 +72,7 @@ impl Measurement {
         })
     }
 
-    /// Adds what was measured on other rows.
+    /// Adds the measurements on other rows.
     pub(crate) fn append(&mut self, other: Self) {
         self.losses.append(&other.losses);
         self.right += other.right;
@@ -84,13 +83,13 @@ impl Measurement {
     }
 
     /// The share of the rows, by the weight of the policy's loss, whose likeliest legal entry is the target's largest, or one of
-    /// them; none where nothing weighs anything.
+    /// them; none if no row has a weight.
     pub(crate) fn policy_accuracy(&self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.right / self.weight)
     }
 
-    /// What became of win probabilities predicted from 0 to 0.1, from 0.1 to 0.2, …, in games that were won on the board: means that count
-    /// each turn once, and how many rows there are. Bins without rows are left out.
+    /// The calibration: for win probabilities predicted from 0 to 0.1, from 0.1 to 0.2, …, the mean results in games that were won on
+    /// the board. Means count each turn once. Bins without rows are left out.
     pub(crate) fn calibration(&self) -> Vec<CalibrationBin> {
         let filled = self.bins.iter().filter(|bin| bin.weight > 0.0);
         let means = filled.map(|bin| CalibrationBin {
@@ -111,7 +110,7 @@ impl Bin {
     }
 }
 
-/// A column's numbers, wherever it is.
+/// A column's numbers, from any device.
 fn numbers(column: &Tensor) -> Result<Vec<f64>, TchError> {
     let mut numbers = vec![0f32; column.numel()];
     let count = numbers.len();

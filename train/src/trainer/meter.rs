@@ -24,7 +24,7 @@ pub(crate) struct LossMeter {
     policy_accuracies: f64,
     gradient_norms: f64,
     learning_rate: f64,
-    /// What the last line said, which is shown until the next.
+    /// The last line of the log, which is shown until the next.
     last: Option<StepMeasurements>,
 }
 
@@ -48,7 +48,7 @@ impl LossMeter {
         }
     }
 
-    /// Adds a step: how long the network waited for its batch, and how long it computed then.
+    /// Adds a step, with the time that it waited for its batch and the time that it computed.
     pub(crate) fn add(&mut self, report: &StepReport, waited: Duration, computed: Duration) {
         self.steps += 1;
         self.all_steps += 1;
@@ -60,7 +60,7 @@ impl LossMeter {
         self.learning_rate = report.learning_rate;
     }
 
-    /// The means since the last time, and begins anew.
+    /// The means since the last line; the next ones begin here.
     pub(crate) fn take(&mut self, standing: Standing) -> StepMeasurements {
         let means = StepMeasurements {
             standing,
@@ -90,8 +90,8 @@ impl LossMeter {
         }
     }
 
-    /// How the training goes, in words: how long it takes until `steps_left` are made, the last means, and the window's rows. What
-    /// is waited for comes first: a narrow terminal cuts the end off.
+    /// The progress in words: the time for `steps_left` steps, the last means, and the window's rows. The time comes first: a narrow
+    /// terminal cuts the end off.
     pub(crate) fn message(&self, step: u64, steps_left: u64, window_rows: u64) -> String {
         let means = self.last.unwrap_or_else(|| self.means());
         let next = self.time_for(steps_left).map_or(String::new(), |left| {
@@ -108,7 +108,7 @@ impl LossMeter {
         )
     }
 
-    /// How long so many steps take, by those that this meter has seen; none for none, and before the first.
+    /// The time for so many steps, by the steps so far; none for 0 steps and before the first.
     fn time_for(&self, steps: u64) -> Option<Duration> {
         if steps == 0 || self.all_steps == 0 {
             return None;

@@ -1,14 +1,14 @@
 //! The log of a training: one JSON object a line, for programs that draw curves.
 //!
-//! Every line has `time` (seconds since 1970), `kind`, `generation` and `step`. After a kill the steps behind the last checkpoint
-//! are made and logged once more: the later line counts.
+//! Every line has `time` (seconds since 1970), `kind`, `generation` and `step`. After a kill, the steps after the last checkpoint
+//! are made and logged again: the later line counts.
 //!
-//! | kind | what it says |
+//! | kind | contents |
 //! | --- | --- |
 //! | `train` | [`StepMeasurements`] |
 //! | `validation` | [`ValidationMeasurements`] |
 //! | `waiting` | `missing`: what the trainer waits for |
-//! | `published` | nothing else: the generation's network is there |
+//! | `published` | nothing else: the generation's network is published |
 //! | `rating` | [`RatingMeasurements`](crate::ratings::RatingMeasurements) |
 
 use crate::error::TrainError;
@@ -67,9 +67,9 @@ pub(crate) struct StepMeasurements {
     pub(crate) rows_per_second: f64,
     /// The share of that time in which the network waited for rows.
     pub(crate) waiting: f64,
-    /// The share of that time in which the network computed. What is left went into checkpoints and the like.
+    /// The share of that time in which the network computed. The rest is checkpoints and the like.
     pub(crate) computing: f64,
-    /// Where the training stands after them.
+    /// The state of the training after them.
     #[serde(flatten)]
     pub(crate) standing: Standing,
 }
@@ -95,9 +95,9 @@ pub(crate) struct ValidationMeasurements {
     pub(crate) losses: MeanLosses,
     /// The share of rows whose likeliest step is the target's, 0 to 1.
     pub(crate) policy_accuracy: Option<f64>,
-    /// How well the values fit the results; empty if it was not measured.
+    /// The calibration of the value; empty if it was not measured.
     pub(crate) calibration: Vec<CalibrationBin>,
-    /// The rows that were measured with.
+    /// The number of rows.
     pub(crate) rows: usize,
 }
 
@@ -113,19 +113,19 @@ impl ValidationMeasurements {
 }
 
 impl Metrics {
-    /// The log `train.jsonl` of a folder. Nothing is made before the first line.
+    /// The log `train.jsonl` of a folder. The first line creates it.
     pub(crate) fn new(folder: &Path) -> Self {
         Self {
             path: folder.join("train.jsonl"),
         }
     }
 
-    /// Adds a line: what was measured at this step of the generation in training. The file is opened for each one, of which there are some in a second at most: so a file that was moved away is
-    /// begun anew, and a disk that was full is tried again.
+    /// Adds a line: the measurements at a step of the generation in training. Each line opens the file anew, at most a few times a
+    /// second: so a file that was moved away is created again, and a full disk is tried again.
     ///
     /// # Errors
     ///
-    /// What the disk says. Half a line may stay: it is ended before the next.
+    /// The file can't be written. Half a line may stay; the next line begins on its own.
     pub(crate) fn write(
         &self,
         kind: &'static str,

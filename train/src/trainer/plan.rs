@@ -1,4 +1,4 @@
-//! What a training has to do: go on where the last one was stopped, or begin the next generation.
+//! The plan of a training: resume the generation that was stopped, or begin the next one.
 
 use crate::data::{Cursor, LoaderOptions, Window, WindowCounts};
 use crate::error::TrainError;
@@ -17,18 +17,18 @@ use network::{Architecture, Device, Network, NetworkFile};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// What is asked of a training.
+/// What a training may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TrainingBudget {
-    /// Steps of the optimizer for the generation; without it, as many as the new rows allow.
+    /// Steps of the optimizer for the generation; by default as many as the new rows allow.
     pub(crate) steps: Option<u64>,
-    /// The generation begins only when so many games have come since the last one began.
+    /// The generation begins once so many games have come since the last one began.
     pub(crate) least_new_games: u64,
-    /// Whether to wait for games that are missing. Otherwise that they are is an error.
+    /// Whether to wait for missing games. Otherwise they are an error.
     pub(crate) wait: bool,
 }
 
-/// A training that is ready to go.
+/// A training that is ready to start.
 #[derive(Debug)]
 pub(crate) struct TrainingPlan {
     /// Where it stands.
@@ -37,16 +37,16 @@ pub(crate) struct TrainingPlan {
     pub(crate) trainer: Trainer,
     /// The run's games.
     pub(crate) supply: DataSupply,
-    /// Those that are trained on now.
+    /// The games to train on now.
     pub(crate) window: Window,
-    /// Whether the generation is begun, and not resumed.
+    /// Whether the generation begins, rather than resumes.
     pub(crate) begins: bool,
-    /// Whether what is resumed is not what the checkpoint holds.
+    /// Whether the resumed state differs from the checkpoint's.
     pub(crate) is_remade: bool,
 }
 
 impl TrainingPlan {
-    /// Looks at what the run holds, and waits for what is missing if that is wanted; nothing if the user asked to stop meanwhile.
+    /// Makes the plan from what the run holds, and waits for missing games if the budget allows it; none if a stop is requested.
     pub(crate) fn make(
         run: &RunDirectory,
         config: &Config,
@@ -54,7 +54,7 @@ impl TrainingPlan {
         device: Device,
         stop: &Stop,
     ) -> Result<Option<Self>, TrainError> {
-        // One that was rejected is trained on, too.
+        // Training continues from a rejected network too.
         let newest = run.newest_trained()?;
         let (generation, path) = newest.ok_or_else(|| TrainError::NoRun {
             path: run.root().to_owned(),
@@ -62,7 +62,7 @@ impl TrainingPlan {
         })?;
         match checkpoint::newest(&run.checkpoints())? {
             Some(checkpoint) if checkpoint.header.state.generation > generation => {
-                go_on(run, config, budget.steps, device, &checkpoint).map(Some)
+                resume(run, config, budget.steps, device, &checkpoint).map(Some)
             }
             checkpoint => {
                 let parent = Parent::load(run, config, generation, &path, checkpoint.as_ref())?;
@@ -72,8 +72,8 @@ impl TrainingPlan {
     }
 }
 
-/// Goes on with a generation whose network is not published yet.
-fn go_on(
+/// Resumes a generation whose network is not published yet.
+fn resume(
     run: &RunDirectory,
     config: &Config,
     steps: Option<u64>,
@@ -99,7 +99,7 @@ fn go_on(
     let window = match supply.reopen_window() {
         Err(error) if error.is_gone() => {
             say(&format!(
-                "a shard was there when the training of network {} began, and is gone ({error}): its window is made anew",
+                "a shard was there when the training of network {} began, and is gone ({error}): its window is replaced",
                 state.generation
             ));
             let new = supply.look(&config.train)?;
@@ -126,7 +126,7 @@ fn go_on(
     })
 }
 
-/// What a generation is begun with.
+/// What a generation begins with.
 struct Parent<'a> {
     /// The number of the newest network.
     generation: u32,
@@ -152,7 +152,7 @@ impl<'a> Parent<'a> {
             let architecture = checkpoint.header.architecture;
             check_architecture(run, config, architecture, checkpoint.path())?;
             check_changes(run, config, checkpoint)?;
-            // A last checkpoint that was broken is passed over; the network holds what was made since the one before it.
+            // Of a broken last checkpoint only the network is left, which was trained further than the previous checkpoint.
             let state = &checkpoint.header.state;
             is_own = state.generation == generation
                 && number_in(&network, "step").is_none_or(|step| step == state.step);
@@ -188,14 +188,14 @@ impl<'a> Parent<'a> {
             .unwrap_or(0)
     }
 
-    /// What was known of the run's games.
+    /// The last known state of the run's games.
     fn supply(&self) -> SupplyState {
         let Some(checkpoint) = self.checkpoint else {
             return SupplyState::default();
         };
         let state = &checkpoint.header.state;
         let mut supply = state.supply.clone();
-        // The checkpoint may be from before the end of the network's training, where later ones were lost.
+        // Later checkpoints may be lost: then the network was trained further than this one.
         let is_of_this_run = number_in(&self.network, "seed") == Some(state.seed);
         let trained_rows = number_in(&self.network, "trained_rows").filter(|_| is_of_this_run);
         let later = trained_rows.map_or(0, |rows| rows.saturating_sub(supply.trained_rows));
@@ -251,7 +251,7 @@ fn begin(
     }))
 }
 
-/// Looks for shards until there is enough to begin with; says what has come, or nothing if the user asked to stop.
+/// Looks for shards until there are enough rows to begin with. Returns the new ones; none if a stop is requested.
 fn wait_for_rows(
     supply: &mut DataSupply,
     run: &RunDirectory,
@@ -276,7 +276,7 @@ fn wait_for_rows(
             supply.shortage(&config.train)
         };
         if budget.least_new_games == 0 && supply.state().seen_rows < batch_size.into() {
-            // No generator is expected to make more.
+            // Nothing says that a generator makes more.
             check_rows(&supply.open_window(&config.train)?, config)?;
         }
         if !budget.wait {
@@ -291,8 +291,8 @@ fn wait_for_rows(
     }
 }
 
-/// Says which shards are read from now on, and which of the known ones never again: generators that remove old ones go by it. Only once a
-/// checkpoint knows of the window may what is behind it go.
+/// Writes which shards are read from now on, and which known ones never again: generators remove old shards by it. It follows the
+/// checkpoint that holds the window, so that no shard is removed too early.
 pub(crate) fn hold(
     run: &RunDirectory,
     window: &Window,
@@ -307,7 +307,7 @@ pub(crate) fn hold(
     Ok(run.write_trainer_window(&TrainerWindow { reads, left_behind })?)
 }
 
-/// How many steps a generation takes without a stated number.
+/// The steps of a generation by default.
 fn steps_for(supply: &DataSupply, config: &Config) -> u64 {
     let steps = supply.batches(config.train.batch_size).max(1);
     match config.train.network_steps {
@@ -321,7 +321,7 @@ fn number_in(file: &NetworkFile, key: &str) -> Option<u64> {
     file.origin.get(key)?.parse().ok()
 }
 
-/// Names what has changed since a checkpoint was written, and refuses what may not.
+/// Reports the changes since a checkpoint was written, and refuses those that are not allowed.
 fn check_changes(
     run: &RunDirectory,
     config: &Config,

@@ -1,15 +1,15 @@
-//! What a training leaves of its measurements, in the run's `logs`: the JSON lines, TensorBoard's event files, and the curves.
+//! The records of a training's measurements in the run's `logs`: JSON lines, TensorBoard's event files, and curves.
 //!
 //! ```text
 //! logs/train.jsonl               one JSON object a line
-//! logs/tensorboard/training/     event files of what is trained on …
-//! logs/tensorboard/validation/   … and of what never is: TensorBoard draws equal names of both in one frame
-//! logs/curves.svg                drawn anew with each network that is published or rated
+//! logs/tensorboard/training/     event files of training rows …
+//! logs/tensorboard/validation/   … and of validation rows: TensorBoard draws equal names of both in one frame
+//! logs/curves.svg                redrawn with each network that is published or rated
 //! logs/ratings.svg               drawn by the loop whenever ratings change
 //! ```
 //!
-//! Nothing here is needed to go on with a run, so nothing here ends one: what can't be written or drawn is said, once until it works
-//! again, and is lost. On a disk that stays full it is the next checkpoint that ends the training.
+//! A resumed run reads none of it, so no error here ends a training. The first of several errors in a row is reported, and the
+//! measurement is lost. On a disk that stays full, the next checkpoint ends the training.
 
 use crate::error::TrainError;
 use crate::plots::curves::Curves;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Where a training's measurements go.
+/// Writes a training's measurements.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     logs: PathBuf,
@@ -41,13 +41,13 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct Events {
     folder: PathBuf,
-    /// The first step that is not made yet when the training begins.
+    /// The first step after the start of the training.
     next_step: u64,
     file: Option<EventFile>,
     complaints: Complaints,
 }
 
-/// Says what fails, but of several failures in a row only the first.
+/// Reports failures; of several in a row only the first.
 #[derive(Debug, Default)]
 struct Complaints {
     failing: bool,
@@ -70,7 +70,7 @@ impl Complaints {
 }
 
 impl Recorder {
-    /// The recorder of a run that has made `step` steps. What is logged of later ones is void from now on.
+    /// The recorder of a run that has made `step` steps. It replaces what was logged of later ones.
     pub(crate) fn new(run: &RunDirectory, step: u64) -> Self {
         let logs = run.logs();
         let events = |name| Events {
@@ -113,7 +113,7 @@ impl Recorder {
         self.training.add(step, &scalars);
     }
 
-    /// Records what was measured on validation rows after `step`.
+    /// Records the measurements on validation rows after `step`.
     pub(crate) fn validation(
         &mut self,
         generation: u32,
@@ -132,15 +132,15 @@ impl Recorder {
         self.validation.add(step, &scalars);
     }
 
-    /// Records that the training waits from now on, and what for.
+    /// Records that the training waits, and what for.
     pub(crate) fn waiting(&mut self, generation: u32, step: u64, missing: &str) {
         self.log("waiting", generation, step, &json!({ "missing": missing }));
     }
 
-    /// Records that the generation's network is there, and draws the curves anew.
+    /// Records that the generation's network is published, and redraws the curves.
     pub(crate) fn published(&mut self, generation: u32, step: u64) {
         self.log("published", generation, step, &json!({}));
-        // Without ratings there is enough to draw.
+        // The curves are useful without ratings too.
         let file = RatingsFile::load(&self.ratings).unwrap_or_else(|error| {
             say(&format!("{error}; the curves are drawn without ratings"));
             None
@@ -148,7 +148,7 @@ impl Recorder {
         self.draw(&file.map_or_else(RatingPlot::default, |file| file.plot()));
     }
 
-    /// Records how strong the generation's network is by what the run's matches say now, and draws the curves anew.
+    /// Records the rating of the generation's network, and redraws the curves.
     pub(crate) fn rated(
         &mut self,
         generation: u32,
@@ -194,7 +194,7 @@ impl Events {
     }
 }
 
-/// Those that were measured, under the names that TensorBoard shows.
+/// The measured losses, under the names that TensorBoard shows.
 fn losses(losses: &MeanLosses) -> Vec<(Cow<'static, str>, f64)> {
     let measured = losses
         .0

@@ -16,25 +16,25 @@ pub(crate) struct TrainingState {
     pub(crate) seed: u64,
     /// The optimizer's steps since the run began.
     pub(crate) step: u64,
-    /// The steps that the optimizer's moments come from: fewer, where an optimizer was begun anew.
+    /// The steps that the optimizer's moments come from: fewer after a new optimizer.
     pub(crate) optimizer_steps: u64,
     /// The steps before this generation's first.
     pub(crate) first_step: u64,
     /// The steps at which this generation is complete.
     pub(crate) last_step: u64,
-    /// How often this generation's window has been made anew.
+    /// How often this generation's window has been replaced.
     pub(crate) segment: u32,
     /// Where the loader stands in the present window.
     pub(crate) cursor: Cursor,
-    /// What is known of the run's games.
+    /// The state of the run's data supply.
     pub(crate) supply: SupplyState,
-    /// The games that have come since the generation before this one saw its last ones.
+    /// The games that have come since the previous generation's last look.
     pub(crate) new_games: u64,
-    /// Their rows to train on.
+    /// Their training rows.
     pub(crate) new_rows: u64,
-    /// The batches of this generation that were dropped, their losses or gradients being no finite numbers.
+    /// The batches of this generation that were dropped because their losses or gradients were not finite.
     pub(crate) dropped: u64,
-    /// The identity of the network that this generation was begun with.
+    /// The identity of the network that this generation began with.
     pub(crate) parent: String,
     /// The losses of this generation's steps.
     pub(crate) sums: LossSums,
@@ -43,13 +43,13 @@ pub(crate) struct TrainingState {
 }
 
 impl TrainingState {
-    /// Counts games that have come while the generation is in training.
+    /// Counts games that have come during the generation's training.
     pub(crate) fn add_new(&mut self, new: WindowCounts) {
         self.new_games += new.games;
         self.new_rows += new.training_rows;
     }
 
-    /// Goes on with a window that is made anew, or drawn from in another order.
+    /// Begins a new window, or another order of the same one.
     pub(crate) fn next_segment(&mut self) {
         self.segment += 1;
         self.cursor = Cursor::default();

@@ -19,14 +19,14 @@ pub(crate) struct Trainer {
     average: Average,
     workers: GradientWorkers,
     optimizer: Optimizer,
-    /// The steps since the run began; an optimizer may have been begun anew.
+    /// The steps since the run began; the optimizer may be newer.
     step: u64,
     config: TrainConfig,
     /// The type that convolutions are computed in.
     kind: Kind,
 }
 
-/// What one step was like.
+/// The measurements of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StepReport {
     /// The batch's losses before the step.
@@ -91,7 +91,7 @@ impl Trainer {
         work.run(|| checkpoint.restore_optimizer(&self.network, &mut self.optimizer))
     }
 
-    /// Goes on with another configuration from the next step on. The optimizer stays the one that it is.
+    /// Replaces the configuration from the next step on. The optimizer stays the same.
     pub(crate) fn set_config(&mut self, config: TrainConfig) {
         self.average.set_decay(config.average_decay);
         if config.precision != self.config.precision {
@@ -100,17 +100,17 @@ impl Trainer {
         self.config = config;
     }
 
-    /// Says how many steps have been made since the run began.
+    /// Sets the number of steps since the run began.
     pub(crate) fn set_step(&mut self, step: u64) {
         self.step = step;
     }
 
-    /// What is computed, for the errors that it may end with.
+    /// The work on the device, for its errors.
     pub(crate) fn work(&self) -> Work {
         Work::new(&self.network, self.network.device(), &self.config)
     }
 
-    /// Makes one step with a batch. Where a loss or a gradient is no finite number that is the error, and everything stays as it was.
+    /// Makes one step with a batch. A loss or a gradient that is not finite is an error, and nothing changes.
     pub(crate) fn step(&mut self, batch: &Batch) -> Result<StepReport, TrainError> {
         self.work().run(|| self.try_step(batch))
     }
@@ -120,7 +120,7 @@ impl Trainer {
             weights: loss_weights(&self.config),
             kind: self.kind,
         };
-        // A batch goes into the norms' statistics before its losses are known.
+        // The batch changes the norms' statistics before its losses are known.
         let statistics = self.network.statistics()?.f_detach_copy()?;
         let found = self.workers.compute(&mut self.network, batch, objective)?;
         if let Some((what, value)) = found.not_finite() {
@@ -152,7 +152,7 @@ impl Trainer {
         }
     }
 
-    /// What the average is worth on rows that are only measured with.
+    /// Measures the average on rows.
     pub(crate) fn measure(&self, rows: &[RowRef]) -> Result<Measurement, TrainError> {
         let heads = enabled(&loss_weights(&self.config));
         let work = self.work();

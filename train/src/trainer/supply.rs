@@ -1,5 +1,5 @@
-//! What there is to train on: the shards that are known, how many rows have come since the run began, and how many may still be
-//! drawn before more must come.
+//! The data to train on: the known shards, the rows that have come since the run began, and the rows that may be drawn before more
+//! must come.
 
 use crate::data::{Index, Window, WindowCounts, window_rows};
 use crate::error::TrainError;
@@ -9,28 +9,28 @@ use engine::run::RunDirectory;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// The part of it that a checkpoint holds.
+/// The part of the data supply that a checkpoint holds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SupplyState {
-    /// The shards that were there when they were last looked at, oldest first.
+    /// The shards at the last look, oldest first.
     pub(crate) shards: Vec<String>,
-    /// The games that have come since the run began, those for validation among them.
+    /// The games since the run began, validation games included.
     pub(crate) seen_games: u64,
-    /// The rows to train on that have come since the run began.
+    /// The training rows since the run began.
     pub(crate) seen_rows: u64,
-    /// How many rows may be drawn until new ones must come: each new row adds `train.reuse_factor`, each row that is drawn takes 1.
+    /// The rows that may be drawn before new ones must come: each new row adds `train.reuse_factor`, each drawn row takes 1.
     /// (The train bucket of KataGo's `-max-train-bucket-per-new-data`.)
     pub(crate) allowance: f64,
     /// `train.reuse_factor` when the allowance was last added to; 0 before the first rows.
     pub(crate) reuse_factor: f64,
-    /// The rows that have been drawn and trained on since the run began.
+    /// The rows trained on since the run began.
     pub(crate) trained_rows: u64,
-    /// How many of the newest rows the present window reaches back for.
+    /// The size of the present window: so many of the newest rows.
     pub(crate) window_rows: u64,
 }
 
-/// The shards of a run, as training uses them up.
+/// The shards of a run, and how far training has used them up.
 #[derive(Debug)]
 pub(crate) struct DataSupply {
     index: Index,
@@ -38,7 +38,7 @@ pub(crate) struct DataSupply {
 }
 
 impl DataSupply {
-    /// What a run holds, after what is known of it.
+    /// The supply of a run, from its last known state.
     pub(crate) fn new(run: &RunDirectory, config: &TrainConfig, state: SupplyState) -> Self {
         Self {
             index: Index::new(&run.shards(), config.validation_share),
@@ -46,12 +46,12 @@ impl DataSupply {
         }
     }
 
-    /// What a checkpoint must hold to go on from here.
+    /// The state that a checkpoint must hold to resume from here.
     pub(crate) fn state(&self) -> &SupplyState {
         &self.state
     }
 
-    /// Takes note of the shards that have come, and of those that are gone. Returns what the new ones hold.
+    /// Notes which shards have come and which are gone. Returns the counts of the new ones.
     pub(crate) fn look(&mut self, config: &TrainConfig) -> Result<WindowCounts, TrainError> {
         self.credit_rise(config);
         let listed = self.index.list()?;
@@ -75,7 +75,7 @@ impl DataSupply {
         Ok(counts)
     }
 
-    /// Where a row may be used more often than before, so may those of the window that has come already.
+    /// If the reuse factor has risen, the rows of the present window may be used more often too.
     fn credit_rise(&mut self, config: &TrainConfig) {
         let state = &mut self.state;
         let uses = f64::from(config.reuse_factor);
@@ -84,8 +84,8 @@ impl DataSupply {
         state.reuse_factor = uses;
     }
 
-    /// Opens the window that the rows seen so far are worth. What could not be used while that many rows came is given up: the
-    /// window's rows can't be drawn more often than `train.reuse_factor` on average.
+    /// Opens the window whose size follows from the rows so far. An unused allowance beyond it expires: the window's rows can't be
+    /// drawn more often than `train.reuse_factor` on average.
     pub(crate) fn open_window(&mut self, config: &TrainConfig) -> Result<Window, TrainError> {
         self.state.window_rows = window_rows(config, self.state.seen_rows);
         let window = self.reopen_window()?;
@@ -94,7 +94,7 @@ impl DataSupply {
         Ok(window)
     }
 
-    /// Opens the window once more that was opened last.
+    /// Opens the last window again.
     pub(crate) fn reopen_window(&mut self) -> Result<Window, TrainError> {
         self.index
             .window(&self.state.shards, self.state.window_rows)
@@ -110,7 +110,7 @@ impl DataSupply {
         (self.state.allowance / f64::from(rows)).max(0.0) as u64
     }
 
-    /// What is missing where not even a batch may be drawn, in words.
+    /// What is missing for a batch, in words.
     pub(crate) fn shortage(&self, config: &TrainConfig) -> String {
         format!(
             "the {} rows so far have been used as often as they may be (train.reuse_factor = {}): a batch of {} needs {:.0} more uses",
@@ -121,7 +121,7 @@ impl DataSupply {
         )
     }
 
-    /// Takes note of a batch that was drawn.
+    /// Notes that a batch was drawn.
     pub(crate) fn take(&mut self, rows: u32) {
         self.state.allowance -= f64::from(rows);
         self.state.trained_rows += u64::from(rows);

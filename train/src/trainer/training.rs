@@ -26,34 +26,34 @@ use std::time::Instant;
 /// Steps between two lines in the log.
 const LOG_STEPS: u64 = 20;
 
-/// About how many validation rows the losses are measured with: a few seconds' worth.
+/// About how many validation rows the losses are measured on: a few seconds of computing.
 const VALIDATION_ROWS: usize = 16_384;
 
-/// So many batches in a row that can't be trained on end the training.
+/// The dropped batches in a row that end the training.
 const DROPPED_IN_A_ROW: u64 = 3;
 
 /// How a training ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ending {
-    /// The next network is there.
+    /// The next network is published.
     Published {
         /// Its generation.
         generation: u32,
         /// Its file.
         path: PathBuf,
     },
-    /// The user asked to stop; the same command resumes.
+    /// A stop was requested; the same command resumes.
     Stopped {
-        /// The generation that is being trained.
+        /// The generation in training.
         generation: u32,
         /// The steps made of it.
         step: u64,
-        /// The steps that it takes.
+        /// The steps of the generation.
         steps: u64,
-        /// Where everything is that is needed to go on.
+        /// The checkpoint to resume from.
         checkpoint: PathBuf,
     },
-    /// The user asked to stop while the next generation waited for games.
+    /// A stop was requested while the next generation waited for games.
     NotBegun,
 }
 
@@ -72,22 +72,22 @@ struct Training<'a> {
     wait: bool,
     /// The newest checkpoint.
     checkpoint: Option<PathBuf>,
-    /// The files of the batches since the last step that was made.
+    /// The files of the batches dropped since the last step.
     dropped: Vec<PathBuf>,
 }
 
-/// Whether a part of a training came to its end.
+/// How a part of a training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     GoOn,
-    /// The user asked to stop.
+    /// A stop is requested.
     Stop,
-    /// The user asked to stop while the training waited: all is saved, and what has come meanwhile is for the next start to find.
+    /// A stop is requested during a wait: all is saved, and the next start finds the games that have come since.
     StopWaiting,
 }
 
-/// Trains the run's next network, or resumes it, and publishes it. What is changed in the run's configuration file meanwhile
-/// is taken over at the next checkpoint.
+/// Trains the run's next network, or resumes its training, and publishes it. Changes of the run's configuration file apply from the
+/// next checkpoint.
 pub(crate) fn train(
     run: &RunDirectory,
     config: &Config,
@@ -161,12 +161,12 @@ impl<'a> Training<'a> {
         ));
     }
 
-    /// Makes steps until the generation is complete or the user asks to stop.
+    /// Makes steps until the generation is complete or a stop is requested.
     fn make_steps(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
         let mut loader = self.start_loader();
         let steps = self.state.last_step - self.state.first_step;
         let label = format!("train network {}", self.state.generation);
-        // The meter knows which steps were made before a stop.
+        // The meter estimates from this start's steps alone.
         let mut progress = Progress::new(&label, steps).without_estimate();
         let mut meter = LossMeter::new(self.config.train.batch_size);
         while self.state.step < self.state.last_step {
@@ -179,9 +179,9 @@ impl<'a> Training<'a> {
                 loader = self.start_loader();
                 meter = LossMeter::new(batch_size);
             }
-            let asked = Instant::now();
+            let begun = Instant::now();
             let (batch, cursor) = loader.next()?;
-            let waited = asked.elapsed();
+            let waited = begun.elapsed();
             self.state.cursor = cursor;
             let report = self.step(&batch)?;
             loader.give_back(batch);
@@ -191,7 +191,7 @@ impl<'a> Training<'a> {
             self.supply.take(batch_size);
             self.state.step += 1;
             self.state.sums.add(&report.losses, &report.weights);
-            meter.add(&report, waited, asked.elapsed() - waited);
+            meter.add(&report, waited, begun.elapsed() - waited);
             let done = self.state.step == self.state.last_step;
             if self.state.step.is_multiple_of(LOG_STEPS) || done {
                 let measured = meter.take(self.standing());
@@ -225,8 +225,7 @@ impl<'a> Training<'a> {
         Ok(Flow::GoOn)
     }
 
-    /// Makes a step; none where a loss or a gradient is no finite number. Such a batch is kept for study, and three in a row are an
-    /// error.
+    /// Makes a step; none if a loss or a gradient is not finite. Such a batch is kept in a file, and three in a row are an error.
     fn step(&mut self, batch: &Batch) -> Result<Option<StepReport>, TrainError> {
         let error = match self.trainer.step(batch) {
             Ok(report) => {
@@ -250,17 +249,17 @@ impl<'a> Training<'a> {
         Ok(None)
     }
 
-    /// Waits until enough new rows have come to go on with, and opens a new window with them.
+    /// Waits for enough new rows, and opens a new window with them.
     fn wait_for_rows(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
         self.save()?;
         let mut waiting = Waiting::default();
         let mut new = WindowCounts::default();
         loop {
-            // A person may let rows be used more often meanwhile.
+            // The user may raise the reuse factor during the wait.
             self.take_changes();
             let config = &self.config.train;
             new += self.supply.look(config)?;
-            // Not for every shard: each time the shuffling begins anew.
+            // Not for every shard: each new window begins a new shuffle.
             let left = self.state.last_step - self.state.step;
             if self.supply.batches(config.batch_size) >= left.min(config.checkpoint_steps.into()) {
                 break;
@@ -287,7 +286,7 @@ impl<'a> Training<'a> {
         self.window = Arc::new(window);
         self.state.add_new(new);
         self.state.next_segment();
-        // What the losses after the training are held against is measured on the same rows.
+        // The losses before and after the training are compared on the same rows.
         self.state.validation_before = self.measure()?;
         self.save()?;
         hold(self.run, &self.window, &self.supply)?;
@@ -315,8 +314,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Takes over what a person has changed in the run's configuration file. Faults don't end a training that is well under way: they
-    /// are named, and it goes on as before.
+    /// Applies the user's changes of the run's configuration file. An error is reported and changes nothing.
     fn take_changes(&mut self) {
         let Some(read) = self.config_file.read_again() else {
             return;
@@ -325,7 +323,7 @@ impl<'a> Training<'a> {
         let changes = read.and_then(|config| {
             let changes = changed(&self.config, &config);
             let changes = changes.map_err(|refusal| format!("{path}: {refusal}"))?;
-            // What would end the training is not taken over.
+            // Changes that would end the training are refused.
             let options = LoaderOptions::new(&config.train, self.state.seed, 0);
             check_rows(&self.window, &config)
                 .and_then(|()| Budget::new(&self.window, &options))
@@ -340,7 +338,10 @@ impl<'a> Training<'a> {
                 self.trainer.set_config(config.train.clone());
                 self.config = config;
             }
-            Err(message) => say(&format!("nothing is changed: {}", message.trim_end())),
+            Err(message) => say(&format!(
+                "the configuration stays as it was: {}",
+                message.trim_end()
+            )),
         }
     }
 
@@ -360,7 +361,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// The losses on the validation rows, which are logged too.
+    /// Measures and logs the losses on the validation rows.
     fn measure(&mut self) -> Result<LossSums, TrainError> {
         let rows: Vec<RowRef> = self.validation.iter().flat_map(GameRows::rows).collect();
         let measured = self.trainer.measure(&rows)?;
@@ -397,7 +398,7 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// Says with an error what there is to go on from.
+    /// The error, with the checkpoint to resume from.
     fn interrupted(&self, error: TrainError) -> TrainError {
         let newest = checkpoint::list(&self.run.checkpoints())
             .ok()
@@ -455,7 +456,7 @@ impl<'a> Training<'a> {
         })
     }
 
-    /// The folder and the file of the complete network: where there is a gate, it does not play before its match.
+    /// The folder and the file of the complete network: with a gate, it does not play before its match.
     fn place(&self) -> (PathBuf, PathBuf) {
         let (run, generation) = (self.run, self.state.generation);
         if self.config.training_loop.gate_score > 0.0 {

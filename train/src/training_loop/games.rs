@@ -1,4 +1,4 @@
-//! The games that the next network is trained on: those that the trainer has not known before.
+//! The games for the next network: those that the trainer does not know yet.
 
 use super::selfplay::Workers;
 use super::state::{Flow, TrainingLoop};
@@ -12,13 +12,13 @@ use engine::shard::ShardName;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// The player that knows nothing.
+/// The player of the first games.
 const UNIFORM: &str = "uniform";
 
-/// Between two looks for new shards.
+/// The time between two looks for new shards.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the trainer has seen of a run.
+/// What the trainer knows of a run.
 #[derive(Debug, Default)]
 struct Known {
     shards: HashSet<ShardName>,
@@ -44,8 +44,8 @@ fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, Train
 }
 
 impl TrainingLoop {
-    /// Sees to it that the next network has enough new games to be trained on. `times` says how often as many as configured are wanted;
-    /// a network that is in training began with the first.
+    /// Provides enough new games for the next network: `times` times the configured number. A network in training began with the
+    /// first of them.
     pub(super) fn provide_games(&mut self, trained: u32, times: u64) -> Result<Flow, TrainError> {
         let known = known_to_the_trainer(&self.run, trained)?;
         let times = times - u64::from(known.is_training);
@@ -73,12 +73,12 @@ impl TrainingLoop {
         }
     }
 
-    /// Whether the next games are `uniform`'s: the first network knows no more than it, unless it was trained elsewhere.
+    /// Whether `uniform` plays the next games: a random first network is no stronger.
     pub(super) fn is_without_network(&self, trained: u32) -> bool {
         trained == 0 && !self.began_trained && self.config.training_loop.first_games > 0
     }
 
-    /// Lets the newest network, or `uniform`, play the games that are missing.
+    /// Lets the newest network, or `uniform`, play the missing games.
     fn play(
         &mut self,
         is_first: bool,
@@ -97,7 +97,7 @@ impl TrainingLoop {
             threads: self.workers.all_threads,
             ..self.workers.generator.clone()
         };
-        // The other program may have been stopped alone: what is missing is played then.
+        // The other program may have been stopped alone: then games are missing.
         while there < wanted {
             let missing = wanted - there;
             say(&format!("{name} plays {} games", grouped(missing)));

@@ -1,7 +1,7 @@
 //! `train loop`: generate, train, publish, compare, and again.
 //!
-//! What is done is known from what is there, and from nothing else: the games that the trainer has not known before, the networks,
-//! the results of their matches. So the loop may be killed at any moment, and goes on when it is started again.
+//! The loop finds out what is done from the run's files alone: the games that are new to the trainer, the networks, the results of
+//! their matches. So it may be killed at any moment, and resumes when it is started again.
 //!
 //! ```text
 //! in turns       generate ─► train ─► gate ─► matches ─► ratings ─► generate …
@@ -9,13 +9,13 @@
 //!                wait for new games ─► train ─► gate ─► matches ─► ratings ─► wait …
 //! ```
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`] | the gate, matches, ratings |
-//! | [`selfplay`], [`generator`], [`child`] | the other program |
+//! | [`selfplay`], [`generator`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
-//! | [`table`], [`estimate`] | what a person is shown |
+//! | [`table`], [`estimate`] | what the user sees |
 
 mod child;
 mod estimate;
@@ -50,10 +50,10 @@ use table::Table;
 
 /// Generate games, train a network on them and compare it, generation after generation
 ///
-/// A new run is made, one that is there is resumed.
+/// Makes the run if it is missing, and resumes it otherwise.
 #[derive(Debug, Args)]
 pub(crate) struct LoopArguments {
-    /// The folder of the run
+    /// Run folder
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         return Ok(print(config.to_toml().trim_end())?);
     }
     arguments.workplace.open()?;
-    // The generator is another program, and may begin much later: what it can't use shows now.
+    // The generator may begin much later: a device that it can't use is an error now.
     for device in &arguments.generator_device {
         device.open().context("--generator-device")?;
     }
@@ -119,11 +119,11 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
 }
 
 impl TrainingLoop {
-    /// Goes through the generations that are left, and ends the generator whatever comes of it.
+    /// Goes through the remaining generations, and ends the generator in any case.
     fn go(&mut self) -> Result<Flow, TrainError> {
         self.announce()?;
         let went = self.go_through();
-        // Where it has ended by itself, everything else was stopped for that reason.
+        // If it ended by itself, that is why everything else was stopped.
         let ended = self.end_generator();
         let flow = went?;
         ended.map(|()| flow)
@@ -135,7 +135,7 @@ impl TrainingLoop {
         // A kill may have come between a network and its record.
         self.record_networks()?;
         self.clock.run(self.generator.is_some());
-        // The first network's matches are the measure of all that follows; a later one's may be what a kill has left undone.
+        // All ratings are measured from the first network's matches; a later network's may be left from a kill.
         if self.measure()? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -171,7 +171,7 @@ impl TrainingLoop {
         }
     }
 
-    /// Notes what stands behind the networks that are new.
+    /// Records the games and hours behind the new networks.
     fn record_networks(&self) -> Result<(), TrainError> {
         let run = &self.run;
         for generation in self.clock.missing(self.trained()?) {
@@ -190,8 +190,8 @@ impl TrainingLoop {
         Ok(())
     }
 
-    /// Trains the next network as soon as there are games for it: more than configured, where their rows don't suffice for a step, or
-    /// for all steps of a training that went on with larger batches or with fewer shards than it began with.
+    /// Trains the next network as soon as there are games for it. It takes more games than configured if their rows don't suffice: for
+    /// a step, or for all steps of a training that resumed with larger batches or fewer shards.
     fn provide_and_train(&mut self, trained: u32) -> Result<Flow, TrainError> {
         for times in 1.. {
             if self.provide_games(trained, times)? == Flow::Stop {
@@ -208,7 +208,7 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// Sees how strong the newest network is, and whether it is to play.
+    /// Measures the newest network's strength, and decides whether it plays.
     fn measure(&self) -> Result<Flow, TrainError> {
         if self.judge()? == Flow::Stop || self.compare()? == Flow::Stop {
             return Ok(Flow::Stop);
@@ -217,8 +217,8 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// Lets the generator play, where it is to play beside the trainer and has not begun. The first network does not play where
-    /// `uniform` does it for it.
+    /// Starts the generator if it should play beside the trainer and does not run yet. It does not start while `uniform` plays the
+    /// first games.
     fn start_generator(&mut self) -> Result<(), TrainError> {
         let trained = self.trained()?;
         let is_wanted = self.config.training_loop.order == LoopOrder::SideBySide
@@ -236,7 +236,7 @@ impl TrainingLoop {
         self.generator.take().map_or(Ok(()), Generator::end)
     }
 
-    /// Says what there is to do, and roughly how long that takes.
+    /// Reports what there is to do, and roughly how long it takes.
     fn announce(&self) -> Result<(), TrainError> {
         let settings = &self.config.training_loop;
         let trained = self.trained()?;
@@ -288,13 +288,13 @@ impl TrainingLoop {
         Ok(())
     }
 
-    /// Trains the next network, with the run's configuration as it is in its file by now.
+    /// Trains the next network, with the run's configuration as its file has it now.
     fn train(&self) -> Result<Flow, TrainError> {
         let config = Config::load(&self.run.config())?;
         let budget = TrainingBudget {
             steps: None,
             least_new_games: 0,
-            // In turns no generator makes more.
+            // In turns, no generator makes more.
             wait: config.training_loop.order == LoopOrder::SideBySide,
         };
         match train(
@@ -320,7 +320,7 @@ impl TrainingLoop {
         }
     }
 
-    /// The table of all generations, and where everything is.
+    /// Prints the table of all generations, and the paths of the results.
     fn report(&self) -> Result<()> {
         let run = &self.run;
         print(&format!("\n{}", Table::of_run(run)?))?;

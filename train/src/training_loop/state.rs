@@ -1,4 +1,4 @@
-//! The loop of one run: its parts, and what is there of its networks.
+//! The loop of one run: its parts, and its newest networks.
 
 use super::generator::Generator;
 use super::selfplay::{Selfplay, Workers};
@@ -13,11 +13,11 @@ use network::Device;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-/// Whether to go on.
+/// Whether the loop continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     GoOn,
-    /// The user asked to stop.
+    /// A stop is requested.
     Stop,
 }
 
@@ -26,29 +26,29 @@ pub(super) struct TrainingLoop {
     pub(super) run: RunDirectory,
     pub(super) config: Config,
     pub(super) seed: u64,
-    /// Whether the first network had learnt something elsewhere.
+    /// Whether the first network was trained elsewhere.
     pub(super) began_trained: bool,
     pub(super) workplace: Workplace,
     pub(super) workers: LoopWorkers,
     pub(super) selfplay: Selfplay,
-    /// The one that plays beside the trainer.
+    /// The generator that plays beside the trainer.
     pub(super) generator: Option<Generator>,
     pub(super) counts: GameCounts,
     pub(super) clock: TrainingClock,
     pub(super) stop: Stop,
 }
 
-/// Who works where, on how many threads.
+/// The devices and threads of the loop's parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LoopWorkers {
     pub(super) all_threads: usize,
     pub(super) generator: Workers,
-    /// The trainer's threads, too.
+    /// The trainer has the same threads.
     pub(super) matches: Workers,
 }
 
 impl LoopWorkers {
-    /// In turns each has all threads; side by side they are shared out, one at least for each.
+    /// In turns, each part has all threads; side by side they share them, at least one each.
     pub(super) fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
         let all = workplace.thread_count();
         let (generator, own) = match config.training_loop.order {
@@ -78,12 +78,12 @@ impl LoopWorkers {
     }
 }
 
-/// How many games each shard holds, for those that have been looked at: they never change.
+/// The number of games of each shard that was read: shards never change.
 #[derive(Debug, Default)]
 pub(super) struct GameCounts(BTreeMap<ShardName, u64>);
 
 impl GameCounts {
-    /// The games in the run's shards but for those that are known.
+    /// The games in the run's shards without the known ones.
     pub(super) fn in_new_shards(
         &mut self,
         run: &RunDirectory,
@@ -120,7 +120,7 @@ impl TrainingLoop {
         })
     }
 
-    /// The generation that was trained last, whatever became of its network.
+    /// The last trained generation; its network may be rejected.
     pub(super) fn trained(&self) -> Result<u32, TrainError> {
         let newest = self.run.newest_trained()?;
         Ok(newest.map_or(0, |(generation, _)| generation))

@@ -51,7 +51,7 @@ fn killed_side_by_side_the_loop_goes_on_with_the_same_command() {
 }
 
 #[test]
-fn asked_to_stop_everything_ends_well_and_goes_on() {
+fn after_a_requested_stop_everything_ends_well_and_resumes() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
@@ -108,7 +108,7 @@ fn the_last_lines_of_whatever_fails_are_shown() {
         ),
         (
             "case \"$*\" in *--network*|pit*) exec $REAL \"$@\";; esac; echo done >&2",
-            "selfplay generate ended without being asked to\n  done",
+            "selfplay generate ended before its end was requested\n  done",
         ),
         (
             "case $1 in pit) echo no players >&2; kill -9 $$;; esac; exec $REAL \"$@\"",

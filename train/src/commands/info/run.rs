@@ -18,10 +18,10 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// So many of the newest generations are listed.
+/// The number of listed generations, the newest.
 const LISTED: usize = 10;
 
-/// Where a run stands. What can't be found out is missing, and `problems` says why.
+/// The state of a run. Parts that can't be read are missing, and `problems` states why.
 #[derive(Debug, Serialize)]
 pub(super) struct RunReport {
     pub(super) path: PathBuf,
@@ -60,7 +60,7 @@ pub(super) struct InTraining {
     pub(super) state: TrainingState,
 }
 
-/// Programs that work on the run at this moment, as far as this machine knows.
+/// The programs that work on the run now, as far as this machine knows.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct RunningReport {
     pub(super) trainer: bool,
@@ -73,26 +73,26 @@ pub(super) struct RunningReport {
 /// The rows that are trained on.
 #[derive(Debug, Serialize)]
 pub(super) struct WindowReport {
-    /// Rows to train on, when the log was last written.
+    /// Training rows at the last line of the log.
     pub(super) rows: Option<u64>,
-    /// How many rows it would reach back for, if they were there.
+    /// Its full size.
     pub(super) wanted: Option<u64>,
-    /// Rows in all shards, about; those of validation games among them.
+    /// About how many rows all shards hold, validation games included.
     pub(super) there: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct TimeLeft {
-    /// Until `loop.generations` are made.
+    /// Left until `loop.generations` are trained.
     pub(super) generations: u32,
-    /// Where it is known how long one takes.
+    /// If the time of one is known.
     #[serde(flatten)]
     pub(super) estimate: Option<TimeEstimate>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct TimeEstimate {
-    /// For all that are left.
+    /// For all remaining ones.
     pub(super) seconds: f64,
     pub(super) measured: GenerationTime,
 }
@@ -108,7 +108,7 @@ impl RunReport {
     ///
     /// # Errors
     ///
-    /// A folder that is no run, and a run of another format.
+    /// The folder is no run, or a run of another format.
     pub(super) fn of(path: &Path) -> Result<Self, TrainError> {
         let run = RunDirectory::new(path);
         run.check_format()?;
@@ -214,7 +214,7 @@ fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) ->
     }
 }
 
-/// What the matches have found so far: nothing without the file.
+/// The ratings so far; none without the file.
 fn ratings(path: &Path, problems: &mut Problems) -> Vec<RatedPlayer> {
     let read = RatingsFile::load(path).map(|file| file.map_or_else(Vec::new, |it| it.ratings));
     problems.or_default(read)

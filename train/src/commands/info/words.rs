@@ -255,7 +255,7 @@ fn joined(parts: impl Iterator<Item = String>, separator: &str, empty: &str) -> 
     }
 }
 
-/// The measurements in a line of the log.
+/// The measurements of a line of the log.
 fn measured(line: &Value) -> String {
     let number = |key: &str| line[key].as_f64();
     let losses: Vec<String> = Head::ALL

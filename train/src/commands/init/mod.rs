@@ -24,20 +24,20 @@ pub(crate) use first::{began_trained, begin_or_resume};
 
 /// Make a run: its configuration, and its first network
 ///
-/// By itself that is a random one. With --network it is one that was trained elsewhere: its games are the first, and the optimizer
-/// begins anew.
+/// By default the first network is random. With --network it is one that was trained elsewhere: it plays the first games, and the
+/// optimizer begins anew.
 ///
-/// With --from the run takes over the configuration and the games of another one, and a first network is trained on them: a wider or
-/// deeper one, say, that goes on where the other has stopped learning.
+/// With --from the run takes over the configuration and the games of another run, and trains network 1 on them: a wider or deeper
+/// one, for example, once the other has stopped learning.
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// The folder of the run, which must not hold one yet
+    /// Folder of the new run
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
     /// Take over the games and, without --config, the configuration of this run, and train the new run's network 1 on them
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
-    /// Begin with this network's weights instead of random ones: a file, or `tusker` for the network that is built in
+    /// Begin with this network's weights instead of random ones: a file, or `tusker` for the built-in network
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     network: Option<PathBuf>,
     /// With --from: steps of the optimizer for network 1 [default: as many as use the rows train.reuse_factor times each]
@@ -65,7 +65,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
     }
     arguments.workplace.open()?;
     if let Some(old) = &old {
-        // Before anything is made.
+        // Before any file is made.
         shards_of(old)?;
     }
     let brought = arguments.network.as_deref();
@@ -90,7 +90,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
     Ok(())
 }
 
-/// The configuration of a run that is begun with the games of another: without `--config` it is that run's.
+/// The configuration of a run with the games of another: by default the other run's.
 fn inherited(
     run: &RunDirectory,
     old: &RunDirectory,

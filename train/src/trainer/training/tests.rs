@@ -55,7 +55,7 @@ fn outcome(
 fn train_to_end(run: &RunDirectory, config: &Config, number: Option<u64>) -> Vec<u8> {
     let ending = outcome(run, config, steps(number)).unwrap();
     let Ending::Published { path, .. } = ending else {
-        panic!("nobody asked to stop: {ending:?}");
+        panic!("no stop was requested: {ending:?}");
     };
     fs::read(path).unwrap()
 }
@@ -201,7 +201,7 @@ fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
 }
 
 #[test]
-fn a_training_goes_on_in_batches_of_another_size() {
+fn a_training_resumes_with_batches_of_another_size() {
     let folder = tempfile::tempdir().unwrap();
     let (run, mut config) = new_run(folder.path());
     config.train.batch_size = 32;
@@ -232,7 +232,7 @@ fn a_broken_checkpoint_is_passed_over() {
 }
 
 #[test]
-fn a_wish_to_stop_leaves_a_checkpoint_to_go_on_from() {
+fn a_requested_stop_leaves_a_checkpoint_to_resume_from() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
     let stop = Stop::default();
