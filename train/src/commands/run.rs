@@ -75,25 +75,40 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let config = Config::load(&run.config())?;
     arguments.workplace.open()?;
     let _lock = RunLock::take(&run)?;
-    arguments.workplace.apply()?;
+    train_next(
+        &run,
+        &config,
+        TrainingBudget {
+            steps: arguments.steps,
+            wait: !arguments.no_wait,
+        },
+        arguments.workplace,
+        "the same command",
+    )
+}
+
+/// Trains a run's next network and prints the result; `command` resumes the training.
+pub(super) fn train_next(
+    run: &RunDirectory,
+    config: &Config,
+    budget: TrainingBudget,
+    workplace: Workplace,
+    command: &str,
+) -> Result<()> {
+    workplace.apply()?;
     let stop = Stop::listen().context("can't listen for signals")?;
-    let budget = TrainingBudget {
-        steps: arguments.steps,
-        least_new_games: 0,
-        wait: !arguments.no_wait,
-    };
-    match train(&run, &config, budget, arguments.workplace.device, &stop)? {
-        Ending::Published { path, .. } => print(&path.display().to_string())?,
+    let text = match train(run, config, budget, workplace.device, &stop)? {
+        Ending::Published { path, .. } => path.display().to_string(),
         Ending::Stopped {
             generation,
             step,
             steps,
             checkpoint,
-        } => print(&format!(
-            "stopped at step {step} of {steps} for network {generation}; the same command resumes from {}",
+        } => format!(
+            "stopped at step {step} of {steps} for network {generation}; {command} resumes from {}",
             checkpoint.display()
-        ))?,
-        Ending::NotBegun => print("stopped while it waited for games; the same command resumes")?,
-    }
-    Ok(())
+        ),
+        Ending::NotBegun => format!("stopped while it waited for games; {command} resumes"),
+    };
+    Ok(print(&text)?)
 }

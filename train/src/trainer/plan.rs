@@ -22,8 +22,6 @@ use std::path::Path;
 pub(crate) struct TrainingBudget {
     /// Steps of the optimizer for the generation; by default as many as the new rows allow.
     pub(crate) steps: Option<u64>,
-    /// The generation begins once so many games have come since the last one began.
-    pub(crate) least_new_games: u64,
     /// Whether to wait for missing games. Otherwise they are an error.
     pub(crate) wait: bool,
 }
@@ -217,7 +215,7 @@ fn begin(
     let generation = parent.generation + 1;
     let trainer = parent.trainer(config, device)?;
     let mut supply = DataSupply::new(run, &config.train, parent.supply());
-    let Some(new) = wait_for_rows(&mut supply, run, config, budget, generation, stop)? else {
+    let Some(new) = wait_for_rows(&mut supply, run, config, budget.wait, stop)? else {
         return Ok(None);
     };
     let window = supply.open_window(&config.train)?;
@@ -256,8 +254,7 @@ fn wait_for_rows(
     supply: &mut DataSupply,
     run: &RunDirectory,
     config: &Config,
-    budget: TrainingBudget,
-    generation: u32,
+    wait: bool,
     stop: &Stop,
 ) -> Result<Option<WindowCounts>, TrainError> {
     let batch_size = config.train.batch_size;
@@ -265,21 +262,15 @@ fn wait_for_rows(
     let mut new = WindowCounts::default();
     loop {
         new += supply.look(&config.train)?;
-        let missing = if new.games < budget.least_new_games {
-            format!(
-                "network {generation} begins with {} new games, {} are there",
-                budget.least_new_games, new.games
-            )
-        } else if supply.allows(batch_size) {
+        if supply.allows(batch_size) {
             return Ok(Some(new));
-        } else {
-            supply.shortage(&config.train)
-        };
-        if budget.least_new_games == 0 && supply.state().seen_rows < batch_size.into() {
+        }
+        let missing = supply.shortage(&config.train);
+        if supply.state().seen_rows < batch_size.into() {
             // Nothing says that a generator makes more.
             check_rows(&supply.open_window(&config.train)?, config)?;
         }
-        if !budget.wait {
+        if !wait {
             return Err(TrainError::NothingNew {
                 folder: run.shards(),
                 missing,

@@ -293,7 +293,6 @@ impl TrainingLoop {
         let config = Config::load(&self.run.config())?;
         let budget = TrainingBudget {
             steps: None,
-            least_new_games: 0,
             // In turns, no generator makes more.
             wait: config.training_loop.order == LoopOrder::SideBySide,
         };

@@ -3,14 +3,12 @@
 mod first;
 mod games;
 
-use crate::commands::run::Workplace;
+use crate::commands::run::{Workplace, train_next};
 use crate::error::TrainError;
 use crate::terminal::print;
 use crate::trainer::change::differences;
 use crate::trainer::lock::RunLock;
 use crate::trainer::plan::TrainingBudget;
-use crate::trainer::stop::Stop;
-use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
@@ -143,21 +141,11 @@ fn check_same(run: &RunDirectory, saved: &Config, given: &Config) -> Result<(), 
 
 /// Trains network 1 of a new run.
 fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -> Result<()> {
-    arguments.workplace.apply()?;
-    let stop = Stop::listen().context("can't listen for signals")?;
     let budget = TrainingBudget {
         steps: arguments.steps,
-        least_new_games: 0,
         wait: false,
     };
-    let device = arguments.workplace.device;
-    let goes_on = || format!("`train run --run {}` resumes", run.root().display());
-    match train(run, config, budget, device, &stop).with_context(goes_on)? {
-        Ending::Published { path, .. } => print(&path.display().to_string())?,
-        Ending::Stopped { step, steps, .. } => {
-            print(&format!("stopped at step {step} of {steps}: {}", goes_on()))?;
-        }
-        Ending::NotBegun => {}
-    }
-    Ok(())
+    let command = format!("`train run --run {}`", run.root().display());
+    train_next(run, config, budget, arguments.workplace, &command)
+        .with_context(|| format!("{command} resumes"))
 }

@@ -39,7 +39,6 @@ fn write_more_games(run: &RunDirectory, sequence: u64) {
 fn steps(steps: impl Into<Option<u64>>) -> TrainingBudget {
     TrainingBudget {
         steps: steps.into(),
-        least_new_games: 0,
         wait: false,
     }
 }
