@@ -18,13 +18,7 @@ pub(crate) struct RatingTable {
     results: BTreeMap<(u32, Player), MatchResult>,
     /// The results that the ratings come from.
     counted: BTreeSet<(u32, Player)>,
-    /// The player with rating 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
-    /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
-    /// what is measured from it has an error of hundreds of points. None without games.
-    reference: Option<Player>,
-    ratings: BTreeMap<Player, Rating>,
-    /// The same measured from the newest network, with the intervals of the distance to it.
-    behind: BTreeMap<Player, Rating>,
+    rated: Rated,
     /// The games and time behind each network.
     efforts: BTreeMap<u32, Effort>,
 }
@@ -54,12 +48,9 @@ impl RatingTable {
         efforts: BTreeMap<u32, Effort>,
     ) -> Self {
         let counted = counted(&results);
-        let rated = rated(&results, &counted);
         Self {
+            rated: rated(&results, &counted),
             counted,
-            reference: rated.reference,
-            ratings: rated.ratings,
-            behind: rated.behind,
             results,
             efforts,
         }
@@ -96,12 +87,12 @@ impl RatingTable {
 
     /// A player's rating, if its games link it with the reference.
     pub(crate) fn rating(&self, player: Player) -> Option<Rating> {
-        self.ratings.get(&player).copied()
+        self.rated.ratings.get(&player).copied()
     }
 
     /// The player with rating 0.
     pub(crate) fn reference(&self) -> Option<Player> {
-        self.reference
+        self.rated.reference
     }
 
     /// Whether `ratings.json` holds the same.
@@ -135,7 +126,7 @@ impl RatingTable {
         let rating = |(&player, &rating): (&Player, &Rating)| {
             let rating = RatingMeasurements::from(rating);
             let effort = self.effort(player).unwrap_or_default();
-            let behind = self.behind.get(&player).copied();
+            let behind = self.rated.behind.get(&player).copied();
             RatedPlayer {
                 player: player.to_string(),
                 generation: player.generation(),
@@ -162,20 +153,25 @@ impl RatingTable {
                 counted: self.counted.contains(&(generation, opponent)),
             };
         RatingsFile {
-            reference: self.reference.map_or_else(String::new, |it| it.to_string()),
-            ratings: self.ratings.iter().map(rating).collect(),
+            reference: self
+                .rated
+                .reference
+                .map_or_else(String::new, |it| it.to_string()),
+            ratings: self.rated.ratings.iter().map(rating).collect(),
             results: self.results.iter().map(result).collect(),
         }
     }
 }
 
 /// The computed ratings.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Rated {
+    /// The player with rating 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
+    /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
+    /// what is measured from it has an error of hundreds of points. None without games.
     reference: Option<Player>,
-    /// From the reference on.
     ratings: BTreeMap<Player, Rating>,
-    /// From the newest network on.
+    /// The same measured from the newest network, with the intervals of the distance to it.
     behind: BTreeMap<Player, Rating>,
 }
 
@@ -290,7 +286,7 @@ mod tests {
                 (3, Player::Random, last),
             ])
         };
-        assert_eq!(all(0.95).ratings, all(0.5).ratings);
+        assert_eq!(all(0.95).rated.ratings, all(0.5).rated.ratings);
         assert_eq!(all(0.95).results_of(3).count(), 2);
         assert_eq!(all(0.95).games_of(Player::Random), 60);
         let json = serde_json::to_value(all(0.5).file()).unwrap();

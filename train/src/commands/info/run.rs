@@ -129,7 +129,7 @@ impl RunReport {
         let newest_network = networks.last().map(|(generation, file)| NewestNetwork {
             generation: *generation,
             file: file.clone(),
-            size: problems.or_default(NetworkReport::of(file).map(|network| Some(network.size))),
+            size: problems.or_default(NetworkReport::of(file).map(|network| Some(network.size()))),
         });
         let newest = newest_network
             .as_ref()
