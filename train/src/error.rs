@@ -377,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_shard_is_told_how_to_be_repaired_and_a_missing_one_is_not() {
+    fn the_error_of_a_damaged_shard_names_the_repair_and_that_of_a_missing_one_does_not() {
         let message = |fault| {
             let path = "run/shards/000-000001.shard".into();
             TrainError::Shard(ShardError {

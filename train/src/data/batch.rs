@@ -15,7 +15,7 @@ use tch::{Device, Kind, Tensor};
 /// Rows that one thread writes before the next ones are shared out.
 const ROWS_AT_ONCE: usize = 32;
 
-/// What a row of a batch takes in memory.
+/// The bytes of a row of a batch in memory.
 pub(super) const BYTES_PER_ROW: usize = {
     let mut bytes = size_of::<InputRow>() + size_of::<LegalMask>();
     bytes += RowWeight::ALL.len() * size_of::<f32>();
@@ -326,7 +326,7 @@ impl Batch {
         words
     }
 
-    /// The mean entropy of the policy's targets, in nats: what its loss can't go below.
+    /// The mean entropy of the policy's targets, in nats: the lower bound of its loss.
     #[cfg(test)]
     pub(crate) fn policy_entropy(&self) -> f64 {
         let Column::Numbers(policies) = &self.targets[Head::Policy] else {

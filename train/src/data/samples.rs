@@ -94,8 +94,7 @@ pub(crate) fn write_records(folder: &Path, records: &[GameRecord]) {
     }
 }
 
-/// Which row of which game a row is. The board tells it, where forced steps leave the policy nothing to say, and the target does,
-/// where boards are the same: before the first placement, say.
+/// Finds which row of which game a row is: by its board, and where boards are equal (before the first placement) by its target.
 pub(crate) struct Identities(HashMap<([u64; 12], Vec<u32>), (usize, usize)>);
 
 impl Identities {
@@ -143,7 +142,7 @@ fn key(input: &InputRow, policy: impl Iterator<Item = u32>) -> ([u64; 12], Vec<u
     (board(input).min(board(&input.mirror())), policy)
 }
 
-/// The batch with a value that is no number.
+/// The batch with a value that is NaN.
 pub(crate) fn spoiled(batch: &Batch) -> Batch {
     let mut batch = batch.clone();
     let Column::Numbers(values) = &mut batch.targets[Head::Value] else {

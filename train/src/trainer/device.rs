@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lack_of_memory_is_told_with_what_helps() {
+    fn a_lack_of_memory_is_an_error_that_says_what_helps() {
         let text = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has 10.00 GiB.\nSee the documentation";
         assert_eq!(
             message(WORK, text),

@@ -1,4 +1,4 @@
-//! The losses: what a network's outputs cost against a batch's targets.
+//! The losses of a network's outputs against a batch's targets.
 
 use crate::data::BatchTensors;
 use engine::config::TrainConfig;

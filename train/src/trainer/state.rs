@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TrainingState {
-    /// The generation that is being trained.
+    /// The generation in training.
     pub(crate) generation: u32,
     /// The run's seed.
     pub(crate) seed: u64,

@@ -201,7 +201,7 @@ pub(crate) mod tests {
     }
 
     /// Trains a network on few rows, again and again, each as it is or mirrored as chance will have it, with a rate that falls to
-    /// nothing; the whole chain from the encoding to the gradient: whatever is mixed up in it, the network can't learn by heart.
+    /// nothing; the whole chain from the encoding to the gradient: after any mistake in it, the network can't overfit the rows.
     /// In the end the policy's loss must be within 0.02 of the targets' entropy.
     fn learn_by_heart(architecture: (u32, u32), count: usize, batch_size: usize, epochs: u32) {
         // The mirrored copy of a row that is its own mirror asks for something else.

@@ -30,7 +30,7 @@ fn side_by_side_the_loop_goes_from_nothing_to_a_table() {
 }
 
 #[test]
-fn killed_side_by_side_the_loop_goes_on_with_the_same_command() {
+fn killed_side_by_side_the_loop_resumes_with_the_same_command() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     // The loop alone, and both.
@@ -66,7 +66,7 @@ fn after_a_requested_stop_everything_ends_well_and_resumes() {
 }
 
 #[test]
-fn a_generator_that_is_killed_ends_the_loop_which_then_goes_on() {
+fn a_killed_generator_ends_the_loop_which_then_resumes() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");

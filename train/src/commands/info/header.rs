@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_and_checkpoints_are_told_apart() {
+    fn networks_and_checkpoints_are_distinguished() {
         let of = |name: &str| {
             let text = format!(r#"{{"__metadata__":{{"{name}":"{{\"format\":3}}"}}}}"#);
             of_header(text.as_bytes(), b"")

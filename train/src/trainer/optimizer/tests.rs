@@ -387,7 +387,7 @@ mod schedule {
     }
 
     #[test]
-    fn an_optimizer_begun_anew_warms_up_and_the_schedule_goes_on() {
+    fn a_new_optimizer_warms_up_and_the_schedule_continues() {
         let config = config(ScheduleKind::Step);
         close(learning_rate(&config, 15, 1), 0.2 / 4.0);
         close(learning_rate(&config, 18, 4), 0.2);

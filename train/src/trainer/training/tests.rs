@@ -342,7 +342,7 @@ fn an_error_says_what_there_is_to_go_on_from() {
 }
 
 #[test]
-fn the_next_generation_goes_on_from_the_weights_and_not_from_their_average() {
+fn the_next_generation_continues_from_the_weights_and_not_from_their_average() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
     train_to_end(&run, &config, Some(6));
