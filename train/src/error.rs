@@ -1,15 +1,14 @@
 //! What can go wrong in training.
 
-use crate::change::Refusal;
 use engine::config::ConfigError;
 use engine::record::{ReplayError, ShardError, ShardFault};
 use engine::run::RunError;
 use network::{Architecture, Device, NetworkError};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tch::TchError;
 
-/// Why the trainer can't go on.
+/// An error of the program `train`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrainError {
     /// A file or folder of the run.
@@ -34,7 +33,7 @@ pub(crate) enum TrainError {
         /// What is wrong.
         error: ReplayError,
     },
-    /// A shard whose numbers mean something else.
+    /// A shard of another encoding version.
     #[error("{}: encoding version {found}, but this program knows version {known}", path.display())]
     Encoding {
         /// The shard.
@@ -54,18 +53,18 @@ pub(crate) enum TrainError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// `train init` on a run that is there.
+    /// `train init` on an existing run.
     #[error("{} is a run already: nothing was changed; `train run --run {}` resumes it", path.display(), path.display())]
     RunExists {
         /// The run.
         path: PathBuf,
     },
-    /// A shard that is to be taken over has a name that another one has.
+    /// Another shard has the name of a shard to take over.
     #[error("{} is there already, and is not {}: take over games into a folder without shards of its own", own.display(), path.display())]
     OtherShard {
-        /// What is there.
+        /// The existing shard.
         own: PathBuf,
-        /// What was to come.
+        /// The shard to take over.
         path: PathBuf,
     },
     /// A folder without a run.
@@ -73,7 +72,7 @@ pub(crate) enum TrainError {
     NoRun {
         /// The folder.
         path: PathBuf,
-        /// What makes a run.
+        /// The missing file.
         missing: &'static str,
     },
     /// Another trainer works on the run.
@@ -110,7 +109,7 @@ pub(crate) enum TrainError {
         /// The seed of the run.
         saved: u64,
     },
-    /// The run's configuration asks for another network than its files hold.
+    /// The configured network has another size than the run's files.
     #[error("{key} = {configured} in {}, but {} has {found}: a run's network can't change its size", config.display(), file.display())]
     OtherArchitecture {
         /// The key.
@@ -124,29 +123,29 @@ pub(crate) enum TrainError {
         /// Its size.
         found: u32,
     },
-    /// A run can't begin with a network of another size than is configured.
+    /// A first network of another size than configured.
     #[error(
         "{} has {} blocks and {} channels, and the configuration asks for {} and {}: with `--set network.blocks={} --set \
          network.channels={}` a run begins with it",
         file.display(), found.blocks, found.channels, configured.blocks, configured.channels, found.blocks, found.channels
     )]
     OtherSize {
-        /// What the configuration asks for.
+        /// The configured size.
         configured: Architecture,
-        /// What the network has.
+        /// The network's size.
         found: Architecture,
         /// The network.
         file: PathBuf,
     },
-    /// The run's configuration asks for something else than the training that was begun.
+    /// A change of the configuration that is not allowed in training.
     #[error("{}: {refusal}", config.display())]
     Refused {
         /// The configuration.
         config: PathBuf,
         /// The key, both values, and why not.
-        refusal: Refusal,
+        refusal: String,
     },
-    /// There is nothing to train on.
+    /// There are no games to train on.
     #[error(
         "{} holds no games to train on: `selfplay generate --run DIR` makes some",
         folder.display()
@@ -171,20 +170,20 @@ pub(crate) enum TrainError {
         /// Rows of a batch.
         batch_size: u32,
     },
-    /// The memory that the rows may take doesn't hold a batch.
+    /// The memory for rows is too small for a batch.
     #[error(
         "train.memory_mib = {given} is too little: the window's index, pools of a batch of {batch_size} rows or of the largest game, \
          and the batches that are ready take {needed} MiB"
     )]
     TooLittleMemory {
-        /// MiB that there are.
+        /// The given MiB.
         given: u64,
-        /// MiB that would do.
+        /// The least MiB.
         needed: u64,
         /// Rows of a batch.
         batch_size: usize,
     },
-    /// The rows have been used as often as they may be, and the training is not to wait for more.
+    /// All rows are used up, and the training may not wait for more.
     #[error(
         "{}: {missing}: generate more games, raise train.reuse_factor, or wait for games of a generator (without --no-wait)",
         folder.display()
@@ -219,17 +218,17 @@ pub(crate) enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A number that is none.
+    /// A loss or gradient that is not finite.
     #[error("step {step}: the {what} is {value}; the step was not made")]
     NotFinite {
         /// The optimizer's step, from 1.
         step: u64,
-        /// Which number.
+        /// Its name.
         what: String,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
-    /// A device's memory doesn't hold what it is asked to compute.
+    /// A device has too little memory.
     #[error(
         "device {device}: out of memory with batches of {rows} rows of a {}x{} network: lower train.batch_size, take a smaller \
          network (network.blocks, network.channels), or end other programs that use the device ({reason})",
@@ -245,7 +244,7 @@ pub(crate) enum TrainError {
         /// What libtorch says.
         reason: String,
     },
-    /// A GPU failed: after that a process can't use it any more.
+    /// A GPU failed; the process can't use it any more.
     #[error(
         "device {device} failed ({reason}): this process can compute nothing more on it; the same command resumes from what is saved"
     )]
@@ -255,68 +254,60 @@ pub(crate) enum TrainError {
         /// What libtorch says.
         reason: String,
     },
-    /// Batches in a row that could not be trained on.
+    /// Several dropped batches in a row.
     #[error(
         "{error}; it is the third in a row: {} hold their batches; lower train.learning_rate or train.gradient_clip, and if it happens \
-         again at once the weights of the newest checkpoints are at fault: move them away, and the one before is resumed",
+         again at once, the weights of the newest checkpoints are at fault: move them away to resume from the previous one",
         in_a_row(batches)
     )]
     NeverFinite {
-        /// What was wrong with the last.
+        /// The error of the last one.
         error: Box<TrainError>,
-        /// The files that the batches are kept in.
+        /// The files of the batches.
         batches: Vec<PathBuf>,
     },
-    /// An error in a training, with what is left of it.
+    /// An error in a training that can be resumed.
     #[error("{error}; the newest checkpoint is {}", checkpoint.display())]
     Interrupted {
         /// The error.
         error: Box<TrainError>,
-        /// The checkpoint that the next start goes on from.
+        /// The checkpoint that the next start resumes from.
         checkpoint: PathBuf,
     },
-    /// The threads that compute can't be started.
+    /// The computing threads can't be started.
     #[error("can't start the threads that compute gradients: {0}")]
     Threads(String),
-    /// A thread that should have delivered rows is gone.
+    /// The loader's threads ended.
     #[error("the thread that reads the games stopped without a reason")]
     LoaderGone,
-    /// The other program ended well and made nothing.
+    /// The generator succeeded without new games.
     #[error("`selfplay generate` ended without an error, but {} has no more games than before: {games} are missing", folder.display())]
     NoProgress {
-        /// How many are missing.
+        /// The missing games.
         games: u64,
         /// The folder of the shards.
         folder: PathBuf,
     },
-    /// The other program isn't there.
+    /// The program `selfplay` is missing.
     #[error("{} is not there: `train loop` starts the program `selfplay` from its own folder; build it with `cargo build --release`", path.display())]
     NoProgram {
-        /// Where it should be.
+        /// Its expected path.
         path: PathBuf,
     },
-    /// The other program failed.
-    #[error("{command} ended with {status}{last_lines}")]
+    /// A started program failed or ended too early.
+    #[error("{command} ended {how}{last_lines}")]
     Child {
-        /// What was started.
+        /// The started command.
         command: String,
         /// How it ended.
-        status: std::process::ExitStatus,
-        /// What it said last.
+        how: String,
+        /// The last lines of its standard error.
         last_lines: String,
     },
-    /// The other program was to work on.
-    #[error("{command} ended without being asked to{last_lines}")]
-    ChildLeft {
-        /// What was started.
-        command: String,
-        /// What it said last.
-        last_lines: String,
-    },
-    /// The other program said something that isn't understood.
+    /// A file or an output that can't be parsed.
     #[error("{what}: {reason}")]
     Answer {
-        /// What was read.
+        /// What it is.
         what: String,
         /// What is wrong with it.
         reason: String,
@@ -324,7 +315,24 @@ pub(crate) enum TrainError {
 }
 
 impl TrainError {
-    /// What games are missing, in words, where more of them are all that is needed.
+    /// The error of a file or folder, for `map_err`: what was tried with it.
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |error| Self::Io {
+            what,
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    /// The error of a checkpoint that is broken, for `map_err`.
+    pub(crate) fn checkpoint<Reason: ToString>(path: &Path) -> impl Fn(Reason) -> Self + Copy {
+        move |reason| Self::Checkpoint {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// What is missing, in words, if more games would resolve the error.
     pub(crate) fn missing_games(&self) -> Option<&str> {
         match self {
             Self::NothingNew { missing, .. } => Some(missing),
@@ -333,7 +341,7 @@ impl TrainError {
         }
     }
 
-    /// Whether it is that a shard is not there.
+    /// Whether a shard is missing.
     pub(crate) fn is_gone(&self) -> bool {
         let Self::Shard(error) = self else {
             return false;
@@ -342,7 +350,7 @@ impl TrainError {
     }
 }
 
-/// What a user can do about a shard's fault.
+/// Advice on a damaged shard.
 fn what_helps(fault: &ShardFault) -> &'static str {
     match fault.is_damage() {
         true => "; `selfplay inspect --repair DIR SHARD` copies its good games into another folder",
@@ -369,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_shard_is_told_how_to_be_repaired_and_a_missing_one_is_not() {
+    fn the_error_of_a_damaged_shard_names_the_repair_and_that_of_a_missing_one_does_not() {
         let message = |fault| {
             let path = "run/shards/000-000001.shard".into();
             TrainError::Shard(ShardError {

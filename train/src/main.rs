@@ -1,33 +1,13 @@
 //! The program `train`: makes runs, trains networks on their games, and runs the whole loop.
 
-mod average;
-mod bad_batch;
-mod change;
-mod checkpoint;
-mod clock;
 mod commands;
 mod data;
-mod device;
 mod error;
-mod gradients;
-mod lock;
-mod loss;
-mod measurement;
-mod meter;
-mod metrics;
-mod optimizer;
-mod plan;
 mod plots;
 mod ratings;
-mod record;
-mod schedule;
-mod stop;
-mod supply;
 mod terminal;
 mod trainer;
-mod training;
 mod training_loop;
-mod waiting;
 
 use clap::{Parser, Subcommand};
 use engine::progress::say;

@@ -3,9 +3,9 @@
 mod bench;
 mod info;
 mod init;
-mod run;
+pub(crate) mod run;
 
 pub(crate) use bench::{BenchArguments, bench};
 pub(crate) use info::{InfoArguments, info};
-pub(crate) use init::{InitArguments, began_trained, begin_run, init, run_seed};
+pub(crate) use init::{InitArguments, began_trained, begin_or_resume, configuration, init};
 pub(crate) use run::{RunArguments, Workplace, run};

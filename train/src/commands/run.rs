@@ -1,11 +1,11 @@
 //! `train run`: trains a run's next network.
 
 use crate::error::TrainError;
-use crate::lock::RunLock;
-use crate::plan::TrainingBudget;
-use crate::stop::Stop;
 use crate::terminal::print;
-use crate::training::{Ending, train};
+use crate::trainer::lock::RunLock;
+use crate::trainer::plan::TrainingBudget;
+use crate::trainer::stop::Stop;
+use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::Config;
@@ -29,7 +29,7 @@ pub(crate) struct RunArguments {
     workplace: Workplace,
 }
 
-/// Where and on how many threads to work.
+/// The device and the threads to work on.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Workplace {
     /// Device that computes networks: cpu, cuda or cuda:N
@@ -41,7 +41,7 @@ pub(crate) struct Workplace {
 }
 
 impl Workplace {
-    /// How many threads work.
+    /// The number of threads.
     pub(crate) fn thread_count(self) -> usize {
         match self.threads {
             Some(threads) => threads.into(),
@@ -49,13 +49,13 @@ impl Workplace {
         }
     }
 
-    /// Makes the device ready, so that one that can't be used is an error before any work.
+    /// Opens the device, so that an unusable one is an error before any work.
     pub(crate) fn open(self) -> Result<()> {
         self.device.open().context("--device")?;
         Ok(())
     }
 
-    /// Makes the threads that read games and those that compute as many as asked for.
+    /// Sets the number of threads that read games and that compute.
     pub(crate) fn apply(self) -> Result<()> {
         set_single_threaded();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.thread_count());
@@ -75,25 +75,40 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let config = Config::load(&run.config())?;
     arguments.workplace.open()?;
     let _lock = RunLock::take(&run)?;
-    arguments.workplace.apply()?;
+    train_next(
+        &run,
+        &config,
+        TrainingBudget {
+            steps: arguments.steps,
+            wait: !arguments.no_wait,
+        },
+        arguments.workplace,
+        "the same command",
+    )
+}
+
+/// Trains a run's next network and prints the result; `command` resumes the training.
+pub(super) fn train_next(
+    run: &RunDirectory,
+    config: &Config,
+    budget: TrainingBudget,
+    workplace: Workplace,
+    command: &str,
+) -> Result<()> {
+    workplace.apply()?;
     let stop = Stop::listen().context("can't listen for signals")?;
-    let budget = TrainingBudget {
-        steps: arguments.steps,
-        least_new_games: 0,
-        wait: !arguments.no_wait,
-    };
-    match train(&run, &config, budget, arguments.workplace.device, &stop)? {
-        Ending::Published { path, .. } => print(&path.display().to_string())?,
+    let text = match train(run, config, budget, workplace.device, &stop)? {
+        Ending::Published { path, .. } => path.display().to_string(),
         Ending::Stopped {
             generation,
             step,
             steps,
             checkpoint,
-        } => print(&format!(
-            "stopped at step {step} of {steps} for network {generation}; the same command resumes from {}",
+        } => format!(
+            "stopped at step {step} of {steps} for network {generation}; {command} resumes from {}",
             checkpoint.display()
-        ))?,
-        Ending::NotBegun => print("stopped while it waited for games; the same command resumes")?,
-    }
-    Ok(())
+        ),
+        Ending::NotBegun => format!("stopped while it waited for games; {command} resumes"),
+    };
+    Ok(print(&text)?)
 }

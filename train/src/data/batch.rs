@@ -4,30 +4,26 @@ use super::rows::RowRef;
 use super::targets::Target;
 use arimaa::rules::Bitboard;
 use engine::encoding::{InputRow, LegalMask, PLANES, POLICY_SIZE, SCALARS, mirror_index};
-use engine::record::POLICY_TOTAL;
-use ndarray::parallel::prelude::*;
-use ndarray::{Array1, Array2, ArrayViewMut1, Axis, s};
+use engine::shard::POLICY_TOTAL;
 use network::{
     HEADS, Head, HeadOutput, NetworkError, PerHead, RowWeight, unpack_planes, unpack_sets,
 };
-use rayon::prelude::{ParallelSlice, ParallelSliceMut};
+use rayon::prelude::*;
 use std::ops::Range;
 use tch::{Device, Kind, Tensor};
 
 /// Rows that one thread writes before the next ones are shared out.
 const ROWS_AT_ONCE: usize = 32;
 
-/// What a row of a batch takes in memory.
+/// The bytes of a row of a batch in memory.
 pub(super) const BYTES_PER_ROW: usize = {
     let mut bytes = size_of::<InputRow>() + size_of::<LegalMask>();
     bytes += RowWeight::ALL.len() * size_of::<f32>();
     let mut head = 0;
     while head < HEADS.len() {
-        bytes += match HEADS[head].output {
-            HeadOutput::Policy => POLICY_SIZE * size_of::<f32>(),
-            HeadOutput::Logit | HeadOutput::Count { .. } => size_of::<f32>(),
-            HeadOutput::Classes(_) => size_of::<i64>(),
-            HeadOutput::Squares => size_of::<u64>(),
+        bytes += match numbers_of(HEADS[head].output) {
+            0 => size_of::<u64>(),
+            numbers => numbers * size_of::<f32>(),
         };
         head += 1;
     }
@@ -44,20 +40,16 @@ pub(crate) struct Batch {
     legal: Vec<LegalMask>,
     pub(super) targets: PerHead<Column>,
     /// `[batch]` each.
-    weights: [Array1<f32>; RowWeight::ALL.len()],
+    weights: [Vec<f32>; RowWeight::ALL.len()],
 }
 
-/// The targets of one head.
+/// The targets of one head, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Column {
-    /// `[batch, 321]`, 0 where illegal.
-    Policy(Array2<f32>),
-    /// `[batch]`.
-    Numbers(Array1<f32>),
-    /// `[batch]`.
-    Classes(Array1<i64>),
-    /// `[batch]`: a bitboard each.
-    Squares(Array1<u64>),
+    /// `[batch]`, or of a policy `[batch, 321]`, 0 where illegal.
+    Numbers(Vec<f32>),
+    /// `[batch]`: classes, or a bitboard each.
+    Words(Vec<u64>),
 }
 
 /// A batch on a device.
@@ -74,66 +66,76 @@ pub(crate) struct BatchTensors {
     pub(crate) weights: [Tensor; RowWeight::ALL.len()],
 }
 
+/// The numbers of a row's target; 0 for a target that is a word.
+const fn numbers_of(output: HeadOutput) -> usize {
+    match output {
+        HeadOutput::Policy => POLICY_SIZE,
+        HeadOutput::Logit | HeadOutput::Count { .. } => 1,
+        HeadOutput::Classes(_) | HeadOutput::Squares => 0,
+    }
+}
+
 impl Column {
-    fn with_rows(output: HeadOutput, rows: usize) -> Self {
-        match output {
-            HeadOutput::Policy => Self::Policy(Array2::zeros((rows, POLICY_SIZE))),
-            HeadOutput::Logit | HeadOutput::Count { .. } => Self::Numbers(Array1::zeros(rows)),
-            HeadOutput::Classes(_) => Self::Classes(Array1::zeros(rows)),
-            HeadOutput::Squares => Self::Squares(Array1::zeros(rows)),
+    fn with_rows(head: Head, rows: usize) -> Self {
+        match numbers_of(head.spec().output) {
+            0 => Self::Words(vec![0; rows]),
+            numbers => Self::Numbers(vec![0.0; rows * numbers]),
         }
     }
 
-    /// Writes the targets of some rows over those from row `at` on; policies in parallel.
+    /// Writes the targets of some rows over those from row `at` on; numbers in parallel.
     fn write(&mut self, at: usize, rows: &[RowRef], head: Head) {
-        if let Self::Policy(policies) = self {
-            let mut policies = policies.slice_mut(s![at..at + rows.len(), ..]);
-            policies
-                .axis_chunks_iter_mut(Axis(0), ROWS_AT_ONCE)
-                .into_par_iter()
-                .zip(rows.par_chunks(ROWS_AT_ONCE))
-                .for_each(|(mut policies, rows)| {
-                    for (policy, row) in policies.rows_mut().into_iter().zip(rows) {
-                        write_policy(policy, row, head);
-                    }
-                });
-            return;
-        }
-        for (at, row) in (at..).zip(rows) {
-            match (&mut *self, row.target(head)) {
-                (Self::Numbers(numbers), Target::Number(number)) => numbers[at] = number,
-                (Self::Classes(classes), Target::Class(class)) => classes[at] = class.into(),
-                (Self::Squares(squares), Target::Squares(set)) => {
-                    squares[at] = match row.is_mirrored() {
-                        true => Bitboard(set).mirror().0,
-                        false => set,
-                    };
+        match self {
+            Self::Words(words) => {
+                for (word, row) in words[at..].iter_mut().zip(rows) {
+                    *word = word_of(row, head);
                 }
-                // Both follow from the head's output.
-                _ => {}
+            }
+            Self::Numbers(numbers) => {
+                let width = numbers_of(head.spec().output);
+                numbers[at * width..(at + rows.len()) * width]
+                    .par_chunks_mut(ROWS_AT_ONCE * width)
+                    .zip(rows.par_chunks(ROWS_AT_ONCE))
+                    .for_each(|(numbers, rows)| {
+                        for (numbers, row) in numbers.chunks_exact_mut(width).zip(rows) {
+                            write_numbers(numbers, row, head);
+                        }
+                    });
             }
         }
     }
 
-    fn part(&self, rows: Range<usize>) -> Self {
+    fn part(&self, head: Head, rows: Range<usize>) -> Self {
         match self {
-            Self::Policy(policies) => Self::Policy(policies.slice(s![rows, ..]).to_owned()),
-            Self::Numbers(numbers) => Self::Numbers(numbers.slice(s![rows]).to_owned()),
-            Self::Classes(classes) => Self::Classes(classes.slice(s![rows]).to_owned()),
-            Self::Squares(squares) => Self::Squares(squares.slice(s![rows]).to_owned()),
+            Self::Words(words) => Self::Words(words[rows].to_vec()),
+            Self::Numbers(numbers) => {
+                let width = numbers_of(head.spec().output);
+                Self::Numbers(numbers[rows.start * width..rows.end * width].to_vec())
+            }
         }
     }
 }
 
-/// Writes a row's policy or reply over `[321]`.
-fn write_policy(mut policy: ArrayViewMut1<f32>, row: &RowRef, head: Head) {
-    policy.fill(0.0);
+/// A row's class or squares.
+fn word_of(row: &RowRef, head: Head) -> u64 {
+    match row.target(head) {
+        Target::Class(class) => class.into(),
+        Target::Squares(set) if row.is_mirrored() => Bitboard(set).mirror().0,
+        Target::Squares(set) => set,
+        // The others follow from other outputs.
+        _ => 0,
+    }
+}
+
+/// Writes a row's number, policy or reply over its numbers.
+fn write_numbers(numbers: &mut [f32], row: &RowRef, head: Head) {
+    numbers.fill(0.0);
     let mut set = |index: usize, share: u16| {
         let index = match row.is_mirrored() {
             true => mirror_index(index),
             false => index,
         };
-        policy[index] = f32::from(share) / POLICY_TOTAL as f32;
+        numbers[index] = f32::from(share) / POLICY_TOTAL as f32;
     };
     match row.target(head) {
         Target::LegalShares(shares) => {
@@ -144,6 +146,8 @@ fn write_policy(mut policy: ArrayViewMut1<f32>, row: &RowRef, head: Head) {
             let shares = shares.iter();
             shares.for_each(|&[index, share]| set(index.into(), share));
         }
+        Target::Number(number) => numbers[0] = number,
+        // The others follow from other outputs.
         _ => {}
     }
 }
@@ -161,8 +165,8 @@ impl Batch {
         Self {
             inputs: vec![InputRow::default(); rows],
             legal: vec![LegalMask::default(); rows],
-            targets: PerHead::from_fn(|head| Column::with_rows(head.spec().output, rows)),
-            weights: RowWeight::ALL.map(|_| Array1::zeros(rows)),
+            targets: PerHead::from_fn(|head| Column::with_rows(head, rows)),
+            weights: RowWeight::ALL.map(|_| vec![0.0; rows]),
         }
     }
 
@@ -170,7 +174,7 @@ impl Batch {
     pub(super) fn write(&mut self, at: usize, rows: &[RowRef]) {
         let range = at..at + rows.len();
         let inputs = self.inputs[range.clone()].par_chunks_mut(ROWS_AT_ONCE);
-        let legal = self.legal[range.clone()].par_chunks_mut(ROWS_AT_ONCE);
+        let legal = self.legal[range].par_chunks_mut(ROWS_AT_ONCE);
         inputs
             .zip(legal)
             .zip(rows.par_chunks(ROWS_AT_ONCE))
@@ -186,9 +190,9 @@ impl Batch {
             self.targets[head].write(at, rows, head);
         }
         for (of, weights) in RowWeight::ALL.into_iter().zip(&mut self.weights) {
-            let weights = weights.slice_mut(s![range.clone()]);
-            let pairs = weights.into_iter().zip(rows);
-            pairs.for_each(|(weight, row)| *weight = row.weight(of));
+            for (weight, row) in weights[at..].iter_mut().zip(rows) {
+                *weight = row.weight(of);
+            }
         }
     }
 
@@ -202,11 +206,8 @@ impl Batch {
         Self {
             inputs: self.inputs[rows.clone()].to_vec(),
             legal: self.legal[rows.clone()].to_vec(),
-            targets: PerHead::from_fn(|head| self.targets[head].part(rows.clone())),
-            weights: RowWeight::ALL.map(|of| {
-                let weights = &self.weights[of as usize];
-                weights.slice(s![rows.clone()]).to_owned()
-            }),
+            targets: PerHead::from_fn(|head| self.targets[head].part(head, rows.clone())),
+            weights: RowWeight::ALL.map(|of| self.weights[of as usize][rows.clone()].to_vec()),
         }
     }
 
@@ -267,13 +268,10 @@ impl Batch {
         };
         let scalars = column(SCALARS)?.f_view([rows, SCALARS as i64])?;
         for head in Head::ALL {
-            match head.spec().output {
-                HeadOutput::Policy => {
-                    let policies = column(POLICY_SIZE)?;
-                    targets[head] = policies.f_view([rows, POLICY_SIZE as i64])?;
-                }
-                HeadOutput::Logit | HeadOutput::Count { .. } => targets[head] = column(1)?,
-                HeadOutput::Classes(_) | HeadOutput::Squares => {}
+            match numbers_of(head.spec().output) {
+                0 => {}
+                1 => targets[head] = column(1)?,
+                width => targets[head] = column(width)?.f_view([rows, width as i64])?,
             }
         }
         let mut weights = RowWeight::ALL.map(|_| Tensor::default());
@@ -295,33 +293,30 @@ impl Batch {
     /// All of it as 64-bit words: each row's bitboards; the classes, head by head; then the numbers by pairs, each kind of them in
     /// one piece.
     fn pack(&self) -> Vec<i64> {
-        let columns = || self.targets.iter().map(|(_, column)| column);
-        let mut words: Vec<i64> = Vec::new();
-        for (row, (input, legal)) in self.inputs.iter().zip(&self.legal).enumerate() {
-            let sets = input.planes.into_iter().chain(legal.squares);
-            words.extend(sets.chain([u64::from(legal.end)]).map(|set| set as i64));
-            for column in columns() {
-                if let Column::Squares(squares) = column {
-                    words.push(squares[row] as i64);
-                }
-            }
-        }
+        let (mut squares, mut classes) = (Vec::new(), Vec::new());
         let mut numbers: Vec<f32> = Vec::new();
         numbers.extend(self.inputs.iter().flat_map(|input| input.scalars));
-        for column in columns() {
+        for (head, column) in self.targets.iter() {
             match column {
-                Column::Classes(classes) => words.extend(classes),
-                Column::Policy(policies) => numbers.extend(policies),
                 Column::Numbers(column) => numbers.extend(column),
-                Column::Squares(_) => {}
+                Column::Words(words) if head.spec().output == HeadOutput::Squares => {
+                    squares.push(words);
+                }
+                Column::Words(words) => classes.push(words),
             }
         }
-        for weights in &self.weights {
-            numbers.extend(weights);
-        }
+        numbers.extend(self.weights.iter().flatten());
         if !numbers.len().is_multiple_of(2) {
             numbers.push(0.0);
         }
+        let mut words: Vec<i64> = Vec::new();
+        for (row, (input, legal)) in self.inputs.iter().zip(&self.legal).enumerate() {
+            let sets = input.planes.into_iter().chain(legal.squares);
+            let sets = sets.chain([u64::from(legal.end)]);
+            let sets = sets.chain(squares.iter().map(|squares| squares[row]));
+            words.extend(sets.map(|set| set as i64));
+        }
+        words.extend(classes.into_iter().flatten().map(|&class| class as i64));
         let pairs = numbers.as_chunks().0.iter();
         words.extend(pairs.map(|[one, other]: &[f32; 2]| {
             let [a, b, c, d] = one.to_ne_bytes();
@@ -331,11 +326,11 @@ impl Batch {
         words
     }
 
-    /// The mean entropy of the policy's targets, in nats: what its loss can't go below.
+    /// The mean entropy of the policy's targets, in nats: the lower bound of its loss.
     #[cfg(test)]
     pub(crate) fn policy_entropy(&self) -> f64 {
-        let Column::Policy(policies) = &self.targets[Head::Policy] else {
-            panic!("the policy is one");
+        let Column::Numbers(policies) = &self.targets[Head::Policy] else {
+            panic!("policies are numbers");
         };
         let information = |&share: &f32| match f64::from(share) {
             0.0 => 0.0,
@@ -409,11 +404,13 @@ mod tests {
                 assert_eq!(numbers(tensor), expected, "{of:?}");
             }
             for (head, tensor) in tensors.targets.iter() {
-                let expected: Vec<f32> = match &batch.targets[head] {
-                    Column::Policy(policies) => policies.iter().copied().collect(),
-                    Column::Numbers(_) => rows.iter().map(|row| row.number(head)).collect(),
-                    Column::Classes(_) => rows.iter().map(|row| row.class(head).into()).collect(),
-                    Column::Squares(_) => {
+                let expected: Vec<f32> = match (&batch.targets[head], head.spec().output) {
+                    (Column::Numbers(policies), HeadOutput::Policy) => policies.clone(),
+                    (Column::Numbers(_), _) => rows.iter().map(|row| row.number(head)).collect(),
+                    (Column::Words(_), HeadOutput::Classes(_)) => {
+                        rows.iter().map(|row| row.class(head).into()).collect()
+                    }
+                    (Column::Words(_), _) => {
                         let sets = rows.iter().map(|row| row.squares(head));
                         let bits = |set: u64| (0..64).map(move |square| set >> square & 1);
                         sets.flat_map(bits).map(|bit| bit as f32).collect()
@@ -434,17 +431,24 @@ mod tests {
         let (plain, mirrored) = (batch(false), batch(true));
         assert_eq!(mirrored.weights, plain.weights);
         for head in Head::ALL {
+            let output = head.spec().output;
             match (&plain.targets[head], &mirrored.targets[head]) {
-                (Column::Policy(plain), Column::Policy(mirrored)) => {
-                    for (plain, mirrored) in plain.rows().into_iter().zip(mirrored.rows()) {
-                        let row = |policy: ndarray::ArrayView1<f32>| -> [f32; POLICY_SIZE] {
-                            policy.to_vec().try_into().unwrap()
-                        };
-                        assert_eq!(row(mirrored), mirror_policy(&row(plain)));
+                (Column::Numbers(plain), Column::Numbers(mirrored))
+                    if output == HeadOutput::Policy =>
+                {
+                    let rows = |policies: &[f32]| policies.as_chunks::<POLICY_SIZE>().0.to_vec();
+                    for (plain, mirrored) in rows(plain).iter().zip(rows(mirrored)) {
+                        assert_eq!(mirrored, mirror_policy(plain));
                     }
-                    assert_eq!(plain.row(0).sum(), 1.0);
+                    let sum: f64 = plain[..POLICY_SIZE]
+                        .iter()
+                        .map(|&share| f64::from(share))
+                        .sum();
+                    assert!((sum - 1.0).abs() < 1e-6, "{sum}");
                 }
-                (Column::Squares(plain), Column::Squares(mirrored)) => {
+                (Column::Words(plain), Column::Words(mirrored))
+                    if output == HeadOutput::Squares =>
+                {
                     let pairs = plain.iter().zip(mirrored);
                     for (&plain, &mirrored) in pairs {
                         assert_eq!(Bitboard(mirrored), Bitboard(plain).mirror());
@@ -454,13 +458,14 @@ mod tests {
                 (plain, mirrored) => assert_eq!(plain, mirrored),
             }
         }
-        let Column::Policy(policies) = &mirrored.targets[Head::Policy] else {
-            panic!("the policy is one");
+        let Column::Numbers(policies) = &mirrored.targets[Head::Policy] else {
+            panic!("policies are numbers");
         };
+        let policies = policies.as_chunks::<POLICY_SIZE>().0;
         for (number, row) in game.rows().enumerate() {
             assert_eq!(mirrored.inputs[number], row.input().mirror());
             assert_eq!(mirrored.legal[number], row.legal().mirror());
-            let shares = policies.row(number).into_iter().enumerate();
+            let shares = policies[number].iter().enumerate();
             let mut likely = shares.filter(|&(_, &share)| share > 0.0);
             assert!(likely.all(|(index, _)| mirrored.legal[number].contains(index)));
         }

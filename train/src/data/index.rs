@@ -1,11 +1,9 @@
-//! Where the games of a folder are: an index over the frames of its shards, kept between windows, so that a shard is read through
-//! once however long a training runs.
+//! The index of a folder's games over the frames of its shards. It is kept between windows, so that each shard is read once.
 //!
-//! A row counts by its recorded weight, which is how often it is drawn in an epoch on average; rows of weight 0 are no rows. The
-//! sums are kept in [`WEIGHT_UNITS`]ths of a row, so that they are whole numbers and the same in any order.
+//! A row counts by its recorded weight: the mean number of its draws in an epoch. Rows of weight 0 are left out. The sums are kept in [`WEIGHT_UNITS`]ths of a row, so that they are whole numbers and the same in any order.
 
-use super::Window;
-use super::rows::{WEIGHT_UNITS, game_weight};
+use super::rows::{WEIGHT_UNITS, game_weight, rows_of_weight};
+use super::window::{Game, ShardGames, Window};
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use engine::encoding::ENCODING_VERSION;
@@ -18,57 +16,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Shards that are read at once, so that a small window needs no more than it holds.
+/// Shards that are read at once: few, so that a small window reads little more than it holds.
 const SHARDS_AT_ONCE: usize = 16;
 
-/// What some shards hold.
+/// The contents of some shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WindowCounts {
     /// All games.
     pub(crate) games: u64,
-    /// The games that are trained on.
-    pub(crate) training_games: u64,
-    /// Their rows: as many as an epoch over them draws on average.
+    /// Their rows: the mean number that an epoch over them draws.
     pub(crate) training_rows: u64,
 }
 
 impl AddAssign for WindowCounts {
     fn add_assign(&mut self, other: Self) {
         self.games += other.games;
-        self.training_games += other.training_games;
         self.training_rows += other.training_rows;
     }
-}
-
-/// Where a game is and what it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Game {
-    /// Its frame's first byte.
-    pub(super) offset: u64,
-    /// The sum of its rows' weights, in [`WEIGHT_UNITS`]ths.
-    pub(super) weight: u32,
-    /// The bytes that its rows may take in a pool, at most.
-    pub(super) bytes: u32,
-}
-
-const _: () = assert!(size_of::<Game>() == 16);
-
-/// The games of one shard, in the order of its frames.
-#[derive(Debug)]
-pub(super) struct ShardGames {
-    pub(super) path: PathBuf,
-    pub(super) training: Box<[Game]>,
-    pub(super) validation: Box<[Game]>,
 }
 
 /// A shard that has been read through.
 #[derive(Debug)]
 struct Known {
     games: u64,
-    training_games: u64,
     /// In [`WEIGHT_UNITS`]ths.
     training_weight: u64,
-    /// None where they are too old for a window.
+    /// None if they are too old for a window.
     index: Option<Arc<ShardGames>>,
 }
 
@@ -81,7 +54,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index that knows no shard yet. `validation_share` is the share of games that are never trained on.
+    /// An empty index. `validation_share` is the share of games that are never trained on.
     pub(crate) fn new(folder: &Path, validation_share: f32) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -90,12 +63,12 @@ impl Index {
         }
     }
 
-    /// The names of the shards that are there, as by [`shard_names`].
+    /// The names of the folder's shards, as by [`shard_names`].
     pub(crate) fn list(&self) -> Result<Vec<String>, TrainError> {
         shard_names(&self.folder)
     }
 
-    /// What the named shards hold. Those that have not been read yet are read through, in parallel.
+    /// The counts of the named shards. Unread ones are read first, in parallel.
     pub(crate) fn count(&mut self, names: &[String]) -> Result<WindowCounts, TrainError> {
         let unknown = names.iter().filter(|&name| !self.shards.contains_key(name));
         if let Some((_, error)) = self.read(unknown.collect())?.into_iter().next() {
@@ -105,20 +78,17 @@ impl Index {
         let weight: u64 = known().map(|shard| shard.training_weight).sum();
         Ok(WindowCounts {
             games: known().map(|shard| shard.games).sum(),
-            training_games: known().map(|shard| shard.training_games).sum(),
             training_rows: rows_of_weight(weight),
         })
     }
 
-    /// The newest training games of the named shards (oldest first) that hold at least `rows` rows, or all where there are fewer;
-    /// and the validation games of the same stretch. Shards that have not been read yet are, as far back as needed. What is older than
-    /// the window is forgotten but for its counts.
+    /// The newest training games of the named shards (oldest first) with at least `rows` rows, or all if there are fewer, and the
+    /// validation games of the same period. Unread shards are read as far back as needed. Of older shards only the counts are kept.
     pub(crate) fn window(&mut self, names: &[String], rows: u64) -> Result<Window, TrainError> {
         let wanted = rows.saturating_mul(WEIGHT_UNITS.into());
         let mut weight = 0;
         let mut shards: Vec<Arc<ShardGames>> = Vec::new();
-        let mut before = names;
-        while let Some((more, last)) = split_newest(before, SHARDS_AT_ONCE) {
+        for last in names.rchunks(SHARDS_AT_ONCE) {
             if weight >= wanted {
                 break;
             }
@@ -135,14 +105,13 @@ impl Index {
                     shards.extend(known.index.clone());
                 }
             }
-            before = more;
         }
         shards.reverse();
         self.forget(&shards);
         Window::new(&self.folder, shards, weight, wanted)
     }
 
-    /// What the index takes in memory: 16 bytes a game, and some hundred a shard.
+    /// The index's bytes in memory: 16 a game, and some hundred a shard.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = |(name, known): (&String, &Known)| {
             let games = known.index.as_ref().map_or(0, |index| {
@@ -154,8 +123,8 @@ impl Index {
         self.shards.iter().map(bytes).sum::<usize>() as u64
     }
 
-    /// Reads what a window over the newest of some shards needs that is to hold so much weight, as far as that is known. What is not
-    /// needed may be gone: the errors of the shards that are not there are returned, by name.
+    /// Reads the unread shards that a window of so much weight over the newest of some shards needs, as far as the weights are known.
+    /// A missing shard may turn out unneeded: such errors are returned, by name.
     fn read_for(
         &mut self,
         names: &[String],
@@ -168,7 +137,7 @@ impl Index {
                 break;
             }
             let known = self.shards.get(name);
-            // What an unknown shard holds is seen when it is read.
+            // An unread shard counts as empty.
             weight += known.map_or(0, |known| known.training_weight);
             if known.is_none_or(|known| known.index.is_none()) {
                 needed.push(name);
@@ -177,7 +146,7 @@ impl Index {
         self.read(needed)
     }
 
-    /// Reads the named shards through. Returns the errors of those that are not there, by name.
+    /// Reads the named shards. Returns the errors of missing ones, by name.
     fn read(&mut self, names: Vec<&String>) -> Result<HashMap<String, TrainError>, TrainError> {
         let read: Vec<(String, Result<Known, TrainError>)> = names
             .into_par_iter()
@@ -201,7 +170,7 @@ impl Index {
         Ok(gone)
     }
 
-    /// Forgets the games of all shards but these.
+    /// Drops the games of all shards but these.
     fn forget(&mut self, kept: &[Arc<ShardGames>]) {
         let kept: HashSet<*const ShardGames> = kept.iter().map(Arc::as_ptr).collect();
         for known in self.shards.values_mut() {
@@ -214,7 +183,7 @@ impl Index {
 
 /// The names of the shards in a folder, oldest first; none where there is no folder.
 ///
-/// Several generators write at once, so that age is told by the files' times. A generator's own shards are in the order of
+/// Several generators write at once, so the files' times give the order. A generator's own shards are in the order of
 /// their numbers whatever their times say, for a copy of a folder may have any: each counts as no older than those before it.
 pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     if !folder.exists() {
@@ -224,12 +193,9 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     for (name, path) in list_shards(folder)? {
         let written = match std::fs::metadata(&path).and_then(|file| file.modified()) {
             Ok(written) => written,
-            // A generator that removes old shards has removed it.
+            // A generator has removed it as too old.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => {
-                let what = "read";
-                return Err(TrainError::Io { what, path, error });
-            }
+            Err(error) => return Err(TrainError::io("read", &path)(error)),
         };
         let before = shards
             .last()
@@ -239,17 +205,6 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     }
     shards.sort_unstable();
     Ok(shards.iter().map(|(_, name)| name.to_string()).collect())
-}
-
-/// The rows that a sum of weights stands for.
-pub(super) fn rows_of_weight(weight: u64) -> u64 {
-    let units = u64::from(WEIGHT_UNITS);
-    weight.saturating_add(units / 2) / units
-}
-
-/// The last `count` of some names, behind the others; none where there are none.
-fn split_newest(names: &[String], count: usize) -> Option<(&[String], &[String])> {
-    (!names.is_empty()).then(|| names.split_at(names.len().saturating_sub(count)))
 }
 
 /// Finds the games of a shard and counts their rows.
@@ -279,7 +234,6 @@ fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainErro
     }
     Ok(Known {
         games: (training.len() + validation.len()) as u64,
-        training_games: training.len() as u64,
         training_weight: training.iter().map(|game| u64::from(game.weight)).sum(),
         index: Some(Arc::new(ShardGames {
             path,
@@ -289,8 +243,8 @@ fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainErro
     })
 }
 
-/// The rows of the window when `seen_rows` training rows have come since the run began: `c·(1 + β·((N/c)^α − 1)/α)` for `N > c`, and c
-/// before that, which is all there are (Wu, Accelerating Self-Play Learning in Go, 2019, appendix on the training: a window that grows
+/// The rows of the window when `seen_rows` training rows have come since the run began: `c·(1 + β·((N/c)^α − 1)/α)` for `N > c`, else c
+/// (Wu, Accelerating Self-Play Learning in Go, 2019, appendix on the training: a window that grows
 /// with a power of the data, α = 0.75, β = 0.4 and c = 250,000).
 pub(crate) fn window_rows(config: &TrainConfig, seen_rows: u64) -> u64 {
     let first = config.window_rows as f64;
@@ -386,7 +340,9 @@ mod tests {
         let mut index = Index::new(folder.path(), 0.2);
         let all = index.count(&names).unwrap();
         assert_eq!(all.games, 200);
-        assert!((130..180).contains(&all.training_games), "{all:?}");
+        let whole = index.window(&names, u64::MAX).unwrap();
+        let training = whole.training_games();
+        assert!((130..180).contains(&training), "{training} games");
         let of_all = index.bytes();
         assert!(of_all < 200 * 16 + 40 * 300, "{of_all} bytes");
         let window = index.window(&names, 100).unwrap();

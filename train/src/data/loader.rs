@@ -3,34 +3,33 @@
 //! The window's training games are visited in epochs: every epoch [`LoaderOptions::game_parts`] times in new random orders, game after
 //! game, each time for another part of their rows, in [pools](super::pool) of about [`LoaderOptions::pool_rows`] rows. A pool's rows are
 //! drawn by weight and shuffled, and batches are cut from one pool after the other. So every row of the window comes as often as it weighs
-//! before the next epoch begins, and what comes when follows from the seed and the window alone.
+//! before the next epoch begins, and the order follows from the seed and the window alone.
 //!
-//! The rows of a game have its result in common. With whole games in the pools (350 games of the tiny preset at a time) the value learned
-//! each pool's results by heart: its loss fell by 0.04 nats within a pool, and rose as much where the next began. Where the loader stands is a [`Cursor`] of three numbers, from which another one goes on
-//! with the same batches.
+//! The rows of a game have its result in common. With whole games in the pools (350 games of the tiny preset at a time) the value
+//! overfit each pool's results: its loss fell by 0.04 nats within a pool, and rose as much where the next began. A [`Cursor`] of three
+//! numbers is the loader's position, from which another loader delivers the same batches.
 //!
 //! # Memory
 //! The window's index, two pools (one in use, one in the making), the order of the games and a fixed number of batches are all that is
-//! kept. [`Budget`] shares [`LoaderOptions::memory`] out among them: what the others leave is the pools', which hold fewer rows where
-//! that is not enough for [`LoaderOptions::pool_rows`]. Batches that the trainer is done with come back to be filled again
-//! ([`Loader::give_back`]).
+//! kept. [`Budget`] divides [`LoaderOptions::memory`] among them. The pools get the rest, and hold fewer rows if it is too little for
+//! [`LoaderOptions::pool_rows`]. The trainer gives used batches back to be filled again ([`Loader::give_back`]).
 
-use super::batch::BYTES_PER_ROW;
+use super::batch::{BYTES_PER_ROW, Batch};
 use super::pool::{Cursor, LoaderOptions, Order, Pool};
-use super::{Batch, Window};
+use super::window::Window;
 use crate::error::TrainError;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// Batches that are ready before they are requested.
+/// Batches that are made ahead of the trainer.
 const READY_BATCHES: usize = 8;
 
-/// Batches that are in memory: the ready ones, the one that is filled, the one that waits to be, and the trainer's.
+/// Batches in memory: the ready ones, the one in the making, the next buffer, and the trainer's.
 const BATCHES: u64 = READY_BATCHES as u64 + 3;
 
-/// One part in so many of the pools' memory is left to the allocator: games of all sizes come and go, and what they leave is kept
-/// (`engine::process`). Full pools of 350 MiB were measured to take 23 to 30% more than their rows.
+/// One part in so many of the pools' memory is left to the allocator, which keeps freed memory of games of all sizes
+/// (`engine::allocator`). Full pools of 350 MiB were measured to take 23 to 30% more than their rows.
 const SLACK: u64 = 3;
 
 /// What a loader takes in memory, in bytes.
@@ -48,7 +47,7 @@ impl Budget {
     /// Shares the memory out over a window.
     ///
     /// # Errors
-    /// No game has a row that weighs anything, or the pools would be smaller than the window's largest game, or than a batch.
+    /// No game has a row with a weight, or the pools would be smaller than the window's largest game or than a batch.
     pub(crate) fn new(window: &Window, options: &LoaderOptions) -> Result<Self, TrainError> {
         if window.training_rows() == 0 {
             let folder = window.folder().to_owned();
@@ -76,16 +75,16 @@ impl Budget {
         Ok(budget)
     }
 
-    /// All of it.
+    /// The sum.
     pub(crate) fn total(&self) -> u64 {
         self.index + self.batches + 2 * self.pool
     }
 }
 
-/// What the batch thread sends: a batch, and the cursor behind it.
+/// What the batch thread sends: a batch, and the cursor after it.
 type Delivery = Result<(Batch, Cursor), TrainError>;
 
-/// Delivers batches without end.
+/// Delivers batches endlessly.
 #[derive(Debug)]
 pub(crate) struct Loader {
     batches: Option<Receiver<Delivery>>,
@@ -94,21 +93,23 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// Starts the threads; the first batch is the one that follows at `cursor`. The window holds at least one row. Where there is too
-    /// little memory, that is what [`next`](Self::next) says.
+    /// Starts the threads; the first batch is the one that follows at `cursor`. The window holds at least one row. With too little
+    /// memory, [`next`](Self::next) returns the error.
     pub(crate) fn start(window: Arc<Window>, options: LoaderOptions, cursor: Cursor) -> Self {
-        // No room in the channel: the next pool is made while the present one is used, and waits for its end.
+        // Without a buffer: the next pool is made while the present one is used, and waits for its end.
         let (pools, received_pools) = sync_channel(0);
         let (deliveries, batches) = sync_channel(READY_BATCHES);
         let (used, buffers) = channel();
         let threads = vec![
             std::thread::spawn(move || make_pools(&window, options, cursor, &pools)),
             std::thread::spawn(move || {
-                let queue = BatchQueue {
-                    batch_size: options.batch_size,
-                    buffers,
-                };
-                make_batches(&received_pools, &queue, cursor.row, &deliveries);
+                make_batches(
+                    &received_pools,
+                    &buffers,
+                    options.batch_size,
+                    cursor.row,
+                    &deliveries,
+                );
             }),
         ];
         Self {
@@ -118,7 +119,7 @@ impl Loader {
         }
     }
 
-    /// The next batch, and where the loader stands after it.
+    /// The next batch, and the loader's position after it.
     pub(crate) fn next(&mut self) -> Delivery {
         let received = self
             .batches
@@ -127,19 +128,19 @@ impl Loader {
         received.unwrap_or(Err(TrainError::LoaderGone))
     }
 
-    /// Takes back a batch that is done with: another one is written over it.
+    /// Takes back a used batch: the next one is written over it.
     pub(crate) fn give_back(&self, batch: Batch) {
-        // If the threads have ended it is not needed.
+        // The threads may have ended.
         let _ = self.used.send(batch);
     }
 }
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        // Without a receiver the threads end, one after the other.
+        // Without a receiver the threads end.
         self.batches = None;
         for thread in self.threads.drain(..) {
-            // A panic has been seen as the end of the batches.
+            // A panic shows as the end of the batches.
             let _ = thread.join();
         }
     }
@@ -175,32 +176,21 @@ fn make_pools(
     }
 }
 
-/// Where batches to fill come from.
-struct BatchQueue {
-    batch_size: usize,
-    buffers: Receiver<Batch>,
-}
-
-impl BatchQueue {
-    /// One that was used before, if there is one.
-    fn batch(&self) -> Batch {
-        let used = self
-            .buffers
-            .try_iter()
-            .find(|batch| batch.len() == self.batch_size);
-        used.unwrap_or_else(|| Batch::with_rows(self.batch_size))
-    }
-}
-
-/// Cuts batches from the pools, the first of which has been used up to row `used`, until the receiver is gone.
+/// Cuts batches from the pools, the first of which has been used up to row `used`, until the receiver is gone. It fills the buffers
+/// that come back.
 fn make_batches(
     pools: &Receiver<Result<Pool, TrainError>>,
-    queue: &BatchQueue,
+    buffers: &Receiver<Batch>,
+    batch_size: usize,
     used: u64,
     deliveries: &SyncSender<Delivery>,
 ) {
     let mut used = used as usize;
-    let mut batch = queue.batch();
+    let next_buffer = || {
+        let used = buffers.try_iter().find(|batch| batch.len() == batch_size);
+        used.unwrap_or_else(|| Batch::with_rows(batch_size))
+    };
+    let mut batch = next_buffer();
     let mut filled = 0;
     while let Ok(pool) = pools.recv() {
         let pool = match pool {
@@ -214,13 +204,13 @@ fn make_batches(
         let mut at = used.min(pool.len());
         used = 0;
         while at < pool.len() {
-            let end = pool.len().min(at + queue.batch_size - filled);
+            let end = pool.len().min(at + batch_size - filled);
             let rows: Vec<_> = pool.rows(at..end).collect();
             batch.write(filled, &rows);
             filled += rows.len();
             at = end;
-            if filled == queue.batch_size {
-                let full = std::mem::replace(&mut batch, queue.batch());
+            if filled == batch_size {
+                let full = std::mem::replace(&mut batch, next_buffer());
                 filled = 0;
                 if deliveries.send(Ok((full, pool.cursor(at)))).is_err() {
                     return;
@@ -321,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loader_goes_on_at_a_cursor() {
+    fn a_loader_resumes_at_a_cursor() {
         let folder = tempfile::tempdir().unwrap();
         let mut records: Vec<_> = (0..12).map(|counter| game(counter, 12)).collect();
         let turns = records.iter_mut().flat_map(|record| &mut record.turns);

@@ -1,12 +1,11 @@
-//! From shards to batches: which games are trained on, their rows, and the threads that deliver them shuffled.
+//! From shards to batches: the window of games, their rows, and the threads that deliver them shuffled.
 //!
 //! ```text
 //! shards ──Index──> window of games ──pool thread (rayon)──> shuffled pools of rows ──batch thread (rayon)──> batches ──> trainer
 //! ```
 //!
 //! `rows` keeps a game's rows with their `targets`; `pool` draws and shuffles them, `loader` has the threads.
-//! Nothing is kept in memory but the index (16 bytes a game), two pools of rows, and a few batches: no more than the configuration
-//! says.
+//! Memory holds only the index (16 bytes a game), two pools of rows, and a few batches: no more than the configuration allows.
 
 mod batch;
 mod index;

@@ -1,8 +1,8 @@
 //! Pools: the drawn and shuffled rows of some games, and which games those are.
 
-use super::index::rows_of_weight;
-use super::rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowRef, draws_of};
-use super::{TargetOptions, Window};
+use super::rows::{BYTES_PER_DRAW, BYTES_PER_GAME, GameRows, RowRef, draws_of, rows_of_weight};
+use super::targets::TargetOptions;
+use super::window::Window;
 use crate::error::TrainError;
 use engine::config::TrainConfig;
 use rand::rngs::ChaCha8Rng;
@@ -16,13 +16,13 @@ use std::ops::Range;
 pub(crate) struct LoaderOptions {
     /// All randomness follows from it and the generation.
     pub(crate) seed: u64,
-    /// The generation that is trained.
+    /// The generation in training.
     pub(crate) generation: u32,
     /// The number of its window.
     pub(crate) segment: u32,
     /// Rows a batch.
     pub(crate) batch_size: usize,
-    /// Rows that are shuffled at once; a pool ends with the game that reaches them. Two pools are in memory.
+    /// Rows that are shuffled together; a pool ends with the game that reaches the number. Two pools are in memory.
     pub(crate) pool_rows: u64,
     /// Into how many parts the rows of each game are split, which are drawn at different times.
     pub(crate) game_parts: u32,
@@ -35,7 +35,7 @@ pub(crate) struct LoaderOptions {
 }
 
 impl LoaderOptions {
-    /// As the configuration says, for the first window of a generation.
+    /// The configured options, for the first window of a generation.
     pub(crate) fn new(config: &TrainConfig, seed: u64, generation: u32) -> Self {
         Self {
             seed,
@@ -51,7 +51,7 @@ impl LoaderOptions {
     }
 }
 
-/// Where a loader stands.
+/// The position of a loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Cursor {
     /// How often the whole window has been used.
@@ -95,7 +95,7 @@ const _: () = assert!(size_of::<Draw>() == BYTES_PER_DRAW);
 /// The bit of a [`Draw`] that says whether it is mirrored: no game has so many rows.
 const MIRRORED: u32 = 1 << 31;
 
-/// What random numbers are for: their streams are apart.
+/// The uses of random numbers, each with a stream of its own.
 #[derive(Debug, Clone, Copy)]
 enum Use {
     /// The order of the games of an epoch.
@@ -209,8 +209,8 @@ impl Order {
     }
 }
 
-/// About what one of several parts of a game takes in a pool: chance may make it larger, and a reply is kept whole for each turn of
-/// which a row is drawn.
+/// About the bytes of one of several parts of a game in a pool: chance may make it larger, and each turn with a drawn row keeps its
+/// whole reply.
 fn bytes_of_part(game: u64, parts: u64) -> u64 {
     match parts {
         1 => game,
@@ -232,7 +232,7 @@ impl Pool {
         })
     }
 
-    /// Where a loader stands that has used so many of the rows.
+    /// The position of a loader that has used so many of the rows.
     pub(super) fn cursor(&self, row: usize) -> Cursor {
         Cursor {
             epoch: self.epoch,

@@ -5,7 +5,7 @@ use engine::encoding::{InputRow, LegalMask, encode};
 use engine::record::{GameRecord, ReplayError, RowRecord, TurnRecord, replay};
 use network::{Head, HeadLoss, HeadOutput, PerHead, RowWeight};
 
-/// The rows of one game, without those that weigh nothing.
+/// The rows of one game that have a weight.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GameRows {
     rows: Box<[Row]>,
@@ -13,7 +13,7 @@ pub(crate) struct GameRows {
     shares: Box<[u16]>,
 }
 
-/// What is kept of one row.
+/// One row in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Row {
     input: InputRow,
@@ -43,14 +43,20 @@ pub(super) const WEIGHT_UNITS: u32 = 256;
 /// No row weighs more than this: whatever a file says, no row is drawn more often in an epoch.
 const GREATEST_WEIGHT: f32 = 1_000.0;
 
-/// What a game takes in a pool beside its rows: two allocations and their places.
+/// The rows that a sum of weights stands for.
+pub(super) fn rows_of_weight(weight: u64) -> u64 {
+    let units = u64::from(WEIGHT_UNITS);
+    weight.saturating_add(units / 2) / units
+}
+
+/// The bytes of a game in a pool beside its rows: two allocations and their places.
 pub(super) const BYTES_PER_GAME: usize = size_of::<GameRows>() + 2 * 32;
 
-/// What each draw of a row takes in a pool.
+/// The bytes of each draw of a row in a pool.
 pub(super) const BYTES_PER_DRAW: usize = 8;
 
-/// What the index holds of a game: the sum of its rows' weights in [`WEIGHT_UNITS`]ths, and the bytes that they take in a pool at
-/// most. Both are right for a game that is one under the rules; others are refused when they are read.
+/// The index's numbers of a game: the sum of its rows' weights in [`WEIGHT_UNITS`]ths, and the bytes that they take in a pool at
+/// most. Both are right for a legal game; others are refused when they are read.
 pub(super) fn game_weight(record: &GameRecord) -> (u32, u32) {
     let mut weight = 0.0;
     let mut bytes = BYTES_PER_GAME;
@@ -89,7 +95,7 @@ pub(super) fn draws_of(weight: f32, random: impl FnOnce() -> f32) -> u16 {
 }
 
 impl GameRows {
-    /// All rows of a game that weigh anything.
+    /// All rows of a game that have a weight.
     ///
     /// # Errors
     /// The game breaks the rules, or its record contradicts itself.
@@ -215,7 +221,7 @@ impl<'a> RowRef<'a> {
         &self.row.legal
     }
 
-    /// Whether a batch takes it mirrored; what this type gives is not.
+    /// Whether a batch takes it mirrored; the values of this type are not.
     pub(super) fn is_mirrored(&self) -> bool {
         self.mirrored
     }
@@ -230,7 +236,7 @@ impl<'a> RowRef<'a> {
         self.weight * self.row.weights[of as usize]
     }
 
-    /// What a head should say.
+    /// The target of a head.
     pub(crate) fn target(&self, head: Head) -> Target<'a> {
         let (kept, spec) = (self.row.targets[head], head.spec());
         match spec.output {
@@ -370,7 +376,7 @@ pub(crate) mod tests {
     #[test]
     fn every_recorded_row_comes_with_its_own_target() {
         let mut record = game(1_000);
-        // A target that can be told from others.
+        // A target that differs from others.
         for (number, row) in record
             .turns
             .iter_mut()

@@ -1,9 +1,10 @@
-//! Shards for tests: random games whose rows can be told from each other.
+//! Shards for tests: random games with distinguishable rows.
 
-use super::batch::Column;
-use super::{Batch, GameRows, RowRef, TargetOptions};
-use engine::encoding::{ENCODING_VERSION, InputRow};
-use engine::record::{
+use super::batch::{Batch, Column};
+use super::rows::{GameRows, RowRef};
+use super::targets::TargetOptions;
+use engine::encoding::{ENCODING_VERSION, InputRow, POLICY_SIZE};
+use engine::shard::{
     EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
     quantize_policy, samples::random_game,
 };
@@ -93,8 +94,7 @@ pub(crate) fn write_records(folder: &Path, records: &[GameRecord]) {
     }
 }
 
-/// Which row of which game a row is. The board tells it, where forced steps leave the policy nothing to say, and the target does,
-/// where boards are the same: before the first placement, say.
+/// Finds which row of which game a row is: by its board, and where boards are equal (before the first placement) by its target.
 pub(crate) struct Identities(HashMap<([u64; 12], Vec<u32>), (usize, usize)>);
 
 impl Identities {
@@ -104,7 +104,7 @@ impl Identities {
             let rows = GameRows::all(record, targets(0.0)).unwrap();
             for (number, row) in rows.rows().enumerate() {
                 let before = identities.insert(key_of(&row), (game, number));
-                assert_eq!(before, None, "rows that can't be told from each other");
+                assert_eq!(before, None, "two rows are equal");
             }
         }
         Self(identities)
@@ -117,10 +117,11 @@ impl Identities {
 
     /// The game and the row in it that each row of a batch is.
     pub(crate) fn of_batch(&self, batch: &Batch) -> Vec<((usize, usize), InputRow)> {
-        let Column::Policy(policies) = &batch.targets[Head::Policy] else {
-            panic!("the policy is one");
+        let Column::Numbers(policies) = &batch.targets[Head::Policy] else {
+            panic!("policies are numbers");
         };
-        let rows = batch.inputs.iter().zip(policies.rows());
+        let policies = policies.chunks_exact(POLICY_SIZE);
+        let rows = batch.inputs.iter().zip(policies);
         let rows = rows.map(|(input, policy)| {
             let share = |&share: &f32| (share * POLICY_TOTAL as f32).round() as u32;
             (self.0[&key(input, policy.iter().map(share))], *input)
@@ -141,7 +142,7 @@ fn key(input: &InputRow, policy: impl Iterator<Item = u32>) -> ([u64; 12], Vec<u
     (board(input).min(board(&input.mirror())), policy)
 }
 
-/// The batch with a value that is no number.
+/// The batch with a value that is NaN.
 pub(crate) fn spoiled(batch: &Batch) -> Batch {
     let mut batch = batch.clone();
     let Column::Numbers(values) = &mut batch.targets[Head::Value] else {

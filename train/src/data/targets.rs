@@ -1,7 +1,7 @@
-//! What the heads should learn of each row of a game: from its end, its captures, its searches and the opponent's replies.
+//! The targets of the heads for each row of a game: from its end, its captures, its searches and the opponent's replies.
 //!
 //! # The value's target
-//! The game's result is true but noisy; a search's value is what the network thinks already, a little better. The target is
+//! The game's result is unbiased but noisy; a search's value is biased towards the network's own, but less noisy. The target is
 //! `(1 - λ) · result + λ · search value`, λ being [`TargetOptions::search_value_share`].
 //!
 //! Where a move is drawn at random later in the game ([`TurnOrigin::Policy`]), the result says little of a turn before it: in its place
@@ -10,7 +10,7 @@
 //! Implemented in KataGo, 2020, with its final term left out).
 //!
 //! Without a winner on the board (a truncated game, or one that was forfeited) the search's value is the target, with a
-//! weight of λ: what is left of the mix. A turn that was not searched learns from the result alone.
+//! weight of λ, its share in the mix. A turn that was not searched learns from the result alone.
 
 use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState};
 use engine::config::TrainConfig;
@@ -36,7 +36,7 @@ impl From<&TrainConfig> for TargetOptions {
     }
 }
 
-/// What a head should say of a row; its kind follows from the head's output and loss.
+/// The target of a head for a row; its kind follows from the head's output and loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Target<'a> {
     /// A probability or a count.
@@ -160,8 +160,7 @@ impl<'a> GameTargets<'a> {
     }
 }
 
-/// Whether the rows of a game teach what the opponent replies: those of an unfinished one teach the policy and the search's value
-/// alone.
+/// Whether the rows of a game have replies as targets: those of an unfinished game have the policy and the search's value alone.
 pub(super) fn has_replies(ending: Ending) -> bool {
     !matches!(ending, Ending::Unfinished { .. })
 }
@@ -169,7 +168,7 @@ pub(super) fn has_replies(ending: Ending) -> bool {
 impl Outcome {
     /// The squares of the pieces on a state's board that will be captured, as the mover sees it.
     fn captures_on(&self, state: &StepState) -> u64 {
-        // In a setup nothing moves, and what is not placed yet is not on the board.
+        // In a setup no piece moves, and unplaced pieces are not on the board.
         let steps = match state.next_placement() {
             Some(_) => 0,
             None => usize::from(state.steps_used()),
@@ -218,7 +217,7 @@ fn captured(board: &mut Board, from: Square, to: Square) -> Bitboard {
 /// The mean of the searches' values ahead, up to the next random move, while a game is gone through backwards.
 #[derive(Debug)]
 struct Horizon {
-    /// What a turn weighs of what the one before it does.
+    /// The weight of a turn relative to the previous one.
     decay: f64,
     /// Whether a random move is ahead.
     is_short: bool,
@@ -250,7 +249,7 @@ impl Horizon {
         }
     }
 
-    /// Gold's win probability; none where nothing was searched before the random move.
+    /// Gold's win probability; none without a search before the random move.
     fn value(&self) -> Option<f32> {
         (self.weight > 0.0).then(|| (self.sum / self.weight) as f32)
     }
@@ -290,7 +289,7 @@ const SEEN_BY_OPPONENT: [u16; POLICY_SIZE] = {
     entries
 };
 
-/// What the mover should expect the opponent to do first: the target of the policy at the start of the next turn, or the action
+/// The opponent's expected first action: the target of the policy at the start of the next turn, or the action
 /// that was played there. Actions are as the mover of the turn before sees the board.
 fn reply_of(next: &ReplayedTurn) -> Vec<[u16; 2]> {
     let side = next.position.side();

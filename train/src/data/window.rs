@@ -1,7 +1,7 @@
-//! The games that are trained on: the newest of some shards, and how their rows are read.
+//! The window: the newest games of some shards, and the reading of their rows.
 
-use super::index::{Game, ShardGames, rows_of_weight};
-use super::{GameRows, TargetOptions};
+use super::rows::{GameRows, rows_of_weight};
+use super::targets::TargetOptions;
 use crate::error::TrainError;
 use engine::record::{GameRecord, ReplayError, ShardReader};
 use rayon::prelude::*;
@@ -9,13 +9,34 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Games that are read before the threads turn to other work, the batches that are awaited.
+/// Games that are read before the threads turn to other work, such as batches.
 const GAMES_AT_ONCE: usize = 64;
 
-/// What the path of a shard takes in memory, about.
+/// About the bytes of a shard's path in memory.
 const PATH_BYTES: usize = 256;
 
-/// The newest games of some shards. Training games are called by their number, from 0, oldest first.
+/// The place and the contents of a game.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Game {
+    /// Its frame's first byte.
+    pub(super) offset: u64,
+    /// The sum of its rows' weights, in [`WEIGHT_UNITS`](super::rows::WEIGHT_UNITS)ths.
+    pub(super) weight: u32,
+    /// The bytes that its rows may take in a pool, at most.
+    pub(super) bytes: u32,
+}
+
+const _: () = assert!(size_of::<Game>() == 16);
+
+/// The games of one shard, in the order of its frames.
+#[derive(Debug)]
+pub(super) struct ShardGames {
+    pub(super) path: PathBuf,
+    pub(super) training: Box<[Game]>,
+    pub(super) validation: Box<[Game]>,
+}
+
+/// The newest games of some shards. Training games are numbered from 0, oldest first.
 #[derive(Debug)]
 pub(crate) struct Window {
     folder: PathBuf,
@@ -30,12 +51,12 @@ pub(crate) struct Window {
     training_rows: u64,
 }
 
-/// A game of a shard, which is called by its place in the window.
+/// The place of a shard in the window, and a game of it.
 type Location = (usize, Game);
 
 impl Window {
-    /// The newest games of some shards (oldest first, of which none is too old as a whole): as many as weigh `wanted`, where all
-    /// training games weigh `weight`.
+    /// The newest games of some shards (oldest first, none too old as a whole) with the weight `wanted`; `weight` is that of all
+    /// training games.
     pub(super) fn new(
         folder: &Path,
         shards: Vec<Arc<ShardGames>>,
@@ -89,18 +110,18 @@ impl Window {
         names.filter_map(|name| name.to_str())
     }
 
-    /// Where the shards are.
+    /// The folder of the shards.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// How long ago the newest shard was written, if the file is still there and says so.
+    /// The time since the newest shard was written, if its file still exists and states it.
     pub(crate) fn age(&self) -> Option<Duration> {
         let written = std::fs::metadata(&self.shards.last()?.path)
             .ok()?
             .modified()
             .ok()?;
-        // A clock that was set back makes it new.
+        // After the clock was set back, it counts as new.
         Some(written.elapsed().unwrap_or_default())
     }
 
@@ -115,13 +136,13 @@ impl Window {
         self.ends.last().map_or(0, |&end| end as usize)
     }
 
-    /// Their rows: as many as an epoch draws on average.
+    /// Their rows: the mean number that an epoch draws.
     pub(crate) fn training_rows(&self) -> u64 {
         self.training_rows
     }
 
-    /// What the window's part of the index takes in memory. The same window gives the same number wherever its folder is, for what the
-    /// pools hold depends on it.
+    /// The bytes of the window's part of the index. The number does not depend on the folder's path, because the sizes of the pools
+    /// follow from it.
     pub(crate) fn bytes(&self) -> u64 {
         let games = |shard: &Arc<ShardGames>| shard.training.len() + shard.validation.len();
         let games: usize = self.shards.iter().map(games).sum();
@@ -129,7 +150,7 @@ impl Window {
         (games * size_of::<Game>() + self.shards.len() * shard) as u64
     }
 
-    /// The bytes that the largest of the training games may take in a pool, and those of a row in the mean.
+    /// The bytes of the largest training game in a pool, at most, and the mean bytes of a row.
     pub(super) fn game_bytes(&self) -> (u64, u64) {
         let games = || self.shards.iter().flat_map(|shard| &shard.training);
         let games = || {
@@ -141,7 +162,7 @@ impl Window {
         (games().max().unwrap_or(0), mean)
     }
 
-    /// Where a training game is.
+    /// The place of a training game.
     fn location(&self, game: u32) -> Location {
         let shard = self.ends.partition_point(|&end| end <= game);
         let begin = match shard {
@@ -153,12 +174,12 @@ impl Window {
         (shard, game)
     }
 
-    /// What the index holds of a training game.
+    /// The index's entry of a training game.
     pub(super) fn game(&self, game: u32) -> Game {
         self.location(game).1
     }
 
-    /// Reads some training games in parallel, and makes something of each; the results are in the games' order.
+    /// Reads some training games in parallel and maps each by `make`; the results are in the games' order.
     pub(super) fn read<Made: Send>(
         &self,
         games: &[u32],

@@ -83,11 +83,7 @@ impl Page {
     ///
     /// Fails where the page can't be drawn or the file can't be written.
     pub(super) fn write(&self, path: &Path) -> Result<(), TrainError> {
-        let svg = self.svg().map_err(|error| TrainError::Io {
-            what: "draw",
-            path: path.to_owned(),
-            error,
-        })?;
+        let svg = self.svg().map_err(TrainError::io("draw", path))?;
         Ok(write_file(path, svg.as_bytes())?)
     }
 

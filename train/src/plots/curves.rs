@@ -104,16 +104,10 @@ impl Curves {
     /// Fails where the folder or a file can't be read.
     pub(crate) fn read(logs: &Path) -> Result<Self, TrainError> {
         let mut curves = Self::default();
-        for path in log_files(logs).map_err(|error| TrainError::Io {
-            what: "list the files of",
-            path: logs.to_owned(),
-            error,
-        })? {
-            curves.read_file(&path).map_err(|error| TrainError::Io {
-                what: "read",
-                path,
-                error,
-            })?;
+        for path in log_files(logs).map_err(TrainError::io("list the files of", logs))? {
+            curves
+                .read_file(&path)
+                .map_err(TrainError::io("read", &path))?;
         }
         Ok(curves)
     }

@@ -12,7 +12,7 @@
 use crate::error::TrainError;
 use engine::run::make_folder;
 use prost::Message;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -88,48 +88,22 @@ impl EventFile {
 
     fn open_at(folder: &Path, next_step: u64, now: SystemTime) -> Result<Self, TrainError> {
         make_folder(folder)?;
-        let mut events = Self::create(folder, now)?;
-        events.write(&Event {
-            wall_time: seconds_since_1970(now),
-            step: signed(next_step),
-            session_log: Some(SessionLog { status: START }),
-            ..Event::default()
-        })?;
-        Ok(events)
-    }
-
-    fn create(folder: &Path, now: SystemTime) -> Result<Self, TrainError> {
-        let seconds = seconds_since_1970(now);
-        let mut number = 0u32;
-        let (path, file) = loop {
-            let name = format!(
-                "events.out.tfevents.{:010}.tusker.{number:03}",
-                seconds as u64
-            );
-            let path = folder.join(name);
-            let mut options = OpenOptions::new();
-            match options.write(true).create_new(true).open(&path) {
-                Ok(file) => break (path, file),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => {
-                    number += 1;
-                }
-                Err(error) => {
-                    return Err(TrainError::Io {
-                        what: "create",
-                        path,
-                        error,
-                    });
-                }
-            }
-        };
+        let wall_time = seconds_since_1970(now);
+        let (path, file) = create(folder, wall_time as u64)?;
         let mut events = Self {
             path,
             file,
             length: 0,
         };
         events.write(&Event {
-            wall_time: seconds,
+            wall_time,
             file_version: Some(FILE_VERSION.into()),
+            ..Event::default()
+        })?;
+        events.write(&Event {
+            wall_time,
+            step: signed(next_step),
+            session_log: Some(SessionLog { status: START }),
             ..Event::default()
         })?;
         Ok(events)
@@ -167,14 +141,27 @@ impl EventFile {
             // A reader would stop for good at half a record. Should this fail too, the first error is the one to report.
             let _ = self.file.set_len(self.length);
             let _ = self.file.seek(SeekFrom::Start(self.length));
-            return Err(TrainError::Io {
-                what: "write to",
-                path: self.path.clone(),
-                error,
-            });
+            return Err(TrainError::io("write to", &self.path)(error));
         }
         self.length += record.len() as u64;
         Ok(())
+    }
+}
+
+/// Creates the file with the first free number.
+fn create(folder: &Path, seconds: u64) -> Result<(PathBuf, File), TrainError> {
+    let mut number = 0u32;
+    loop {
+        let path = folder.join(format!(
+            "events.out.tfevents.{seconds:010}.tusker.{number:03}"
+        ));
+        match File::create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => {
+                number += 1;
+            }
+            Err(error) => return Err(TrainError::io("create", &path)(error)),
+        }
     }
 }
 
@@ -342,7 +329,7 @@ mod tests {
     #[test]
     fn an_event_has_the_bytes_that_the_format_asks_for() {
         let folder = tempfile::tempdir().unwrap();
-        let mut events = EventFile::create(folder.path(), UNIX_EPOCH).unwrap();
+        let mut events = EventFile::open_at(folder.path(), 1, UNIX_EPOCH).unwrap();
         let before = std::fs::read(&events.path).unwrap().len();
         let time = UNIX_EPOCH + Duration::from_secs(2);
         events.scalars(300, time, &[("x", 1.0)]).unwrap();
@@ -403,7 +390,7 @@ mod tests {
     fn errors_name_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing");
-        let error = EventFile::create(&missing, UNIX_EPOCH + NOW).unwrap_err();
+        let error = create(&missing, NOW.as_secs()).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("can't create"), "{message}");
         let name = "missing/events.out.tfevents.1500000000.tusker.000";
@@ -414,7 +401,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
-        let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let file = File::options().write(true).open("/dev/full").unwrap();
         let mut events = EventFile {
             path: "run/events".into(),
             file,

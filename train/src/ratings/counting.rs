@@ -1,22 +1,22 @@
-//! Which results ratings come from.
+//! The choice of the results that ratings come from.
 
-use super::Player;
+use super::player::Player;
 use super::results::MatchResult;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Once two networks in a row score more than this against an opponent, the match of the next one against it doesn't count.
+/// Once two networks in a row score more than this against an opponent, the next network's match against it doesn't count.
 ///
-/// It would win nearly every game, so that these say little; and too much is made of the few that it loses. Bradley and Terry's model
+/// It would win nearly every game, which is little evidence, and the few losses would count too much. Bradley and Terry's model
 /// gives a player 1,300 points below hardly one game of 2,000, but of 1,600 that networks of a run played against a `material` so far
 /// behind, one of 80 was lost: counted, they drew all these networks together.
 const ONE_SIDED: f64 = 0.9;
 
-/// The matches, by network and opponent, that count for ratings: all but those that were to be [`ONE_SIDED`] by what the last two
-/// networks before scored against the same opponent. The result itself has no say in that. Luck has some: two high scores that are
-/// lucky count, and what would have corrected them doesn't.
+/// The matches, by network and opponent, that count for ratings: all but those that the last two networks' scores against the same
+/// opponent predict to be [`ONE_SIDED`]. The result itself does not matter. Luck does: two lucky high scores count, and the match
+/// that would have corrected them doesn't.
 ///
-/// All matches of a network count if one of its opponents would have nothing to do with it otherwise: a player that is linked by any matches
-/// is linked by those that count.
+/// All matches of a network count if one of its opponents would not be linked with it otherwise: players that are linked by any
+/// matches are linked by the counted ones.
 pub(super) fn counted(results: &BTreeMap<(u32, Player), MatchResult>) -> BTreeSet<(u32, Player)> {
     let mut scores: BTreeMap<Player, Vec<f64>> = BTreeMap::new();
     let mut counted = BTreeSet::new();
@@ -58,7 +58,7 @@ pub(super) fn of_network(
 /// Which players are linked, through any others.
 #[derive(Debug, Default)]
 struct Links {
-    /// Of players that are linked the same one; a player that isn't here is linked with no other.
+    /// The same player for all linked ones; a player without an entry is linked with no other.
     groups: BTreeMap<Player, Player>,
 }
 

@@ -1,21 +1,17 @@
-//! `ratings.json`: how strong a run's players are, and the results that say so.
+//! `ratings.json`: the ratings of a run's players, and the results that they come from.
 
-use super::Player;
+use super::json;
+use super::player::Player;
 use crate::error::TrainError;
 use crate::plots::ratings::{RatedNetwork, RatingPlot};
-use engine::files::read_whole;
 use engine::ratings::PairCounts;
 use serde::{Deserialize, Serialize};
-use std::io::ErrorKind;
 use std::path::Path;
-
-/// The bytes of the file, at most.
-const LARGEST: u64 = 64 << 20;
 
 /// `ratings.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RatingsFile {
-    /// Who has 0.
+    /// The player with rating 0.
     pub(super) reference: String,
     /// The players whose games link them with the reference: `random`, `material` and `uniform` (with their evaluations a turn, where
     /// these are their own), networks by generation.
@@ -30,7 +26,7 @@ pub(crate) struct RatedPlayer {
     pub(crate) player: String,
     /// Its generation, if it is a network of the run.
     pub(crate) generation: Option<u32>,
-    /// The likeliest rating.
+    /// The most likely rating.
     pub(crate) rating: f64,
     /// The lower end of the 95% interval.
     pub(crate) low: f64,
@@ -41,10 +37,10 @@ pub(crate) struct RatedPlayer {
     pub(crate) behind_newest: Option<[f64; 2]>,
     /// The games that it has played in all matches.
     pub(crate) games: u64,
-    /// Of a network: the games that were generated for it and for those before, where that is known.
+    /// Of a network: the games generated for it and for earlier ones, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) generated_games: Option<u64>,
-    /// Of a network: the hours that went into generating these and into training, where they were taken.
+    /// Of a network: the hours of generating these and of training, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hours: Option<f64>,
 }
@@ -55,11 +51,11 @@ pub(super) struct WrittenResult {
     pub(super) a: String,
     pub(super) b: String,
     pub(super) games: u64,
-    /// Games that were stopped, half a point each.
+    /// Truncated games, half a point each.
     pub(super) unfinished: u64,
     /// a's points a game.
     pub(super) score: f64,
-    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, where that was kept.
+    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, if recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pairs: Option<PairCounts>,
     /// Whether ratings come from it. Files of older versions don't say.
@@ -72,35 +68,16 @@ impl RatingsFile {
     ///
     /// # Errors
     ///
-    /// What the disk says, and a file that holds something else.
+    /// The file can't be read, or holds something else.
     pub(crate) fn load(path: &Path) -> Result<Option<Self>, TrainError> {
-        let bytes = match read_whole(path, LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(TrainError::Io {
-                    what: "read",
-                    path: path.to_owned(),
-                    error,
-                });
-            }
-        };
-        let parsed = serde_json::from_slice(&bytes).map_err(|error| TrainError::Answer {
-            what: format!("{} holds no ratings", path.display()),
-            reason: error.to_string(),
-        });
-        parsed.map(Some)
+        json::read(path, "ratings")
     }
 
     pub(super) fn to_json(&self) -> Result<String, TrainError> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| TrainError::Answer {
-            what: "the ratings".into(),
-            reason: error.to_string(),
-        })?;
-        Ok(text + "\n")
+        json::text(self)
     }
 
-    /// What is drawn of it.
+    /// The plot of it.
     pub(crate) fn plot(&self) -> RatingPlot {
         let networks = self
             .ratings

@@ -2,8 +2,10 @@
 //!
 //! [`engine::ratings`] has the computation; [`RatingTable`] reads a run's results, and is written to its `ratings.json`.
 
+pub(crate) mod clock;
 mod counting;
 mod file;
+mod json;
 mod player;
 mod results;
 mod table;

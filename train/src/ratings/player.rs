@@ -10,9 +10,9 @@ use std::str::FromStr;
 pub(crate) enum Player {
     /// Any legal step, without a search.
     Random,
-    /// A search that counts by hand, with so many evaluations a turn; without a number, with as many as the network has.
+    /// A search with the evaluator `material`, with so many evaluations a turn; without a number, as many as the network has.
     Material(Option<u32>),
-    /// A search that knows nothing, likewise.
+    /// A search with the evaluator `uniform`, likewise.
     Uniform(Option<u32>),
     /// The network of a generation.
     Network(u32),
@@ -30,7 +30,7 @@ impl Player {
         }
     }
 
-    /// The evaluations a turn that it has in all matches, whatever its opponent has.
+    /// Its evaluations a turn in all matches, whatever its opponent has.
     pub(crate) fn evaluations(self) -> Option<u32> {
         match self {
             Self::Material(evaluations) | Self::Uniform(evaluations) => evaluations,
@@ -38,7 +38,7 @@ impl Player {
         }
     }
 
-    /// As people call it.
+    /// Its name in texts.
     pub(crate) fn in_words(self) -> String {
         match self {
             Self::FIRST => "the first network".to_owned(),
@@ -47,7 +47,7 @@ impl Player {
         }
     }
 
-    /// The player for `selfplay pit`. A network that was rejected plays no more.
+    /// The player for `selfplay pit`. A rejected network plays no more.
     pub(crate) fn spec(self, run: &RunDirectory) -> PlayerSpec {
         let player = match self {
             Self::Network(generation) => run.network(generation).to_string_lossy().into_owned(),
@@ -61,7 +61,7 @@ impl Player {
         }
     }
 
-    /// The player that an anchor of the configuration is; none for what the configuration refuses.
+    /// The player of an anchor of the configuration; none for an anchor that the configuration refuses.
     pub(crate) fn of_anchor(anchor: &PlayerSpec) -> Option<Self> {
         match anchor.player.as_str() {
             "random" => Some(Self::Random),

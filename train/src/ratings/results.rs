@@ -1,6 +1,6 @@
 //! The results of a run's matches, each in a file of its own: `pit/00003-against-random.json`, `pit/00003-against-material-200.json`.
 
-use super::Player;
+use super::player::Player;
 use crate::error::TrainError;
 use engine::ratings::PairCounts;
 use engine::run::RunDirectory;
@@ -9,24 +9,24 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What the first network is called in the names of results.
+/// The first network in the names of results.
 const FIRST: &str = "first";
 
-/// What a match's result says. The file holds more: it is kept as `selfplay pit --json` prints it.
+/// A match's result. The file holds more: it is kept as `selfplay pit --json` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub(crate) struct MatchResult {
     /// Games played.
     pub(crate) games: u64,
-    /// Those of them that were stopped at the turn limit, half a point each.
+    /// Games truncated at the turn limit, half a point each.
     pub(crate) unfinished: u64,
     /// The new network's points a game, 0 to 1.
     pub(crate) score: f64,
-    /// How many pairs of games gave it 0, ½, 1, 1½ and 2 points, where the file says so.
+    /// How many pairs of games gave it 0, ½, 1, 1½ and 2 points, if the file states it.
     #[serde(default)]
     pub(crate) pairs: Option<PairCounts>,
 }
 
-/// Where the result of a network's match is kept.
+/// The file of a network's match.
 pub(crate) fn result_file(run: &RunDirectory, generation: u32, opponent: Player) -> PathBuf {
     let opponent = match opponent {
         Player::FIRST => FIRST.to_owned(),
@@ -80,11 +80,7 @@ impl MatchResult {
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&text, || path.display().to_string()).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(TrainError::Io {
-                what: "read",
-                path: path.to_owned(),
-                error,
-            }),
+            Err(error) => Err(TrainError::io("read", path)(error)),
         }
     }
 }
@@ -95,14 +91,10 @@ impl fmt::Display for MatchResult {
     }
 }
 
-/// All results of a run, by network and opponent. What else is in the folder is none.
+/// All results of a run, by network and opponent. Other files in the folder are ignored.
 pub(super) fn read_all(run: &RunDirectory) -> Result<Vec<(u32, Player, MatchResult)>, TrainError> {
     let folder = run.pit();
-    let io = |error| TrainError::Io {
-        what: "read the folder",
-        path: folder.clone(),
-        error,
-    };
+    let io = TrainError::io("read the folder", &folder);
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,38 +1,32 @@
 //! The ratings of a run, with the results that they come from.
 
-use super::Player;
+use super::clock::{Effort, efforts};
 use super::counting::{counted, of_network};
 use super::file::{RatedPlayer, RatingsFile, WrittenResult};
+use super::player::Player;
 use super::results::{self, MatchResult};
-use crate::clock::{Effort, efforts};
 use crate::error::TrainError;
 use engine::ratings::{Games, Pairs, Rating, fit, fit_pairs};
 use engine::run::{RunDirectory, write_file};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All results of a run, and what they say.
+/// All results of a run, and the ratings by them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RatingTable {
     /// By network and opponent.
     results: BTreeMap<(u32, Player), MatchResult>,
-    /// Those of them that ratings come from.
+    /// The results that the ratings come from.
     counted: BTreeSet<(u32, Player)>,
-    /// Who has 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
-    /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
-    /// what is measured from it has an error of hundreds of points. None without games.
-    reference: Option<Player>,
-    ratings: BTreeMap<Player, Rating>,
-    /// The same measured from the newest network: how well the distance to it is known.
-    behind: BTreeMap<Player, Rating>,
-    /// What stands behind each network.
+    rated: Rated,
+    /// The games and time behind each network.
     efforts: BTreeMap<u32, Effort>,
 }
 
 /// A network's rating in the log, `kind` being `rating`: Elo points above the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct RatingMeasurements {
-    /// The likeliest.
+    /// The most likely rating.
     pub(crate) rating: f64,
     /// The lower end of the 95% interval.
     pub(crate) rating_low: f64,
@@ -54,18 +48,15 @@ impl RatingTable {
         efforts: BTreeMap<u32, Effort>,
     ) -> Self {
         let counted = counted(&results);
-        let rated = rated(&results, &counted);
         Self {
+            rated: rated(&results, &counted),
             counted,
-            reference: rated.reference,
-            ratings: rated.ratings,
-            behind: rated.behind,
             results,
             efforts,
         }
     }
 
-    /// Those that have played and are no networks.
+    /// The players of matches that are no networks.
     pub(crate) fn anchors(&self) -> Vec<Player> {
         let opponents = self.results.keys().map(|&(_, opponent)| opponent);
         let anchors: BTreeSet<Player> = opponents
@@ -74,7 +65,7 @@ impl RatingTable {
         anchors.into_iter().collect()
     }
 
-    /// What stands behind a network; none of a player that is none.
+    /// The games and time behind a network; none of another player.
     fn effort(&self, player: Player) -> Option<Effort> {
         let generation = player.generation()?;
         Some(self.efforts.get(&generation).copied().unwrap_or_default())
@@ -96,24 +87,20 @@ impl RatingTable {
 
     /// A player's rating, if its games link it with the reference.
     pub(crate) fn rating(&self, player: Player) -> Option<Rating> {
-        self.ratings.get(&player).copied()
+        self.rated.ratings.get(&player).copied()
     }
 
-    /// Who has 0.
+    /// The player with rating 0.
     pub(crate) fn reference(&self) -> Option<Player> {
-        self.reference
+        self.rated.reference
     }
 
-    /// Whether `ratings.json` says the same.
+    /// Whether `ratings.json` holds the same.
     pub(crate) fn is_written(&self, run: &RunDirectory) -> Result<bool, TrainError> {
         match std::fs::read(run.ratings()) {
             Ok(bytes) => Ok(bytes == self.file().to_json()?.as_bytes()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(TrainError::Io {
-                what: "read",
-                path: run.ratings(),
-                error,
-            }),
+            Err(error) => Err(TrainError::io("read", &run.ratings())(error)),
         }
     }
 
@@ -134,12 +121,12 @@ impl RatingTable {
         own.map(|(_, result)| result.games).sum()
     }
 
-    /// What is written of them.
+    /// The contents of the file.
     pub(crate) fn file(&self) -> RatingsFile {
         let rating = |(&player, &rating): (&Player, &Rating)| {
             let rating = RatingMeasurements::from(rating);
             let effort = self.effort(player).unwrap_or_default();
-            let behind = self.behind.get(&player).copied();
+            let behind = self.rated.behind.get(&player).copied();
             RatedPlayer {
                 player: player.to_string(),
                 generation: player.generation(),
@@ -166,20 +153,25 @@ impl RatingTable {
                 counted: self.counted.contains(&(generation, opponent)),
             };
         RatingsFile {
-            reference: self.reference.map_or_else(String::new, |it| it.to_string()),
-            ratings: self.ratings.iter().map(rating).collect(),
+            reference: self
+                .rated
+                .reference
+                .map_or_else(String::new, |it| it.to_string()),
+            ratings: self.rated.ratings.iter().map(rating).collect(),
             results: self.results.iter().map(result).collect(),
         }
     }
 }
 
-/// What ratings there are.
-#[derive(Debug, Default)]
+/// The computed ratings.
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Rated {
+    /// The player with rating 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
+    /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
+    /// what is measured from it has an error of hundreds of points. None without games.
     reference: Option<Player>,
-    /// From the reference on.
     ratings: BTreeMap<Player, Rating>,
-    /// From the newest network on.
+    /// The same measured from the newest network, with the intervals of the distance to it.
     behind: BTreeMap<Player, Rating>,
 }
 
@@ -283,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_do_not_count_are_kept_and_rate_nobody() {
+    fn results_that_do_not_count_are_kept_and_rate_no_player() {
         let all = |last: f64| {
             results(&[
                 (1, Player::FIRST, 0.75),
@@ -294,7 +286,7 @@ mod tests {
                 (3, Player::Random, last),
             ])
         };
-        assert_eq!(all(0.95).ratings, all(0.5).ratings);
+        assert_eq!(all(0.95).rated.ratings, all(0.5).rated.ratings);
         assert_eq!(all(0.95).results_of(3).count(), 2);
         assert_eq!(all(0.95).games_of(Player::Random), 60);
         let json = serde_json::to_value(all(0.5).file()).unwrap();

@@ -1,8 +1,8 @@
-//! Programs that are started: to be waited for, or to work beside this one.
+//! Other programs: started and waited for, or running beside this one.
 
 use crate::error::TrainError;
-use crate::stop::Stop;
-use engine::process::end_with_parent;
+use crate::trainer::stop::Stop;
+use engine::child::end_with_parent;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write, stderr};
@@ -11,34 +11,24 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The last lines of a program that failed which are shown with the error.
+/// The last lines of a failed program that its error shows.
 const LAST_LINES: usize = 10;
 
-/// Between two looks at a program that works.
+/// The time between two looks at a running program.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A program that was started. What it writes to standard error goes on to this program's.
+/// A running program. Its standard error is copied to this program's.
 ///
-/// It runs in a process group of its own, so that a Ctrl-C at the terminal reaches it through this program alone. When this program
-/// is killed, or the thread ends that has started the other, the system ends that as a SIGTERM does.
+/// It has a process group of its own, so that a Ctrl-C at the terminal reaches it through this program alone. When this program is
+/// killed, or the thread ends that started it, the system sends it a SIGTERM.
 #[derive(Debug)]
 pub(super) struct Running {
     /// Its name in errors.
     what: String,
     child: Child,
-    was_told: bool,
+    is_ending: bool,
     errors: Option<JoinHandle<VecDeque<String>>>,
     output: Option<JoinHandle<String>>,
-}
-
-/// A program that has ended.
-#[derive(Debug)]
-pub(super) struct Ended {
-    what: String,
-    status: ExitStatus,
-    last_lines: VecDeque<String>,
-    /// What it wrote to standard output.
-    output: String,
 }
 
 impl Running {
@@ -49,83 +39,55 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        // A loop that is started again would start another beside it.
+        // A restarted loop would start a second one beside it.
         end_with_parent(command, Signal::TERM);
-        let mut child = command.spawn().map_err(|error| io("start", what, error))?;
+        let mut child = command
+            .spawn()
+            .map_err(TrainError::io("start", what.as_ref()))?;
         let errors = child.stderr.take();
         let output = child.stdout.take();
         Ok(Self {
             what: what.to_owned(),
             child,
-            was_told: false,
+            is_ending: false,
             errors: errors.map(|pipe| std::thread::spawn(|| pass_on(pipe))),
             output: output.map(|pipe| std::thread::spawn(|| read(pipe))),
         })
     }
 
-    /// How it has ended, if it has.
+    /// Its exit status, if it has ended.
     pub(super) fn try_wait(&mut self) -> Result<Option<ExitStatus>, TrainError> {
         let status = self.child.try_wait();
-        status.map_err(|error| io("wait for", &self.what, error))
+        status.map_err(TrainError::io("wait for", self.what.as_ref()))
     }
 
-    /// Asks it to end soon; once, for the second time would be taken for impatience.
-    pub(super) fn ask_to_end(&mut self) {
-        if !self.was_told {
-            self.was_told = true;
-            // It may have ended in the meantime, which is just as well.
+    /// Requests its end; once, because a second signal would end it at once.
+    pub(super) fn request_end(&mut self) {
+        if !self.is_ending {
+            self.is_ending = true;
+            // It may have ended already.
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         }
     }
 
-    /// What is left of it.
-    pub(super) fn into_ended(self, status: ExitStatus) -> Ended {
-        Ended {
-            what: self.what,
-            status,
-            last_lines: self.errors.map(join).unwrap_or_default(),
-            output: self.output.map(join).unwrap_or_default(),
-        }
-    }
-}
-
-impl Ended {
-    /// Whether it reports success.
-    pub(super) fn is_success(&self) -> bool {
-        self.status.success()
-    }
-
-    /// The error of a program that should have gone on, or have succeeded.
-    pub(super) fn into_error(self) -> TrainError {
-        let lines = self.last_lines.iter();
-        let last_lines = lines.map(|line| format!("\n  {line}")).collect();
-        let command = self.what;
-        if self.status.success() {
-            TrainError::ChildLeft {
-                command,
-                last_lines,
-            }
-        } else {
-            TrainError::Child {
-                command,
-                status: self.status,
-                last_lines,
-            }
-        }
-    }
-}
-
-fn io(doing: &'static str, what: &str, error: std::io::Error) -> TrainError {
-    TrainError::Io {
-        what: doing,
-        path: what.into(),
-        error,
+    /// What it wrote to standard output, and the error of its end, for callers to which the end is one.
+    pub(super) fn finish(self, status: ExitStatus) -> (String, TrainError) {
+        let lines = self.errors.map(join).unwrap_or_default();
+        let error = TrainError::Child {
+            command: self.what,
+            how: match status.success() {
+                true => "before its end was requested".to_owned(),
+                false => format!("with {status}"),
+            },
+            last_lines: lines.iter().map(|line| format!("\n  {line}")).collect(),
+        };
+        (self.output.map(join).unwrap_or_default(), error)
     }
 }
 
 /// Runs a program to its end and returns what it wrote to standard output; `what` is its name in errors.
 ///
-/// When the user asks to stop it is told and waited for. If it then reports a failure it was stopped, and the output is none.
+/// A requested stop is passed on, and its end awaited. If it then fails, it was stopped, and the output is none.
 pub(super) fn run(
     command: &mut Command,
     what: &str,
@@ -136,19 +98,19 @@ pub(super) fn run(
         if let Some(status) = running.try_wait()? {
             break status;
         }
-        if stop.asked() {
-            running.ask_to_end();
+        if stop.is_requested() {
+            running.request_end();
         }
         std::thread::sleep(LOOK_INTERVAL);
     };
-    let ended = running.into_ended(status);
-    if ended.is_success() {
-        return Ok(Some(ended.output));
+    let (output, error) = running.finish(status);
+    if status.success() {
+        return Ok(Some(output));
     }
-    if stop.asked() {
-        return Ok(None);
+    match stop.is_requested() {
+        true => Ok(None),
+        false => Err(error),
     }
-    Err(ended.into_error())
 }
 
 /// What a thread returns; nothing if it panicked.
@@ -161,12 +123,12 @@ fn pass_on(pipe: impl Read) -> VecDeque<String> {
     let mut pipe = BufReader::new(pipe);
     let mut last = VecDeque::new();
     let mut line = Vec::new();
-    // A pipe that can't be read any more is at its end.
+    // An error is the end of the pipe.
     while pipe
         .read_until(b'\n', &mut line)
         .is_ok_and(|bytes| bytes > 0)
     {
-        // The reader may be gone; the other program's work continues.
+        // This program's standard error may be closed; the other program's work continues.
         let _ = stderr().write_all(&line);
         if last.len() == LAST_LINES {
             last.pop_front();
@@ -179,7 +141,7 @@ fn pass_on(pipe: impl Read) -> VecDeque<String> {
 
 fn read(mut pipe: impl Read) -> String {
     let mut bytes = Vec::new();
-    // What was read before an error is all there is; the reader of it will complain.
+    // After an error the output is incomplete, which its parser reports.
     let _ = pipe.read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -238,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_to_stop_is_passed_on_and_waited_for() {
+    fn a_requested_stop_is_passed_on_and_waited_for() {
         let stop = Stop::default();
-        let asked = stop.clone();
+        let request = stop.clone();
         let waiting = std::thread::spawn(move || {
             // It takes a moment until the trap is set.
             let script =
@@ -249,7 +211,7 @@ mod tests {
         });
         std::thread::sleep(Duration::from_millis(500));
         assert!(!waiting.is_finished());
-        asked.ask();
+        request.request();
         assert_eq!(waiting.join().unwrap().unwrap(), None);
     }
 }

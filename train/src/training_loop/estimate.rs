@@ -1,6 +1,6 @@
-//! How long a loop will take, before anything is known of its games: a guess from the speed of the network.
+//! A rough estimate of the loop's time before its first games, from the speed of the network.
 
-use crate::commands::Workplace;
+use crate::commands::run::Workplace;
 use crate::error::TrainError;
 use arimaa::rules::{Game, StepState};
 use engine::config::{Config, PlayerSpec};
@@ -9,16 +9,16 @@ use network::{Network, NetworkError, NetworkEvaluator, Precision};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Turns of a game, as networks play that know little.
+/// Turns of a game between untrained networks.
 const TURNS: f64 = 60.0;
 
 /// Rows of a turn.
 const ROWS: f64 = 3.5;
 
-/// What an evaluation costs in a game, in bare evaluations of the network: search and small batches come on top.
+/// The cost of an evaluation in a game, in bare evaluations of the network: search and small batches included.
 const IN_A_GAME: f64 = 1.6;
 
-/// What training on a row costs, in evaluations of the network.
+/// The cost of training on a row, in evaluations of the network.
 const TRAINED_ROW: f64 = 6.0;
 
 /// How long the network's speed is measured.
@@ -27,8 +27,8 @@ const MEASURED: Duration = Duration::from_millis(300);
 /// Positions in a batch of the measurement.
 const BATCH: usize = 64;
 
-/// The time for all generations after `trained`; `network` is one like those that will play, `first_games` those that are to be played
-/// without one. Nothing where the device is a GPU: measuring there would take memory that the generator needs.
+/// The time for all generations after `trained`; `network` is like those that will play, and `first_games` are played without one.
+/// None on a GPU: the measurement would take memory that the generator needs.
 pub(super) fn of_generations(
     network: &Path,
     config: &Config,
@@ -41,12 +41,12 @@ pub(super) fn of_generations(
     }
     let settings = &config.training_loop;
     let left = f64::from(settings.generations.saturating_sub(trained));
-    // Games without a network cost next to nothing, but their rows are trained on like others.
+    // Games without a network take little time, but their rows are trained on like others.
     let without_network = f64::from(first_games);
     let playing = left - f64::from(u8::from(without_network > 0.0));
     let turns = playing * f64::from(settings.games_per_generation) * TURNS;
     let rows = (turns + without_network * TURNS) * ROWS * f64::from(config.train.reuse_factor);
-    // Of each match's players those that ask the network.
+    // The players of each match that use a network.
     let of_anchor = |anchor: &PlayerSpec| match anchor.player.as_str() {
         "first" => 2.0,
         _ => 1.0,

@@ -1,28 +1,25 @@
-//! The games that the next network is trained on: those that the trainer has not known before.
+//! The games for the next network: those that the trainer does not know yet.
 
 use super::selfplay::Workers;
-use super::{Flow, TrainingLoop};
-use crate::checkpoint;
+use super::state::{Flow, TrainingLoop};
 use crate::error::TrainError;
 use crate::terminal::grouped;
+use crate::trainer::checkpoint;
 use engine::config::LoopOrder;
 use engine::progress::{Progress, say};
 use engine::record::{ShardName, ShardReader, list_shards};
 use engine::run::RunDirectory;
-use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use engine::shard::ShardName;
+use std::collections::HashSet;
+use std::time::Duration;
 
-/// The player that knows nothing.
+/// The player of the first games.
 const UNIFORM: &str = "uniform";
 
-/// Between two looks for new shards.
+/// The time between two looks for new shards.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Between two looks at whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// What the trainer has seen of a run.
+/// What the trainer knows of a run.
 #[derive(Debug, Default)]
 struct Known {
     shards: HashSet<ShardName>,
@@ -47,47 +44,9 @@ fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, Train
     })
 }
 
-/// How many games each shard holds, for those that have been looked at: they never change.
-#[derive(Debug, Default)]
-pub(super) struct GameCounts(BTreeMap<ShardName, u64>);
-
-impl GameCounts {
-    /// The games in the run's shards but for those that are known.
-    fn in_new_shards(
-        &mut self,
-        run: &RunDirectory,
-        known: &HashSet<ShardName>,
-    ) -> Result<u64, TrainError> {
-        if !run.shards().exists() {
-            return Ok(0);
-        }
-        let mut games = 0;
-        for (name, path) in list_shards(&run.shards())? {
-            if known.contains(&name) {
-                continue;
-            }
-            games += match self.0.get(&name) {
-                Some(&games) => games,
-                None => {
-                    let counted = ShardReader::open(path)?.frame_offsets()?.len() as u64;
-                    self.0.insert(name, counted);
-                    counted
-                }
-            };
-        }
-        Ok(games)
-    }
-}
-
-/// Who plays the games of a generation.
-struct Player {
-    name: String,
-    argument: PathBuf,
-}
-
 impl TrainingLoop {
-    /// Sees to it that the next network has enough new games to be trained on. `times` says how often as many as configured are wanted;
-    /// a network that is in training began with the first.
+    /// Provides enough new games for the next network: `times` times the configured number. A network in training began with the
+    /// first of them.
     pub(super) fn provide_games(&mut self, trained: u32, times: u64) -> Result<Flow, TrainError> {
         let known = known_to_the_trainer(&self.run, trained)?;
         let times = times - u64::from(known.is_training);
@@ -115,12 +74,12 @@ impl TrainingLoop {
         }
     }
 
-    /// Whether the next games are `uniform`'s: the first network knows no more than it, unless it was trained elsewhere.
+    /// Whether `uniform` plays the next games: a random first network is no stronger.
     pub(super) fn is_without_network(&self, trained: u32) -> bool {
         trained == 0 && !self.began_trained && self.config.training_loop.first_games > 0
     }
 
-    /// Lets the newest network, or `uniform`, play the games that are missing.
+    /// Lets the newest network, or `uniform`, play the missing games.
     fn play(
         &mut self,
         is_first: bool,
@@ -128,22 +87,24 @@ impl TrainingLoop {
         wanted: u64,
         known: &Known,
     ) -> Result<Flow, TrainError> {
-        let player = self.player(is_first)?;
-        let workers = Workers {
-            threads: self.crews.all_threads,
-            ..self.crews.generator.clone()
+        let (name, player) = match is_first {
+            true => (UNIFORM.to_owned(), UNIFORM.into()),
+            false => {
+                let (generation, network) = self.newest()?;
+                (format!("network {generation}"), network)
+            }
         };
-        // The other program may have been stopped alone: what is missing is played then.
+        let workers = Workers {
+            threads: self.workers.all_threads,
+            ..self.workers.generator.clone()
+        };
+        // The other program may have been stopped alone: then games are missing.
         while there < wanted {
-            say(&format!(
-                "{} plays {} games",
-                player.name,
-                grouped(wanted - there)
-            ));
             let missing = wanted - there;
+            say(&format!("{name} plays {} games", grouped(missing)));
             self.selfplay
-                .generate(&self.run, &player.argument, missing, self.seed, &workers)?;
-            if self.stop.asked() {
+                .generate(&self.run, &player, missing, self.seed, &workers)?;
+            if self.stop.is_requested() {
                 return Ok(Flow::Stop);
             }
             let now = self.counts.in_new_shards(&self.run, &known.shards)?;
@@ -158,31 +119,13 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    fn player(&self, is_first: bool) -> Result<Player, TrainError> {
-        if is_first {
-            return Ok(Player {
-                name: UNIFORM.into(),
-                argument: UNIFORM.into(),
-            });
-        }
-        let (generation, argument) = self.newest()?;
-        Ok(Player {
-            name: format!("network {generation}"),
-            argument,
-        })
-    }
-
     /// Waits until the generator has played enough.
     fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<Flow, TrainError> {
         let mut progress = Progress::new("wait for new games", wanted);
         while there < wanted {
             progress.show(there, String::new);
-            let begun = Instant::now();
-            while begun.elapsed() < INTERVAL {
-                if self.stop.asked() {
-                    return Ok(Flow::Stop);
-                }
-                std::thread::sleep(LOOK);
+            if !self.stop.sleep(INTERVAL) {
+                return Ok(Flow::Stop);
             }
             there = self.counts.in_new_shards(&self.run, &known.shards)?;
         }

@@ -2,14 +2,14 @@
 
 use super::child::{LOOK_INTERVAL, Running};
 use crate::error::TrainError;
-use crate::stop::Stop;
+use crate::trainer::stop::Stop;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// A program that is to work until it is told to end. A thread watches it: where it ends by itself, whatever its exit code says,
-/// everything else is asked to stop at once.
+/// A program that runs until its end is requested. A thread watches it: if it ends by itself, with any exit code, a stop of
+/// everything else is requested at once.
 #[derive(Debug)]
 pub(super) struct Generator {
     ends: Arc<AtomicBool>,
@@ -17,9 +17,9 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    /// Starts it; `what` is its name in errors. It is told to end when `stop` is requested, too.
+    /// Starts it; `what` is its name in errors. A requested `stop` ends it too.
     ///
-    /// The system ends it when the thread does that this was called in.
+    /// The system ends it when the calling thread ends.
     pub(super) fn start(command: &mut Command, what: &str, stop: Stop) -> Result<Self, TrainError> {
         let running = Running::start(command, what)?;
         let ends = Arc::new(AtomicBool::new(false));
@@ -30,11 +30,11 @@ impl Generator {
         })
     }
 
-    /// Tells it to end and waits for that.
+    /// Requests its end and waits for it.
     ///
     /// # Errors
     ///
-    /// It has ended before it was told to.
+    /// It had ended before that.
     pub(super) fn end(mut self) -> Result<(), TrainError> {
         self.finish()
     }
@@ -57,16 +57,16 @@ impl Drop for Generator {
 
 fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), TrainError> {
     loop {
-        // Before the look: an end that comes after is one that was requested.
-        let is_asked = ends.load(Relaxed) || stop.asked();
-        let status = running.try_wait().inspect_err(|_| stop.ask())?;
+        // Before the look: an end after it was requested.
+        let is_requested = ends.load(Relaxed) || stop.is_requested();
+        let status = running.try_wait().inspect_err(|_| stop.request())?;
         match status {
-            Some(_) if is_asked => return Ok(()),
+            Some(_) if is_requested => return Ok(()),
             Some(status) => {
-                stop.ask();
-                return Err(running.into_ended(status).into_error());
+                stop.request();
+                return Err(running.finish(status).1);
             }
-            None if is_asked => running.ask_to_end(),
+            None if is_requested => running.request_end(),
             None => {}
         }
         std::thread::sleep(LOOK_INTERVAL);
@@ -86,14 +86,14 @@ mod tests {
 
     fn wait_for(stop: &Stop) {
         let begun = Instant::now();
-        while !stop.asked() {
+        while !stop.is_requested() {
             assert!(begun.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     #[test]
-    fn it_plays_until_it_is_told_to_end() {
+    fn it_plays_until_its_end_is_requested() {
         let stop = Stop::default();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("stopped");
@@ -112,7 +112,7 @@ mod tests {
             } else {
                 generator.end().unwrap();
             }
-            assert!(!stop.asked());
+            assert!(!stop.is_requested());
             std::fs::remove_file(&file).unwrap();
             std::fs::remove_file(file.with_extension("ready")).unwrap();
         }
@@ -131,7 +131,7 @@ mod tests {
             ),
             (
                 "echo all done >&2",
-                "selfplay generate ended without being asked to\n  all done",
+                "selfplay generate ended before its end was requested\n  all done",
             ),
         ] {
             let stop = Stop::default();

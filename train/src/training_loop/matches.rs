@@ -1,17 +1,17 @@
-//! What new networks are put through: the gate, matches against those before and against anchors, ratings.
+//! The comparison of new networks: the gate, matches against earlier networks and anchors, ratings.
 
 use super::selfplay::Match;
-use super::{Flow, TrainingLoop};
+use super::state::{Flow, TrainingLoop};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
-use crate::record::Recorder;
+use crate::trainer::record::Recorder;
 use engine::progress::say;
 use engine::run::write_file;
 use network::Network;
 use std::path::Path;
 
 impl TrainingLoop {
-    /// Decides on the candidates: each plays against the newest network, and takes over or is put aside.
+    /// Decides on the candidates: each plays against the newest network, and is accepted or rejected.
     pub(super) fn judge(&self) -> Result<Flow, TrainError> {
         let needed = self.config.training_loop.gate_score;
         for (generation, path) in self.run.list_candidates()? {
@@ -39,8 +39,8 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// Plays the newest network's matches that have no result yet, or one of fewer games than are requested. Which network is the
-    /// last to play is known when all are trained: it need not be the one that was trained last.
+    /// Plays the newest network's matches without a result, or with fewer games than requested. The last network to play is known once
+    /// all are trained: it need not be the last one trained.
     pub(super) fn compare(&self) -> Result<Flow, TrainError> {
         let settings = &self.config.training_loop;
         let (generation, path) = self.newest()?;
@@ -66,7 +66,7 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// The result of a match, which is played unless that is done; none if the user asked to stop.
+    /// The result of a match, which is played if it is missing; none if a stop is requested.
     fn result(
         &self,
         generation: u32,
@@ -79,7 +79,7 @@ impl TrainingLoop {
         if kept.is_some() {
             return Ok(kept);
         }
-        if self.stop.asked() {
+        if self.stop.is_requested() {
             return Ok(None);
         }
         let pit = Match {
@@ -88,7 +88,7 @@ impl TrainingLoop {
             games,
             seed: self.seed.wrapping_add(generation.into()),
         };
-        let workers = &self.crews.matches;
+        let workers = &self.workers.matches;
         let Some(text) = self.selfplay.pit(&self.run, &self.config, &pit, workers)? else {
             return Ok(None);
         };
@@ -96,7 +96,7 @@ impl TrainingLoop {
         MatchResult::load(&path)
     }
 
-    /// Rates all players anew, if there are new results, and logs the rating of the network that was trained last.
+    /// Rates all players again if there are new results, and logs the rating of the last trained network.
     pub(super) fn rate(&self) -> Result<(), TrainError> {
         let ratings = RatingTable::of_run(&self.run)?;
         let Some(reference) = ratings.reference() else {
@@ -128,7 +128,7 @@ impl TrainingLoop {
                 "{error}; the loop continues, and the plot is drawn with the next ratings"
             ));
         }
-        // The last thing: a kill before it logs the line once more.
+        // At the end: after a kill before it, the line is logged again.
         ratings.write(&self.run)
     }
 }
@@ -151,7 +151,7 @@ fn opponents(
     opponents
 }
 
-/// The optimizer's steps that a network has behind it.
+/// The optimizer's steps up to a network.
 fn step_of(network: &Path) -> Result<u64, TrainError> {
     let origin = Network::load(network)?.origin;
     Ok(origin
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_played_twice_and_numbers_may_have_gaps() {
+    fn no_opponent_is_played_twice_and_numbers_may_have_gaps() {
         let anchors = [Player::Random, Player::FIRST];
         let of = |generation, networks: &[u32], last| {
             let networks = networks.iter().copied();

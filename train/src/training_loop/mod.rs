@@ -1,7 +1,7 @@
 //! `train loop`: generate, train, publish, compare, and again.
 //!
-//! What is done is known from what is there, and from nothing else: the games that the trainer has not known before, the networks,
-//! the results of their matches. So the loop may be killed at any moment, and goes on when it is started again.
+//! The loop finds out what is done from the run's files alone: the games that are new to the trainer, the networks, the results of
+//! their matches. So it may be killed at any moment, and resumes when it is started again.
 //!
 //! ```text
 //! in turns       generate ─► train ─► gate ─► matches ─► ratings ─► generate …
@@ -9,53 +9,51 @@
 //!                wait for new games ─► train ─► gate ─► matches ─► ratings ─► wait …
 //! ```
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`begin`] | the run's configuration and its first network |
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`] | the gate, matches, ratings |
-//! | [`selfplay`], [`generator`], [`child`] | the other program |
-//! | [`table`], [`estimate`] | what a person is shown |
+//! | [`selfplay`], [`generator`], [`child`] | the program `selfplay` |
+//! | [`state`] | what a loop holds, and where its run stands |
+//! | [`table`], [`estimate`] | what the user sees |
 
-mod begin;
 mod child;
 mod estimate;
 mod games;
 mod generator;
 mod matches;
 mod selfplay;
+mod state;
 mod table;
 
-pub(crate) use begin::{check_same, configuration};
-pub(crate) use table::Table;
-
-use crate::clock::TrainingClock;
-use crate::commands::{Workplace, began_trained};
+use crate::commands::{Workplace, began_trained, begin_or_resume, configuration};
 use crate::error::TrainError;
-use crate::lock::RunLock;
-use crate::plan::TrainingBudget;
 use crate::plots::ratings as rating_plot;
-use crate::stop::Stop;
+use crate::ratings::clock::TrainingClock;
 use crate::terminal::{grouped, print};
-use crate::training::{Ending, train};
+use crate::trainer::lock::RunLock;
+use crate::trainer::plan::TrainingBudget;
+use crate::trainer::stop::Stop;
+use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
-use games::GameCounts;
 use generator::Generator;
 use network::{Device, Network};
-use selfplay::{Selfplay, Workers};
+use selfplay::Selfplay;
+use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
 use std::time::Instant;
+use table::Table;
 
 /// Generate games, train a network on them and compare it, generation after generation
 ///
-/// A new run is made, one that is there is resumed.
+/// Makes the run if it is missing, and resumes it otherwise.
 #[derive(Debug, Args)]
 pub(crate) struct LoopArguments {
-    /// The folder of the run
+    /// Run folder
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
     #[command(flatten)]
@@ -70,95 +68,30 @@ pub(crate) struct LoopArguments {
     generator_device: Vec<Device>,
 }
 
-/// Whether to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    GoOn,
-    /// The user asked to stop.
-    Stop,
-}
-
-/// The loop of one run.
-struct TrainingLoop {
-    run: RunDirectory,
-    config: Config,
-    seed: u64,
-    /// Whether the first network had learnt something elsewhere.
-    began_trained: bool,
-    workplace: Workplace,
-    crews: LoopWorkers,
-    selfplay: Selfplay,
-    /// The one that plays beside the trainer.
-    generator: Option<Generator>,
-    counts: GameCounts,
-    clock: TrainingClock,
-    stop: Stop,
-}
-
-/// Who works where, on how many threads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct LoopWorkers {
-    all_threads: usize,
-    generator: Workers,
-    /// The trainer's threads, too.
-    matches: Workers,
-}
-
-impl LoopWorkers {
-    /// In turns each has all threads; side by side they are shared out, one at least for each.
-    fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
-        let all = workplace.thread_count();
-        let (generator, own) = match config.training_loop.order {
-            LoopOrder::InTurns => (all, all),
-            LoopOrder::SideBySide => {
-                let share = config.training_loop.generator_threads.number();
-                let share = share.map_or(all / 2, |threads| threads as usize).max(1);
-                (share, all.saturating_sub(share).max(1))
-            }
-        };
-        let own_device = workplace.device.to_string();
-        let devices: Vec<String> = generator_devices.iter().map(Device::to_string).collect();
-        Self {
-            all_threads: all,
-            generator: Workers {
-                devices: match devices.is_empty() {
-                    true => own_device.clone(),
-                    false => devices.join(","),
-                },
-                threads: generator,
-            },
-            matches: Workers {
-                devices: own_device,
-                threads: own,
-            },
-        }
-    }
-}
-
 /// Runs `train loop`.
 pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let run = RunDirectory::new(&arguments.run);
-    let config = begin::configuration(&run, &arguments.config)?;
+    let config = configuration(&run, &arguments.config)?;
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
     arguments.workplace.open()?;
-    // The generator is another program, and may begin much later: what it can't use shows now.
+    // The generator may begin much later: a device that it can't use is an error now.
     for device in &arguments.generator_device {
         device.open().context("--generator-device")?;
     }
     let stop = Stop::listen().context("can't listen for signals")?;
     let selfplay = Selfplay::find(stop.clone())?;
     let _lock = RunLock::take(&run)?;
-    let crews = LoopWorkers::new(&config, arguments.workplace, &arguments.generator_device);
-    let own_threads = u16::try_from(crews.matches.threads).ok();
+    let workers = LoopWorkers::new(&config, arguments.workplace, &arguments.generator_device);
+    let own_threads = u16::try_from(workers.matches.threads).ok();
     let workplace = arguments.workplace;
     Workplace {
         threads: own_threads,
         ..workplace
     }
     .apply()?;
-    let seed = begin::begin_or_go_on(&run, &config, arguments.seed)?;
+    let seed = begin_or_resume(&run, &config, arguments.seed)?;
     let began_trained = began_trained(&run)?;
     let trained = run.newest_trained()?;
     let clock = TrainingClock::open(&run, trained.map_or(0, |(generation, _)| generation))?;
@@ -168,7 +101,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         seed,
         began_trained,
         workplace,
-        crews,
+        workers,
         selfplay,
         generator: None,
         counts: GameCounts::default(),
@@ -186,11 +119,11 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
 }
 
 impl TrainingLoop {
-    /// Goes through the generations that are left, and ends the generator whatever comes of it.
+    /// Goes through the remaining generations, and ends the generator in any case.
     fn go(&mut self) -> Result<Flow, TrainError> {
         self.announce()?;
         let went = self.go_through();
-        // Where it has ended by itself, everything else was stopped for that reason.
+        // If it ended by itself, that is why everything else was stopped.
         let ended = self.end_generator();
         let flow = went?;
         ended.map(|()| flow)
@@ -202,7 +135,7 @@ impl TrainingLoop {
         // A kill may have come between a network and its record.
         self.record_networks()?;
         self.clock.run(self.generator.is_some());
-        // The first network's matches are the measure of all that follows; a later one's may be what a kill has left undone.
+        // All ratings are measured from the first network's matches; a later network's may be left from a kill.
         if self.measure()? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -238,7 +171,7 @@ impl TrainingLoop {
         }
     }
 
-    /// Notes what stands behind the networks that are new.
+    /// Records the games and hours behind the new networks.
     fn record_networks(&self) -> Result<(), TrainError> {
         let run = &self.run;
         for generation in self.clock.missing(self.trained()?) {
@@ -257,8 +190,8 @@ impl TrainingLoop {
         Ok(())
     }
 
-    /// Trains the next network as soon as there are games for it: more than configured, where their rows don't suffice for a step, or
-    /// for all steps of a training that went on with larger batches or with fewer shards than it began with.
+    /// Trains the next network as soon as there are games for it. It takes more games than configured if their rows don't suffice: for
+    /// a step, or for all steps of a training that resumed with larger batches or fewer shards.
     fn provide_and_train(&mut self, trained: u32) -> Result<Flow, TrainError> {
         for times in 1.. {
             if self.provide_games(trained, times)? == Flow::Stop {
@@ -275,7 +208,7 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// Sees how strong the newest network is, and whether it is to play.
+    /// Measures the newest network's strength, and decides whether it plays.
     fn measure(&self) -> Result<Flow, TrainError> {
         if self.judge()? == Flow::Stop || self.compare()? == Flow::Stop {
             return Ok(Flow::Stop);
@@ -284,30 +217,15 @@ impl TrainingLoop {
         Ok(Flow::GoOn)
     }
 
-    /// The newest network that plays.
-    fn newest(&self) -> Result<(u32, PathBuf), TrainError> {
-        let newest = self.run.list_networks()?.pop();
-        newest.ok_or_else(|| TrainError::NoRun {
-            path: self.run.root().to_owned(),
-            missing: "network",
-        })
-    }
-
-    /// The generation that was trained last, whatever became of its network.
-    fn trained(&self) -> Result<u32, TrainError> {
-        let newest = self.run.newest_trained()?;
-        Ok(newest.map_or(0, |(generation, _)| generation))
-    }
-
-    /// Lets the generator play, where it is to play beside the trainer and has not begun. The first network does not play where
-    /// `uniform` does it for it.
+    /// Starts the generator if it should play beside the trainer and does not run yet. It does not start while `uniform` plays the
+    /// first games.
     fn start_generator(&mut self) -> Result<(), TrainError> {
         let trained = self.trained()?;
         let is_wanted = self.config.training_loop.order == LoopOrder::SideBySide
             && trained < self.config.training_loop.generations
             && !self.is_without_network(trained);
         if is_wanted && self.generator.is_none() {
-            let workers = &self.crews.generator;
+            let workers = &self.workers.generator;
             let started = self.selfplay.start_generator(&self.run, self.seed, workers);
             self.generator = Some(started?);
         }
@@ -318,7 +236,7 @@ impl TrainingLoop {
         self.generator.take().map_or(Ok(()), Generator::end)
     }
 
-    /// Says what there is to do, and roughly how long that takes.
+    /// Reports what there is to do, and roughly how long it takes.
     fn announce(&self) -> Result<(), TrainError> {
         let settings = &self.config.training_loop;
         let trained = self.trained()?;
@@ -370,13 +288,12 @@ impl TrainingLoop {
         Ok(())
     }
 
-    /// Trains the next network, with the run's configuration as it is in its file by now.
+    /// Trains the next network, with the run's configuration as its file has it now.
     fn train(&self) -> Result<Flow, TrainError> {
         let config = Config::load(&self.run.config())?;
         let budget = TrainingBudget {
             steps: None,
-            least_new_games: 0,
-            // In turns no generator makes more.
+            // In turns, no generator makes more.
             wait: config.training_loop.order == LoopOrder::SideBySide,
         };
         match train(
@@ -402,7 +319,7 @@ impl TrainingLoop {
         }
     }
 
-    /// The table of all generations, and where everything is.
+    /// Prints the table of all generations, and the paths of the results.
     fn report(&self) -> Result<()> {
         let run = &self.run;
         print(&format!("\n{}", Table::of_run(run)?))?;
@@ -422,34 +339,5 @@ impl TrainingLoop {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_are_shared_out_only_side_by_side() {
-        let workplace = |threads| Workplace {
-            device: Device::Cpu,
-            threads: Some(threads),
-        };
-        let shares = |settings: &[&str], threads| {
-            let set = |config: Config, setting: &&str| config.with(setting).unwrap();
-            let config = settings.iter().fold(Config::default(), set);
-            let crews = LoopWorkers::new(&config, workplace(threads), &[]);
-            (crews.generator.threads, crews.matches.threads)
-        };
-        assert_eq!(shares(&[], 5), (5, 5));
-        let side = "loop.order=side_by_side";
-        assert_eq!(shares(&[side], 5), (2, 3));
-        assert_eq!(shares(&[side], 1), (1, 1));
-        assert_eq!(shares(&[side, "loop.generator_threads=4"], 5), (4, 1));
-        assert_eq!(shares(&[side, "loop.generator_threads=9"], 5), (9, 1));
-        let devices = [Device::Cuda(1), Device::Cuda(2)];
-        let crews = LoopWorkers::new(&Config::default(), workplace(2), &devices);
-        assert_eq!(crews.generator.devices, "cuda:1,cuda:2");
-        assert_eq!(crews.matches.devices, "cpu");
     }
 }

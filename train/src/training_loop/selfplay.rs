@@ -1,16 +1,16 @@
-//! The other program: how it is found and asked.
+//! The program `selfplay`: finding and running it.
 
 use super::child;
 use super::generator::Generator;
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
-use crate::stop::Stop;
+use crate::trainer::stop::Stop;
 use engine::config::{Config, PlayerSpec};
 use engine::run::RunDirectory;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The name of its most important part in errors.
+/// The generator's name in errors.
 const GENERATE: &str = "selfplay generate";
 
 /// The program `selfplay`.
@@ -20,7 +20,7 @@ pub(super) struct Selfplay {
     stop: Stop,
 }
 
-/// Where and on how many threads it is to work.
+/// Its devices and threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Workers {
     /// Its option `--device`.
@@ -38,7 +38,7 @@ pub(super) struct Match {
     pub(super) opponent: Player,
     /// How many games, an even number.
     pub(super) games: u32,
-    /// What the setups follow from.
+    /// The seed of the setups.
     pub(super) seed: u64,
 }
 
@@ -46,11 +46,8 @@ impl Selfplay {
     /// Finds the program beside this one.
     pub(super) fn find(stop: Stop) -> Result<Self, TrainError> {
         let name = format!("selfplay{}", std::env::consts::EXE_SUFFIX);
-        let own = std::env::current_exe().map_err(|error| TrainError::Io {
-            what: "find",
-            path: "this program's own file".into(),
-            error,
-        })?;
+        let own = std::env::current_exe()
+            .map_err(TrainError::io("find", "this program's own file".as_ref()))?;
         let path = own.with_file_name(name);
         if !path.is_file() {
             return Err(TrainError::NoProgram { path });
@@ -58,7 +55,7 @@ impl Selfplay {
         Ok(Self { path, stop })
     }
 
-    /// Lets a player, a network's file or `uniform`, play games into the run's shards, fewer if the user asks to stop.
+    /// Lets a player, a network's file or `uniform`, play games into the run's shards; fewer if a stop is requested.
     pub(super) fn generate(
         &self,
         run: &RunDirectory,
@@ -74,7 +71,7 @@ impl Selfplay {
         Ok(())
     }
 
-    /// Lets the run's newest network play, and those that come after it, until the generator is told to end.
+    /// Lets the run's newest network play, and each newer one in its turn, until the generator's end is requested.
     pub(super) fn start_generator(
         &self,
         run: &RunDirectory,
@@ -85,8 +82,7 @@ impl Selfplay {
         Generator::start(&mut command, GENERATE, self.stop.clone())
     }
 
-    /// Plays a match, or resumes it where it was stopped, and returns its result as JSON; none if the user asked to stop before
-    /// its end.
+    /// Plays a match, or resumes it, and returns its result as JSON; none if a stop is requested before its end.
     pub(super) fn pit(
         &self,
         run: &RunDirectory,

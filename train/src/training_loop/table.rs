@@ -1,4 +1,4 @@
-//! What became of each generation, as a table.
+//! The table of all generations.
 
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingTable, signed};
@@ -31,13 +31,13 @@ type Row = Vec<String>;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     rows: Vec<Row>,
-    /// Those that are no networks and have a column.
+    /// The opponents that are no networks; each has a column.
     anchors: Vec<Player>,
-    /// Who has the rating 0.
+    /// The player with rating 0.
     reference: Option<Player>,
 }
 
-/// What became of a network.
+/// The state of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Plays,

@@ -53,7 +53,7 @@ fn init_makes_a_run_and_never_touches_one() {
 }
 
 #[test]
-fn a_run_goes_on_from_a_network_that_was_trained_elsewhere() {
+fn a_run_begins_with_a_network_that_was_trained_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let begin = |name: &str, network: &Path, more: &[&str]| {
         let run = folder.path().join(name);

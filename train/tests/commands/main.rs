@@ -190,7 +190,7 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
 }
 
 #[test]
-fn info_shows_how_generators_at_work_stand() {
+fn info_shows_the_state_of_running_generators() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_of(&folder);
     init(&run);
@@ -341,7 +341,7 @@ const STEPS: &str = "40";
 
 /// 40 steps in one go, and 20, a kill -9, and 20 more: the same bytes of network and checkpoint.
 #[test]
-fn a_killed_training_goes_on_to_the_same_network() {
+fn a_killed_training_resumes_to_the_same_network() {
     let folder = tempfile::tempdir().unwrap();
     let files = ["killed", "whole"].map(|name| {
         let run = folder.path().join(name);

@@ -325,7 +325,7 @@ fn wait_for(file: &Path, program: &mut Child) {
 }
 
 #[test]
-fn a_killed_loop_goes_on_with_the_same_command() {
+fn a_killed_loop_resumes_with_the_same_command() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     // In self-play, after the first network, and in the last matches.

@@ -30,7 +30,7 @@ fn side_by_side_the_loop_goes_from_nothing_to_a_table() {
 }
 
 #[test]
-fn killed_side_by_side_the_loop_goes_on_with_the_same_command() {
+fn killed_side_by_side_the_loop_resumes_with_the_same_command() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     // The loop alone, and both.
@@ -51,7 +51,7 @@ fn killed_side_by_side_the_loop_goes_on_with_the_same_command() {
 }
 
 #[test]
-fn asked_to_stop_everything_ends_well_and_goes_on() {
+fn after_a_requested_stop_everything_ends_well_and_resumes() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
@@ -66,7 +66,7 @@ fn asked_to_stop_everything_ends_well_and_goes_on() {
 }
 
 #[test]
-fn a_generator_that_is_killed_ends_the_loop_which_then_goes_on() {
+fn a_killed_generator_ends_the_loop_which_then_resumes() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
@@ -108,7 +108,7 @@ fn the_last_lines_of_whatever_fails_are_shown() {
         ),
         (
             "case \"$*\" in *--network*|pit*) exec $REAL \"$@\";; esac; echo done >&2",
-            "selfplay generate ended without being asked to\n  done",
+            "selfplay generate ended before its end was requested\n  done",
         ),
         (
             "case $1 in pit) echo no players >&2; kill -9 $$;; esac; exec $REAL \"$@\"",

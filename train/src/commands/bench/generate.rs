@@ -1,4 +1,4 @@
-//! Shards of random games to measure with.
+//! Generated shards of random games.
 
 use crate::error::TrainError;
 use engine::encoding::ENCODING_VERSION;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Games of a shard.
 const GAMES: u64 = 100;
 
-/// Turns of a game at most: about those of a game of self-play.
+/// Turns of a game at most: about as in self-play.
 const TURNS: usize = 86;
 
 /// Shards that are written before their rows are counted.

@@ -1,4 +1,4 @@
-//! The loader by itself: nothing is computed with its batches.
+//! The speed of the loader alone: nothing is computed with its batches.
 
 use crate::data::{Budget, Cursor, Index, Loader, LoaderOptions, window_rows};
 use crate::error::TrainError;
@@ -11,29 +11,29 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What was measured. Memory is in MiB.
+/// The measurements. Memory is in MiB.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct LoaderSpeed {
-    /// Rows of the window, as many as an epoch draws on average.
+    /// Rows of the window: the mean number that an epoch draws.
     window_rows: u64,
     window_games: u64,
     batch_size: u32,
     threads: usize,
-    /// Rows that were read through a second to make the index.
+    /// Rows a second while the index was made.
     index_rows_per_second: f64,
     index_bytes_per_row: f64,
-    /// Rows in batches that were measured with.
+    /// Rows of the measured batches.
     rows: u64,
     rows_per_second: f64,
-    /// By the time that all threads have computed.
+    /// By the CPU time of all threads.
     rows_per_second_and_core: f64,
     /// `train.memory_mib`.
     memory_given: f64,
-    /// What the loader may take of it.
+    /// The loader's part of it, at most.
     memory_allowed: f64,
     /// The program's memory before the index was made.
     memory_before: Option<f64>,
-    /// The most that the program took since.
+    /// The program's peak memory since.
     memory_peak: Option<f64>,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn measure(
     })
 }
 
-/// Rows that came, and how long that took.
+/// Delivered rows, and the time for them.
 struct Delivered {
     rows: u64,
     elapsed: Duration,
@@ -93,7 +93,7 @@ struct Delivered {
     computed: Duration,
 }
 
-/// Takes batches from the end of one pool to the end of another: what was computed in between is what those rows took.
+/// Takes batches from the end of one pool to the end of another, so that the time is the time of these rows.
 fn run(mut loader: Loader, deliver: u64) -> Result<Delivered, TrainError> {
     let place = |cursor: Cursor| (cursor.epoch, cursor.game);
     let mut take = || {
@@ -123,20 +123,19 @@ fn run(mut loader: Loader, deliver: u64) -> Result<Delivered, TrainError> {
     }
 }
 
-/// The time that all threads of the program have computed.
+/// The CPU time of all threads of the program.
 fn computed_by_all() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
     seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Lets the kernel forget how much memory the program took so far (Linux, proc(5): clear_refs). Where it doesn't, the peak is that of
-/// the whole program.
+/// Resets the kernel's record of peak memory (Linux, proc(5): clear_refs). Elsewhere the peak is that of the whole program.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// A number of the kernel's about this program's memory, in MiB; none where there is no Linux.
+/// A figure of this program's memory from the kernel, in MiB; none except on Linux.
 fn memory(key: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;

@@ -1,10 +1,10 @@
-//! `train bench`: how fast rows become batches and what that takes in memory, and how fast the network trains on them.
+//! `train bench`: the speed and memory of the loader, and the speed of training steps.
 
 mod generate;
 mod loader;
 mod steps;
 
-use crate::commands::Workplace;
+use crate::commands::run::Workplace;
 use crate::terminal::print;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -24,26 +24,26 @@ pub(crate) struct BenchArguments {
     /// Measure training steps: from batches in memory to the average of the weights
     #[arg(long, conflicts_with = "loader")]
     steps: bool,
-    /// With --steps: how long [default: 10]
+    /// With --steps: seconds to measure [default: 10]
     #[arg(long, value_name = "S", requires = "steps", value_parser = seconds)]
     seconds: Option<f64>,
-    /// With --steps: where the network is computed: cpu, cuda or cuda:N [default: cpu]
+    /// With --steps: device that computes the network: cpu, cuda or cuda:N [default: cpu]
     #[arg(long, requires = "steps")]
     device: Option<Device>,
-    /// The folder of shards to read [default: games of random steps, which are made for this]
+    /// Folder of shards to read [default: generated games of random steps]
     #[arg(long, value_name = "DIR", conflicts_with = "steps")]
     shards: Option<PathBuf>,
-    /// Rows of the games of random steps
+    /// Rows of the generated games
     #[arg(long, value_name = "N", default_value_t = 200_000, conflicts_with_all = ["shards", "steps"],
           value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     rows: u64,
     /// Rows to measure with, once the first pool is used up
     #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..))]
     deliver: u64,
-    /// Threads to work with [default: one a core]
+    /// Number of threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Print what was measured as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -1,10 +1,10 @@
-//! The training of a network on batches that lie ready.
+//! The speed of training on batches in memory.
 
-use crate::commands::info::flop_per_evaluation;
+use crate::commands::info::file::flop_per_evaluation;
 use crate::data::{Batch, GameRows, RowRef, TargetOptions};
 use crate::error::TrainError;
 use crate::terminal::grouped;
-use crate::trainer::Trainer;
+use crate::trainer::step::Trainer;
 use engine::config::Config;
 use engine::record::{GameId, samples::random_game};
 use network::{Device, Network};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Batches that are trained on in turns.
+/// Batches that are used in turn.
 const BATCHES: usize = 4;
 
 /// Steps before the measurement: memory is taken, kernels are chosen.
@@ -21,18 +21,18 @@ const WARM_UP: u64 = 3;
 /// Turns of a random game, at most.
 const GAME_TURNS: usize = 60;
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct TrainingSpeed {
     /// Blocks and channels: `6x64`.
     pub(super) network: String,
     /// Rows a step.
     pub(super) batch_size: u32,
-    /// Where.
+    /// The device.
     pub(super) device: String,
     /// Steps that were timed.
     pub(super) steps: u64,
-    /// How long they took.
+    /// The time of them.
     pub(super) seconds: f64,
     /// Rows trained on a second.
     pub(super) rows_per_second: f64,
@@ -41,8 +41,8 @@ pub(super) struct TrainingSpeed {
     pub(super) gflops: f64,
 }
 
-/// Trains a new network on batches that lie ready, for about so long. Rows and weights don't matter for the speed; what is measured is
-/// everything from packed rows to the average of the weights.
+/// Trains a new network on batches in memory, for about so long. The measurement covers everything from packed rows to the average
+/// of the weights. Rows and weights don't matter for the speed.
 pub(super) fn measure(
     config: &Config,
     device: Device,
@@ -64,7 +64,7 @@ pub(super) fn measure(
     let mut trainer = Trainer::new(&network, config.train.clone(), device.open()?)?;
     let mut batches = batches.iter().cycle();
     let mut step = || match batches.next() {
-        // Each step looks at its losses, and so waits for the device.
+        // Each step reads its losses, and so waits for the device.
         Some(batch) => trainer.step(batch).map(drop),
         None => Ok(()),
     };

@@ -1,9 +1,11 @@
 //! The report on a network's file or a checkpoint.
 
-use crate::checkpoint::{Checkpoint, TrainingState};
 use crate::error::TrainError;
-use crate::schedule::learning_rate;
 use crate::terminal::{Facts, grouped};
+use crate::trainer::change::differences;
+use crate::trainer::checkpoint::Checkpoint;
+use crate::trainer::optimizer::learning_rate;
+use crate::trainer::state::TrainingState;
 use engine::config::{Config, OptimizerKind};
 use engine::encoding::ENCODING_VERSION;
 use network::{FORMAT_VERSION, Network, Origin};
@@ -14,31 +16,34 @@ use std::path::{Path, PathBuf};
 /// The description of a network's file.
 #[derive(Debug, Serialize)]
 pub(super) struct NetworkReport {
-    path: PathBuf,
-    format: u32,
-    encoding: u32,
     #[serde(flatten)]
-    pub(super) size: Size,
-    identity: String,
-    pub(super) origin: Origin,
+    file: FileReport,
+    origin: Origin,
 }
 
 /// The description of a checkpoint.
 #[derive(Debug, Serialize)]
 pub(super) struct CheckpointReport {
-    path: PathBuf,
-    format: u32,
-    encoding: u32,
     #[serde(flatten)]
-    size: Size,
-    /// Of everything in it.
-    identity: String,
+    file: FileReport,
     optimizer: OptimizerKind,
     /// Of the next step.
     learning_rate: f64,
     state: TrainingState,
     /// Where its configuration differs from the default one.
-    config: Vec<Difference>,
+    config: Vec<SetKey>,
+}
+
+/// The part of the description that both kinds of files have.
+#[derive(Debug, Serialize)]
+struct FileReport {
+    path: PathBuf,
+    format: u32,
+    encoding: u32,
+    #[serde(flatten)]
+    size: Size,
+    /// Of all contents of the file.
+    identity: String,
 }
 
 /// A network's size and cost.
@@ -56,7 +61,7 @@ pub(super) struct Size {
 
 /// A key of the configuration with another value than the default.
 #[derive(Debug, PartialEq, Serialize)]
-struct Difference {
+struct SetKey {
     key: String,
     value: toml::Value,
     default: toml::Value,
@@ -75,28 +80,35 @@ impl Size {
         }
     }
 
-    fn add_to(&self, facts: &mut Facts) {
-        facts.add("architecture", self.shape());
-        let parameters = grouped(self.parameters);
-        facts.add(
-            "parameters",
-            match self.parameters == self.playing_parameters {
-                true => parameters,
-                false => format!(
-                    "{parameters}, of which {} play",
-                    grouped(self.playing_parameters)
-                ),
-            },
-        );
-        facts.add("evaluation", self.cost());
-    }
-
     pub(super) fn shape(&self) -> String {
         format!("{} blocks, {} channels", self.blocks, self.channels)
     }
 
     pub(super) fn cost(&self) -> String {
         format!("{:.1} MFLOP", self.flop_per_evaluation as f64 / 1e6)
+    }
+}
+
+impl FileReport {
+    /// The lines of both kinds of files.
+    fn facts(&self, kind: &str) -> Facts {
+        let mut facts = Facts::default();
+        facts.add(kind, self.path.display());
+        facts.add("format", format!("version {}", self.format));
+        facts.add("encoding", format!("version {}", self.encoding));
+        facts.add("architecture", self.size.shape());
+        let [parameters, playing] =
+            [self.size.parameters, self.size.playing_parameters].map(grouped);
+        facts.add(
+            "parameters",
+            match parameters == playing {
+                true => parameters,
+                false => format!("{parameters}, of which {playing} play"),
+            },
+        );
+        facts.add("evaluation", self.size.cost());
+        facts.add("identity", &self.identity);
+        facts
     }
 }
 
@@ -122,24 +134,26 @@ impl NetworkReport {
     pub(super) fn of(path: &Path) -> Result<Self, TrainError> {
         let file = Network::load(path)?;
         Ok(Self {
-            path: path.to_owned(),
-            // A file of another version is an error.
-            format: FORMAT_VERSION,
-            encoding: ENCODING_VERSION,
-            size: Size::of(&file.network),
-            identity: file.identity,
+            file: FileReport {
+                path: path.to_owned(),
+                // A file of another version is an error.
+                format: FORMAT_VERSION,
+                encoding: ENCODING_VERSION,
+                size: Size::of(&file.network),
+                identity: file.identity,
+            },
             origin: file.origin,
         })
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.file.size
     }
 }
 
 impl fmt::Display for NetworkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut facts = Facts::default();
-        facts.add("network", self.path.display());
-        add_versions(&mut facts, self.format, self.encoding);
-        self.size.add_to(&mut facts);
-        facts.add("identity", &self.identity);
+        let mut facts = self.file.facts("network");
         for (key, value) in &self.origin {
             facts.add(&key.replace('_', " "), value);
         }
@@ -153,14 +167,16 @@ impl CheckpointReport {
         let header = Checkpoint::load(path)?.header;
         let (step, optimizer_step) = (header.state.step + 1, header.state.optimizer_steps + 1);
         Ok(Self {
-            path: path.to_owned(),
-            format: header.format,
-            encoding: header.encoding,
-            size: Size::of(&Network::new(header.architecture, 0)?),
-            identity: header.digest,
+            file: FileReport {
+                path: path.to_owned(),
+                format: header.format,
+                encoding: header.encoding,
+                size: Size::of(&Network::new(header.architecture, 0)?),
+                identity: header.digest,
+            },
             optimizer: header.config.train.optimizer,
             learning_rate: learning_rate(&header.config.train, step, optimizer_step),
-            config: differences(&header.config),
+            config: from_default(&header.config),
             state: header.state,
         })
     }
@@ -169,11 +185,7 @@ impl CheckpointReport {
 impl fmt::Display for CheckpointReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (state, supply) = (&self.state, &self.state.supply);
-        let mut facts = Facts::default();
-        facts.add("checkpoint", self.path.display());
-        add_versions(&mut facts, self.format, self.encoding);
-        self.size.add_to(&mut facts);
-        facts.add("identity", &self.identity);
+        let mut facts = self.file.facts("checkpoint");
         facts.add("training", format!("network {}", state.generation));
         facts.add("step", steps(state));
         facts.add("optimizer", self.optimizer);
@@ -204,11 +216,6 @@ impl fmt::Display for CheckpointReport {
     }
 }
 
-fn add_versions(facts: &mut Facts, format: u32, encoding: u32) {
-    facts.add("format", format!("version {format}"));
-    facts.add("encoding", format!("version {encoding}"));
-}
-
 /// The step that a training has reached, and its first and last.
 pub(super) fn steps(state: &TrainingState) -> String {
     let [step, first, last] = [state.step, state.first_step, state.last_step].map(grouped);
@@ -216,34 +223,16 @@ pub(super) fn steps(state: &TrainingState) -> String {
 }
 
 /// The keys of a configuration that differ from the default one, in alphabetical order.
-fn differences(config: &Config) -> Vec<Difference> {
-    let table = |config: &Config| toml::from_str(&config.to_toml()).unwrap_or_default();
-    let mut found = Vec::new();
-    compare("", &table(config), &table(&Config::default()), &mut found);
-    found.sort_by(|a, b| a.key.cmp(&b.key));
-    found
-}
-
-fn compare(
-    section: &str,
-    table: &toml::Table,
-    defaults: &toml::Table,
-    found: &mut Vec<Difference>,
-) {
-    for (key, default) in defaults {
-        let name = format!("{section}{key}");
-        match (table.get(key), default) {
-            (Some(toml::Value::Table(table)), toml::Value::Table(defaults)) => {
-                compare(&format!("{name}."), table, defaults, found);
-            }
-            (Some(value), default) if value != default => found.push(Difference {
-                key: name,
-                value: value.clone(),
-                default: default.clone(),
-            }),
-            _ => {}
-        }
-    }
+fn from_default(config: &Config) -> Vec<SetKey> {
+    let found = differences(&Config::default(), config).into_iter();
+    let found = found.filter_map(|it| {
+        Some(SetKey {
+            key: it.key,
+            value: it.new?,
+            default: it.old,
+        })
+    });
+    found.collect()
 }
 
 #[cfg(test)]
@@ -271,10 +260,10 @@ mod tests {
     #[test]
     fn what_differs_from_the_defaults_is_found_in_every_section() {
         let mut config = Config::default();
-        assert_eq!(differences(&config), []);
+        assert_eq!(from_default(&config), []);
         config.train.batch_size += 1;
         config.selfplay.playout_cap.full_share = 0.25;
-        let found = differences(&config);
+        let found = from_default(&config);
         let keys: Vec<&str> = found.iter().map(|one| one.key.as_str()).collect();
         assert_eq!(
             keys,

@@ -1,5 +1,5 @@
-//! How many games a run has, how many rows, and how fast they come. Only lengths are read of the shards, and a few games: of a run
-//! with many shards a sample is counted.
+//! The number of a run's games and rows, and the speed at which they come. Of the shards only lengths and a few games are read; of
+//! many shards a sample is counted.
 
 use super::disk::Problems;
 use engine::record::{ShardError, ShardFault, ShardReader, list_shards};
@@ -9,13 +9,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// So many shards are counted; of more, as many that lie evenly among them.
+/// The shards that are counted; of more, an even sample of this size.
 const COUNTED_SHARDS: usize = 256;
 
-/// About how many games are read to know how many rows one has.
+/// About how many games are read for the mean number of rows.
 const READ_GAMES: usize = 128;
 
-/// How far back it is looked how fast games come.
+/// The speed is measured over this time.
 const RECENTLY: Duration = Duration::from_hours(24);
 
 /// The games of a run.
@@ -24,20 +24,20 @@ pub(super) struct GamesReport {
     pub(super) shards: u64,
     pub(super) shard_bytes: u64,
     pub(super) games: u64,
-    /// Whether `games` is reckoned from a sample of the shards.
+    /// Whether `games` is an estimate from a sample of the shards.
     pub(super) is_estimated: bool,
     /// From a sample of the games.
     pub(super) rows_a_game: Option<f64>,
     pub(super) speed: Option<Speed>,
 }
 
-/// How fast games come, by the times at which shards were written.
+/// The speed at which games come, by the times at which shards were written.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Speed {
     pub(super) games_an_hour: f64,
-    /// Over so many seconds, pauses among them ...
+    /// Over so many seconds, pauses included …
     pub(super) seconds: f64,
-    /// ... which ended so many seconds ago.
+    /// … which ended so many seconds ago.
     pub(super) seconds_since: f64,
 }
 
@@ -49,17 +49,17 @@ struct Shard {
     written: SystemTime,
 }
 
-/// What was counted of one.
+/// The counts of one shard.
 struct Counted {
     bytes: u64,
     games: u64,
-    /// Of the games that were read.
+    /// The games that were read.
     read: u64,
     rows: u64,
 }
 
 impl GamesReport {
-    /// Of the shards of a folder, which may not be there. What can't be read is left out, and is a problem.
+    /// Of the shards of a folder, which may be missing. A shard that can't be read is left out, with a problem.
     pub(super) fn of(folder: &Path, problems: &mut Problems) -> Self {
         let shards = list(folder, problems);
         let sample = evenly(&shards, COUNTED_SHARDS);
@@ -81,7 +81,7 @@ impl GamesReport {
                     sum.read += counted.read;
                     sum.rows += counted.rows;
                 }
-                // One that has just been removed as too old.
+                // A generator has just removed it as too old.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => problems.add(error.to_string()),
             }
@@ -135,7 +135,7 @@ fn list(folder: &Path, problems: &mut Problems) -> Vec<Shard> {
     shards
 }
 
-/// All of them, or as many as `most` that lie evenly among them.
+/// All items, or an even sample of `most`.
 fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
     let step = (all.len() as f64 / most.max(1) as f64).max(1.0);
     let places = (0..most.min(all.len())).map(|place| ((place as f64 + 0.5) * step) as usize);
@@ -163,7 +163,7 @@ fn count(shard: &Shard, read_games: usize) -> Result<Counted, ShardError> {
     Ok(counted)
 }
 
-/// By the shards that were written in the day before the newest. The games of the first are left out: they were begun earlier.
+/// By the shards written in the day before the newest. The games of the first are left out: they began earlier.
 fn speed(shards: &[Shard], games_a_byte: f64, now: SystemTime) -> Option<Speed> {
     let newest = shards.iter().map(|shard| shard.written).max()?;
     let recent = shards.iter().filter(|shard| {
@@ -173,7 +173,7 @@ fn speed(shards: &[Shard], games_a_byte: f64, now: SystemTime) -> Option<Speed> 
     let first = recent.clone().min_by_key(|shard| shard.written)?;
     let seconds = newest.duration_since(first.written).ok()?.as_secs_f64();
     let bytes: u64 = recent.map(|shard| shard.bytes).sum();
-    // Shards that were copied are all of one moment.
+    // Copied shards may all have the same time.
     (seconds >= 1.0).then(|| Speed {
         games_an_hour: (bytes - first.bytes) as f64 * games_a_byte * 3_600.0 / seconds,
         seconds,

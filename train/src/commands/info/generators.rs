@@ -12,13 +12,13 @@ use std::time::SystemTime;
 #[derive(Debug, Serialize)]
 pub(super) struct GeneratorReport {
     pub(super) generator: u32,
-    /// It said so this many seconds ago.
+    /// The age of the report.
     pub(super) seconds_since: f64,
     #[serde(flatten)]
     pub(super) status: Status,
 }
 
-/// What is told of its status, which has more; rates are of its last 15 seconds.
+/// The reported part of its status; rates are of its last 15 seconds.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Status {
     /// `running`, `waiting_for_disk` or `stopping`.
@@ -29,7 +29,7 @@ pub(super) struct Status {
     pub(super) games_in_flight: u64,
     pub(super) turns_per_second: f64,
     pub(super) evaluations_per_second: f64,
-    /// What plays.
+    /// The network that plays.
     pub(super) network: String,
     /// Of its evaluation service.
     pub(super) devices: Vec<DeviceUse>,
@@ -37,7 +37,7 @@ pub(super) struct Status {
 }
 
 impl GeneratorReport {
-    /// Those of these numbers that have said how they stand. What can't be read is a problem.
+    /// The reports of these generators. One that can't be read is a problem.
     pub(super) fn of(
         places: &GeneratorPlaces,
         at_work: &[u32],

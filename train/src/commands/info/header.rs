@@ -1,6 +1,6 @@
 //! The metadata of a safetensors file, which tells networks from checkpoints without reading their tensors.
 
-use crate::checkpoint;
+use crate::trainer::checkpoint;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::fs::File;
@@ -18,14 +18,16 @@ const SHARD: &[u8] = b"Tusker\r\n";
 pub(super) enum FileHeader {
     Network(String),
     Checkpoint(String),
+    /// Neither: what it is, in words.
+    Other(String),
 }
 
-/// The header of a file, or in words what the file is instead. The rest of the file isn't checked.
+/// The header of a file. The rest of the file isn't checked.
 ///
 /// # Errors
 ///
 /// Fails where the file can't be read.
-pub(super) fn read(path: &Path) -> io::Result<Result<FileHeader, String>> {
+pub(super) fn read(path: &Path) -> io::Result<FileHeader> {
     let mut file = File::open(path)?;
     let mut beginning = Vec::new();
     file.by_ref().take(8).read_to_end(&mut beginning)?;
@@ -34,11 +36,11 @@ pub(super) fn read(path: &Path) -> io::Result<Result<FileHeader, String>> {
             0 => "the file is empty".to_owned(),
             bytes => format!("it has no more than {bytes} bytes"),
         };
-        return Ok(Err(found));
+        return Ok(FileHeader::Other(found));
     };
     if beginning == SHARD {
         let found = "it is a shard of games, which `selfplay inspect` describes";
-        return Ok(Err(found.to_owned()));
+        return Ok(FileHeader::Other(found.to_owned()));
     }
     let length = u64::from_le_bytes(length);
     let mut header = Vec::new();
@@ -48,9 +50,9 @@ pub(super) fn read(path: &Path) -> io::Result<Result<FileHeader, String>> {
     Ok(of_header(&header, &beginning))
 }
 
-fn of_header(header: &[u8], beginning: &[u8]) -> Result<FileHeader, String> {
+fn of_header(header: &[u8], beginning: &[u8]) -> FileHeader {
     let Ok(Value::Object(header)) = serde_json::from_slice(header) else {
-        return Err(format!(
+        return FileHeader::Other(format!(
             "it is no safetensors file, or one that is broken; it begins with \"{}\"",
             beginning.escape_ascii()
         ));
@@ -61,15 +63,15 @@ fn of_header(header: &[u8], beginning: &[u8]) -> Result<FileHeader, String> {
         let text = text.as_str().unwrap_or_default();
         let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
         match name.as_str() {
-            checkpoint::FORMAT if is_json => return Ok(FileHeader::Checkpoint(text.to_owned())),
+            checkpoint::FORMAT if is_json => return FileHeader::Checkpoint(text.to_owned()),
             name if is_json && name.starts_with("tusker") => {
-                return Ok(FileHeader::Network(text.to_owned()));
+                return FileHeader::Network(text.to_owned());
             }
             _ => {}
         }
     }
     let tensors = header.keys().filter(|name| *name != "__metadata__");
-    Err(format!(
+    FileHeader::Other(format!(
         "it is a safetensors file of another program, with {} tensors",
         tensors.count()
     ))
@@ -100,22 +102,25 @@ mod tests {
             (other, "of another program, with 2 tensors"),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            let found = read(&path).unwrap().unwrap_err();
+            let found = read(&path).unwrap();
+            let FileHeader::Other(found) = found else {
+                panic!("{found:?} is not {part}");
+            };
             assert!(found.contains(part), "{found}");
         }
         assert!(read(&folder.path().join("missing")).is_err());
     }
 
     #[test]
-    fn networks_and_checkpoints_are_told_apart() {
+    fn networks_and_checkpoints_are_distinguished() {
         let of = |name: &str| {
             let text = format!(r#"{{"__metadata__":{{"{name}":"{{\"format\":3}}"}}}}"#);
             of_header(text.as_bytes(), b"")
         };
         let metadata = "{\"format\":3}".to_owned();
         let checkpoint = FileHeader::Checkpoint(metadata.clone());
-        assert_eq!(of(checkpoint::FORMAT), Ok(checkpoint));
-        assert_eq!(of("tusker-network"), Ok(FileHeader::Network(metadata)));
-        assert!(of("other").is_err());
+        assert_eq!(of(checkpoint::FORMAT), checkpoint);
+        assert_eq!(of("tusker-network"), FileHeader::Network(metadata));
+        assert!(matches!(of("other"), FileHeader::Other(_)));
     }
 }

@@ -1,4 +1,4 @@
-//! What the trainer's log says last, and how long its generations took.
+//! The last lines of the trainer's log, and the time of its generations.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,28 +6,28 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Result};
 use std::path::Path;
 
-/// The time of a generation is the median of so many at most, the newest.
+/// The time of a generation is the median of so many of the newest.
 const GENERATIONS: usize = 9;
 
-/// What is read of a log.
+/// The summary of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LogSummary {
     /// The last line of the kind `train`.
     pub(super) last_steps: Option<Value>,
     /// The last line of the kind `validation`.
     pub(super) last_validation: Option<Value>,
-    /// What the trainer waits for, if its last line says that it does.
+    /// What the trainer waits for, if the last line says so.
     pub(super) waiting: Option<String>,
-    /// How long generations took, from one published network to the next.
+    /// The time of a generation, from one published network to the next.
     pub(super) generation_time: Option<GenerationTime>,
 }
 
-/// How long a generation takes.
+/// The time of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct GenerationTime {
-    /// The median: a run that stood still for a night is not slow.
+    /// The median: a pause for a night does not count.
     pub(super) seconds: f64,
-    /// Of how many.
+    /// Of so many generations.
     pub(super) generations: usize,
 }
 
@@ -40,7 +40,7 @@ struct Line {
 }
 
 impl LogSummary {
-    /// Reads a log, which may not be there. Lines that can't be read are passed over.
+    /// Reads a log, which may be missing. Unreadable lines are skipped.
     pub(super) fn read(path: &Path) -> Result<Self> {
         match File::open(path) {
             Ok(file) => Self::of_lines(BufReader::new(file)),
@@ -71,7 +71,7 @@ impl LogSummary {
                     let Some(at) = parsed.generation.zip(parsed.time) else {
                         continue;
                     };
-                    // A network that was removed and made again.
+                    // The network was removed and trained again.
                     published.retain(|&(generation, _)| generation < at.0);
                     published.push(at);
                 }

@@ -4,7 +4,7 @@
 //! generators (`generators`) and the sizes of its folders (`disk`). `words` is its text.
 
 mod disk;
-mod file;
+pub(super) mod file;
 mod games;
 mod generators;
 mod header;
@@ -15,7 +15,6 @@ mod words;
 use crate::terminal::print;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-pub(in crate::commands) use file::flop_per_evaluation;
 use file::{CheckpointReport, NetworkReport};
 use header::FileHeader;
 use run::RunReport;
@@ -65,16 +64,12 @@ fn report(path: &Path) -> Result<InfoReport> {
     if !about.is_file() {
         bail!("{} is neither a file nor a folder", path.display());
     }
-    let found = match header::read(path).with_context(cant_read)? {
-        Ok(FileHeader::Network(_)) => return Ok(InfoReport::Network(NetworkReport::of(path)?)),
-        Ok(FileHeader::Checkpoint(_)) => {
-            let report = CheckpointReport::of(path)?;
-            return Ok(InfoReport::Checkpoint(Box::new(report)));
-        }
-        Err(found) => found,
-    };
-    bail!(
-        "{} is neither a network nor a checkpoint: {found}",
-        path.display()
-    )
+    Ok(match header::read(path).with_context(cant_read)? {
+        FileHeader::Network(_) => InfoReport::Network(NetworkReport::of(path)?),
+        FileHeader::Checkpoint(_) => InfoReport::Checkpoint(Box::new(CheckpointReport::of(path)?)),
+        FileHeader::Other(found) => bail!(
+            "{} is neither a network nor a checkpoint: {found}",
+            path.display()
+        ),
+    })
 }

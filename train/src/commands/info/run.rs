@@ -6,10 +6,11 @@ use super::games::GamesReport;
 use super::generators::GeneratorReport;
 use super::header::{self, FileHeader};
 use super::log::{GenerationTime, LogSummary};
-use crate::checkpoint::{self, TrainingState};
 use crate::error::TrainError;
-use crate::lock::RunLock;
 use crate::ratings::{RatedPlayer, RatingsFile};
+use crate::trainer::checkpoint;
+use crate::trainer::lock::RunLock;
+use crate::trainer::state::TrainingState;
 use engine::config::Config;
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
 use network::Origin;
@@ -17,10 +18,10 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// So many of the newest generations are listed.
+/// The number of listed generations, the newest.
 const LISTED: usize = 10;
 
-/// Where a run stands. What can't be found out is missing, and `problems` says why.
+/// The state of a run. Parts that can't be read are missing, and `problems` states why.
 #[derive(Debug, Serialize)]
 pub(super) struct RunReport {
     pub(super) path: PathBuf,
@@ -59,7 +60,7 @@ pub(super) struct InTraining {
     pub(super) state: TrainingState,
 }
 
-/// Programs that work on the run at this moment, as far as this machine knows.
+/// The programs that work on the run now, as far as this machine knows.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct RunningReport {
     pub(super) trainer: bool,
@@ -72,26 +73,26 @@ pub(super) struct RunningReport {
 /// The rows that are trained on.
 #[derive(Debug, Serialize)]
 pub(super) struct WindowReport {
-    /// Rows to train on, when the log was last written.
+    /// Training rows at the last line of the log.
     pub(super) rows: Option<u64>,
-    /// How many rows it would reach back for, if they were there.
+    /// Its full size.
     pub(super) wanted: Option<u64>,
-    /// Rows in all shards, about; those of validation games among them.
+    /// About how many rows all shards hold, validation games included.
     pub(super) there: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct TimeLeft {
-    /// Until `loop.generations` are made.
+    /// Left until `loop.generations` are trained.
     pub(super) generations: u32,
-    /// Where it is known how long one takes.
+    /// If the time of one is known.
     #[serde(flatten)]
     pub(super) estimate: Option<TimeEstimate>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct TimeEstimate {
-    /// For all that are left.
+    /// For all remaining ones.
     pub(super) seconds: f64,
     pub(super) measured: GenerationTime,
 }
@@ -107,7 +108,7 @@ impl RunReport {
     ///
     /// # Errors
     ///
-    /// A folder that is no run, and a run of another format.
+    /// The folder is no run, or a run of another format.
     pub(super) fn of(path: &Path) -> Result<Self, TrainError> {
         let run = RunDirectory::new(path);
         run.check_format()?;
@@ -128,7 +129,7 @@ impl RunReport {
         let newest_network = networks.last().map(|(generation, file)| NewestNetwork {
             generation: *generation,
             file: file.clone(),
-            size: problems.or_default(NetworkReport::of(file).map(|network| Some(network.size))),
+            size: problems.or_default(NetworkReport::of(file).map(|network| Some(network.size()))),
         });
         let newest = newest_network
             .as_ref()
@@ -178,28 +179,27 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
     let path = problems
         .or_default(checkpoint::list(&run.checkpoints()))
         .pop()?;
-    match header::read(&path) {
-        Ok(Ok(FileHeader::Checkpoint(text))) => {
-            let header = checkpoint::parse_header(&path, &text);
-            let header = problems.or_default(header.map(Some))?;
-            Some(InTraining {
-                checkpoint: path,
-                state: header.state,
-            })
-        }
-        Ok(Ok(FileHeader::Network(_))) => {
+    let text = match header::read(&path) {
+        Ok(FileHeader::Checkpoint(text)) => text,
+        Ok(FileHeader::Network(_)) => {
             problems.add(format!("{} is a network and no checkpoint", path.display()));
-            None
+            return None;
         }
-        Ok(Err(found)) => {
+        Ok(FileHeader::Other(found)) => {
             problems.add(format!("{} is no checkpoint: {found}", path.display()));
-            None
+            return None;
         }
         Err(error) => {
             problems.add_unless_gone(&path, &error);
-            None
+            return None;
         }
-    }
+    };
+    let header = checkpoint::parse_header(&path, &text);
+    let state = problems.or_default(header.map(Some))?.state;
+    Some(InTraining {
+        checkpoint: path,
+        state,
+    })
 }
 
 fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) -> TimeLeft {
@@ -214,36 +214,30 @@ fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) ->
     }
 }
 
-/// What the matches have found so far: nothing without the file.
+/// The ratings so far; none without the file.
 fn ratings(path: &Path, problems: &mut Problems) -> Vec<RatedPlayer> {
     let read = RatingsFile::load(path).map(|file| file.map_or_else(Vec::new, |it| it.ratings));
     problems.or_default(read)
 }
 
-/// What the files of the newest networks say; they are not read beyond that.
+/// What the headers of the newest networks' files say. One that can't be read leaves an empty origin.
 fn generations(networks: &[(u32, PathBuf)], problems: &mut Problems) -> Vec<Generation> {
-    let listed = &networks[networks.len().saturating_sub(LISTED)..];
-    let mut generations = Vec::new();
-    for (generation, path) in listed {
-        let origin = match header::read(path) {
-            Ok(Ok(FileHeader::Network(header))) => {
-                let header: Option<Value> = serde_json::from_str(&header).ok();
-                let origin = header.map(|mut header| header["origin"].take());
-                origin
-                    .and_then(|origin| serde_json::from_value(origin).ok())
-                    .unwrap_or_default()
-            }
-            // The newest has been named if it can't be read; older ones are named where they are used.
-            Ok(_) => Origin::default(),
+    let listed = networks[networks.len().saturating_sub(LISTED)..].iter();
+    let read = listed.map(|(generation, path)| {
+        let header = match header::read(path) {
+            Ok(FileHeader::Network(header)) => serde_json::from_str(&header).unwrap_or_default(),
+            // The newest has been named; older ones are named where they are used.
+            Ok(_) => Value::Null,
             Err(error) => {
                 problems.add_unless_gone(path, &error);
-                Origin::default()
+                Value::Null
             }
         };
-        generations.push(Generation {
+        let origin = serde_json::from_value(header["origin"].clone());
+        Generation {
             generation: *generation,
-            origin,
-        });
-    }
-    generations
+            origin: origin.unwrap_or_default(),
+        }
+    });
+    read.collect()
 }

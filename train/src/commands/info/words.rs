@@ -17,31 +17,31 @@ impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut facts = Facts::default();
         facts.add("run", self.path.display());
-        facts.add_some("newest network", self.newest_network.as_ref());
-        facts.add_some("training", self.training.as_ref());
-        facts.add("running", &self.at_work);
-        for generator in &self.generators {
-            facts.add(&format!("generator {}", generator.generator), generator);
+        facts.add_some("newest network", self.newest_network.as_ref().map(newest));
+        facts.add_some("training", self.training.as_ref().map(training));
+        facts.add("running", running(&self.at_work));
+        for report in &self.generators {
+            facts.add(
+                &format!("generator {}", report.generator),
+                generator(report),
+            );
         }
-        facts.add("games", &self.games);
+        facts.add("games", games(&self.games));
         facts.add_some("speed", self.speed());
-        facts.add("window", &self.window);
+        facts.add("window", window(&self.window));
         facts.add("disk", self.disk_in_words());
-        facts.add_some("time left", self.time_left.as_ref());
+        facts.add_some("time left", self.time_left.as_ref().map(time_left));
         facts.add_some("last steps", self.last_steps.as_ref().map(measured));
         let validation = self.last_validation.as_ref();
         facts.add_some("validation", validation.map(measured));
         facts.add_some("rating", self.newest_rating());
-        let curves = self.path.join("logs").join("curves.svg");
-        facts.add_some(
-            "curves",
-            curves.exists().then(|| curves.display().to_string()),
-        );
-        let ratings = rating_plot::file(&self.path.join("logs"));
-        facts.add_some(
-            "ratings",
-            ratings.exists().then(|| ratings.display().to_string()),
-        );
+        let logs = self.path.join("logs");
+        for (name, plot) in [
+            ("curves", logs.join("curves.svg")),
+            ("ratings", rating_plot::file(&logs)),
+        ] {
+            facts.add_some(name, plot.exists().then(|| plot.display()));
+        }
         writeln!(f, "{}", facts.finish())?;
         f.write_str(&self.table())?;
         match self.problems.is_empty() {
@@ -96,8 +96,8 @@ impl RunReport {
         let newest = rated().max_by_key(|one| one.generation)?;
         let best = rated().max_by(|a, b| a.rating.total_cmp(&b.rating))?;
         Some(match newest == best {
-            true => format!("{newest}, the best so far"),
-            false => format!("{newest}; the best so far: {best}"),
+            true => format!("{}, the best so far", rating(newest)),
+            false => format!("{}; the best so far: {}", rating(newest), rating(best)),
         })
     }
 
@@ -128,116 +128,88 @@ impl RunReport {
     }
 }
 
-impl fmt::Display for NewestNetwork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.generation, self.file.display())?;
-        match &self.size {
-            Some(size) => write!(f, ", {}, {} an evaluation", size.shape(), size.cost()),
-            None => Ok(()),
-        }
+fn newest(network: &NewestNetwork) -> String {
+    let size = network.size.map_or_else(String::new, |size| {
+        format!(", {}, {} an evaluation", size.shape(), size.cost())
+    });
+    format!("{}: {}{size}", network.generation, network.file.display())
+}
+
+fn training(training: &InTraining) -> String {
+    let (generation, steps) = (training.state.generation, steps(&training.state));
+    let checkpoint = training.checkpoint.display();
+    format!("network {generation}, step {steps}: {checkpoint}")
+}
+
+fn running(running: &RunningReport) -> String {
+    let trainer = running.trainer.then(|| match &running.waiting {
+        Some(missing) => format!("trainer, which waits: {missing}"),
+        None => "trainer".to_owned(),
+    });
+    let numbers: Vec<String> = running.generators.iter().map(u32::to_string).collect();
+    let generators = (!numbers.is_empty()).then(|| format!("generators {}", numbers.join(", ")));
+    joined(trainer.into_iter().chain(generators), "; ", "none")
+}
+
+fn generator(report: &GeneratorReport) -> String {
+    let status = &report.status;
+    let waiting = status.waiting_reason.iter();
+    let waiting = waiting.map(|reason| format!("waiting for the disk ({reason})"));
+    let speed = format!(
+        "{:.0} turns/s, {:.0} evaluations/s",
+        status.turns_per_second, status.evaluations_per_second
+    );
+    let devices = DeviceUse::in_words(&status.devices, status.rows_waiting);
+    let network = format!("network {}", status.network);
+    // A running generator writes it every 15 seconds, unless the disk is full.
+    let age =
+        (report.seconds_since > 60.0).then(|| format!("{} ago", duration(report.seconds_since)));
+    let parts = waiting.chain([speed]).chain(devices);
+    joined(parts.chain([network]).chain(age), ", ", "")
+}
+
+fn games(games: &GamesReport) -> String {
+    let count = match games.is_estimated {
+        true => format!("about {}", about(games.games as f64)),
+        false => grouped(games.games),
+    };
+    let rows = games.rows_a_game.map_or_else(String::new, |rows| {
+        format!(", of about {rows:.0} rows each")
+    });
+    format!("{count} in {} shards{rows}", grouped(games.shards))
+}
+
+fn window(window: &WindowReport) -> String {
+    let rows = window.rows.map(|rows| format!("{} rows", grouped(rows)));
+    let wanted = window
+        .wanted
+        .map(|rows| format!("{} wanted", grouped(rows)));
+    let there = window.there;
+    let there = there.map(|rows| format!("about {} there", about(rows as f64)));
+    let parts = rows.into_iter().chain(wanted).chain(there);
+    joined(parts, ", ", "nothing yet")
+}
+
+fn time_left(left: &TimeLeft) -> String {
+    match (left.generations, &left.estimate) {
+        (0, _) => "none: all networks are trained".to_owned(),
+        (left, None) => format!("not known yet: {left} networks to train"),
+        (left, Some(estimate)) => format!(
+            "{}: {left} networks, {} each (median of the last {})",
+            duration(estimate.seconds),
+            duration(estimate.measured.seconds),
+            estimate.measured.generations
+        ),
     }
 }
 
-impl fmt::Display for InTraining {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (generation, steps) = (self.state.generation, steps(&self.state));
-        let checkpoint = self.checkpoint.display();
-        write!(f, "network {generation}, step {steps}: {checkpoint}")
-    }
-}
-
-impl fmt::Display for RunningReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let trainer = self.trainer.then(|| match &self.waiting {
-            Some(missing) => format!("trainer, which waits: {missing}"),
-            None => "trainer".to_owned(),
-        });
-        let numbers: Vec<String> = self.generators.iter().map(u32::to_string).collect();
-        let numbers = Some(numbers.join(", ")).filter(|numbers| !numbers.is_empty());
-        let generators = numbers.map(|numbers| format!("generators {numbers}"));
-        f.write_str(&joined(trainer.into_iter().chain(generators), "; ", "none"))
-    }
-}
-
-impl fmt::Display for GeneratorReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let status = &self.status;
-        if let Some(reason) = &status.waiting_reason {
-            write!(f, "waiting for the disk ({reason}), ")?;
-        }
-        write!(
-            f,
-            "{:.0} turns/s, {:.0} evaluations/s",
-            status.turns_per_second, status.evaluations_per_second
-        )?;
-        if let Some(devices) = DeviceUse::in_words(&status.devices, status.rows_waiting) {
-            write!(f, ", {devices}")?;
-        }
-        write!(f, ", network {}", status.network)?;
-        // A running generator writes it every 15 seconds, unless the disk is full.
-        match self.seconds_since > 60.0 {
-            true => write!(f, ", {} ago", duration(self.seconds_since)),
-            false => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for GamesReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let games = match self.is_estimated {
-            true => format!("about {}", about(self.games as f64)),
-            false => grouped(self.games),
-        };
-        write!(f, "{games} in {} shards", grouped(self.shards))?;
-        match self.rows_a_game {
-            Some(rows) => write!(f, ", of about {rows:.0} rows each"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for WindowReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = self.rows.map(|rows| format!("{} rows", grouped(rows)));
-        let wanted = self.wanted.map(|rows| format!("{} wanted", grouped(rows)));
-        let there = self
-            .there
-            .map(|rows| format!("about {} there", about(rows as f64)));
-        let parts = rows.into_iter().chain(wanted).chain(there);
-        f.write_str(&joined(parts, ", ", "nothing yet"))
-    }
-}
-
-impl fmt::Display for TimeLeft {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.generations, &self.estimate) {
-            (0, _) => f.write_str("none: all networks are trained"),
-            (left, None) => write!(f, "not known yet: {left} networks to train"),
-            (left, Some(estimate)) => write!(
-                f,
-                "{}: {left} networks, {} each (median of the last {})",
-                duration(estimate.seconds),
-                duration(estimate.measured.seconds),
-                estimate.measured.generations
-            ),
-        }
-    }
-}
-
-impl fmt::Display for RatedPlayer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [rating, low, high] = [self.rating, self.low, self.high].map(signed);
-        write!(f, "Elo {rating} ({low} to {high})")?;
-        match self.generation {
-            Some(it) => write!(f, " for network {it} of {} games", self.games),
-            None => write!(f, " for {}", self.player),
-        }
-    }
-}
-
-/// A share of 1 in percent.
-fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
+fn rating(player: &RatedPlayer) -> String {
+    let [rating, low, high] = [player.rating, player.low, player.high].map(signed);
+    let whose = match player.generation {
+        Some(it) => format!("network {it} of {} games", player.games),
+        None => player.player.clone(),
+    };
+    format!("Elo {rating} ({low} to {high}) for {whose}")
 }
 
 /// An estimate, rounded to three digits.
@@ -255,30 +227,26 @@ fn joined(parts: impl Iterator<Item = String>, separator: &str, empty: &str) -> 
     }
 }
 
-/// The measurements in a line of the log.
+/// The measurements of a line of the log.
 fn measured(line: &Value) -> String {
     let number = |key: &str| line[key].as_f64();
-    let losses: Vec<String> = Head::ALL
-        .into_iter()
-        .filter_map(|head| {
-            let loss = number(&format!("{}_loss", head.name()))?;
-            Some(format!("{} {loss:.3}", head.name().replace('_', " ")))
-        })
-        .collect();
-    let mut parts = vec![format!(
-        "step {}",
-        grouped(line["step"].as_u64().unwrap_or(0))
-    )];
-    if !losses.is_empty() {
-        parts.push(format!("losses: {}", losses.join(", ")));
-    }
-    let accuracy = number("policy_accuracy");
-    parts.extend(accuracy.map(|share| format!("policy accuracy {}", percent(share))));
-    let rate = number("learning_rate");
-    parts.extend(rate.map(|rate| format!("learning rate {rate:.1e}")));
-    let computing = number("computing");
-    parts.extend(computing.map(|share| format!("computing {} of the time", percent(share))));
-    parts.join("; ")
+    let percent = |key: &str| number(key).map(|share| format!("{:.1}%", 100.0 * share));
+    let losses = Head::ALL.into_iter().filter_map(|head| {
+        let loss = number(&format!("{}_loss", head.name()))?;
+        Some(format!("{} {loss:.3}", head.name().replace('_', " ")))
+    });
+    let losses: Vec<String> = losses.collect();
+    let parts = [
+        Some(format!(
+            "step {}",
+            grouped(line["step"].as_u64().unwrap_or(0))
+        )),
+        (!losses.is_empty()).then(|| format!("losses: {}", losses.join(", "))),
+        percent("policy_accuracy").map(|share| format!("policy accuracy {share}")),
+        number("learning_rate").map(|rate| format!("learning rate {rate:.1e}")),
+        percent("computing").map(|share| format!("computing {share} of the time")),
+    ];
+    joined(parts.into_iter().flatten(), "; ", "")
 }
 
 fn duration(seconds: f64) -> String {

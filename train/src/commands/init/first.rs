@@ -1,4 +1,4 @@
-//! The network that a run begins with: a random one, or one that was trained elsewhere.
+//! The first network of a run: a random one, or one that was trained elsewhere.
 
 use crate::error::TrainError;
 use crate::terminal::grouped;
@@ -8,7 +8,7 @@ use engine::run::{RunDirectory, make_folder, write_file};
 use network::{Network, NetworkFile, Origin};
 use std::path::Path;
 
-/// What a network is called that is built into the programs.
+/// The name of the built-in network.
 const BUILT_IN: &str = "tusker";
 
 /// Refuses a folder that holds a run.
@@ -21,9 +21,9 @@ pub(super) fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
     })
 }
 
-/// Makes the configuration, if it isn't there (a run may begin with games of `uniform`), and then a random network: whoever is
-/// stopped between the two can begin again, and a network that is there is never replaced.
-pub(crate) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Result<(), TrainError> {
+/// Makes the configuration, unless it exists (a run may begin with games of `uniform`), and then a random network. So a stop between
+/// the two is harmless, and an existing network is never replaced.
+pub(super) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Result<(), TrainError> {
     let network = Network::new(config.network.into(), seed)?;
     begin(run, config, &network, seed, None)?;
     say(&format!(
@@ -37,7 +37,7 @@ pub(crate) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Resul
     Ok(())
 }
 
-/// Reads the network that a run is to begin with: a file, or by the name `tusker` the one that is built in.
+/// Reads the network to begin a run with: a file, or the built-in network by the name `tusker`.
 pub(super) fn load(path: &Path, config: &Config) -> Result<NetworkFile, TrainError> {
     let file = match path.to_str() {
         Some(BUILT_IN) => Network::built_in()?,
@@ -54,7 +54,7 @@ pub(super) fn load(path: &Path, config: &Config) -> Result<NetworkFile, TrainErr
     Ok(file)
 }
 
-/// Makes the configuration, and then the first network, with the weights of one that was trained elsewhere.
+/// Makes the configuration, and then the first network, with the weights of a network that was trained elsewhere.
 pub(super) fn begin_with(
     run: &RunDirectory,
     config: &Config,
@@ -100,19 +100,46 @@ fn begin(
     Ok(())
 }
 
-/// Whether the run began with a network that had learnt something elsewhere.
+/// Makes the run if it is new, and returns its seed.
+pub(crate) fn begin_or_resume(
+    run: &RunDirectory,
+    config: &Config,
+    seed: Option<u64>,
+) -> Result<u64, TrainError> {
+    run.ensure_format()?;
+    if run.list_networks()?.is_empty() {
+        let seed = seed.unwrap_or(0);
+        begin_run(run, config, seed)?;
+        return Ok(seed);
+    }
+    if !run.config().exists() {
+        // The user put the first network there, or `train init` was killed. The generator must not use its own defaults.
+        write_file(&run.config(), config.to_toml().as_bytes())?;
+    }
+    let saved = run_seed(run)?;
+    match seed {
+        Some(given) if given != saved => Err(TrainError::OtherSeed {
+            run: run.root().to_owned(),
+            given,
+            saved,
+        }),
+        _ => Ok(saved),
+    }
+}
+
+/// Whether the run began with a network that was trained elsewhere.
 pub(crate) fn began_trained(run: &RunDirectory) -> Result<bool, TrainError> {
     let path = run.network(0);
     if !path.exists() {
         return Ok(false);
     }
     let origin = Network::load(&path)?.origin;
-    // One that was put there by hand says what steps were made.
+    // A network that the user put there states its steps.
     Ok(origin.contains_key("parent") || origin.get("step").is_some_and(|steps| steps != "0"))
 }
 
-/// The seed that a run was begun with, as its newest network says.
-pub(crate) fn run_seed(run: &RunDirectory) -> Result<u64, TrainError> {
+/// The seed of a run, from its newest network.
+fn run_seed(run: &RunDirectory) -> Result<u64, TrainError> {
     let newest = run.list_networks()?.pop();
     let (_, path) = newest.ok_or_else(|| TrainError::NoRun {
         path: run.root().to_owned(),
@@ -123,4 +150,23 @@ pub(crate) fn run_seed(run: &RunDirectory) -> Result<u64, TrainError> {
         .get("seed")
         .and_then(|seed| seed.parse().ok());
     Ok(seed.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_its_configuration_gets_the_given_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        let mut config = Config::default();
+        (config.network.blocks, config.network.channels) = (1, 8);
+        assert_eq!(begin_or_resume(&run, &config, Some(7)).unwrap(), 7);
+        let network = std::fs::read(run.network(0)).unwrap();
+        std::fs::remove_file(run.config()).unwrap();
+        assert_eq!(begin_or_resume(&run, &config, None).unwrap(), 7);
+        assert_eq!(Config::load(&run.config()).unwrap(), config);
+        assert_eq!(std::fs::read(run.network(0)).unwrap(), network);
+    }
 }

@@ -1,4 +1,4 @@
-//! The games of another run, for one that begins with them.
+//! The games of another run, for a new run that begins with them.
 
 use crate::error::TrainError;
 use engine::files;
@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Brings the shards of a run into another: the same files under a second name, or copies where the system has none. What is there
-/// already stays. Returns how many there are.
+/// Takes the shards of a run over into another: hard links, or copies where the file system has none. Existing shards stay. Returns
+/// how many there are.
 pub(super) fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize, TrainError> {
     let shards = shards_of(old)?;
     make_folder(&run.shards())?;
@@ -18,18 +18,14 @@ pub(super) fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize,
         let own = run.shards().join(name.to_string());
         match fs::hard_link(path, &own) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_equal(path, &own)?,
-            Err(_) => copy(path, &own).map_err(|error| TrainError::Io {
-                what: "copy a shard to",
-                path: own.clone(),
-                error,
-            })?,
+            Err(_) => copy(path, &own).map_err(TrainError::io("copy a shard to", &own))?,
             Ok(()) => {}
         }
     }
     Ok(shards.len())
 }
 
-/// The shards of a run, of which there must be some.
+/// The shards of a run; at least one.
 pub(super) fn shards_of(old: &RunDirectory) -> Result<BTreeMap<ShardName, PathBuf>, TrainError> {
     let folder = old.shards();
     let shards = match folder.exists() {
@@ -42,16 +38,12 @@ pub(super) fn shards_of(old: &RunDirectory) -> Result<BTreeMap<ShardName, PathBu
     }
 }
 
-/// Refuses to take another shard of the same name for the one that is to be taken over.
+/// Refuses an existing shard of the same name with other contents.
 fn check_equal(path: &Path, own: &Path) -> Result<(), TrainError> {
     let digest_of = |path: &Path| {
         let mut hasher = blake3::Hasher::new();
         let hashed = File::open(path).and_then(|file| Ok(hasher.update_reader(file)?.finalize()));
-        hashed.map_err(|error| TrainError::Io {
-            what: "read",
-            path: path.to_owned(),
-            error,
-        })
+        hashed.map_err(TrainError::io("read", path))
     };
     if digest_of(path)? == digest_of(own)? {
         return Ok(());
@@ -62,7 +54,7 @@ fn check_equal(path: &Path, own: &Path) -> Result<(), TrainError> {
     })
 }
 
-/// Copies a file, whole or not at all, with the time of its last change: shards are in the order of their ages.
+/// Copies a file, whole or not at all, with the time of its last change: shards are ordered by it.
 fn copy(path: &Path, own: &Path) -> io::Result<()> {
     let mut from = File::open(path)?;
     let mut to = files::temporary_in(files::folder_of(own))?;

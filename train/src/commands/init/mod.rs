@@ -3,41 +3,39 @@
 mod first;
 mod games;
 
-use super::Workplace;
+use crate::commands::run::{Workplace, train_next};
 use crate::error::TrainError;
-use crate::lock::RunLock;
-use crate::plan::TrainingBudget;
-use crate::stop::Stop;
 use crate::terminal::print;
-use crate::training::{Ending, train};
-use crate::training_loop::{check_same, configuration};
+use crate::trainer::change::differences;
+use crate::trainer::lock::RunLock;
+use crate::trainer::plan::TrainingBudget;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
-use first::{begin_with, check_new, load};
+use first::{begin_run, begin_with, check_new, load};
 use games::{shards_of, take_over};
 use std::path::PathBuf;
 
-pub(crate) use first::{began_trained, begin_run, run_seed};
+pub(crate) use first::{began_trained, begin_or_resume};
 
 /// Make a run: its configuration, and its first network
 ///
-/// By itself that is a random one. With --network it is one that was trained elsewhere: its games are the first, and the optimizer
-/// begins anew.
+/// By default the first network is random. With --network it is one that was trained elsewhere: it plays the first games, and the
+/// optimizer begins anew.
 ///
-/// With --from the run takes over the configuration and the games of another one, and a first network is trained on them: a wider or
-/// deeper one, say, that goes on where the other has stopped learning.
+/// With --from the run takes over the configuration and the games of another run, and trains network 1 on them: a wider or deeper
+/// one, for example, once the other has stopped learning.
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// The folder of the run, which must not hold one yet
+    /// Folder of the new run
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
     /// Take over the games and, without --config, the configuration of this run, and train the new run's network 1 on them
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
-    /// Begin with this network's weights instead of random ones: a file, or `tusker` for the network that is built in
+    /// Begin with this network's weights instead of random ones: a file, or `tusker` for the built-in network
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     network: Option<PathBuf>,
     /// With --from: steps of the optimizer for network 1 [default: as many as use the rows train.reuse_factor times each]
@@ -65,7 +63,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
     }
     arguments.workplace.open()?;
     if let Some(old) = &old {
-        // Before anything is made.
+        // Before any file is made.
         shards_of(old)?;
     }
     let brought = arguments.network.as_deref();
@@ -90,7 +88,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
     Ok(())
 }
 
-/// The configuration of a run that is begun with the games of another: without `--config` it is that run's.
+/// The configuration of a run with the games of another: by default the other run's.
 fn inherited(
     run: &RunDirectory,
     old: &RunDirectory,
@@ -112,23 +110,42 @@ fn inherited(
     Ok(given)
 }
 
+/// The run's own configuration, which a given one must be equal to; a new run's is the given one.
+pub(crate) fn configuration(
+    run: &RunDirectory,
+    arguments: &ConfigArguments,
+) -> Result<Config, TrainError> {
+    run.check_format()?;
+    let path = run.config();
+    if !path.exists() {
+        return Ok(arguments.resolve(None)?);
+    }
+    let saved = Config::load(&path)?;
+    let given = arguments.resolve(Some(&path))?;
+    check_same(run, &saved, &given)?;
+    Ok(saved)
+}
+
+/// Refuses a configuration that is not the run's.
+fn check_same(run: &RunDirectory, saved: &Config, given: &Config) -> Result<(), TrainError> {
+    match differences(saved, given).into_iter().next() {
+        None => Ok(()),
+        Some(difference) => Err(TrainError::OtherConfig {
+            run: run.root().to_owned(),
+            given: difference.new_value(),
+            key: difference.key,
+            saved: difference.old.to_string(),
+        }),
+    }
+}
+
 /// Trains network 1 of a new run.
 fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -> Result<()> {
-    arguments.workplace.apply()?;
-    let stop = Stop::listen().context("can't listen for signals")?;
     let budget = TrainingBudget {
         steps: arguments.steps,
-        least_new_games: 0,
         wait: false,
     };
-    let device = arguments.workplace.device;
-    let goes_on = || format!("`train run --run {}` resumes", run.root().display());
-    match train(run, config, budget, device, &stop).with_context(goes_on)? {
-        Ending::Published { path, .. } => print(&path.display().to_string())?,
-        Ending::Stopped { step, steps, .. } => {
-            print(&format!("stopped at step {step} of {steps}: {}", goes_on()))?;
-        }
-        Ending::NotBegun => {}
-    }
-    Ok(())
+    let command = format!("`train run --run {}`", run.root().display());
+    train_next(run, config, budget, arguments.workplace, &command)
+        .with_context(|| format!("{command} resumes"))
 }

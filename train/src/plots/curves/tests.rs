@@ -1,6 +1,6 @@
 use super::*;
-use crate::metrics::{Line, MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 use crate::plots::chart::LARGEST;
+use crate::trainer::metrics::{MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 use network::{Head, PerHead};
 use roxmltree::{Document, Node};
 
@@ -14,34 +14,24 @@ fn both(policy: f64, value: f64) -> MeanLosses {
 fn the_trainers_own_log_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = Metrics::new(folder.path());
-    let line = Line {
-        kind: "train",
-        generation: 1,
-        step: 20,
-        measurements: StepMeasurements {
-            losses: both(2.5, f64::NAN),
-            policy_accuracy: 0.125,
-            ..StepMeasurements::default()
-        },
+    let measured = StepMeasurements {
+        losses: both(2.5, f64::NAN),
+        policy_accuracy: 0.125,
+        ..StepMeasurements::default()
     };
-    metrics.write(&line).unwrap();
+    metrics.write("train", 1, 20, &measured).unwrap();
     let bin = CalibrationBin {
         predicted: 0.25,
         actual: 0.5,
         rows: 9,
     };
-    let line = Line {
-        kind: "validation",
-        generation: 1,
-        step: 30,
-        measurements: ValidationMeasurements {
-            losses: both(2.75, 0.5),
-            policy_accuracy: Some(0.25),
-            calibration: vec![bin],
-            rows: 9,
-        },
+    let measured = ValidationMeasurements {
+        losses: both(2.75, 0.5),
+        policy_accuracy: Some(0.25),
+        calibration: vec![bin],
+        rows: 9,
     };
-    metrics.write(&line).unwrap();
+    metrics.write("validation", 1, 30, &measured).unwrap();
     let curves = Curves::read(folder.path()).unwrap();
     assert_eq!(curves.policy_loss.training.points(), [(20, 2.5)]);
     assert_eq!(curves.policy_loss.validation.points(), [(30, 2.75)]);

@@ -1,0 +1,285 @@
+//! Changes of the configuration of a run in training: which are allowed, and the file in which the user makes them.
+
+use engine::config::Config;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Keys that may change. They apply from the next step, checkpoint or generation.
+const CHANGEABLE: [&str; 26] = [
+    "network.precision",
+    "train.average_decay",
+    "train.batch_size",
+    "train.checkpoint_steps",
+    "train.final_learning_rate",
+    "train.game_parts",
+    "train.gradient_clip",
+    "train.keep_checkpoints",
+    "train.learning_rate",
+    "train.memory_mib",
+    "train.mirror",
+    "train.momentum",
+    "train.network_steps",
+    "train.pool_rows",
+    "train.precision",
+    "train.schedule",
+    "train.schedule_factor",
+    "train.schedule_steps",
+    "train.search_value_share",
+    "train.short_horizon_turns",
+    "train.reuse_factor",
+    "train.warmup_steps",
+    "train.weight_decay",
+    "train.window_exponent",
+    "train.window_rows",
+    "train.window_scale",
+];
+
+/// The trainer's sections.
+const SECTIONS: [&str; 2] = ["network.", "train."];
+
+/// The section of the heads' loss weights: all of its keys likewise.
+const HEADS: &str = "train.heads.";
+
+/// Keys that a run keeps, and why.
+const FIXED: [(&str, &str); 4] = [
+    ("network.blocks", NETWORK),
+    ("network.channels", NETWORK),
+    (
+        "train.optimizer",
+        "the state of one optimizer does not fit another",
+    ),
+    (
+        "train.validation_share",
+        "losses would be measured on games that were trained on",
+    ),
+];
+
+const NETWORK: &str = "a run's network can't change its size";
+
+/// A key with different values in two configurations.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Difference {
+    /// The key with its sections.
+    pub(crate) key: String,
+    /// The value in the first configuration.
+    pub(crate) old: toml::Value,
+    /// The value in the second one; none if it lacks the key.
+    pub(crate) new: Option<toml::Value>,
+}
+
+impl Difference {
+    /// The second value as TOML, empty if there is none.
+    pub(crate) fn new_value(&self) -> String {
+        self.new
+            .as_ref()
+            .map_or_else(String::new, toml::Value::to_string)
+    }
+}
+
+/// The keys of a configuration with other values than in another, in alphabetical order.
+pub(crate) fn differences(old: &Config, new: &Config) -> Vec<Difference> {
+    let mut new = values(new);
+    let compared = values(old).into_iter().map(|(key, old)| Difference {
+        new: new.remove(&key),
+        key,
+        old,
+    });
+    compared
+        .filter(|it| it.new.as_ref() != Some(&it.old))
+        .collect()
+}
+
+/// What changes in the network and in its training, in words and by key in alphabetical order. Other sections do not concern the
+/// trainer.
+///
+/// # Errors
+///
+/// The first key that may not change, with both values and the reason.
+pub(crate) fn changed(old: &Config, new: &Config) -> Result<Vec<String>, String> {
+    let mut changes = Vec::new();
+    for difference in differences(old, new) {
+        let (new, Difference { key, old, .. }) = (difference.new_value(), difference);
+        if !SECTIONS.iter().any(|section| key.starts_with(section)) {
+            continue;
+        }
+        let known = key.starts_with(HEADS) || CHANGEABLE.contains(&key.as_str());
+        match FIXED.iter().find(|(fixed, _)| *fixed == key) {
+            None if known => changes.push(format!("{key} = {new} (was {old})")),
+            fixed => {
+                let reason = fixed.map_or("it is not known to be harmless", |(_, reason)| reason);
+                return Err(format!(
+                    "{key} = {new}, but the run was trained with {old}: {reason}"
+                ));
+            }
+        }
+    }
+    Ok(changes)
+}
+
+/// All keys of a configuration with their sections, and their values.
+fn values(config: &Config) -> BTreeMap<String, toml::Value> {
+    let mut values = BTreeMap::new();
+    let table = toml::from_str(&config.to_toml()).unwrap_or_default();
+    add("", table, &mut values);
+    values
+}
+
+/// Adds the keys of a section.
+fn add(section: &str, table: toml::Table, values: &mut BTreeMap<String, toml::Value>) {
+    for (key, value) in table {
+        let name = format!("{section}{key}");
+        match value {
+            toml::Value::Table(table) => add(&format!("{name}."), table, values),
+            value => drop(values.insert(name, value)),
+        }
+    }
+}
+
+/// A run's configuration file, which the user may change during training.
+#[derive(Debug)]
+pub(crate) struct ConfigFile {
+    path: PathBuf,
+    /// Its contents when it was last read, or the error.
+    seen: Result<Config, String>,
+}
+
+impl ConfigFile {
+    /// Reads the file for the first time.
+    pub(crate) fn open(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            seen: read(path),
+        }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the file again: its contents or the error, if it is not the same as the last time.
+    pub(crate) fn read_again(&mut self) -> Option<Result<Config, String>> {
+        let now = read(&self.path);
+        if now == self.seen {
+            return None;
+        }
+        self.seen = now.clone();
+        Some(now)
+    }
+}
+
+fn read(path: &Path) -> Result<Config, String> {
+    Config::load(path).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::config::ScheduleKind;
+
+    #[test]
+    fn every_key_of_network_and_training_is_decided_on() {
+        let mut decided: Vec<&str> = FIXED.iter().map(|(key, _)| *key).collect();
+        decided.extend(CHANGEABLE);
+        decided.sort_unstable();
+        let keys = values(&Config::default());
+        let keys = keys.keys().map(String::as_str);
+        let own = |key: &&str| SECTIONS.iter().any(|section| key.starts_with(section));
+        let keys = keys.filter(own);
+        let keys: Vec<&str> = keys.filter(|key| !key.starts_with(HEADS)).collect();
+        assert_eq!(decided, keys);
+    }
+
+    fn with(settings: &[&str]) -> Config {
+        let set = |config: Config, setting: &&str| config.with(setting).unwrap();
+        settings.iter().fold(Config::default(), set)
+    }
+
+    #[test]
+    fn differences_are_found_in_every_section() {
+        let config = Config::default();
+        assert_eq!(differences(&config, &config), []);
+        let other = with(&["train.batch_size=64", "selfplay.handicap.share=0.5"]);
+        let found = differences(&config, &other);
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.key.as_str(), it.old.to_string(), it.new_value()))
+            .collect();
+        let expected = [
+            ("selfplay.handicap.share", "0.0", "0.5"),
+            ("train.batch_size", "256", "64"),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(key, old, new)| (key, old.to_owned(), new.to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_may_change_is_named_with_both_values() {
+        let mut old = Config::default();
+        old.train.schedule = ScheduleKind::Constant;
+        assert_eq!(changed(&old, &old), Ok(Vec::new()));
+        let new = with(&[
+            "train.schedule=cosine",
+            "train.learning_rate=0.5",
+            "network.precision=fp32",
+            "loop.generations=7",
+            "selfplay.evaluations=7",
+        ]);
+        assert_eq!(
+            changed(&old, &new).unwrap(),
+            [
+                "network.precision = \"fp32\" (was \"auto\")",
+                "train.learning_rate = 0.5 (was 0.001)",
+                "train.schedule = \"cosine\" (was \"constant\")",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_may_not_is_refused_by_name_whatever_else_changes() {
+        let old = Config::default();
+        for (setting, message) in [
+            (
+                "network.blocks=7",
+                "network.blocks = 7, but the run was trained with 3: a run's network can't change its size",
+            ),
+            ("network.channels=16", "network.channels = 16, but"),
+            (
+                "train.optimizer=sgd",
+                "train.optimizer = \"sgd\", but the run was trained with \"adamw\": the state of one optimizer",
+            ),
+            (
+                "train.validation_share=0.5",
+                "train.validation_share = 0.5, but",
+            ),
+        ] {
+            let new = with(&["train.learning_rate=0.5", setting]);
+            let refusal = changed(&old, &new).unwrap_err();
+            assert!(refusal.starts_with(message), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_news_once_and_only_where_it_says_something_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let write = |text: &str| std::fs::write(&path, text).unwrap();
+        write("[train]\nlearning_rate = 0.1");
+        let mut file = ConfigFile::open(&path);
+        assert_eq!(file.read_again(), None);
+        write("# The same.\n[train]\nlearning_rate = 1e-1");
+        assert_eq!(file.read_again(), None);
+        write("[train]\nlearning_rate = 0.2");
+        let read = file.read_again().unwrap().unwrap();
+        assert_eq!(read.train.learning_rate, 0.2);
+        assert_eq!(file.read_again(), None);
+        write("[train]\nlearning_rate = ");
+        let message = file.read_again().unwrap().unwrap_err();
+        assert!(message.contains("config.toml"), "{message}");
+        assert_eq!(file.read_again(), None);
+        write("[train]\nlearning_rate = 0.2");
+        assert!(file.read_again().unwrap().is_ok());
+    }
+}

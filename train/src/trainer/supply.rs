@@ -1,0 +1,129 @@
+//! The data to train on: the known shards, the rows that have come since the run began, and the rows that may be drawn before more
+//! must come.
+
+use crate::data::{Index, Window, WindowCounts, window_rows};
+use crate::error::TrainError;
+use crate::terminal::grouped;
+use engine::config::TrainConfig;
+use engine::run::RunDirectory;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// The part of the data supply that a checkpoint holds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SupplyState {
+    /// The shards at the last look, oldest first.
+    pub(crate) shards: Vec<String>,
+    /// The games since the run began, validation games included.
+    pub(crate) seen_games: u64,
+    /// The training rows since the run began.
+    pub(crate) seen_rows: u64,
+    /// The rows that may be drawn before new ones must come: each new row adds `train.reuse_factor`, each drawn row takes 1.
+    /// (The train bucket of KataGo's `-max-train-bucket-per-new-data`.)
+    pub(crate) allowance: f64,
+    /// `train.reuse_factor` when the allowance was last added to; 0 before the first rows.
+    pub(crate) reuse_factor: f64,
+    /// The rows trained on since the run began.
+    pub(crate) trained_rows: u64,
+    /// The size of the present window: so many of the newest rows.
+    pub(crate) window_rows: u64,
+}
+
+/// The shards of a run, and how far training has used them up.
+#[derive(Debug)]
+pub(crate) struct DataSupply {
+    index: Index,
+    state: SupplyState,
+}
+
+impl DataSupply {
+    /// The supply of a run, from its last known state.
+    pub(crate) fn new(run: &RunDirectory, config: &TrainConfig, state: SupplyState) -> Self {
+        Self {
+            index: Index::new(&run.shards(), config.validation_share),
+            state,
+        }
+    }
+
+    /// The state that a checkpoint must hold to resume from here.
+    pub(crate) fn state(&self) -> &SupplyState {
+        &self.state
+    }
+
+    /// Notes which shards have come and which are gone. Returns the counts of the new ones.
+    pub(crate) fn look(&mut self, config: &TrainConfig) -> Result<WindowCounts, TrainError> {
+        self.credit_rise(config);
+        let listed = self.index.list()?;
+        let there: HashSet<&str> = listed.iter().map(String::as_str).collect();
+        let state = &mut self.state;
+        state.shards.retain(|name| there.contains(name.as_str()));
+        let known: HashSet<&str> = state.shards.iter().map(String::as_str).collect();
+        let new: Vec<String> = listed
+            .iter()
+            .filter(|name| !known.contains(name.as_str()))
+            .cloned()
+            .collect();
+        if new.is_empty() {
+            return Ok(WindowCounts::default());
+        }
+        let counts = self.index.count(&new)?;
+        state.shards.extend(new);
+        state.seen_games += counts.games;
+        state.seen_rows += counts.training_rows;
+        state.allowance += counts.training_rows as f64 * f64::from(config.reuse_factor);
+        Ok(counts)
+    }
+
+    /// If the reuse factor has risen, the rows of the present window may be used more often too.
+    fn credit_rise(&mut self, config: &TrainConfig) {
+        let state = &mut self.state;
+        let uses = f64::from(config.reuse_factor);
+        let rows = state.seen_rows.min(window_rows(config, state.seen_rows));
+        state.allowance += (uses - state.reuse_factor).max(0.0) * rows as f64;
+        state.reuse_factor = uses;
+    }
+
+    /// Opens the window whose size follows from the rows so far. An unused allowance beyond it expires: the window's rows can't be
+    /// drawn more often than `train.reuse_factor` on average.
+    pub(crate) fn open_window(&mut self, config: &TrainConfig) -> Result<Window, TrainError> {
+        self.state.window_rows = window_rows(config, self.state.seen_rows);
+        let window = self.reopen_window()?;
+        let most = window.training_rows() as f64 * f64::from(config.reuse_factor);
+        self.state.allowance = self.state.allowance.min(most);
+        Ok(window)
+    }
+
+    /// Opens the last window again.
+    pub(crate) fn reopen_window(&mut self) -> Result<Window, TrainError> {
+        self.index
+            .window(&self.state.shards, self.state.window_rows)
+    }
+
+    /// Whether a batch of so many rows may be drawn.
+    pub(crate) fn allows(&self, rows: u32) -> bool {
+        self.state.allowance >= f64::from(rows)
+    }
+
+    /// How many batches of so many rows may be drawn.
+    pub(crate) fn batches(&self, rows: u32) -> u64 {
+        (self.state.allowance / f64::from(rows)).max(0.0) as u64
+    }
+
+    /// What is missing for a batch, in words.
+    pub(crate) fn shortage(&self, config: &TrainConfig) -> String {
+        format!(
+            "the {} rows so far have been used as often as they may be (train.reuse_factor = {}): a batch of {} needs {:.0} more uses",
+            grouped(self.state.seen_rows),
+            config.reuse_factor,
+            config.batch_size,
+            (f64::from(config.batch_size) - self.state.allowance).ceil(),
+        )
+    }
+
+    /// Notes that a batch was drawn.
+    pub(crate) fn take(&mut self, rows: u32) {
+        self.state.allowance -= f64::from(rows);
+        self.state.trained_rows += u64::from(rows);
+    }
+}

@@ -1,0 +1,471 @@
+//! The training of one generation: from the plan to the published network.
+
+use crate::data::{Batch, Budget, GameRows, Loader, LoaderOptions, RowRef, Window, WindowCounts};
+use crate::error::TrainError;
+use crate::terminal::grouped;
+use crate::trainer::bad_batch;
+use crate::trainer::change::{ConfigFile, changed};
+use crate::trainer::checkpoint;
+use crate::trainer::loss::{LossSums, in_digits};
+use crate::trainer::meter::LossMeter;
+use crate::trainer::metrics::{MeanLosses, Standing, ValidationMeasurements};
+use crate::trainer::plan::{TrainingBudget, TrainingPlan, check_rows, hold};
+use crate::trainer::record::Recorder;
+use crate::trainer::state::TrainingState;
+use crate::trainer::step::{StepReport, Trainer};
+use crate::trainer::stop::{Stop, Waiting};
+use crate::trainer::supply::DataSupply;
+use engine::config::Config;
+use engine::progress::{Progress, in_words, say};
+use engine::run::{RunDirectory, make_folder};
+use network::{Device, Head};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Steps between two lines in the log.
+const LOG_STEPS: u64 = 20;
+
+/// About how many validation rows the losses are measured on: a few seconds of computing.
+const VALIDATION_ROWS: usize = 16_384;
+
+/// The dropped batches in a row that end the training.
+const DROPPED_IN_A_ROW: u64 = 3;
+
+/// How a training ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Ending {
+    /// The next network is published.
+    Published {
+        /// Its generation.
+        generation: u32,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// A stop was requested; the same command resumes.
+    Stopped {
+        /// The generation in training.
+        generation: u32,
+        /// The steps made of it.
+        step: u64,
+        /// The steps of the generation.
+        steps: u64,
+        /// The checkpoint to resume from.
+        checkpoint: PathBuf,
+    },
+    /// A stop was requested while the next generation waited for games.
+    NotBegun,
+}
+
+/// One generation in training.
+struct Training<'a> {
+    run: &'a RunDirectory,
+    config: Config,
+    config_file: ConfigFile,
+    state: TrainingState,
+    trainer: Trainer,
+    supply: DataSupply,
+    window: Arc<Window>,
+    validation: Vec<GameRows>,
+    recorder: Recorder,
+    /// Whether to wait for games that are missing.
+    wait: bool,
+    /// The newest checkpoint.
+    checkpoint: Option<PathBuf>,
+    /// The files of the batches dropped since the last step.
+    dropped: Vec<PathBuf>,
+}
+
+/// How a part of a training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    GoOn,
+    /// A stop is requested.
+    Stop,
+    /// A stop is requested during a wait: all is saved, and the next start finds the games that have come since.
+    StopWaiting,
+}
+
+/// Trains the run's next network, or resumes its training, and publishes it. Changes of the run's configuration file apply from the
+/// next checkpoint.
+pub(crate) fn train(
+    run: &RunDirectory,
+    config: &Config,
+    budget: TrainingBudget,
+    device: Device,
+    stop: &Stop,
+) -> Result<Ending, TrainError> {
+    let Some(plan) = TrainingPlan::make(run, config, budget, device, stop)? else {
+        return Ok(Ending::NotBegun);
+    };
+    let (begins, is_remade) = (plan.begins, plan.is_remade);
+    let mut training = Training::new(run, config, plan, budget.wait)?;
+    training.announce(begins);
+    if begins {
+        let measured = training.measure();
+        training.state.validation_before = measured.map_err(|error| training.interrupted(error))?;
+    }
+    if begins || is_remade {
+        training.save()?;
+    }
+    hold(run, &training.window, &training.supply)?;
+    let flow = training
+        .make_steps(stop)
+        .map_err(|error| training.interrupted(error))?;
+    match flow {
+        Flow::GoOn => training.publish(),
+        Flow::Stop => {
+            training.save()?;
+            Ok(training.stopped())
+        }
+        Flow::StopWaiting => Ok(training.stopped()),
+    }
+}
+
+impl<'a> Training<'a> {
+    fn new(
+        run: &'a RunDirectory,
+        config: &Config,
+        plan: TrainingPlan,
+        wait: bool,
+    ) -> Result<Self, TrainError> {
+        Ok(Self {
+            validation: plan
+                .window
+                .validation_rows(VALIDATION_ROWS, (&config.train).into())?,
+            recorder: Recorder::new(run, plan.state.step),
+            run,
+            config: config.clone(),
+            config_file: ConfigFile::open(&run.config()),
+            state: plan.state,
+            trainer: plan.trainer,
+            supply: plan.supply,
+            window: Arc::new(plan.window),
+            wait,
+            checkpoint: None,
+            dropped: Vec::new(),
+        })
+    }
+
+    fn announce(&self, begins: bool) {
+        let (state, window) = (&self.state, &self.window);
+        let verb = if begins { "training" } else { "resuming" };
+        say(&format!(
+            "{verb} network {} from step {} to {}: {} games with {} rows in the window, {} rows for validation",
+            state.generation,
+            grouped(state.step),
+            grouped(state.last_step),
+            grouped(window.games() as u64),
+            grouped(window.training_rows()),
+            grouped(self.validation.len() as u64),
+        ));
+    }
+
+    /// Makes steps until the generation is complete or a stop is requested.
+    fn make_steps(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
+        let mut loader = self.start_loader();
+        let steps = self.state.last_step - self.state.first_step;
+        let label = format!("train network {}", self.state.generation);
+        // The meter estimates from this start's steps alone.
+        let mut progress = Progress::new(&label, steps).without_estimate();
+        let mut meter = LossMeter::new(self.config.train.batch_size);
+        while self.state.step < self.state.last_step {
+            let batch_size = self.config.train.batch_size;
+            if !self.supply.allows(batch_size) {
+                match self.wait_for_rows(stop)? {
+                    Flow::GoOn => {}
+                    flow => return Ok(flow),
+                }
+                loader = self.start_loader();
+                meter = LossMeter::new(batch_size);
+            }
+            let begun = Instant::now();
+            let (batch, cursor) = loader.next()?;
+            let waited = begun.elapsed();
+            self.state.cursor = cursor;
+            let report = self.step(&batch)?;
+            loader.give_back(batch);
+            let Some(report) = report else {
+                continue;
+            };
+            self.supply.take(batch_size);
+            self.state.step += 1;
+            self.state.sums.add(&report.losses, &report.weights);
+            meter.add(&report, waited, begun.elapsed() - waited);
+            let done = self.state.step == self.state.last_step;
+            if self.state.step.is_multiple_of(LOG_STEPS) || done {
+                let measured = meter.take(self.standing());
+                let state = &self.state;
+                self.recorder.steps(state.generation, state.step, &measured);
+            }
+            progress.show(self.state.step - self.state.first_step, || {
+                self.message(&meter)
+            });
+            if stop.is_requested() && !done {
+                return Ok(Flow::Stop);
+            }
+            let checkpoint_steps = self.config.train.checkpoint_steps.into();
+            if self.state.step.is_multiple_of(checkpoint_steps) && !done {
+                let options = self.loader_options();
+                self.take_changes();
+                let reshuffles = self.loader_options() != options;
+                if reshuffles {
+                    // The cursor counts in pools of another size.
+                    self.state.next_segment();
+                }
+                self.save()?;
+                if reshuffles {
+                    loader = self.start_loader();
+                    meter = LossMeter::new(self.config.train.batch_size);
+                }
+            }
+        }
+        let message = self.message(&meter);
+        progress.finish(&format!("{} steps, {message}", grouped(steps)));
+        Ok(Flow::GoOn)
+    }
+
+    /// Makes a step; none if a loss or a gradient is not finite. Such a batch is kept in a file, and three in a row are an error.
+    fn step(&mut self, batch: &Batch) -> Result<Option<StepReport>, TrainError> {
+        let error = match self.trainer.step(batch) {
+            Ok(report) => {
+                self.dropped.clear();
+                return Ok(Some(report));
+            }
+            Err(error @ TrainError::NotFinite { .. }) => error,
+            Err(error) => return Err(error),
+        };
+        self.state.dropped += 1;
+        let state = &self.state;
+        let path = bad_batch::keep(&self.run.logs(), state, batch, &error)?;
+        say(&format!("{error}; its batch is kept in {}", path.display()));
+        self.dropped.push(path);
+        if self.dropped.len() as u64 == DROPPED_IN_A_ROW {
+            return Err(TrainError::NeverFinite {
+                error: Box::new(error),
+                batches: std::mem::take(&mut self.dropped),
+            });
+        }
+        Ok(None)
+    }
+
+    /// Waits for enough new rows, and opens a new window with them.
+    fn wait_for_rows(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
+        self.save()?;
+        let mut waiting = Waiting::default();
+        let mut new = WindowCounts::default();
+        loop {
+            // The user may raise the reuse factor during the wait.
+            self.take_changes();
+            let config = &self.config.train;
+            new += self.supply.look(config)?;
+            // Not for every shard: each new window begins a new shuffle.
+            let left = self.state.last_step - self.state.step;
+            if self.supply.batches(config.batch_size) >= left.min(config.checkpoint_steps.into()) {
+                break;
+            }
+            let missing = self.supply.shortage(config);
+            if !self.wait {
+                return Err(TrainError::NothingNew {
+                    folder: self.run.shards(),
+                    missing,
+                });
+            }
+            if waiting.time().is_zero() {
+                let state = &self.state;
+                self.recorder
+                    .waiting(state.generation, state.step, &missing);
+            }
+            if !waiting.wait(&missing, stop) {
+                return Ok(Flow::StopWaiting);
+            }
+        }
+        let window = self.supply.open_window(&self.config.train)?;
+        check_rows(&window, &self.config)?;
+        self.validation = window.validation_rows(VALIDATION_ROWS, (&self.config.train).into())?;
+        self.window = Arc::new(window);
+        self.state.add_new(new);
+        self.state.next_segment();
+        // The losses before and after the training are compared on the same rows.
+        self.state.validation_before = self.measure()?;
+        self.save()?;
+        hold(self.run, &self.window, &self.supply)?;
+        say(&format!(
+            "resuming after {} with {} games of {} rows in the window",
+            in_words(waiting.time()),
+            grouped(self.window.games() as u64),
+            grouped(self.window.training_rows()),
+        ));
+        Ok(Flow::GoOn)
+    }
+
+    fn message(&self, meter: &LossMeter) -> String {
+        let state = &self.state;
+        let left = state.last_step.saturating_sub(state.step);
+        meter.message(state.step, left, self.window.training_rows())
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            epoch: self.state.cursor.epoch,
+            trained_rows: self.supply.state().trained_rows,
+            window_rows: self.window.training_rows(),
+            data_age: self.window.age().map(|age| age.as_secs_f64()),
+        }
+    }
+
+    /// Applies the user's changes of the run's configuration file. An error is reported and changes nothing.
+    fn take_changes(&mut self) {
+        let Some(read) = self.config_file.read_again() else {
+            return;
+        };
+        let path = self.config_file.path().display();
+        let changes = read.and_then(|config| {
+            let changes = changed(&self.config, &config);
+            let changes = changes.map_err(|refusal| format!("{path}: {refusal}"))?;
+            // Changes that would end the training are refused.
+            let options = LoaderOptions::new(&config.train, self.state.seed, 0);
+            check_rows(&self.window, &config)
+                .and_then(|()| Budget::new(&self.window, &options))
+                .map_err(|error| format!("{path}: {error}"))?;
+            Ok((config, changes))
+        });
+        match changes {
+            Ok((config, changes)) => {
+                for change in changes {
+                    say(&format!("from step {} on: {change}", self.state.step + 1));
+                }
+                self.trainer.set_config(config.train.clone());
+                self.config = config;
+            }
+            Err(message) => say(&format!(
+                "the configuration stays as it was: {}",
+                message.trim_end()
+            )),
+        }
+    }
+
+    fn start_loader(&self) -> Loader {
+        Loader::start(
+            Arc::clone(&self.window),
+            self.loader_options(),
+            self.state.cursor,
+        )
+    }
+
+    fn loader_options(&self) -> LoaderOptions {
+        let state = &self.state;
+        LoaderOptions {
+            segment: state.segment,
+            ..LoaderOptions::new(&self.config.train, state.seed, state.generation)
+        }
+    }
+
+    /// Measures and logs the losses on the validation rows.
+    fn measure(&mut self) -> Result<LossSums, TrainError> {
+        let rows: Vec<RowRef> = self.validation.iter().flat_map(GameRows::rows).collect();
+        let measured = self.trainer.measure(&rows)?;
+        let losses = measured.losses;
+        if losses.mean(Head::Policy).is_some() {
+            let measured = ValidationMeasurements {
+                losses: MeanLosses(losses.means()),
+                policy_accuracy: measured.policy_accuracy(),
+                calibration: measured.calibration(),
+                rows: rows.len(),
+            };
+            let state = &self.state;
+            self.recorder
+                .validation(state.generation, state.step, &measured);
+        }
+        Ok(losses)
+    }
+
+    fn save(&mut self) -> Result<(), TrainError> {
+        let trainer = &self.trainer;
+        let folder = self.run.checkpoints();
+        self.state.supply = self.supply.state().clone();
+        let written = trainer.work().run(|| {
+            checkpoint::save(
+                &folder,
+                trainer.network(),
+                trainer.average(),
+                trainer.optimizer(),
+                &self.config,
+                &self.state,
+            )
+        });
+        self.checkpoint = Some(written?);
+        Ok(())
+    }
+
+    /// The error, with the checkpoint to resume from.
+    fn interrupted(&self, error: TrainError) -> TrainError {
+        let newest = checkpoint::list(&self.run.checkpoints())
+            .ok()
+            .and_then(|mut paths| paths.pop());
+        match newest {
+            Some(checkpoint) => TrainError::Interrupted {
+                error: Box::new(error),
+                checkpoint,
+            },
+            None => error,
+        }
+    }
+
+    fn stopped(self) -> Ending {
+        let state = self.state;
+        Ending::Stopped {
+            generation: state.generation,
+            step: state.step - state.first_step,
+            steps: state.last_step - state.first_step,
+            checkpoint: self.checkpoint.unwrap_or_default(),
+        }
+    }
+
+    /// Measures and saves the complete network, and makes it the run's newest.
+    fn publish(mut self) -> Result<Ending, TrainError> {
+        let measured = self.measure();
+        let after = measured.map_err(|error| self.interrupted(error))?;
+        let before = self.state.validation_before;
+        if after.mean(Head::Policy).is_some() {
+            say(&format!(
+                "validation: policy loss {} -> {}, value loss {} -> {}",
+                in_digits(before.mean(Head::Policy), 3),
+                in_digits(after.mean(Head::Policy), 3),
+                in_digits(before.mean(Head::Value), 3),
+                in_digits(after.mean(Head::Value), 3)
+            ));
+        }
+        self.save()?;
+        let origin = self.state.origin(&self.window, &after);
+        let (folder, path) = self.place();
+        make_folder(&folder)?;
+        let trainer = &self.trainer;
+        let save = || Ok(trainer.average().save(&path, &origin)?);
+        trainer.work().run(save)?;
+        say(&format!(
+            "network {}: {}",
+            self.state.generation,
+            path.display()
+        ));
+        self.recorder
+            .published(self.state.generation, self.state.step);
+        Ok(Ending::Published {
+            generation: self.state.generation,
+            path,
+        })
+    }
+
+    /// The folder and the file of the complete network: with a gate, it does not play before its match.
+    fn place(&self) -> (PathBuf, PathBuf) {
+        let (run, generation) = (self.run, self.state.generation);
+        if self.config.training_loop.gate_score > 0.0 {
+            (run.candidates(), run.candidate(generation))
+        } else {
+            (run.networks(), run.network(generation))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The loop of one run: its parts, and its newest networks.
+
+use super::generator::Generator;
+use super::selfplay::{Selfplay, Workers};
+use crate::commands::run::Workplace;
+use crate::error::TrainError;
+use crate::ratings::clock::TrainingClock;
+use crate::trainer::stop::Stop;
+use engine::config::{Config, LoopOrder};
+use engine::run::RunDirectory;
+use engine::shard::{ShardName, ShardReader, list_shards};
+use network::Device;
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+/// Whether the loop continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    GoOn,
+    /// A stop is requested.
+    Stop,
+}
+
+/// The loop of one run.
+pub(super) struct TrainingLoop {
+    pub(super) run: RunDirectory,
+    pub(super) config: Config,
+    pub(super) seed: u64,
+    /// Whether the first network was trained elsewhere.
+    pub(super) began_trained: bool,
+    pub(super) workplace: Workplace,
+    pub(super) workers: LoopWorkers,
+    pub(super) selfplay: Selfplay,
+    /// The generator that plays beside the trainer.
+    pub(super) generator: Option<Generator>,
+    pub(super) counts: GameCounts,
+    pub(super) clock: TrainingClock,
+    pub(super) stop: Stop,
+}
+
+/// The devices and threads of the loop's parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LoopWorkers {
+    pub(super) all_threads: usize,
+    pub(super) generator: Workers,
+    /// The trainer has the same threads.
+    pub(super) matches: Workers,
+}
+
+impl LoopWorkers {
+    /// In turns, each part has all threads; side by side they share them, at least one each.
+    pub(super) fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
+        let all = workplace.thread_count();
+        let (generator, own) = match config.training_loop.order {
+            LoopOrder::InTurns => (all, all),
+            LoopOrder::SideBySide => {
+                let share = config.training_loop.generator_threads.number();
+                let share = share.map_or(all / 2, |threads| threads as usize).max(1);
+                (share, all.saturating_sub(share).max(1))
+            }
+        };
+        let own_device = workplace.device.to_string();
+        let devices: Vec<String> = generator_devices.iter().map(Device::to_string).collect();
+        Self {
+            all_threads: all,
+            generator: Workers {
+                devices: match devices.is_empty() {
+                    true => own_device.clone(),
+                    false => devices.join(","),
+                },
+                threads: generator,
+            },
+            matches: Workers {
+                devices: own_device,
+                threads: own,
+            },
+        }
+    }
+}
+
+/// The number of games of each shard that was read: shards never change.
+#[derive(Debug, Default)]
+pub(super) struct GameCounts(BTreeMap<ShardName, u64>);
+
+impl GameCounts {
+    /// The games in the run's shards without the known ones.
+    pub(super) fn in_new_shards(
+        &mut self,
+        run: &RunDirectory,
+        known: &HashSet<ShardName>,
+    ) -> Result<u64, TrainError> {
+        if !run.shards().exists() {
+            return Ok(0);
+        }
+        let mut games = 0;
+        for (name, path) in list_shards(&run.shards())? {
+            if known.contains(&name) {
+                continue;
+            }
+            games += match self.0.get(&name) {
+                Some(&games) => games,
+                None => {
+                    let counted = ShardReader::open(path)?.frame_offsets()?.len() as u64;
+                    self.0.insert(name, counted);
+                    counted
+                }
+            };
+        }
+        Ok(games)
+    }
+}
+
+impl TrainingLoop {
+    /// The newest network that plays.
+    pub(super) fn newest(&self) -> Result<(u32, PathBuf), TrainError> {
+        let newest = self.run.list_networks()?.pop();
+        newest.ok_or_else(|| TrainError::NoRun {
+            path: self.run.root().to_owned(),
+            missing: "network",
+        })
+    }
+
+    /// The last trained generation; its network may be rejected.
+    pub(super) fn trained(&self) -> Result<u32, TrainError> {
+        let newest = self.run.newest_trained()?;
+        Ok(newest.map_or(0, |(generation, _)| generation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_shared_out_only_side_by_side() {
+        let workplace = |threads| Workplace {
+            device: Device::Cpu,
+            threads: Some(threads),
+        };
+        let shares = |settings: &[&str], threads| {
+            let set = |config: Config, setting: &&str| config.with(setting).unwrap();
+            let config = settings.iter().fold(Config::default(), set);
+            let workers = LoopWorkers::new(&config, workplace(threads), &[]);
+            (workers.generator.threads, workers.matches.threads)
+        };
+        assert_eq!(shares(&[], 5), (5, 5));
+        let side = "loop.order=side_by_side";
+        assert_eq!(shares(&[side], 5), (2, 3));
+        assert_eq!(shares(&[side], 1), (1, 1));
+        assert_eq!(shares(&[side, "loop.generator_threads=4"], 5), (4, 1));
+        assert_eq!(shares(&[side, "loop.generator_threads=9"], 5), (9, 1));
+        let devices = [Device::Cuda(1), Device::Cuda(2)];
+        let workers = LoopWorkers::new(&Config::default(), workplace(2), &devices);
+        assert_eq!(workers.generator.devices, "cuda:1,cuda:2");
+        assert_eq!(workers.matches.devices, "cpu");
+    }
+}
