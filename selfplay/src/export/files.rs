@@ -1,6 +1,6 @@
 //! The files that are written: each is there whole or not at all, and replaces none.
 
-use super::arrays::Arrays;
+use super::arrays;
 use super::rows::Row;
 use crate::output::print;
 use anyhow::{Context, Result, ensure};
@@ -55,18 +55,18 @@ pub(super) struct RowFiles {
     path: PathBuf,
     rows_per_file: usize,
     /// The rows that are in no file yet.
-    arrays: Arrays,
+    rows: Vec<Row>,
     /// The files, with their rows.
     written: Vec<(PathBuf, usize)>,
 }
 
 impl RowFiles {
-    /// Nothing is written before it must be; but names that are taken are found out now.
+    /// Checks now that the names are free; the rows are written once a file is full.
     pub(super) fn create(path: &Path, rows_per_file: usize) -> Result<Self> {
         let files = Self {
             path: path.to_owned(),
             rows_per_file,
-            arrays: Arrays::default(),
+            rows: Vec::new(),
             written: Vec::new(),
         };
         begin(path)?;
@@ -74,11 +74,11 @@ impl RowFiles {
         Ok(files)
     }
 
-    pub(super) fn push(&mut self, row: &Row) -> Result<()> {
-        if self.arrays.len() >= self.rows_per_file {
+    pub(super) fn push(&mut self, row: Row) -> Result<()> {
+        if self.rows.len() >= self.rows_per_file {
             self.write(self.numbered(self.written.len()))?;
         }
-        self.arrays.push(row);
+        self.rows.push(row);
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl RowFiles {
     pub(super) fn finish(mut self) -> Result<Vec<(PathBuf, usize)>> {
         if self.written.is_empty() {
             self.write(self.path.clone())?;
-        } else if self.arrays.len() > 0 {
+        } else if !self.rows.is_empty() {
             self.write(self.numbered(self.written.len()))?;
         }
         Ok(self.written)
@@ -94,12 +94,10 @@ impl RowFiles {
 
     fn write(&mut self, path: PathBuf) -> Result<()> {
         let mut file = begin(&path)?;
-        self.arrays
-            .write(&mut file)
-            .with_context(|| cant_write(&path))?;
+        arrays::write(&self.rows, &mut file).with_context(|| cant_write(&path))?;
         publish_new(file, &path).with_context(|| cant_write(&path))?;
-        self.written.push((path, self.arrays.len()));
-        self.arrays.clear();
+        self.written.push((path, self.rows.len()));
+        self.rows.clear();
         Ok(())
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct ExportArguments {
     /// Write so many rows at most, the first
     #[arg(long, value_name = "N", requires = "rows")]
     limit: Option<u64>,
-    /// So many rows a file at most; each takes about 3 KB of memory in numpy, and up to twice as much here
+    /// So many rows a file at most; each takes about 3 KB of memory in numpy, and less here
     #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rows_per_file: u32,
 }
@@ -199,7 +199,7 @@ impl Export {
             .collect();
         for (at, exported) in exported {
             match exported {
-                Ok(exported) => self.write(&exported)?,
+                Ok(exported) => self.write(exported)?,
                 Err(error) => self.complain(&in_frame(path, at, error)),
             }
             if self.rows_left == 0 && self.text.is_none() {
@@ -209,13 +209,13 @@ impl Export {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn write(&mut self, exported: &Exported) -> Result<()> {
+    fn write(&mut self, exported: Exported) -> Result<()> {
         self.counts.games += 1;
         if let Some(text) = &mut self.text {
             text.write(&exported.text)?;
         }
         if let Some(files) = &mut self.rows {
-            for row in &exported.rows {
+            for row in exported.rows {
                 if self.rows_left == 0 {
                     break;
                 }
