@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use arimaa::rules::{Action, Game, Side};
 use engine::config::{Config, ExplorationConfig, NetworkChange};
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
+use engine::shard::journal::{Beginning, GameInFlight};
 use engine::shard::{
     Ending, EvaluatorId, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
     TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
@@ -38,9 +39,7 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct SelfplayGame {
     setting: Setting,
-    id: GameId,
-    seed: u64,
-    start: Start,
+    beginning: Beginning,
     plan: GamePlan,
     /// The turns up to this one are given, or drawn from the policy.
     policy_until: usize,
@@ -52,7 +51,7 @@ pub(crate) struct SelfplayGame {
     /// Who judged what the search has found so far.
     searched_by: Option<u16>,
     rng: ChaCha8Rng,
-    thinker: TurnDecider,
+    decider: TurnDecider,
     /// How the present turn is searched, with how many evaluations, and what its rows weigh.
     kind: SearchKind,
     budget: u32,
@@ -62,65 +61,57 @@ pub(crate) struct SelfplayGame {
     resigned: Option<Side>,
 }
 
-/// A game that was begun at another time, as far as it was played.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Unfinished {
-    pub(crate) id: GameId,
-    pub(crate) seed: u64,
-    pub(crate) start: Start,
-    pub(crate) evaluators: Vec<EvaluatorId>,
-    pub(crate) turns: Vec<TurnRecord>,
-}
-
 impl SelfplayGame {
     /// A game before its first own turn. Everything in it follows from the seed, the id, how it begins and the evaluator.
     pub(crate) fn begin(setting: &Setting, seed: u64, id: GameId, begun: Begun) -> Result<Self> {
-        setting.log.begin(id, seed, begun.start)?;
+        let start = begun.start;
+        let beginning = Beginning { id, seed, start };
+        setting.log.begin(beginning)?;
         for (number, turn) in begun.turns.iter().enumerate() {
             setting.log.turn(id, number, turn)?;
         }
-        Self::go_on(
-            setting,
-            Unfinished {
-                id,
-                seed,
-                start: begun.start,
-                evaluators: Vec::new(),
-                turns: begun.turns,
-            },
-        )
+        let (evaluators, turns) = (Vec::new(), begun.turns);
+        let in_flight = GameInFlight {
+            beginning,
+            evaluators,
+            turns,
+        };
+        Self::resume(setting, in_flight)
     }
 
-    /// Goes on with a game whose turns so far have been written down.
-    pub(crate) fn go_on(setting: &Setting, unfinished: Unfinished) -> Result<Self> {
-        let id = unfinished.id;
+    /// Resumes a game whose turns so far are in the log.
+    pub(crate) fn resume(setting: &Setting, in_flight: GameInFlight) -> Result<Self> {
+        let GameInFlight {
+            beginning,
+            evaluators,
+            turns,
+        } = in_flight;
+        let Beginning { id, seed, start } = beginning;
         let is_given = |turn: &&TurnRecord| turn.origin == TurnOrigin::Given;
-        let given = unfinished.turns.iter().take_while(is_given).count();
-        let plan = GamePlan::draw(&setting.config.selfplay, unfinished.seed, id);
+        let given = turns.iter().take_while(is_given).count();
+        let plan = GamePlan::draw(&setting.config.selfplay, seed, id);
         // A fork leaves its game by a turn of the policy.
-        let is_fork = matches!(unfinished.start, Start::Fork { .. });
+        let is_fork = matches!(start, Start::Fork { .. });
         let policy_turns = plan.policy_turns.max(usize::from(is_fork));
         let mut this = Self {
             setting: setting.clone(),
-            id,
-            seed: unfinished.seed,
-            start: unfinished.start,
+            beginning,
             plan,
             policy_until: given + policy_turns,
-            game: unfinished.start.new_game()?,
+            game: start.new_game()?,
             turns: Vec::new(),
-            evaluators: unfinished.evaluators,
+            evaluators,
             asked: None,
             searched_by: None,
-            rng: random_numbers(unfinished.seed, id, Part::GenerationPlan),
-            thinker: TurnDecider::default(),
+            rng: random_numbers(seed, id, Part::GenerationPlan),
+            decider: TurnDecider::default(),
             kind: SearchKind::Full,
             budget: 0,
             weight: 1.0,
             waived: None,
             resigned: None,
         };
-        for record in unfinished.turns {
+        for record in turns {
             let turn = record.turn_in(&this.game);
             this.game
                 .play_unchecked(turn.with_context(|| format!("game {id}"))?);
@@ -135,11 +126,9 @@ impl SelfplayGame {
     }
 
     /// The game as far as it was played, to be resumed another time.
-    pub(crate) fn put_away(self) -> Unfinished {
-        Unfinished {
-            id: self.id,
-            seed: self.seed,
-            start: self.start,
+    pub(crate) fn suspend(self) -> GameInFlight {
+        GameInFlight {
+            beginning: self.beginning,
             evaluators: self.evaluators,
             turns: self.turns,
         }
@@ -168,10 +157,11 @@ impl SelfplayGame {
         let value = last_search.map(|search| search.value);
         let share = self.config().selfplay.targets.surprise_share;
         weigh_by_surprise(&mut self.turns, share);
+        let Beginning { id, seed, start } = self.beginning;
         GameRecord {
-            id: self.id,
-            seed: self.seed,
-            start: self.start,
+            id,
+            seed,
+            start,
             evaluators: self.evaluators,
             turns: self.turns,
             ending: match (self.game.outcome(), self.resigned) {
@@ -189,16 +179,20 @@ impl SelfplayGame {
         &self.setting.config
     }
 
+    fn id(&self) -> GameId {
+        self.beginning.id
+    }
+
     /// Begins the next turn: who is asked, and how.
     fn begin_turn(&mut self) -> Result<()> {
         let number = self.turns.len();
-        self.rng = random_numbers(self.seed, self.id, Part::Turn(number));
+        self.rng = random_numbers(self.beginning.seed, self.id(), Part::Turn(number));
         let evaluator = self.choose_evaluator()?;
         let config = Arc::clone(&self.setting.config);
         let selfplay = &config.selfplay;
         if number < self.policy_until {
             let temperature = selfplay.openings.policy_temperature;
-            return self.thinker.sample(&self.game, temperature);
+            return self.decider.sample(&self.game, temperature);
         }
         let cap = &selfplay.playout_cap;
         let is_full = cap.full_share >= 1.0 || self.rng.random::<f32>() < cap.full_share;
@@ -217,7 +211,7 @@ impl SelfplayGame {
         // With playout-cap randomisation what is learned from is found by the whole budget alone, not by what was there before it.
         let is_another = self.searched_by.replace(evaluator) != Some(evaluator);
         let anew = is_another || !selfplay.search.reuse_tree || (is_full && cap.full_share < 1.0);
-        self.thinker.search(&self.game, options, anew)
+        self.decider.search(&self.game, options, anew)
     }
 
     /// Takes the evaluator of the next turn: its place in the record.
@@ -234,13 +228,13 @@ impl SelfplayGame {
         let place = match known {
             Some(place) => place,
             None => {
-                self.setting.log.evaluator(self.id, &evaluator)?;
+                self.setting.log.evaluator(self.id(), &evaluator)?;
                 self.evaluators.push((*evaluator).clone());
                 self.evaluators.len() - 1
             }
         };
         let place = u16::try_from(place)
-            .with_context(|| format!("game {} has had too many networks", self.id))?;
+            .with_context(|| format!("game {} has had too many networks", self.id()))?;
         self.asked = Some((slot, place));
         Ok(place)
     }
@@ -264,7 +258,7 @@ impl SelfplayGame {
     /// Plays the turn that was decided on.
     fn play(&mut self, tally: &mut Tally) -> Result<()> {
         let begun = Instant::now();
-        let (turn, record) = match self.thinker.decided() {
+        let (turn, record) = match self.decider.decided() {
             None => bail!("the search ended without a decision"),
             Some(Decided::Sampled(sampled)) => {
                 let origin = TurnOrigin::Policy {
@@ -276,19 +270,21 @@ impl SelfplayGame {
             }
             Some(Decided::Searched(decision)) => {
                 let record = self.searched(decision);
-                let record = record.with_context(|| format!("game {}", self.id))?;
+                let record = record.with_context(|| format!("game {}", self.id()))?;
                 (decision.turn.clone(), record)
             }
         };
         let is_full = record
             .search()
             .is_some_and(|search| search.kind == SearchKind::Full);
-        self.setting.log.turn(self.id, self.turns.len(), &record)?;
+        self.setting
+            .log
+            .turn(self.id(), self.turns.len(), &record)?;
         tally.times.records += begun.elapsed();
         self.game
             .play(&turn)
-            .with_context(|| format!("an illegal turn was decided on in game {}", self.id))?;
-        self.thinker.rest();
+            .with_context(|| format!("an illegal turn was decided on in game {}", self.id()))?;
+        self.decider.rest();
         self.turns.push(record);
         self.consider_resignation();
         tally.turns += 1;
@@ -365,13 +361,13 @@ impl SelfplayGame {
 impl InPlay for SelfplayGame {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            if !self.thinker.is_at_work() {
+            if !self.decider.is_at_work() {
                 self.begin_turn()?;
             }
             let slot = self.slot().unwrap_or_default();
             // Asked twice, for the borrow of the first answer would not end where it is returned.
-            if !self.thinker.leaves(&self.game, &mut self.rng).is_empty() {
-                return Ok(Some((slot, self.thinker.leaves(&self.game, &mut self.rng))));
+            if !self.decider.leaves(&self.game, &mut self.rng).is_empty() {
+                return Ok(Some((slot, self.decider.leaves(&self.game, &mut self.rng))));
             }
             self.play(tally)?;
         }
@@ -379,7 +375,7 @@ impl InPlay for SelfplayGame {
     }
 
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        self.thinker.answer(index, evaluator, evaluation)
+        self.decider.answer(index, evaluator, evaluation)
     }
 }
 

@@ -45,12 +45,10 @@ use anyhow::{Context, Result};
 use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
 use disk::WriteQueue;
-use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
-use engine::run::{Generator, GeneratorPlan, RunDirectory, RunError, write_file};
+use engine::run::{Generator, GeneratorPlan, RunError, write_file};
 use engine::shard::journal::{GameInFlight, JournalFault, Recovery};
 use engine::shard::{self, Header};
-use game::Unfinished;
 use game_writer::{GameWriter, ShardSize};
 use log::JournalLog;
 use network_watcher::NetworkWatcher;
@@ -105,10 +103,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         None => plan.config.selfplay.games_in_flight as usize,
     };
     let mut work = GenerationTask::new(plan.config.clone(), fielded, starts, games_in_flight);
-    let waiting_room = Arc::new(WriteQueue::new(Arc::clone(&work.stop)));
+    let write_queue = Arc::new(WriteQueue::new(Arc::clone(&work.stop)));
     work.log = Arc::new(JournalLog {
         generator: Arc::clone(&generator),
-        waiting_room: Arc::clone(&waiting_room),
+        write_queue: Arc::clone(&write_queue),
     });
     work.seed = arguments.seed;
     work.generator = generator.number();
@@ -122,8 +120,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         .map_or(u64::MAX, |games| games.saturating_sub(adopted));
     // What this start has to finish: those that wait, and those that have not begun.
     let left = recovery.games.len() as u64 + work.games.saturating_sub(recovery.next_counter);
-    work.shelf()
-        .extend(recovery.games.into_iter().map(Unfinished::from));
+    work.shelf().extend(recovery.games);
 
     let header = Header {
         encoding_version: ENCODING_VERSION,
@@ -160,7 +157,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         &work,
         Arc::clone(&generator),
         keeper,
-        waiting_room,
+        write_queue,
         &networks_loaded,
     );
     let first = supervisor.counters();
@@ -223,15 +220,15 @@ fn start_generator(
     }
 }
 
-/// What a run holds beside its games.
+/// Writes what a run holds beside its games: its format, and the configuration if it has none yet.
 fn prepare(plan: &GenerationPlan) -> Result<(), RunError> {
-    match &plan.run {
-        None => Ok(()),
-        Some(run) => {
-            run.ensure_format()?;
-            save_config(run, &plan.config)
+    if let Some(run) = &plan.run {
+        run.ensure_format()?;
+        if !run.config().exists() {
+            write_file(&run.config(), plan.config.to_toml().as_bytes())?;
         }
     }
+    Ok(())
 }
 
 /// Whether there is no room on the disk.
@@ -300,14 +297,6 @@ fn follow(
     Ok(Some(thread))
 }
 
-/// Keeps the configuration in a run that has none yet.
-fn save_config(run: &RunDirectory, config: &Config) -> Result<(), RunError> {
-    if !run.config().exists() {
-        write_file(&run.config(), config.to_toml().as_bytes())?;
-    }
-    Ok(())
-}
-
 /// Says what is resumed, and what was lost.
 fn tell(generator: &Generator, recovery: &Recovery) {
     let Recovery {
@@ -334,17 +323,5 @@ fn tell(generator: &Generator, recovery: &Recovery) {
     }
     for error in left {
         complain(format_args!("left as it is: {error}"));
-    }
-}
-
-impl From<GameInFlight> for Unfinished {
-    fn from(game: GameInFlight) -> Self {
-        Self {
-            id: game.beginning.id,
-            seed: game.beginning.seed,
-            start: game.beginning.start,
-            evaluators: game.evaluators,
-            turns: game.turns,
-        }
     }
 }

@@ -77,7 +77,7 @@ pub(crate) struct Supervisor<'a> {
     work: &'a GenerationTask,
     generator: Arc<Generator>,
     keeper: GameWriter,
-    waiting_room: Arc<WriteQueue>,
+    write_queue: Arc<WriteQueue>,
     telemetry: Option<Telemetry>,
     totals: Totals,
     limits: Limits,
@@ -115,7 +115,7 @@ impl<'a> Supervisor<'a> {
         work: &'a GenerationTask,
         generator: Arc<Generator>,
         keeper: GameWriter,
-        waiting_room: Arc<WriteQueue>,
+        write_queue: Arc<WriteQueue>,
         networks_loaded: &Arc<AtomicU64>,
     ) -> Self {
         let root = places.root.clone();
@@ -124,7 +124,7 @@ impl<'a> Supervisor<'a> {
             work,
             generator,
             keeper,
-            waiting_room,
+            write_queue,
             telemetry: None,
             totals: Totals::default(),
             limits,
@@ -340,7 +340,7 @@ impl<'a> Supervisor<'a> {
 
     fn state(&self) -> State {
         let trouble = self.keeper.trouble().map(str::to_owned);
-        match trouble.or_else(|| self.waiting_room.reason()) {
+        match trouble.or_else(|| self.write_queue.reason()) {
             _ if self.work.stop.load(Relaxed) => State::Stopping,
             Some(reason) => State::WaitingForDisk { reason },
             None => State::Running,

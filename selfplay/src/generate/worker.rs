@@ -2,13 +2,14 @@
 
 use super::current_player::{CurrentPlayer, Evaluators, LoadedPlayer};
 use super::disk::StoppedWhileWaiting;
-use super::game::{SelfplayGame, Setting, Unfinished};
+use super::game::{SelfplayGame, Setting};
 use super::log::{GameLog, NoLog};
 use super::plan::{Part, random_numbers};
 use super::starts::Starts;
 use crate::worker::batch::{Batcher, Tally};
 use anyhow::Result;
 use engine::config::Config;
+use engine::shard::journal::GameInFlight;
 use engine::shard::{GameId, GameRecord};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -33,7 +34,7 @@ pub(crate) struct GenerationTask {
     /// The next game's counter.
     pub(crate) next_game: Mutex<u64>,
     /// Games that were begun at another time, or put away.
-    pub(crate) shelf: Mutex<VecDeque<Unfinished>>,
+    pub(crate) shelf: Mutex<VecDeque<GameInFlight>>,
     /// How many games a worker may play at once.
     pub(crate) room: AtomicUsize,
     /// Set while no game may be played.
@@ -179,8 +180,8 @@ impl GenerationTask {
             return Ok(None);
         }
         let waiting = self.shelf().pop_front();
-        if let Some(unfinished) = waiting {
-            return SelfplayGame::go_on(setting, unfinished).map(Some);
+        if let Some(in_flight) = waiting {
+            return SelfplayGame::resume(setting, in_flight).map(Some);
         }
         // Held until the game is written down: a resumed generator takes all games before the last one as begun.
         let mut counter = locked(&self.next_game);
@@ -205,7 +206,7 @@ impl GenerationTask {
     }
 
     /// The games that wait to be resumed.
-    pub(crate) fn shelf(&self) -> MutexGuard<'_, VecDeque<Unfinished>> {
+    pub(crate) fn shelf(&self) -> MutexGuard<'_, VecDeque<GameInFlight>> {
         locked(&self.shelf)
     }
 }
@@ -257,7 +258,7 @@ impl GameSlot {
         self.room = room;
         let too_many = self.batcher.resize(room)?;
         work.shelf()
-            .extend(too_many.into_iter().map(SelfplayGame::put_away));
+            .extend(too_many.into_iter().map(SelfplayGame::suspend));
         Ok(())
     }
 
