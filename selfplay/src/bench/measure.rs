@@ -7,7 +7,7 @@ use super::report::{
 };
 use super::worker::{Done, Task, computed};
 use crate::generate::current_player::{CurrentPlayer, LoadedPlayer};
-use crate::generate::game_writer::{GameWriter, ShardSize};
+use crate::generate::game_writer::GameWriter;
 use crate::generate::starts::Starts;
 use crate::generate::worker::GenerationTask;
 use crate::memory::Resident;
@@ -359,8 +359,8 @@ impl Written {
             config_digest: String::new(),
             generator: 0,
         };
-        let size = ShardSize::of(&plan.config.selfplay);
-        let mut keeper = GameWriter::new(folder, header, 0, size, roster, None, None);
+        let config = &plan.config.selfplay;
+        let mut keeper = GameWriter::new(folder, header, 0, config, roster, None, None);
         for record in records {
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);

@@ -5,7 +5,7 @@
 
 use super::current_player::CurrentPlayer;
 use super::disk::{RETRY, may_pass};
-use super::prune::Pruning;
+use super::prune::{Pruning, Removed};
 use anyhow::Result;
 use engine::config::SelfplayConfig;
 use engine::run::Generator;
@@ -17,21 +17,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How large a shard may become.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ShardSize {
-    /// At most so many games.
-    pub(crate) games: usize,
-    /// Closed when it has at least so many bytes.
-    pub(crate) bytes: u64,
-}
-
 /// Writes one generator's shards.
 pub(crate) struct GameWriter {
     folder: PathBuf,
     /// Of all shards but for the evaluator.
     header: Header,
-    size: ShardSize,
+    /// The games of a shard at most.
+    games_per_shard: usize,
+    /// A shard is closed when it has at least so many bytes.
+    shard_bytes: u64,
     roster: Arc<CurrentPlayer>,
     /// The roster's version that the open shard belongs to.
     version: u64,
@@ -50,9 +44,8 @@ pub(crate) struct GameWriter {
 pub(crate) struct Written {
     pub(crate) shards: u64,
     pub(crate) bytes: u64,
-    /// Shards that were removed, for no training can reach them any more.
-    pub(crate) pruned: u64,
-    pub(crate) pruned_bytes: u64,
+    /// Shards that were removed: the trainer's window has moved past them.
+    pub(crate) removed: Removed,
 }
 
 /// How far the shard with the first of the games is.
@@ -74,20 +67,10 @@ struct Trouble {
     since: Instant,
 }
 
-impl ShardSize {
-    /// As configured.
-    pub(crate) fn of(config: &SelfplayConfig) -> Self {
-        Self {
-            games: config.games_per_shard as usize,
-            bytes: u64::from(config.shard_mib) << 20,
-        }
-    }
-}
-
 impl Written {
     /// What it has added to the disk.
     pub(crate) fn on_disk(&self) -> i64 {
-        self.bytes as i64 - self.pruned_bytes as i64
+        self.bytes as i64 - self.removed.bytes as i64
     }
 }
 
@@ -128,7 +111,7 @@ impl GameWriter {
         folder: &Path,
         header: Header,
         next_shard: u32,
-        size: ShardSize,
+        config: &SelfplayConfig,
         roster: Arc<CurrentPlayer>,
         generator: Option<Arc<Generator>>,
         pruning: Option<Pruning>,
@@ -136,7 +119,8 @@ impl GameWriter {
         Self {
             folder: folder.to_owned(),
             header,
-            size,
+            games_per_shard: config.games_per_shard as usize,
+            shard_bytes: u64::from(config.shard_mib) << 20,
             version: roster.version(),
             roster,
             generator,
@@ -210,6 +194,7 @@ impl GameWriter {
                 self.say_closed(games)?;
                 continue;
             }
+            let name = self.name();
             // Another network's games begin another shard.
             let version = self.roster.version();
             let Stage::Open {
@@ -220,11 +205,11 @@ impl GameWriter {
             else {
                 continue;
             };
-            let is_full = *pushed >= self.size.games
+            let is_full = *pushed >= self.games_per_shard
                 || version != self.version
                 || writer
                     .as_ref()
-                    .is_some_and(|writer| writer.bytes() >= self.size.bytes);
+                    .is_some_and(|writer| writer.bytes() >= self.shard_bytes);
             if *pushed > 0 && (is_full || (*closes && *pushed == self.games.len())) {
                 self.finish()?;
                 continue;
@@ -238,10 +223,6 @@ impl GameWriter {
                 None => {
                     self.version = version;
                     self.header.evaluator = self.roster.newest().evaluator.clone();
-                    let name = ShardName {
-                        generator: self.header.generator,
-                        sequence: self.sequence,
-                    };
                     writer.insert(ShardWriter::create(&self.folder, name, &self.header)?)
                 }
             };
@@ -301,8 +282,8 @@ impl GameWriter {
         self.stage = Stage::EMPTY;
         if let Some(pruning) = &mut self.pruning {
             let removed = pruning.prune();
-            self.written.pruned += removed.shards;
-            self.written.pruned_bytes += removed.bytes;
+            self.written.removed.shards += removed.shards;
+            self.written.removed.bytes += removed.bytes;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@
 //! | [`worker`] | a thread's games |
 //! | [`current_player`], [`network_watcher`] | networks that come and go |
 //! | [`log`], [`game_writer`], [`prune`], [`disk`] | from the turn to the journal, from the game to the shard; what happens while the disk is full |
-//! | [`supervisor`] | the limits, and what is shown of it all; [`totals`], [`memory_guard`] |
+//! | [`supervisor`] | the limits, and what is shown of it all; [`memory_guard`] |
 
 mod arguments;
 pub(crate) mod current_player;
@@ -31,7 +31,6 @@ mod plan;
 mod prune;
 pub(crate) mod starts;
 pub(crate) mod supervisor;
-mod totals;
 mod weights;
 pub(crate) mod worker;
 
@@ -49,7 +48,7 @@ use engine::encoding::ENCODING_VERSION;
 use engine::run::{Generator, GeneratorPlan, RunError, write_file};
 use engine::shard::journal::{GameInFlight, JournalFault, Recovery};
 use engine::shard::{self, Header};
-use game_writer::{GameWriter, ShardSize};
+use game_writer::GameWriter;
 use log::JournalLog;
 use network_watcher::NetworkWatcher;
 use prune::Pruning;
@@ -135,7 +134,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         &plan.places.shards,
         header,
         next_shard,
-        ShardSize::of(selfplay),
+        selfplay,
         Arc::clone(&work.roster),
         Some(Arc::clone(&generator)),
         pruning,

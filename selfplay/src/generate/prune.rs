@@ -4,7 +4,7 @@
 
 use crate::import;
 use crate::output::complain;
-use engine::run::{GeneratorPlaces, RunDirectory, RunError};
+use engine::run::{GeneratorPlaces, RunDirectory};
 use engine::shard::journal;
 use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
 use std::collections::BTreeSet;
@@ -62,7 +62,7 @@ impl Pruning {
 
     /// The shards that the trainer has left behind and that are not among the newest, neither by their names nor by when they were
     /// written, nor imported; nor has a journal still to hear of them.
-    fn superfluous(&self) -> Result<Vec<Candidate>, PruneError> {
+    fn superfluous(&self) -> anyhow::Result<Vec<Candidate>> {
         let mut candidates = self.candidates()?;
         if candidates.len() <= self.keep {
             return Ok(Vec::new());
@@ -80,8 +80,7 @@ impl Pruning {
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let announced: BTreeSet<ShardName> =
-            journal::announced(&self.journal)?.into_iter().collect();
+        let announced = journal::announced(&self.journal)?;
         let mut superfluous = Vec::new();
         for candidate in candidates {
             if !announced.contains(&candidate.name) && !is_imported(&candidate.path)? {
@@ -97,13 +96,11 @@ impl Pruning {
         for (name, path) in list_shards(&self.shards)? {
             // Another generator may have removed it.
             if let Ok(file) = fs::metadata(&path) {
-                let written = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                let bytes = file.len();
                 candidates.push(Candidate {
                     name,
                     path,
-                    written,
-                    bytes,
+                    written: file.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                    bytes: file.len(),
                 });
             }
         }
@@ -121,16 +118,6 @@ impl Pruning {
 fn is_imported(path: &Path) -> Result<bool, ShardError> {
     let reader = ShardReader::open(path)?;
     Ok(reader.header().evaluator.name == import::EVALUATOR)
-}
-
-#[derive(Debug, thiserror::Error)]
-enum PruneError {
-    #[error(transparent)]
-    Shard(#[from] ShardError),
-    #[error(transparent)]
-    Journal(#[from] journal::JournalError),
-    #[error(transparent)]
-    Run(#[from] RunError),
 }
 
 fn remove(candidates: &[Candidate]) -> Removed {

@@ -3,14 +3,12 @@
 use super::disk::{WriteQueue, bytes_free, bytes_in};
 use super::game_writer::GameWriter;
 use super::memory_guard::{Advice, MemoryGuard};
-use super::totals::Totals;
 use super::worker::GenerationTask;
 use crate::memory::Resident;
 use crate::output::{complain, print};
 use crate::telemetry::{Counters, Limits, NetworkInUse, State, Telemetry};
 use crate::worker::batch::Tally;
 use anyhow::{Context, Result, bail};
-use arimaa::rules::Side;
 use engine::progress::bytes_in_words;
 use engine::run::{Generator, GeneratorPlaces};
 use engine::shard::GameRecord;
@@ -79,7 +77,8 @@ pub(crate) struct Supervisor<'a> {
     keeper: GameWriter,
     write_queue: Arc<WriteQueue>,
     telemetry: Option<Telemetry>,
-    totals: Totals,
+    /// What the finished games add up to.
+    finished: Counters,
     limits: Limits,
     begun: Instant,
     /// The folder that `--max-disk` is about, and that of the shards.
@@ -126,7 +125,7 @@ impl<'a> Supervisor<'a> {
             keeper,
             write_queue,
             telemetry: None,
-            totals: Totals::default(),
+            finished: Counters::default(),
             limits,
             begun: Instant::now(),
             shards: places.shards.clone(),
@@ -166,7 +165,7 @@ impl<'a> Supervisor<'a> {
     pub(crate) fn take(&mut self, record: Option<GameRecord>) -> Result<()> {
         match record {
             Some(record) => {
-                self.totals.add(&record);
+                self.finished.count(&record);
                 self.work.starts.remember(&record);
                 self.keeper.take(record)?;
             }
@@ -211,7 +210,7 @@ impl<'a> Supervisor<'a> {
             self.was_in_trouble = is_in_trouble;
         }
         let finished = self.work.counts.finished.load(Relaxed);
-        let untaken = finished.saturating_sub(self.totals.games);
+        let untaken = finished.saturating_sub(self.finished.games());
         let limit = if self.is_behind { UNTAKEN / 4 } else { UNTAKEN };
         self.is_behind = untaken > limit;
         let pause = is_in_trouble || self.is_behind;
@@ -299,22 +298,13 @@ impl<'a> Supervisor<'a> {
     /// How it stands.
     pub(crate) fn counters(&self) -> Counters {
         let counts = &self.work.counts;
-        let totals = &self.totals;
         let playing = self.work.roster.newest();
         let service = playing.player.service();
         let written = &self.keeper.written;
         Counters {
-            gold_wins: totals.wins_of(Side::Gold),
-            silver_wins: totals.wins_of(Side::Silver),
-            unfinished: totals.unfinished,
-            resigned: totals.resigned,
-            game_turns: totals.turns,
-            resignation_checks: totals.checks.decided,
-            resignation_errors: totals.checks.errors,
             games_in_flight: (counts.in_flight.load(Relaxed) + self.work.shelf().len()) as u64,
             turns: counts.turns.load(Relaxed),
             full_turns: counts.full_turns.load(Relaxed),
-            rows: totals.rows,
             evaluations: counts.evaluations.load(Relaxed),
             batches: counts.batches.load(Relaxed),
             largest_batch: counts.largest_batch.load(Relaxed),
@@ -335,6 +325,7 @@ impl<'a> Supervisor<'a> {
             disk_free: self.disk.free,
             memory: self.memory,
             state: self.state(),
+            ..self.finished.clone()
         }
     }
 
@@ -420,13 +411,13 @@ impl<'a> Supervisor<'a> {
         if reason == Reason::Games && self.limits.games.is_some() {
             generator.mark_done()?;
         }
-        let mut report = self.totals.report(&self.shards);
-        let written = &self.keeper.written;
-        if written.pruned > 0 {
+        let mut report = self.finished.report(&self.shards);
+        let removed = self.keeper.written.removed;
+        if removed.shards > 0 {
             report.push_str(&format!(
                 "{} shards of {} removed, beyond the window of training\n",
-                written.pruned,
-                bytes_in_words(written.pruned_bytes)
+                removed.shards,
+                bytes_in_words(removed.bytes)
             ));
         }
         self.look_at_journal();

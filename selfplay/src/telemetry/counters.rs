@@ -1,11 +1,14 @@
 //! What the supervisor of a generator counts, and what is known of the run from its start on.
 
+use arimaa::rules::Side;
+use engine::shard::{Ending, GameRecord};
 use network::DeviceCounters;
 use serde::Serialize;
+use std::path::Path;
 use std::time::Duration;
 
-/// How a generator stands. All totals are of this start of the program and never fall; what a restart went on with counts from
-/// there on.
+/// How a generator stands. All totals are of this start of the program and never fall; of a resumed game, only what is played since
+/// the start counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Counters {
     /// Finished games that Gold won.
@@ -22,6 +25,8 @@ pub(crate) struct Counters {
     pub(crate) resignation_checks: u64,
     /// Those of them that the side which would have resigned won.
     pub(crate) resignation_errors: u64,
+    /// Truncated games in which a side would have resigned.
+    pub(crate) truncated_checks: u64,
     /// Games that are being played now.
     pub(crate) games_in_flight: u64,
     /// Turns played, those of games in flight too.
@@ -59,6 +64,62 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Counts a finished game.
+    pub(crate) fn count(&mut self, record: &GameRecord) {
+        let winner = record.ending.winner();
+        match winner {
+            Some(Side::Gold) => self.gold_wins += 1,
+            Some(Side::Silver) => self.silver_wins += 1,
+            None => self.unfinished += 1,
+        }
+        self.resigned += u64::from(matches!(record.ending, Ending::Resigned { .. }));
+        self.game_turns += record.turns.len() as u64;
+        let rows = record.turns.iter().map(|turn| turn.rows.len() as u64);
+        self.rows += rows.sum::<u64>();
+        if let Some(waived) = record.resignation_waived {
+            match winner {
+                Some(winner) => {
+                    self.resignation_checks += 1;
+                    self.resignation_errors += u64::from(winner == waived.loser);
+                }
+                None => self.truncated_checks += 1,
+            }
+        }
+    }
+
+    /// The last lines of a generator: what the finished games add up to, and where they are.
+    pub(crate) fn report(&self, shards: &Path) -> String {
+        let Self {
+            game_turns: turns,
+            rows,
+            unfinished,
+            resignation_checks: decided,
+            resignation_errors: errors,
+            truncated_checks: truncated,
+            ..
+        } = self;
+        let games = self.games();
+        let mut report = format!(
+            "{games} games, {turns} turns, {rows} rows, {unfinished} unfinished at the turn limit"
+        );
+        if self.resigned > 0 {
+            report.push_str(&format!(", {} resigned", self.resigned));
+        }
+        report.push_str(&format!(": {}\n", shards.display()));
+        if decided + truncated > 0 {
+            let share = 100.0 * self.resignation_error_rate().unwrap_or(0.0);
+            report.push_str(&format!(
+                "resignation: a side would have given up in {} games that were played out; it won {errors} of the {decided} that were decided ({share:.1}%)",
+                decided + truncated
+            ));
+            if *truncated > 0 {
+                report.push_str(&format!(", {truncated} stopped at the turn limit"));
+            }
+            report.push('\n');
+        }
+        report
+    }
+
     /// Games that were finished.
     pub(crate) fn games(&self) -> u64 {
         self.gold_wins + self.silver_wins + self.unfinished

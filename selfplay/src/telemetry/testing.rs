@@ -18,6 +18,7 @@ pub(super) fn busy() -> Counters {
         game_turns: 3_600,
         resignation_checks: 8,
         resignation_errors: 1,
+        truncated_checks: 0,
         games_in_flight: 64,
         turns: 4_120,
         full_turns: 1_030,
