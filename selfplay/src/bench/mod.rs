@@ -9,7 +9,6 @@
 
 mod devices;
 mod measure;
-mod members;
 mod report;
 mod worker;
 

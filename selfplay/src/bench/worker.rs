@@ -33,7 +33,7 @@ pub(super) enum Task {
     /// Ask the evaluator alone, in batches of so many.
     Raw { batch: usize, time: Duration },
     /// Begin anew with so many games in flight.
-    Restart { games_in_flight: usize },
+    Restart(usize),
     /// Encode rows and masks, and nothing else.
     Encode(Duration),
 }
@@ -49,9 +49,19 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// How long it took, in seconds above 0.
+    pub(super) fn seconds(&self) -> f64 {
+        self.time.as_secs_f64().max(1e-9)
+    }
+
     /// Evaluations a second.
     pub(super) fn rate(&self) -> f64 {
-        self.tally.evaluations as f64 / self.time.as_secs_f64().max(1e-9)
+        self.tally.evaluations as f64 / self.seconds()
+    }
+
+    /// Evaluations a computed second.
+    pub(super) fn cpu_rate(&self) -> f64 {
+        self.tally.evaluations as f64 / self.computed.as_secs_f64().max(1e-9)
     }
 
     /// Adds what the same worker did in another slice.
@@ -60,6 +70,14 @@ impl Done {
         self.time += other.time;
         self.computed += other.computed;
     }
+}
+
+/// What several workers did.
+pub(super) fn sum(done: &[Done]) -> Done {
+    done.iter().fold(Done::default(), |mut sum, done| {
+        sum.add(done);
+        sum
+    })
 }
 
 /// One worker, between its tasks.
@@ -90,8 +108,8 @@ impl<'a> Worker<'a> {
             Task::Play(time) => self.play(&|| is_over(time))?,
             Task::Raw { batch, time } => self.ask(batch, &|| is_over(time))?,
             Task::Encode(time) => self.encode(&|| is_over(time)),
-            Task::Restart { games_in_flight } => {
-                self.restart(games_in_flight);
+            Task::Restart(games_in_flight) => {
+                self.seat.restart(games_in_flight, self.work.groups());
                 Tally::default()
             }
         };
@@ -149,10 +167,6 @@ impl<'a> Worker<'a> {
         }
         self.seat.batcher.settle()?;
         Ok(self.seat.batcher.tally().since(&before))
-    }
-
-    fn restart(&mut self, games_in_flight: usize) {
-        self.seat.restart(games_in_flight, self.work.groups());
     }
 
     /// Asks the evaluator again and again, as many batches at once as self-play has.
