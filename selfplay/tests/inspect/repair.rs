@@ -97,7 +97,7 @@ fn what_can_not_be_repaired_is_said() {
     let (code, text, _) = outcome(inspect().arg(&shards).arg("--repair").arg(&folder));
     assert_eq!(code, 1);
     let said = format!(
-        "{}: can't be repaired, for its header can't be read",
+        "{}: can't be repaired: its header can't be read",
         header.display()
     );
     assert!(text.contains(&said), "{text}");
