@@ -1,17 +1,17 @@
-//! What the devices did while self-play was measured.
+//! The use of the devices while self-play was measured.
 
 use crate::worker::player::Player;
 use network::{DeviceCounters, DeviceUse, EvaluationService};
 use std::time::{Duration, Instant};
 
-/// What the devices have done until a moment.
+/// The devices' totals at a moment.
 pub(super) struct Moment {
     at: Instant,
     devices: Vec<DeviceCounters>,
 }
 
 impl Moment {
-    /// This one; without devices where workers evaluate by themselves.
+    /// Now; without devices where workers evaluate by themselves.
     pub(super) fn of(player: &Player) -> Self {
         let service = player.service();
         Self {
@@ -21,7 +21,7 @@ impl Moment {
     }
 }
 
-/// What the devices did in several slices of time together.
+/// The devices' work in several slices of time together.
 #[derive(Debug, Default)]
 pub(super) struct DeviceWork {
     time: Duration,
@@ -29,7 +29,7 @@ pub(super) struct DeviceWork {
 }
 
 impl DeviceWork {
-    /// Adds what was done between two moments.
+    /// Adds the work between two moments.
     pub(super) fn add(&mut self, before: &Moment, now: &Moment) {
         self.time += now.at - before.at;
         let done = DeviceCounters::between(&before.devices, &now.devices);

@@ -1,4 +1,4 @@
-//! What the bench measures, in which order, and what follows from it.
+//! The measurements of the bench in their order, and their results.
 
 use super::devices::{DeviceWork, Moment};
 use super::report::{
@@ -23,19 +23,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How often the bare network and self-play take turns.
+/// Rounds of the bare network and self-play in turns.
 const ROUNDS: u32 = 16;
 
-/// What is tried for `games_in_flight`: the configuration's, times this over 4.
+/// Numbers of games in flight to try: the configuration's, times this over 4.
 const TRIED_QUARTERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// So many of them where workers evaluate by themselves: their batches are large enough with few games.
+/// How many of them are tried where workers evaluate by themselves: few games make large enough batches.
 const TRIED_LOCALLY: usize = 4;
 
-/// More games in flight take more memory: they are recommended only if they are faster by more than this share.
+/// More games in flight take more memory. They are recommended if they are faster by more than this share.
 const WORTH_IT: f64 = 0.03;
 
-/// The measurements, as far as they have been made.
+/// The bench in progress.
 pub(super) struct Bench<'a> {
     plan: &'a BenchPlan,
     workers: Vec<Worker<'a>>,
@@ -48,7 +48,7 @@ pub(super) struct Bench<'a> {
 /// Self-play in several slices of time together.
 #[derive(Default)]
 struct Played {
-    /// What each worker did; empty where nothing was measured.
+    /// By worker; empty where nothing was measured.
     workers: Vec<Done>,
     /// The games that were finished, and their turns.
     games: u64,
@@ -76,8 +76,9 @@ impl Bench<'_> {
             + 3 * tried_quarters(&plan.devices).len();
         std::thread::scope(|scope| {
             let (finished, records) = channel();
-            let roster = Arc::clone(&work.roster);
-            let writer = scope.spawn(|| written.write(plan, roster, folder.path(), records));
+            let current_player = Arc::clone(&work.current_player);
+            let writer =
+                scope.spawn(|| written.write(plan, current_player, folder.path(), records));
             let workers = (0..plan.threads).map(|_| Worker::new(&work, finished.clone()));
             let workers = workers.collect::<Result<_>>()?;
             drop(finished);
@@ -133,7 +134,7 @@ impl Bench<'_> {
         }
         report.compare();
         report.batch_fill = report.batch_fill.or(played.devices.fill());
-        // What is tried for a recommendation may take more.
+        // The next measurements may take more.
         report.peak_rss_mib = Resident::measure().peak;
         self.recommend(&mut report)?;
         report.stopped = self.stop.load(Relaxed);
@@ -141,7 +142,7 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// All workers do the same, side by side; nothing once the user wants to stop.
+    /// All workers do the same side by side. The result is by worker; empty once the user asked to stop.
     fn perform(&mut self, what: &str, task: Task) -> Result<Vec<Done>> {
         self.progress.show(self.tasks_done, || what.to_owned());
         self.tasks_done += 1;
@@ -204,7 +205,7 @@ impl Bench<'_> {
         report.games_per_hour_is_estimated = played.games < 2 * in_flight;
     }
 
-    /// Tries a few numbers of games in flight, the smallest first, as long as more of them bring something.
+    /// Tries several numbers of games in flight, the smallest first, while more of them are faster.
     fn recommend(&mut self, report: &mut SelfplaySpeed) -> Result<()> {
         let configured = report.games_in_flight;
         let is_local = self.plan.devices.is_local();
@@ -284,7 +285,7 @@ fn mean_batch(done: &[Done]) -> usize {
     (mean.round() as usize).max(1)
 }
 
-/// What is tried there for `games_in_flight`, over 4.
+/// The numbers to try for these devices, over 4.
 fn tried_quarters(devices: &Devices) -> &'static [u32] {
     match devices.is_local() {
         true => &TRIED_QUARTERS[..TRIED_LOCALLY],
@@ -292,7 +293,7 @@ fn tried_quarters(devices: &Devices) -> &'static [u32] {
     }
 }
 
-/// Whether the last two brought nothing: neither was faster than all before them by what is worth it.
+/// Whether neither of the last two was faster than all before them by more than [`WORTH_IT`].
 fn is_enough(speeds: &[f64]) -> bool {
     let best = |speeds: &[f64]| speeds.iter().copied().fold(0.0, f64::max);
     match speeds.len().checked_sub(2) {
@@ -301,7 +302,7 @@ fn is_enough(speeds: &[f64]) -> bool {
     }
 }
 
-/// Adds what each worker did in one more slice.
+/// Adds each worker's work in another slice of time.
 fn add_all(sums: &mut Vec<Done>, done: &[Done]) {
     sums.resize(done.len().max(sums.len()), Done::default());
     for (sum, done) in sums.iter_mut().zip(done) {
@@ -317,7 +318,7 @@ fn remove_files(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The finished games, which are written to shards as `selfplay generate` does.
+/// The finished games, written to shards as by `selfplay generate`.
 #[derive(Debug, Default)]
 struct Written {
     games: AtomicU64,
@@ -330,7 +331,7 @@ impl Written {
     fn write(
         &self,
         plan: &BenchPlan,
-        roster: Arc<CurrentPlayer>,
+        current_player: Arc<CurrentPlayer>,
         folder: &Path,
         records: Receiver<GameRecord>,
     ) -> Result<()> {
@@ -342,25 +343,25 @@ impl Written {
             generator: 0,
         };
         let config = &plan.config.selfplay;
-        let mut keeper = GameWriter::new(folder, header, 0, config, roster, None, None);
+        let mut writer = GameWriter::new(folder, header, 0, config, current_player, None, None);
         for record in records {
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);
-            keeper.take(record)?;
-            if let Some(trouble) = keeper.trouble() {
+            writer.take(record)?;
+            if let Some(trouble) = writer.trouble() {
                 bail!("{trouble}");
             }
-            // They will not be read: finished shards make room for others.
+            // The shards will not be read.
             let games_per_shard = u64::from(plan.config.selfplay.games_per_shard);
             if self.games.load(Relaxed).is_multiple_of(games_per_shard) {
                 remove_files(folder)?;
             }
             self.computed.store(computed().as_nanos() as u64, Relaxed);
         }
-        keeper.close()
+        writer.close()
     }
 
-    /// How many games are written, and how many turns they had.
+    /// The games that are written, and their turns.
     fn games(&self) -> (u64, u64) {
         (self.games.load(Relaxed), self.turns.load(Relaxed))
     }
@@ -377,7 +378,7 @@ mod tests {
     use network::Device;
 
     #[test]
-    fn trying_ends_when_two_in_a_row_bring_nothing() {
+    fn trying_ends_when_two_in_a_row_are_not_faster() {
         for (speeds, is_over) in [
             (&[][..], false),
             (&[100.0, 100.0], false),
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn more_games_are_tried_on_a_device_of_its_own() {
+    fn more_games_are_tried_with_a_service() {
         let last = |device| {
             let devices = Devices::of(vec![device], Precision::Fp32);
             tried_quarters(&devices).last().copied()

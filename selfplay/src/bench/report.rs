@@ -1,4 +1,4 @@
-//! What the bench prints: a table for people, and an object whose keys stay.
+//! The report of the bench: a table for people, and an object whose keys stay.
 
 use super::worker::{Done, sum};
 use crate::worker::devices::Devices;
@@ -22,7 +22,7 @@ pub(super) struct BenchPlan {
     pub(super) batch_sizes: Vec<usize>,
 }
 
-/// Everything that was measured. None where nothing is known.
+/// All measurements. None where a value is not known.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct SelfplaySpeed {
     /// The version of the program.
@@ -30,13 +30,13 @@ pub(super) struct SelfplaySpeed {
     /// What was measured: a network's file, `random:6x64`, `null`.
     evaluator: String,
     device: String,
-    /// What the network is computed in; several devices may differ.
+    /// The precision of the network; several devices may differ.
     precision: Option<String>,
     /// How far that is from the network in full fp32, on real positions: the largest difference of two win probabilities ...
     value_error: Option<f64>,
     /// ... and the mean Kullback-Leibler divergence of the policies, in nats.
     policy_divergence: Option<f64>,
-    /// The bare network on each device that evaluates for all workers, by batch size: ready inputs, nothing around it.
+    /// The bare network on each device that evaluates for all workers, by batch size: on prepared inputs.
     bare: Vec<BareSpeed>,
     /// Worker threads; on a processor each has an evaluator of its own.
     threads: usize,
@@ -57,9 +57,9 @@ pub(super) struct SelfplaySpeed {
     /// That batch size.
     raw_batch: Option<usize>,
     raw_evals_per_cpu_s: Option<f64>,
-    /// Evaluations that self-play took, by all workers.
+    /// Evaluations of self-play, of all workers.
     pub(super) selfplay_evals_per_s: Option<f64>,
-    /// The same by the seconds that the workers and the writer computed, which other work on the machine doesn't slow down.
+    /// The same by the processor time of the workers and the writer, which other work on the machine doesn't slow down.
     pub(super) selfplay_evals_per_cpu_s: Option<f64>,
     /// Self-play's over the evaluators' alone.
     ratio: Option<f64>,
@@ -76,7 +76,7 @@ pub(super) struct SelfplaySpeed {
     pub(super) games_finished: u64,
     /// From the turns a second and the finished games' mean length.
     pub(super) games_per_hour: Option<f64>,
-    /// Whether so few games were finished that their mean length, and so the games an hour, say little.
+    /// Whether too few games were finished for a reliable mean length.
     pub(super) games_per_hour_is_estimated: bool,
     pub(super) time_shares: Option<TimeShares>,
     /// The most memory that was resident at any moment of the run.
@@ -85,7 +85,7 @@ pub(super) struct SelfplaySpeed {
     pub(super) rss_after_warm_up_mib: Option<f64>,
     /// ... and after it.
     pub(super) rss_at_end_mib: Option<f64>,
-    /// What was tried to recommend something.
+    /// What was tried for the recommendation.
     pub(super) tried: Vec<Tried>,
     pub(super) recommended: Option<Recommended>,
 }
@@ -147,14 +147,14 @@ pub(super) struct Shares {
     pub(super) device: f64,
 }
 
-/// Where the time of the thread that writes shards went; the rest of it passes in waiting for games.
+/// Where the time of the thread that writes shards went; the rest of it waits for games.
 #[derive(Debug, Serialize)]
 pub(super) struct WriterShares {
     /// Packing and writing them.
     pub(super) records: f64,
 }
 
-/// How fast self-play was with another number of games in flight.
+/// Speed of self-play with another number of games in flight.
 #[derive(Debug, Serialize)]
 pub(super) struct Tried {
     pub(super) games_in_flight: u32,
@@ -184,7 +184,7 @@ impl Recommended {
 }
 
 impl SelfplaySpeed {
-    /// What is known before anything is measured.
+    /// Before anything is measured.
     pub(super) fn new(plan: &BenchPlan) -> Self {
         let forms = plan.player.forms();
         let mut precisions: Vec<String> = forms

@@ -1,4 +1,4 @@
-//! The files that are written: each is there whole or not at all, and replaces none.
+//! The files: each is written whole or not at all, and replaces none.
 
 use super::arrays;
 use super::rows::Row;
@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Where the games' text goes.
+/// The file of the games' text.
 pub(super) struct TextFile {
     path: PathBuf,
     /// None for standard output.
@@ -38,7 +38,7 @@ impl TextFile {
         }
     }
 
-    /// The file, complete.
+    /// Completes the file.
     pub(super) fn finish(self) -> Result<PathBuf> {
         if let Some(file) = self.file {
             let written = file.into_inner().map_err(|error| error.into_error());
@@ -50,7 +50,7 @@ impl TextFile {
     }
 }
 
-/// Where the rows go: to `NAME.npz` if one file holds them all, else to `NAME-000.npz` and on.
+/// The files of the rows: `NAME.npz` if one file holds them all, else `NAME-000.npz` and on.
 pub(super) struct RowFiles {
     path: PathBuf,
     rows_per_file: usize,
@@ -82,7 +82,7 @@ impl RowFiles {
         Ok(())
     }
 
-    /// The files, complete, with their rows. There is one even if there was no row.
+    /// Completes the files, and returns them with their rows. There is one even without a row.
     pub(super) fn finish(mut self) -> Result<Vec<(PathBuf, usize)>> {
         if self.written.is_empty() {
             self.write(self.path.clone())?;
@@ -109,7 +109,7 @@ impl RowFiles {
     }
 }
 
-/// Begins a file that is not there yet, under a temporary name.
+/// Begins a new file under a temporary name.
 fn begin(path: &Path) -> Result<NamedTempFile> {
     ensure!(
         !path.exists(),

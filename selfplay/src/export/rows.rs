@@ -1,4 +1,4 @@
-//! The rows of a game with everything that stands in the arrays beside them.
+//! The rows of a game, with the values of all arrays.
 
 use arimaa::rules::{Reason, Side};
 use engine::encoding::{InputRow, LegalMask, encode};
@@ -20,18 +20,18 @@ pub(super) struct Row {
     pub(super) step: u8,
 }
 
-/// What all rows of a turn have in common.
+/// Facts of all rows of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TurnFacts {
     pub(super) id: GameId,
     /// From 0; counts the turns of both sides.
     pub(super) turn: u32,
     pub(super) side: Side,
-    /// The game's result; what stands for it where the game is unfinished.
+    /// The game's result, or its estimate where the game is unfinished.
     pub(super) value: f32,
     /// NaN where nothing was searched.
     pub(super) search_value: f32,
-    /// NaN where no evaluator was asked.
+    /// NaN where no evaluator was used.
     pub(super) network_value: f32,
     /// See [`origin_code`].
     pub(super) origin: u8,
@@ -39,7 +39,7 @@ pub(super) struct TurnFacts {
     pub(super) ending: u8,
 }
 
-/// All rows of a game, in order; the game is checked under the rules.
+/// All rows of a game in order, checked under the rules.
 pub(super) fn rows_of(record: &GameRecord) -> Result<Vec<Row>, ReplayError> {
     let mut rows = Vec::new();
     for (number, (turn, recorded)) in replay(record)?.iter().zip(&record.turns).enumerate() {
