@@ -13,9 +13,8 @@ use crate::memory::Resident;
 use crate::worker::devices::Devices;
 use crate::worker::worker_pool::cores;
 use anyhow::{Context, Result, bail};
-use engine::encoding::ENCODING_VERSION;
 use engine::progress::Progress;
-use engine::shard::{GameRecord, Header};
+use engine::shard::GameRecord;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -335,15 +334,9 @@ impl Written {
         folder: &Path,
         records: Receiver<GameRecord>,
     ) -> Result<()> {
-        let header = Header {
-            encoding_version: ENCODING_VERSION,
-            program_version: env!("CARGO_PKG_VERSION").to_owned(),
-            evaluator: plan.player.shard_evaluator(),
-            config_digest: String::new(),
-            generator: 0,
-        };
         let config = &plan.config.selfplay;
-        let mut writer = GameWriter::new(folder, header, 0, config, current_player, None, None);
+        let mut writer =
+            GameWriter::new(folder, String::new(), 0, config, current_player, None, None);
         for record in records {
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);

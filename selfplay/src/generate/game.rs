@@ -6,7 +6,6 @@ use super::decider::{Decided, TurnDecider};
 use super::log::GameLog;
 use super::plan::{GamePlan, Part, random_numbers};
 use super::starts::Begun;
-use super::weights::weigh_by_surprise;
 use crate::worker::batch::{InPlay, Tally};
 use anyhow::{Context, Result, bail};
 use arimaa::rules::{Action, Game, Side};
@@ -22,10 +21,12 @@ use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Numbers are rounded to multiples of one over these, since round numbers compress better: win probabilities ...
+/// Numbers are rounded to multiples of one over these, for compression: win probabilities ...
 const VALUE_STEPS: f32 = 65_536.0;
-/// ... and surprises in nats.
+/// ... surprises in nats, ...
 const SURPRISE_STEPS: f32 = 4_096.0;
+/// ... and weights.
+const WEIGHT_STEPS: f64 = 4_096.0;
 
 /// What all games of a worker have in common.
 #[derive(Debug, Clone)]
@@ -41,28 +42,28 @@ pub(crate) struct SelfplayGame {
     setting: Setting,
     beginning: Beginning,
     plan: GamePlan,
-    /// The turns up to this one are given, or drawn from the policy.
+    /// The turns before this one are given, or drawn from the policy.
     policy_until: usize,
     game: Game,
     turns: Vec<TurnRecord>,
     evaluators: Vec<EvaluatorId>,
-    /// The number of the channel to its evaluator, and the evaluator's place in `evaluators`; none before the first turn.
+    /// The slot of the channel to its evaluator, and the evaluator's place in `evaluators`; none before the first turn.
     asked: Option<(usize, u16)>,
-    /// Who judged what the search has found so far.
+    /// The evaluator of the search's tree.
     searched_by: Option<u16>,
     rng: ChaCha8Rng,
     decider: TurnDecider,
-    /// How the present turn is searched, with how many evaluations, and what its rows weigh.
+    /// The search of the present turn, its evaluations, and the weight of its rows.
     kind: SearchKind,
     budget: u32,
     weight: f32,
     waived: Option<WaivedResignation>,
-    /// Who has given up.
+    /// The side that has resigned.
     resigned: Option<Side>,
 }
 
 impl SelfplayGame {
-    /// A game before its first own turn. Everything in it follows from the seed, the id, how it begins and the evaluator.
+    /// A game before its first own turn. The seed, the id, the beginning and the evaluator determine all that follows.
     pub(crate) fn begin(setting: &Setting, seed: u64, id: GameId, begun: Begun) -> Result<Self> {
         let start = begun.start;
         let beginning = Beginning { id, seed, start };
@@ -116,8 +117,7 @@ impl SelfplayGame {
             this.game
                 .play_unchecked(turn.with_context(|| format!("game {id}"))?);
             this.turns.push(record);
-            // As it stood then: a game that is over by now was not. A side that did not resign then plays on, though the configuration
-            // may have changed since.
+            // The game was played on after this turn: no side resigned then, whatever the present configuration says.
             this.consider_resignation();
             this.resigned = None;
         }
@@ -125,7 +125,7 @@ impl SelfplayGame {
         Ok(this)
     }
 
-    /// The game as far as it was played, to be resumed another time.
+    /// The game as far as it was played, to be resumed later.
     pub(crate) fn suspend(self) -> GameInFlight {
         GameInFlight {
             beginning: self.beginning,
@@ -183,7 +183,7 @@ impl SelfplayGame {
         self.beginning.id
     }
 
-    /// Begins the next turn: who is asked, and how.
+    /// Begins the next turn: its evaluator, and its search or sampler.
     fn begin_turn(&mut self) -> Result<()> {
         let number = self.turns.len();
         self.rng = random_numbers(self.beginning.seed, self.id(), Part::Turn(number));
@@ -208,13 +208,13 @@ impl SelfplayGame {
             let noise = cap.fast_gumbel_noise;
             SearchOptions::fast(selfplay, self.budget, temperature, noise)
         };
-        // With playout-cap randomisation what is learned from is found by the whole budget alone, not by what was there before it.
+        // With playout-cap randomisation, targets come from the whole budget alone, without the tree of earlier turns.
         let is_another = self.searched_by.replace(evaluator) != Some(evaluator);
         let anew = is_another || !selfplay.search.reuse_tree || (is_full && cap.full_share < 1.0);
         self.decider.search(&self.game, options, anew)
     }
 
-    /// Takes the evaluator of the next turn: its place in the record.
+    /// Chooses the evaluator of the next turn: its place in the record.
     fn choose_evaluator(&mut self) -> Result<u16> {
         let stays = self.config().selfplay.network_change == NetworkChange::Game;
         if let (Some((_, place)), true) = (self.asked, stays) {
@@ -284,7 +284,7 @@ impl SelfplayGame {
         self.game
             .play(&turn)
             .with_context(|| format!("an illegal turn was decided on in game {}", self.id()))?;
-        self.decider.rest();
+        self.decider.finish();
         self.turns.push(record);
         self.consider_resignation();
         tally.turns += 1;
@@ -297,8 +297,8 @@ impl SelfplayGame {
         let rows = match self.kind {
             SearchKind::Fast if !selfplay.playout_cap.record_fast => Vec::new(),
             SearchKind::Full | SearchKind::Fast => {
-                // What games begin with is searched less than all that follows, which keeps visits from the states before it: with
-                // few evaluations no game at all would teach its value.
+                // The first state of a game has fewer visits than later ones, which keep visits of the states before them. With few
+                // evaluations no game would have a row of it.
                 let begins = self.turns.is_empty();
                 let is_enough = |target: &&StateTarget| {
                     target.proven
@@ -339,7 +339,7 @@ impl SelfplayGame {
         }
     }
 
-    /// A side gives up where all searches agree, unless the game is played out to see whether they are right.
+    /// A side resigns where the last searches agree, unless the game is played out to measure their error.
     fn consider_resignation(&mut self) {
         if self.game.outcome().is_some() || self.waived.is_some() {
             return;
@@ -361,11 +361,11 @@ impl SelfplayGame {
 impl InPlay for SelfplayGame {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            if !self.decider.is_at_work() {
+            if !self.decider.is_running() {
                 self.begin_turn()?;
             }
             let slot = self.slot().unwrap_or_default();
-            // Asked twice, for the borrow of the first answer would not end where it is returned.
+            // Called twice, since the borrow of the first result would not end where it is returned.
             if !self.decider.leaves(&self.game, &mut self.rng).is_empty() {
                 return Ok(Some((slot, self.decider.leaves(&self.game, &mut self.rng))));
             }
@@ -383,6 +383,29 @@ impl InPlay for SelfplayGame {
 fn temperature(config: &ExplorationConfig, turn: usize) -> f32 {
     let cooled = config.temperature * (-(turn as f32) / config.temperature_half_life).exp2();
     cooled.max(config.final_temperature)
+}
+
+/// Distributes a share of the game's weight over its rows by surprise; the sum stays but for rounding (policy surprise weighting:
+/// Wu, KataGo's methods). With former weights bᵢ, surprises kᵢ = KL(search policy ‖ prior) and the share s,
+///
+/// `wᵢ = (1 - s) bᵢ + s Σb · bᵢkᵢ / Σ(b k)`.
+///
+/// Without surprise, nothing changes.
+fn weigh_by_surprise(turns: &mut [TurnRecord], share: f32) {
+    let (mut weight, mut surprise) = (0.0, 0.0);
+    for row in turns.iter().flat_map(|turn| &turn.rows) {
+        weight += f64::from(row.weight);
+        surprise += f64::from(row.weight) * f64::from(row.surprise);
+    }
+    if share <= 0.0 || surprise <= 0.0 {
+        return;
+    }
+    let share = f64::from(share);
+    for row in turns.iter_mut().flat_map(|turn| &mut turn.rows) {
+        let by_surprise = weight * f64::from(row.surprise) / surprise;
+        let weight = f64::from(row.weight) * (1.0 - share + share * by_surprise);
+        row.weight = ((weight * WEIGHT_STEPS).round() / WEIGHT_STEPS) as f32;
+    }
 }
 
 fn rounded(number: f32, steps: f32) -> f32 {

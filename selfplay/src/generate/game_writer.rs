@@ -1,13 +1,14 @@
-//! From finished games to shards, by way of the journal: nothing is lost on the way, and nothing is kept twice.
+//! Writes finished games to shards, each exactly once.
 //!
-//! A finished game stays in the journal until the shard that holds it has its name. What can't be written is tried again; until then
-//! no game is played.
+//! A finished game stays in the journal until its shard has its final name. A failed write is repeated; until it succeeds, no game
+//! is played.
 
 use super::current_player::CurrentPlayer;
 use super::disk::{RETRY, may_pass};
 use super::prune::{Pruning, Removed};
 use anyhow::Result;
 use engine::config::SelfplayConfig;
+use engine::encoding::ENCODING_VERSION;
 use engine::run::Generator;
 use engine::shard::journal::{JournalError, JournalFault};
 use engine::shard::{
@@ -26,8 +27,8 @@ pub(crate) struct GameWriter {
     games_per_shard: usize,
     /// A shard is closed when it has at least so many bytes.
     shard_bytes: u64,
-    roster: Arc<CurrentPlayer>,
-    /// The roster's version that the open shard belongs to.
+    current_player: Arc<CurrentPlayer>,
+    /// The version of the current player that the open shard belongs to.
     version: u64,
     generator: Option<Arc<Generator>>,
     pruning: Option<Pruning>,
@@ -39,7 +40,7 @@ pub(crate) struct GameWriter {
     trouble: Option<Trouble>,
 }
 
-/// What has been written since the start.
+/// Totals since the start.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Written {
     pub(crate) shards: u64,
@@ -57,18 +58,18 @@ enum Stage {
         /// Whether it is to be closed, whatever its size.
         closes: bool,
     },
-    /// It has its name, and so many games. The journal has not heard of it.
+    /// It has its name, and so many games. The journal has no entry of it yet.
     Named { games: usize },
 }
 
-/// What goes wrong at present, and when to try again.
+/// The last error, and its time.
 struct Trouble {
     reason: String,
     since: Instant,
 }
 
 impl Written {
-    /// What it has added to the disk.
+    /// Bytes added to the disk.
     pub(crate) fn on_disk(&self) -> i64 {
         self.bytes as i64 - self.removed.bytes as i64
     }
@@ -82,16 +83,16 @@ impl Stage {
     };
 }
 
-/// What can go wrong.
+/// A failed write.
 #[derive(Debug, thiserror::Error)]
-enum KeepError {
+enum WriteError {
     #[error(transparent)]
     Shard(#[from] ShardError),
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-impl KeepError {
+impl WriteError {
     fn may_pass(&self) -> bool {
         match self {
             Self::Shard(error) => match &error.fault {
@@ -106,23 +107,31 @@ impl KeepError {
 }
 
 impl GameWriter {
-    /// Keeps games in a folder, under the number of the header's generator, in shards from a sequence number on.
+    /// Writes shards into a folder under the generator's number, from the sequence number `next_shard` on. Without a generator, nothing
+    /// is journalled.
     pub(crate) fn new(
         folder: &Path,
-        header: Header,
+        config_digest: String,
         next_shard: u32,
         config: &SelfplayConfig,
-        roster: Arc<CurrentPlayer>,
+        current_player: Arc<CurrentPlayer>,
         generator: Option<Arc<Generator>>,
         pruning: Option<Pruning>,
     ) -> Self {
+        let header = Header {
+            encoding_version: ENCODING_VERSION,
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            evaluator: current_player.newest().evaluator.clone(),
+            config_digest,
+            generator: generator.as_ref().map_or(0, |it| it.number()),
+        };
         Self {
             folder: folder.to_owned(),
             header,
             games_per_shard: config.games_per_shard as usize,
             shard_bytes: u64::from(config.shard_mib) << 20,
-            version: roster.version(),
-            roster,
+            version: current_player.version(),
+            current_player,
             generator,
             pruning,
             sequence: next_shard,
@@ -136,12 +145,14 @@ impl GameWriter {
     /// Takes a finished game.
     pub(crate) fn take(&mut self, record: GameRecord) -> Result<()> {
         self.games.push(record);
-        self.go_on()
+        self.write_pending()
     }
 
-    /// Writes what there is to write. Where it can't be written for now, it says so by [`trouble`](Self::trouble), and tries again
-    /// when it is called later.
-    pub(crate) fn go_on(&mut self) -> Result<()> {
+    /// Writes the pending games. A temporary failure is kept in [`trouble`](Self::trouble), and a later call tries again.
+    ///
+    /// # Errors
+    /// A failure that is not temporary.
+    pub(crate) fn write_pending(&mut self) -> Result<()> {
         if let Some(trouble) = &self.trouble
             && trouble.since.elapsed() < RETRY
         {
@@ -150,7 +161,7 @@ impl GameWriter {
         match self.write() {
             Ok(()) => self.trouble = None,
             Err(error) if error.may_pass() => {
-                // What was written of the shard is not known. It is written anew, from the games.
+                // The state of the unfinished shard is unknown: it is written anew.
                 if let Stage::Open { writer, pushed, .. } = &mut self.stage {
                     (*writer, *pushed) = (None, 0);
                 }
@@ -170,15 +181,15 @@ impl GameWriter {
             *closes = true;
         }
         self.trouble = None;
-        self.go_on()?;
+        self.write_pending()?;
         if self.waiting() == 0 && self.generator.is_some() {
-            // Where a folder could not be written to, what had been begun could not be removed either. The next start tries it again.
+            // Where this fails, the next start removes it.
             let _ = remove_unfinished(&self.folder, self.header.generator);
         }
         Ok(())
     }
 
-    /// Why nothing can be written, if it is so.
+    /// Why nothing can be written now, if that is so.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_ref().map(|trouble| trouble.reason.as_str())
     }
@@ -188,15 +199,15 @@ impl GameWriter {
         self.games.len()
     }
 
-    fn write(&mut self) -> Result<(), KeepError> {
+    fn write(&mut self) -> Result<(), WriteError> {
         loop {
             if let Stage::Named { games } = self.stage {
-                self.say_closed(games)?;
+                self.record_closed(games)?;
                 continue;
             }
             let name = self.name();
             // Another network's games begin another shard.
-            let version = self.roster.version();
+            let version = self.current_player.version();
             let Stage::Open {
                 writer,
                 pushed,
@@ -222,7 +233,7 @@ impl GameWriter {
                 Some(writer) => writer,
                 None => {
                     self.version = version;
-                    self.header.evaluator = self.roster.newest().evaluator.clone();
+                    self.header.evaluator = self.current_player.newest().evaluator.clone();
                     writer.insert(ShardWriter::create(&self.folder, name, &self.header)?)
                 }
             };
@@ -238,8 +249,8 @@ impl GameWriter {
         }
     }
 
-    /// Announces the open shard, and gives it its name.
-    fn finish(&mut self) -> Result<(), KeepError> {
+    /// Announces the open shard in the journal, and gives it its name.
+    fn finish(&mut self) -> Result<(), WriteError> {
         let name = self.name();
         let Stage::Open { writer, pushed, .. } = &mut self.stage else {
             return Ok(());
@@ -256,7 +267,7 @@ impl GameWriter {
             Ok(path) => {
                 self.written.bytes += std::fs::metadata(path).map_or(0, |file| file.len());
             }
-            // It may have its name although the disk could not be told in time.
+            // It may have its name although the folder could not be synced.
             Err(error) if self.folder.join(name.to_string()).exists() => {
                 let is_ours = matches!(error.fault, ShardFault::Io(_));
                 if !is_ours {
@@ -272,7 +283,7 @@ impl GameWriter {
         Ok(())
     }
 
-    fn say_closed(&mut self, games: usize) -> Result<(), KeepError> {
+    fn record_closed(&mut self, games: usize) -> Result<(), WriteError> {
         if let Some(generator) = &self.generator {
             generator.journal().closed(self.name())?;
         }

@@ -1,6 +1,6 @@
-//! `selfplay.keep_shards`: shards that the trainer has left behind are removed.
+//! `selfplay.keep_shards`: removes shards once the trainer's window has moved past them.
 //!
-//! A generator alone removes nothing: shards that were not trained on yet are what it was made for.
+//! Without a trainer nothing is removed.
 
 use crate::import;
 use crate::output::complain;
@@ -17,9 +17,9 @@ use std::time::SystemTime;
 pub(crate) struct Pruning {
     shards: PathBuf,
     journal: PathBuf,
-    /// The run whose trainer says what it has left behind.
+    /// The run, whose trainer lists the shards behind its window.
     run: RunDirectory,
-    /// So many of the newest.
+    /// The number of the newest that are kept.
     keep: usize,
 }
 
@@ -39,7 +39,7 @@ struct Candidate {
 }
 
 impl Pruning {
-    /// Keeps `keep` shards and whatever the trainer has not left behind; nothing is ever removed where `keep` is 0.
+    /// Keeps `keep` shards and all that the trainer's window has not passed; with `keep` 0, all.
     pub(crate) fn new(places: &GeneratorPlaces, keep: u32) -> Option<Self> {
         (keep > 0).then(|| Self {
             shards: places.shards.clone(),
@@ -49,7 +49,7 @@ impl Pruning {
         })
     }
 
-    /// Removes what is not kept. Where something can't be read nothing is removed, and that is said.
+    /// Removes what is not kept. Where something can't be read, nothing is removed, and a message says so.
     pub(crate) fn prune(&mut self) -> Removed {
         match self.superfluous() {
             Ok(superfluous) => remove(&superfluous),
@@ -60,8 +60,8 @@ impl Pruning {
         }
     }
 
-    /// The shards that the trainer has left behind and that are not among the newest, neither by their names nor by when they were
-    /// written, nor imported; nor has a journal still to hear of them.
+    /// The shards behind the trainer's window that may be removed. Kept are the newest by name, the newest by time, imported ones, and
+    /// those that a journal has announced and not closed.
     fn superfluous(&self) -> anyhow::Result<Vec<Candidate>> {
         let mut candidates = self.candidates()?;
         if candidates.len() <= self.keep {
@@ -114,7 +114,7 @@ impl Pruning {
     }
 }
 
-/// Whether a shard was brought along: no generator could play its games again.
+/// Whether a shard was imported: no generator could play its games again.
 fn is_imported(path: &Path) -> Result<bool, ShardError> {
     let reader = ShardReader::open(path)?;
     Ok(reader.header().evaluator.name == import::EVALUATOR)

@@ -1,5 +1,6 @@
-mod going_on;
+mod resuming;
 mod rows;
+mod weights;
 
 use super::*;
 use crate::generate::log::NoLog;
