@@ -1,6 +1,5 @@
 //! The measurements of the bench in their order, and their results.
 
-use super::devices::{DeviceWork, Moment};
 use super::report::{
     BenchPlan, RawSpeed, Recommended, SelfplaySpeed, Shares, TimeShares, Tried, WriterShares,
 };
@@ -11,16 +10,18 @@ use crate::generate::starts::Starts;
 use crate::generate::worker::GenerationTask;
 use crate::memory::Resident;
 use crate::worker::devices::Devices;
+use crate::worker::player::Player;
 use crate::worker::worker_pool::cores;
 use anyhow::{Context, Result, bail};
 use engine::progress::Progress;
 use engine::shard::GameRecord;
+use network::{DeviceCounters, DeviceUse, EvaluationService};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Rounds of the bare network and self-play in turns.
 const ROUNDS: u32 = 16;
@@ -315,6 +316,59 @@ fn remove_files(folder: &Path) -> Result<()> {
         fs::remove_file(entry?.path())?;
     }
     Ok(())
+}
+
+/// The devices' totals at a moment.
+struct Moment {
+    at: Instant,
+    devices: Vec<DeviceCounters>,
+}
+
+impl Moment {
+    /// Now; without devices where workers evaluate by themselves.
+    fn of(player: &Player) -> Self {
+        let service = player.service();
+        Self {
+            at: Instant::now(),
+            devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
+        }
+    }
+}
+
+/// The devices' work in several slices of time together.
+#[derive(Debug, Default)]
+struct DeviceWork {
+    time: Duration,
+    devices: Vec<DeviceCounters>,
+}
+
+impl DeviceWork {
+    /// Adds the work between two moments.
+    fn add(&mut self, before: &Moment, now: &Moment) {
+        self.time += now.at - before.at;
+        let done = DeviceCounters::between(&before.devices, &now.devices);
+        match self.devices.is_empty() {
+            true => self.devices = done,
+            false => self
+                .devices
+                .iter_mut()
+                .zip(&done)
+                .for_each(|(sum, more)| sum.add(more)),
+        }
+    }
+
+    /// The share of the computed rows that were requested.
+    fn fill(&self) -> Option<f64> {
+        let rows: u64 = self.devices.iter().map(|device| device.rows).sum();
+        let padded: u64 = self.devices.iter().map(|device| device.padded_rows).sum();
+        (padded > 0).then(|| rows as f64 / padded as f64)
+    }
+
+    fn shares(&self) -> Vec<DeviceUse> {
+        let seconds = self.time.as_secs_f64();
+        let devices = self.devices.iter();
+        devices.map(|device| device.in_time(seconds)).collect()
+    }
 }
 
 /// The finished games, written to shards as by `selfplay generate`.

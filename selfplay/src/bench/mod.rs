@@ -7,7 +7,6 @@
 //! Machines are noisy: self-play, and the bare network at self-play's own batch size, are measured in turns and compared within the
 //! run.
 
-mod devices;
 mod measure;
 mod report;
 mod worker;

@@ -1,7 +1,6 @@
 //! The files: each is written whole or not at all, and replaces none.
 
-use super::arrays;
-use super::rows::Row;
+use super::rows::{self, Row};
 use crate::output::print;
 use anyhow::{Context, Result, ensure};
 use engine::files::{folder_of, publish_new, temporary_in};
@@ -94,7 +93,7 @@ impl RowFiles {
 
     fn write(&mut self, path: PathBuf) -> Result<()> {
         let mut file = begin(&path)?;
-        arrays::write(&self.rows, &mut file).with_context(|| cant_write(&path))?;
+        rows::write(&self.rows, &mut file).with_context(|| cant_write(&path))?;
         publish_new(file, &path).with_context(|| cant_write(&path))?;
         self.written.push((path, self.rows.len()));
         self.rows.clear();

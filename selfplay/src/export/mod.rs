@@ -3,7 +3,6 @@
 //! This thread reads shards and writes files in the games' order. All threads replay the games and encode their rows, a batch at a
 //! time. Memory is bounded by a batch and one file of rows.
 
-mod arrays;
 mod files;
 mod rows;
 

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_trainer_has_left_behind_is_removed() {
+    fn only_shards_behind_the_trainers_window_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let places = places(folder.path());
         for sequence in 0..8 {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_stay_in_either_order_and_so_does_what_was_imported() {
+    fn the_newest_by_name_and_by_time_and_imported_shards_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let places = places(folder.path());
         let shards = &places.shards;

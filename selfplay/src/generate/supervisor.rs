@@ -84,7 +84,7 @@ pub(crate) struct Supervisor<'a> {
     disk: DiskUse,
     memory: Option<u64>,
     guard: Option<MemoryGuard>,
-    last_look: Instant,
+    last_check: Instant,
     reason: Option<Reason>,
     stopping_since: Option<Instant>,
     was_in_trouble: bool,
@@ -140,14 +140,14 @@ impl<'a> Supervisor<'a> {
             places: places.clone(),
             memory: None,
             guard: limit_mib.map(|mib| MemoryGuard::new(mib, work.room.load(Relaxed))),
-            last_look: Instant::now(),
+            last_check: Instant::now(),
             reason: None,
             stopping_since: None,
             was_in_trouble: false,
             is_behind: false,
             journal_is_gone: false,
         };
-        this.look_at_memory();
+        this.check_memory();
         this
     }
 
@@ -170,15 +170,15 @@ impl<'a> Supervisor<'a> {
             None => self.writer.write_pending()?,
         }
         self.pause_in_trouble();
-        if self.last_look.elapsed() >= LOOK {
-            self.last_look = Instant::now();
-            self.look_at_disk();
-            self.look_at_memory();
-            self.look_at_journal();
+        if self.last_check.elapsed() >= LOOK {
+            self.last_check = Instant::now();
+            self.check_disk();
+            self.check_memory();
+            self.check_journal();
             self.generator.journal().check_flushing()?;
             if let Some(trouble) = self.generator.journal().trouble() {
                 self.say(&format!(
-                    "the journal could not be flushed, and is again: {trouble}"
+                    "the journal is flushed again, after a failure: {trouble}"
                 ));
             }
         }
@@ -189,11 +189,15 @@ impl<'a> Supervisor<'a> {
                 self.leave_without_workers();
             }
         }
+        self.tick();
+        Ok(())
+    }
+
+    fn tick(&mut self) {
         let counters = self.counters();
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.tick(&counters);
         }
-        Ok(())
     }
 
     /// Pauses the workers while finished games can't be written, or are not written as fast as they are played.
@@ -232,7 +236,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn look_at_disk(&mut self) {
+    fn check_disk(&mut self) {
         self.disk.free = bytes_free(&self.places.root);
         if self.disk.measured.elapsed() >= WALK {
             self.disk = DiskUse::measure(&self.places, &self.writer, &self.generator);
@@ -240,7 +244,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reports a removed journal.
-    fn look_at_journal(&mut self) {
+    fn check_journal(&mut self) {
         let journal = self.generator.journal();
         let is_gone = !journal.is_there();
         if is_gone && !self.journal_is_gone {
@@ -259,7 +263,7 @@ impl<'a> Supervisor<'a> {
         self.disk.used.saturating_add_signed(shards + journal)
     }
 
-    fn look_at_memory(&mut self) {
+    fn check_memory(&mut self) {
         let Some(mib) = Resident::measure().now else {
             return;
         };
@@ -346,10 +350,7 @@ impl<'a> Supervisor<'a> {
                 break;
             }
             std::thread::sleep(PATIENCE);
-            let counters = self.counters();
-            if let Some(telemetry) = &mut self.telemetry {
-                telemetry.tick(&counters);
-            }
+            self.tick();
             closed = self.writer.close();
         }
         self.conclude(played, closed)
@@ -409,7 +410,7 @@ impl<'a> Supervisor<'a> {
                 bytes_in_words(removed.bytes)
             ));
         }
-        self.look_at_journal();
+        self.check_journal();
         if unfinished > 0 && self.journal_is_gone {
             print(&report)?;
             bail!(

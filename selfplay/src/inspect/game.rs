@@ -72,24 +72,25 @@ pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Resul
             }
         };
         while let Some((at, game)) = games.next() {
-            let record = match game {
-                Ok(record) => record,
+            match game {
+                Ok(record)
+                    if choice == GameChoice::Number(before)
+                        || choice == GameChoice::Id(record.id) =>
+                {
+                    return Ok(FoundGame {
+                        path: path.clone(),
+                        at,
+                        header: games.reader.header().clone(),
+                        record,
+                        all_readable,
+                    });
+                }
+                Ok(_) => before += 1,
                 Err(fault) => {
                     complain(format_args!("{fault}"));
                     all_readable = false;
-                    continue;
                 }
-            };
-            if choice == GameChoice::Number(before) || choice == GameChoice::Id(record.id) {
-                return Ok(FoundGame {
-                    path: path.clone(),
-                    at,
-                    header: games.reader.header().clone(),
-                    record,
-                    all_readable,
-                });
             }
-            before += 1;
         }
     }
     bail!("there is no game {choice}: the shards hold {before} readable games, counted from 0")

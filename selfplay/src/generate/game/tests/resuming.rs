@@ -75,7 +75,7 @@ fn varied() -> Config {
 }
 
 #[test]
-fn a_game_that_is_gone_on_with_goes_as_it_would_have_gone() {
+fn a_resumed_game_equals_an_uninterrupted_one() {
     let config = varied();
     let log = Arc::new(Kept::default());
     let setting = setting(&config, log.clone());
@@ -219,7 +219,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
 }
 
 #[test]
-fn a_configuration_that_resigns_earlier_does_not_reach_into_the_past() {
+fn a_changed_resignation_threshold_applies_to_new_turns_only() {
     // Played without resignation, and resumed where the first searches would have made Silver resign.
     let mut config = config();
     config.selfplay.max_turns = 12;
