@@ -87,7 +87,7 @@ fn every_key_is_there_and_the_numbers_agree() {
 }
 
 #[test]
-fn a_random_network_is_measured_for_people_to_read() {
+fn a_random_network_is_measured_and_printed_as_text() {
     let text = printed(&[
         "--network",
         "random:1x8",
@@ -154,7 +154,7 @@ fn wait_until(mut done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn faulty_orders_are_refused_by_name() {
+fn faulty_arguments_are_refused_by_name() {
     for (more, parts) in [
         (["--network", "random:0x64"], ["0 blocks", "1 to 100"]),
         (["--network", "random:6x"], ["`6x`", "BLOCKSxCHANNELS"]),

@@ -139,7 +139,7 @@ fn column<T: ReadableElement>(npz: &mut NpzReader<File>, name: &str) -> Vec<T> {
 }
 
 #[test]
-fn rows_stand_in_the_arrays_as_a_network_sees_them() {
+fn arrays_hold_the_rows_as_a_network_sees_them() {
     let (folder, games) = shards();
     let path = folder.path().join("rows.npz");
     let (code, report, complaints) = outcome(
@@ -270,7 +270,7 @@ fn row_files(folder: &Path) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn many_rows_go_to_several_files_and_no_more_than_are_wanted() {
+fn many_rows_go_to_several_files_up_to_the_limit() {
     let (folder, games) = shards();
     let export = |options: &[&str]| {
         let out = tempfile::tempdir().unwrap();

@@ -83,7 +83,7 @@ fn all_games_are_written_and_valid() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_games_whatever_the_threads() {
+fn the_same_seed_gives_the_same_games_on_any_number_of_threads() {
     let play = |seed: &str, threads: &str| {
         let folder = tempfile::tempdir().unwrap();
         generate(folder.path(), "9", &["--seed", seed, "--threads", threads])
@@ -112,7 +112,7 @@ fn groups_change_no_game() {
 }
 
 #[test]
-fn games_are_played_by_an_evaluator_by_hand_too() {
+fn the_hand_made_evaluator_plays_games() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = selfplay();
     command.arg("generate").arg("--out").arg(folder.path());
@@ -133,7 +133,7 @@ fn games_are_played_by_an_evaluator_by_hand_too() {
 }
 
 #[test]
-fn a_second_generator_adds_games_of_its_own() {
+fn a_second_generator_adds_its_own_games() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         generate(folder.path(), "3", &[]).assert().success();
@@ -213,7 +213,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Whatever this machine lacks: no GPU has this number.
 #[test]
-fn a_device_that_can_t_be_used_is_one_line_before_any_work() {
+fn an_unusable_device_is_one_error_line_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let (code, said) = message(&mut generate(&out, "2", &["--device", "cuda:0,cuda:999"]));
@@ -235,7 +235,7 @@ fn a_device_that_can_t_be_used_is_one_line_before_any_work() {
 }
 
 #[test]
-fn faulty_orders_are_refused_by_name() {
+fn faulty_arguments_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let config = folder.path().join("faulty.toml");
@@ -293,7 +293,7 @@ fn a_folder_that_can_t_be_made_is_named() {
 }
 
 #[test]
-fn the_configuration_is_printed_as_it_would_be_used() {
+fn the_resolved_configuration_is_printed() {
     let folder = tempfile::tempdir().unwrap();
     let output = generate(&folder.path().join("out"), "2", &["--print-config"])
         .output()

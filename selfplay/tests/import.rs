@@ -154,7 +154,7 @@ fn archive(lines: &[[&str; 6]]) -> String {
 }
 
 #[test]
-fn an_archive_is_known_by_its_first_line_and_filtered() {
+fn an_archive_is_detected_by_its_first_line_and_filtered() {
     let folder = tempfile::tempdir().unwrap();
     let new = turns("\\n");
     let old = format_movelist(&short_game(), SideLetters::Old);
@@ -303,7 +303,7 @@ fn files_that_cannot_be_read_are_named_and_the_others_imported() {
 }
 
 #[test]
-fn where_nothing_is_imported_nothing_is_left_behind() {
+fn without_imported_games_no_file_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let archive = write(
         folder.path(),
@@ -325,7 +325,7 @@ fn where_nothing_is_imported_nothing_is_left_behind() {
 }
 
 #[test]
-fn a_run_of_another_format_is_left_alone() {
+fn a_run_of_another_format_is_not_changed() {
     let run = tempfile::tempdir().unwrap();
     let file = write(run.path(), "games.txt", turns("\n"));
     write(run.path(), "format.toml", "format = 1000\n");
@@ -336,7 +336,7 @@ fn a_run_of_another_format_is_left_alone() {
 }
 
 #[test]
-fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() {
+fn control_characters_of_a_file_are_not_printed() {
     let folder = tempfile::tempdir().unwrap();
     let file = write(folder.path(), "games.txt", "\u{1b}[31mred \u{9b}31m\n");
     let out = folder.path().join("out");

@@ -192,7 +192,7 @@ fn generated(network: &str, mode: &str) -> String {
 }
 
 #[test]
-fn generated_games_are_the_ones_that_they_were() {
+fn generated_games_are_pinned() {
     let found = [
         ("uniform", "puct"),
         ("uniform", "gumbel"),

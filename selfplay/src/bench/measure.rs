@@ -1,48 +1,61 @@
-//! What the bench measures, in which order, and what follows from it.
+//! The measurements of the bench in their order, and their results.
 
-use super::devices::{DeviceWork, Moment};
-use super::members::Workers;
 use super::report::{
     BenchPlan, RawSpeed, Recommended, SelfplaySpeed, Shares, TimeShares, Tried, WriterShares,
 };
-use super::worker::{Done, Task, computed};
+use super::worker::{Done, Task, Worker, computed, sum};
 use crate::generate::current_player::{CurrentPlayer, LoadedPlayer};
-use crate::generate::game_writer::{GameWriter, ShardSize};
+use crate::generate::game_writer::GameWriter;
 use crate::generate::starts::Starts;
 use crate::generate::worker::GenerationTask;
 use crate::memory::Resident;
 use crate::worker::devices::Devices;
+use crate::worker::player::Player;
+use crate::worker::worker_pool::cores;
 use anyhow::{Context, Result, bail};
-use engine::encoding::ENCODING_VERSION;
 use engine::progress::Progress;
-use engine::record::{GameRecord, Header};
+use engine::shard::GameRecord;
+use network::{DeviceCounters, DeviceUse, EvaluationService};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How often the bare network and self-play take turns.
+/// Rounds of the bare network and self-play in turns.
 const ROUNDS: u32 = 16;
 
-/// What is tried for `games_in_flight`: the configuration's, times this over 4.
+/// Numbers of games in flight to try: the configuration's, times this over 4.
 const TRIED_QUARTERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// So many of them where workers evaluate by themselves: their batches are large enough with few games.
+/// How many of them are tried where workers evaluate by themselves: few games make large enough batches.
 const TRIED_LOCALLY: usize = 4;
 
-/// More games in flight take more memory: they are recommended only if they are faster by more than this share.
+/// More games in flight take more memory. They are recommended if they are faster by more than this share.
 const WORTH_IT: f64 = 0.03;
 
-/// The measurements, as far as they have been made.
+/// The bench in progress.
 pub(super) struct Bench<'a> {
     plan: &'a BenchPlan,
-    workers: Workers<'a>,
+    workers: Vec<Worker<'a>>,
     written: &'a Written,
     progress: Progress,
     tasks_done: u64,
     stop: &'a AtomicBool,
+}
+
+/// Self-play in several slices of time together.
+#[derive(Default)]
+struct Played {
+    /// By worker; empty where nothing was measured.
+    workers: Vec<Done>,
+    /// The games that were finished, and their turns.
+    games: u64,
+    turns: u64,
+    /// How long the writer computed.
+    writer: Duration,
+    devices: DeviceWork,
 }
 
 impl Bench<'_> {
@@ -63,9 +76,12 @@ impl Bench<'_> {
             + 3 * tried_quarters(&plan.devices).len();
         std::thread::scope(|scope| {
             let (finished, records) = channel();
-            let roster = Arc::clone(&work.roster);
-            let writer = scope.spawn(|| written.write(plan, roster, folder.path(), records));
-            let workers = Workers::start(scope, plan.threads, &work, stop, finished);
+            let current_player = Arc::clone(&work.current_player);
+            let writer =
+                scope.spawn(|| written.write(plan, current_player, folder.path(), records));
+            let workers = (0..plan.threads).map(|_| Worker::new(&work, finished.clone()));
+            let workers = workers.collect::<Result<_>>()?;
+            drop(finished);
             let bench = Bench {
                 plan,
                 workers,
@@ -91,43 +107,34 @@ impl Bench<'_> {
         let warm = self.perform("warming up", Task::WarmUp(time / 10))?;
         report.rss_after_warm_up_mib = Resident::measure().now;
         for &batch in &self.plan.batch_sizes {
-            let mut speed = RawSpeed::new(batch);
-            self.raw(batch, time / 40, &mut speed)?;
-            report.raw.push(speed);
+            let done = self.raw(batch, time / 40)?;
+            report.raw.extend(RawSpeed::of(batch, false, &done));
         }
         // The evaluator alone in turns with self-play, at the mean size that self-play's batches had until then.
-        let mut beside = RawSpeed::in_turns();
-        let mut played: Vec<Done> = Vec::new();
-        let mut turns_of_finished = Vec::new();
-        let mut writer_time = Duration::ZERO;
-        let mut in_devices = DeviceWork::default();
+        let mut alone = Vec::new();
+        let mut played = Played::default();
         for _ in 0..ROUNDS {
-            let batch = self.asked_batch(if played.is_empty() { &warm } else { &played });
-            self.raw(batch, time / (2 * ROUNDS), &mut beside)?;
-            let (games, turns) = self.written.games();
-            let before = self.written.computed();
-            let devices_before = Moment::of(&self.plan.player);
-            let done = self.perform("self-play", Task::Play(time / ROUNDS))?;
-            in_devices.add(&devices_before, &Moment::of(&self.plan.player));
-            writer_time += self.written.computed() - before;
-            let (games_now, turns_now) = self.written.games();
-            turns_of_finished.push((games_now - games, turns_now - turns));
-            add_all(&mut played, &done);
+            let so_far = match played.workers.is_empty() {
+                true => &warm,
+                false => &played.workers,
+            };
+            let done = self.raw(mean_batch(so_far), time / (2 * ROUNDS))?;
+            add_all(&mut alone, &done);
+            self.play(time / ROUNDS, &mut played)?;
         }
-        beside.batch = self.asked_batch(&played);
-        self.raw(beside.batch, time / (2 * ROUNDS), &mut beside)?;
-        report.raw.push(beside);
+        let batch = mean_batch(&played.workers);
+        let done = self.raw(batch, time / (2 * ROUNDS))?;
+        add_all(&mut alone, &done);
+        report.raw.extend(RawSpeed::of(batch, true, &alone));
         report.rss_at_end_mib = Resident::measure().now;
         let encoded = self.perform("encoding", Task::Encode(time / 40))?;
-        self.take_played(&mut report, &played, &turns_of_finished, writer_time);
-        report.compare();
-        report.batch_fill = report.batch_fill.or(in_devices.fill());
-        self.take_shares(&mut report, &played, &encoded, writer_time);
-        if let Some(shares) = &mut report.time_shares {
-            shares.devices = in_devices.shares();
+        if !played.workers.is_empty() {
+            self.report_played(&mut report, &played);
+            report.time_shares = Some(time_shares(&played, &sum(&encoded)));
         }
-
-        // What is tried for a recommendation may take more.
+        report.compare();
+        report.batch_fill = report.batch_fill.or(played.devices.fill());
+        // The next measurements may take more.
         report.peak_rss_mib = Resident::measure().peak;
         self.recommend(&mut report)?;
         report.stopped = self.stop.load(Relaxed);
@@ -135,118 +142,77 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// Has all workers do the same; nothing once the user wants to stop.
+    /// All workers do the same side by side. The result is by worker; empty once the user asked to stop.
     fn perform(&mut self, what: &str, task: Task) -> Result<Vec<Done>> {
         self.progress.show(self.tasks_done, || what.to_owned());
         self.tasks_done += 1;
-        if self.stop.load(Relaxed) {
+        let stop = self.stop;
+        if stop.load(Relaxed) {
             return Ok(Vec::new());
         }
-        self.workers.perform(task)
+        std::thread::scope(|scope| {
+            let start = |worker| scope.spawn(move || Worker::perform(worker, task, stop));
+            let threads: Vec<_> = self.workers.iter_mut().map(start).collect();
+            let results = threads.into_iter().map(|thread| {
+                let result = thread.join();
+                result.unwrap_or_else(|_| bail!("a worker thread panicked"))
+            });
+            results.collect()
+        })
     }
 
-    /// Asks the evaluator alone, and adds how fast it was.
-    fn raw(&mut self, batch: usize, time: Duration, speed: &mut RawSpeed) -> Result<()> {
+    /// The evaluator alone.
+    fn raw(&mut self, batch: usize, time: Duration) -> Result<Vec<Done>> {
         let what = format!("the evaluator alone, batch {batch}");
-        let done = self.perform(&what, Task::Raw { batch, time })?;
-        add_all(&mut speed.workers, &done);
+        self.perform(&what, Task::Raw { batch, time })
+    }
+
+    /// Self-play for a slice of time.
+    fn play(&mut self, time: Duration, played: &mut Played) -> Result<()> {
+        let (games, turns) = self.written.games();
+        let computed = self.written.computed();
+        let before = Moment::of(&self.plan.player);
+        let done = self.perform("self-play", Task::Play(time))?;
+        let now = Moment::of(&self.plan.player);
+        played.devices.add(&before, &now);
+        played.writer += self.written.computed() - computed;
+        let (games_now, turns_now) = self.written.games();
+        played.games += games_now - games;
+        played.turns += turns_now - turns;
+        add_all(&mut played.workers, &done);
         Ok(())
     }
 
-    /// The mean size of batches.
-    fn asked_batch(&self, done: &[Done]) -> usize {
-        let sum = sum(done);
-        let mean = sum.tally.evaluations as f64 / sum.tally.batches.max(1) as f64;
-        (mean.round() as usize).max(1)
-    }
-
-    fn take_played(
-        &self,
-        report: &mut SelfplaySpeed,
-        played: &[Done],
-        finished: &[(u64, u64)],
-        writer: Duration,
-    ) {
-        if played.is_empty() {
-            return;
-        }
-        let all = sum(played);
-        let speed: f64 = played.iter().map(Done::rate).sum();
-        let computed = (all.computed + writer).as_secs_f64();
-        let turns_per_s: f64 = played
-            .iter()
-            .map(|done| done.tally.turns as f64 / done.time.as_secs_f64().max(1e-9))
-            .sum();
-        report.selfplay_evals_per_s = Some(speed);
-        report.selfplay_evals_per_cpu_s = Some(all.tally.evaluations as f64 / computed.max(1e-9));
-        report.mean_batch = Some(all.tally.evaluations as f64 / all.tally.batches.max(1) as f64);
+    fn report_played(&self, report: &mut SelfplaySpeed, played: &Played) {
+        let workers = &played.workers;
+        let all = sum(workers);
+        let computed = (all.computed + played.writer).as_secs_f64().max(1e-9);
+        let evaluations = all.tally.evaluations as f64;
+        let turns = |done: &Done| done.tally.turns as f64 / done.seconds();
+        let turns_per_s: f64 = workers.iter().map(turns).sum();
+        report.selfplay_evals_per_s = Some(workers.iter().map(Done::rate).sum());
+        report.selfplay_evals_per_cpu_s = Some(evaluations / computed);
+        report.mean_batch = Some(evaluations / all.tally.batches.max(1) as f64);
         report.turns_per_s = Some(turns_per_s);
-
-        let games: u64 = finished.iter().map(|(games, _)| games).sum();
-        let turns: u64 = finished.iter().map(|(_, turns)| turns).sum();
-        if games > 0 {
-            let mean = turns as f64 / games as f64;
+        if played.games > 0 {
+            let mean = played.turns as f64 / played.games as f64;
             report.turns_per_game = Some(mean);
             report.games_per_hour = Some(3_600.0 * turns_per_s / mean);
         }
         let in_flight = self.plan.threads as u64 * u64::from(report.games_in_flight);
-        report.games_finished = games;
+        report.games_finished = played.games;
         // Short games end first: the mean is biased until most games in flight have come to their end.
-        report.games_per_hour_is_estimated = games < 2 * in_flight;
+        report.games_per_hour_is_estimated = played.games < 2 * in_flight;
     }
 
-    fn take_shares(
-        &self,
-        report: &mut SelfplaySpeed,
-        played: &[Done],
-        encoded: &[Done],
-        writer: Duration,
-    ) {
-        if played.is_empty() {
-            return;
-        }
-        let all = sum(played);
-        let whole = all.time.as_secs_f64().max(1e-9);
-        let share = |time: Duration| time.as_secs_f64() / whole;
-        let times = all.tally.times;
-        let (mut encode, mut device) = (share(times.encode), share(times.device));
-        let encoding = sum(encoded);
-        if times.encode.is_zero() && encoding.tally.evaluations > 0 {
-            // An evaluator in the worker's own thread encodes by itself: how long that takes was measured beside it, and other work
-            // on the machine slows both down alike.
-            let each = encoding.computed.as_secs_f64() / encoding.tally.evaluations as f64;
-            let slowed = whole / all.computed.as_secs_f64().max(1e-9);
-            let rows = all.tally.evaluations as f64;
-            encode = (each * rows * slowed / whole).min(device);
-            device -= encode;
-        }
-        let wall = whole / played.len() as f64;
-        report.time_shares = Some(TimeShares {
-            worker: Shares {
-                search: share(times.search),
-                records: share(times.records),
-                encode,
-                wait: share(times.wait),
-                device,
-            },
-            writer: WriterShares {
-                records: writer.as_secs_f64() / wall,
-            },
-            devices: Vec::new(),
-        });
-    }
-
-    /// Tries a few numbers of games in flight, the smallest first, as long as more of them bring something.
+    /// Tries several numbers of games in flight, the smallest first, while more of them are faster.
     fn recommend(&mut self, report: &mut SelfplaySpeed) -> Result<()> {
         let configured = report.games_in_flight;
         let is_local = self.plan.devices.is_local();
-        let speed = |tried: &Tried| {
-            if is_local {
-                // Every worker computes all the time, so this is its speed on a machine without other work.
-                tried.evals_per_cpu_s
-            } else {
-                tried.evals_per_s
-            }
+        // In a worker's own thread every worker computes all the time, so that this is its speed on a machine without other work.
+        let speed = |tried: &Tried| match is_local {
+            true => tried.evals_per_cpu_s,
+            false => tried.evals_per_s,
         };
         let mut numbers: Vec<u32> = tried_quarters(&self.plan.devices)
             .iter()
@@ -256,23 +222,16 @@ impl Bench<'_> {
         for games_in_flight in numbers {
             let what = format!("{games_in_flight} games in flight");
             let games = games_in_flight as usize;
-            self.perform(
-                &what,
-                Task::Restart {
-                    games_in_flight: games,
-                },
-            )?;
+            self.perform(&what, Task::Restart(games))?;
             self.perform(&what, Task::PlayFirstTurns(self.plan.time / 15))?;
             let done = self.perform(&what, Task::Play(self.plan.time / 10))?;
             if self.stop.load(Relaxed) || done.is_empty() {
                 return Ok(());
             }
-            let all = sum(&done);
             report.tried.push(Tried {
                 games_in_flight,
                 evals_per_s: done.iter().map(Done::rate).sum(),
-                evals_per_cpu_s: all.tally.evaluations as f64
-                    / all.computed.as_secs_f64().max(1e-9),
+                evals_per_cpu_s: sum(&done).cpu_rate(),
             });
             let speeds: Vec<f64> = report.tried.iter().map(speed).collect();
             if !is_local && is_enough(&speeds) {
@@ -280,22 +239,53 @@ impl Bench<'_> {
             }
         }
         let best = report.tried.iter().map(speed).fold(0.0, f64::max);
-        let enough = report
-            .tried
-            .iter()
-            .find(|tried| speed(tried) >= best * (1.0 - WORTH_IT));
-        report.recommended = enough.map(|tried| {
-            let threads = match std::thread::available_parallelism() {
-                Ok(cores) if is_local => cores.get(),
-                _ => self.plan.threads,
-            };
+        let is_fast = |tried: &&Tried| speed(tried) >= best * (1.0 - WORTH_IT);
+        report.recommended = report.tried.iter().find(is_fast).map(|tried| {
+            let threads = if is_local { cores() } else { self.plan.threads };
             Recommended::new(threads, tried.games_in_flight)
         });
         Ok(())
     }
 }
 
-/// What is tried there for `games_in_flight`, over 4.
+/// Where the time went. `encoded` is how long an evaluator in the worker's own thread takes for its rows, which was measured beside it.
+fn time_shares(played: &Played, encoded: &Done) -> TimeShares {
+    let all = sum(&played.workers);
+    let whole = all.seconds();
+    let share = |time: Duration| time.as_secs_f64() / whole;
+    let times = all.tally.times;
+    let (mut encode, mut device) = (share(times.encode), share(times.device));
+    if times.encode.is_zero() && encoded.tally.evaluations > 0 {
+        // Other work on the machine slows both down alike.
+        let each = encoded.computed.as_secs_f64() / encoded.tally.evaluations as f64;
+        let slowed = whole / all.computed.as_secs_f64().max(1e-9);
+        let rows = all.tally.evaluations as f64;
+        encode = (each * rows * slowed / whole).min(device);
+        device -= encode;
+    }
+    TimeShares {
+        worker: Shares {
+            search: share(times.search),
+            records: share(times.records),
+            encode,
+            wait: share(times.wait),
+            device,
+        },
+        writer: WriterShares {
+            records: share(played.writer) * played.workers.len() as f64,
+        },
+        devices: played.devices.shares(),
+    }
+}
+
+/// The mean size of batches, to the nearest.
+fn mean_batch(done: &[Done]) -> usize {
+    let tally = sum(done).tally;
+    let mean = tally.evaluations as f64 / tally.batches.max(1) as f64;
+    (mean.round() as usize).max(1)
+}
+
+/// The numbers to try for these devices, over 4.
 fn tried_quarters(devices: &Devices) -> &'static [u32] {
     match devices.is_local() {
         true => &TRIED_QUARTERS[..TRIED_LOCALLY],
@@ -303,7 +293,7 @@ fn tried_quarters(devices: &Devices) -> &'static [u32] {
     }
 }
 
-/// Whether the last two brought nothing: neither was faster than all before them by what is worth it.
+/// Whether neither of the last two was faster than all before them by more than [`WORTH_IT`].
 fn is_enough(speeds: &[f64]) -> bool {
     let best = |speeds: &[f64]| speeds.iter().copied().fold(0.0, f64::max);
     match speeds.len().checked_sub(2) {
@@ -312,14 +302,7 @@ fn is_enough(speeds: &[f64]) -> bool {
     }
 }
 
-pub(super) fn sum(done: &[Done]) -> Done {
-    done.iter().fold(Done::default(), |mut sum, done| {
-        sum.add(done);
-        sum
-    })
-}
-
-/// Adds what each worker did in one more slice.
+/// Adds each worker's work in another slice of time.
 fn add_all(sums: &mut Vec<Done>, done: &[Done]) {
     sums.resize(done.len().max(sums.len()), Done::default());
     for (sum, done) in sums.iter_mut().zip(done) {
@@ -335,7 +318,60 @@ fn remove_files(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The finished games, which are written to shards as `selfplay generate` does.
+/// The devices' totals at a moment.
+struct Moment {
+    at: Instant,
+    devices: Vec<DeviceCounters>,
+}
+
+impl Moment {
+    /// Now; without devices where workers evaluate by themselves.
+    fn of(player: &Player) -> Self {
+        let service = player.service();
+        Self {
+            at: Instant::now(),
+            devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
+        }
+    }
+}
+
+/// The devices' work in several slices of time together.
+#[derive(Debug, Default)]
+struct DeviceWork {
+    time: Duration,
+    devices: Vec<DeviceCounters>,
+}
+
+impl DeviceWork {
+    /// Adds the work between two moments.
+    fn add(&mut self, before: &Moment, now: &Moment) {
+        self.time += now.at - before.at;
+        let done = DeviceCounters::between(&before.devices, &now.devices);
+        match self.devices.is_empty() {
+            true => self.devices = done,
+            false => self
+                .devices
+                .iter_mut()
+                .zip(&done)
+                .for_each(|(sum, more)| sum.add(more)),
+        }
+    }
+
+    /// The share of the computed rows that were requested.
+    fn fill(&self) -> Option<f64> {
+        let rows: u64 = self.devices.iter().map(|device| device.rows).sum();
+        let padded: u64 = self.devices.iter().map(|device| device.padded_rows).sum();
+        (padded > 0).then(|| rows as f64 / padded as f64)
+    }
+
+    fn shares(&self) -> Vec<DeviceUse> {
+        let seconds = self.time.as_secs_f64();
+        let devices = self.devices.iter();
+        devices.map(|device| device.in_time(seconds)).collect()
+    }
+}
+
+/// The finished games, written to shards as by `selfplay generate`.
 #[derive(Debug, Default)]
 struct Written {
     games: AtomicU64,
@@ -348,37 +384,31 @@ impl Written {
     fn write(
         &self,
         plan: &BenchPlan,
-        roster: Arc<CurrentPlayer>,
+        current_player: Arc<CurrentPlayer>,
         folder: &Path,
         records: Receiver<GameRecord>,
     ) -> Result<()> {
-        let header = Header {
-            encoding_version: ENCODING_VERSION,
-            program_version: env!("CARGO_PKG_VERSION").to_owned(),
-            evaluator: plan.player.shard_evaluator(),
-            config_digest: String::new(),
-            generator: 0,
-        };
-        let size = ShardSize::of(&plan.config.selfplay);
-        let mut keeper = GameWriter::new(folder, header, 0, size, roster, None, None);
+        let config = &plan.config.selfplay;
+        let mut writer =
+            GameWriter::new(folder, String::new(), 0, config, current_player, None, None);
         for record in records {
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);
-            keeper.take(record)?;
-            if let Some(trouble) = keeper.trouble() {
+            writer.take(record)?;
+            if let Some(trouble) = writer.trouble() {
                 bail!("{trouble}");
             }
-            // They will not be read: finished shards make room for others.
+            // The shards will not be read.
             let games_per_shard = u64::from(plan.config.selfplay.games_per_shard);
             if self.games.load(Relaxed).is_multiple_of(games_per_shard) {
                 remove_files(folder)?;
             }
             self.computed.store(computed().as_nanos() as u64, Relaxed);
         }
-        keeper.close()
+        writer.close()
     }
 
-    /// How many games are written, and how many turns they had.
+    /// The games that are written, and their turns.
     fn games(&self) -> (u64, u64) {
         (self.games.load(Relaxed), self.turns.load(Relaxed))
     }
@@ -395,7 +425,7 @@ mod tests {
     use network::Device;
 
     #[test]
-    fn trying_ends_when_two_in_a_row_bring_nothing() {
+    fn trying_ends_when_two_in_a_row_are_not_faster() {
         for (speeds, is_over) in [
             (&[][..], false),
             (&[100.0, 100.0], false),
@@ -410,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn more_games_are_tried_on_a_device_of_its_own() {
+    fn more_games_are_tried_with_a_service() {
         let last = |device| {
             let devices = Devices::of(vec![device], Precision::Fp32);
             tried_quarters(&devices).last().copied()

@@ -1,15 +1,13 @@
-//! `selfplay bench`: how fast self-play is, beside the bare network of the same worker threads.
+//! `selfplay bench`: the speed of self-play beside that of the bare network on the same worker threads.
 //!
 //! ```text
 //! warm-up │ raw, by size │ raw  play  raw  play  …  raw │ play with other games in flight
 //! ```
 //!
-//! Machines are noisy: the bare network at self-play's own batch size and self-play are measured in turns, by the same threads, and
-//! compared within the run.
+//! Machines are noisy: self-play, and the bare network at self-play's own batch size, are measured in turns and compared within the
+//! run.
 
-mod devices;
 mod measure;
-mod members;
 mod report;
 mod worker;
 
@@ -25,7 +23,7 @@ use report::BenchPlan;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Measure how fast self-play is on this machine, beside the bare network, and where the time goes
+/// Measure the speed of self-play on this machine beside the bare network, and where the time goes
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
     #[command(flatten)]
@@ -38,13 +36,13 @@ pub(crate) struct BenchArguments {
     evaluator: Option<PlayerName>,
     #[command(flatten)]
     workers: WorkerArguments,
-    /// How long self-play is measured; everything together takes about three times as long, on GPUs up to four
+    /// How long self-play is measured; the whole bench takes about three times as long, on GPUs up to four
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
-    /// The batch sizes at which the bare network is measured, beside the one that self-play has
+    /// Batch sizes at which the bare network is measured, beside that of self-play
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,16,64,256", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     batch_sizes: Vec<u32>,
-    /// Print an object: a key for each number, null where nothing is known
+    /// Print an object with a key for each number, null where it is not known
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +90,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
     let configured = PlayerName::RandomNetwork(config.network.into());
     let name = named.cloned().unwrap_or(configured);
     let mut devices = arguments.workers.device.devices(&config)?;
-    // What it compares is measured in one run.
+    // Speeds of other runs can't be compared.
     devices.calibrates_anew = true;
     devices.open("--device")?;
     let plan = BenchPlan {

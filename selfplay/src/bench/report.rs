@@ -1,10 +1,9 @@
-//! What the bench prints: a table for people, and an object whose keys stay.
+//! The report of the bench: a table for people, and an object whose keys stay.
 
-use super::worker::Done;
+use super::worker::{Done, sum};
 use crate::worker::devices::Devices;
 use crate::worker::player::Player;
 use engine::config::Config;
-use engine::config::SearchMode;
 use network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
@@ -14,7 +13,7 @@ use std::time::Duration;
 pub(super) struct BenchPlan {
     pub(super) config: Config,
     pub(super) player: Player,
-    /// What to call who is measured.
+    /// What the player is called in the report.
     pub(super) evaluator: String,
     pub(super) devices: Devices,
     pub(super) threads: usize,
@@ -23,25 +22,26 @@ pub(super) struct BenchPlan {
     pub(super) batch_sizes: Vec<usize>,
 }
 
-/// Everything that was measured. None where nothing is known.
-#[derive(Debug, Serialize)]
+/// All measurements. None where a value is not known.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct SelfplaySpeed {
     /// The version of the program.
     version: &'static str,
-    /// Who was measured: a network's file, `random:6x64`, `null`.
+    /// What was measured: a network's file, `random:6x64`, `null`.
     evaluator: String,
     device: String,
-    /// What the network is computed in; several devices may differ.
+    /// The precision of the network; several devices may differ.
     precision: Option<String>,
     /// How far that is from the network in full fp32, on real positions: the largest difference of two win probabilities ...
     value_error: Option<f64>,
     /// ... and the mean Kullback-Leibler divergence of the policies, in nats.
     policy_divergence: Option<f64>,
-    /// The bare network on each device that evaluates for all workers, by batch size: ready inputs, nothing around it.
+    /// The bare network on each device that evaluates for all workers, by batch size: on prepared inputs.
     bare: Vec<BareSpeed>,
     /// Worker threads; on a processor each has an evaluator of its own.
     threads: usize,
-    mode: SearchMode,
+    /// Of the search: `puct` or `gumbel`.
+    mode: String,
     /// Evaluations a turn.
     evaluations: u32,
     /// Games that each worker plays at once.
@@ -57,9 +57,9 @@ pub(super) struct SelfplaySpeed {
     /// That batch size.
     raw_batch: Option<usize>,
     raw_evals_per_cpu_s: Option<f64>,
-    /// Evaluations that self-play took, by all workers.
+    /// Evaluations of self-play, of all workers.
     pub(super) selfplay_evals_per_s: Option<f64>,
-    /// The same by the seconds that the workers and the writer computed, which other work on the machine doesn't slow down.
+    /// The same by the processor time of the workers and the writer, which other work on the machine doesn't slow down.
     pub(super) selfplay_evals_per_cpu_s: Option<f64>,
     /// Self-play's over the evaluators' alone.
     ratio: Option<f64>,
@@ -76,7 +76,7 @@ pub(super) struct SelfplaySpeed {
     pub(super) games_finished: u64,
     /// From the turns a second and the finished games' mean length.
     pub(super) games_per_hour: Option<f64>,
-    /// Whether so few games were finished that their mean length, and so the games an hour, say little.
+    /// Whether too few games were finished for a reliable mean length.
     pub(super) games_per_hour_is_estimated: bool,
     pub(super) time_shares: Option<TimeShares>,
     /// The most memory that was resident at any moment of the run.
@@ -85,7 +85,7 @@ pub(super) struct SelfplaySpeed {
     pub(super) rss_after_warm_up_mib: Option<f64>,
     /// ... and after it.
     pub(super) rss_at_end_mib: Option<f64>,
-    /// What was tried to recommend something.
+    /// What was tried for the recommendation.
     pub(super) tried: Vec<Tried>,
     pub(super) recommended: Option<Recommended>,
 }
@@ -94,43 +94,22 @@ pub(super) struct SelfplaySpeed {
 #[derive(Debug, Serialize)]
 pub(super) struct RawSpeed {
     /// A mean where it was measured in turns with self-play.
-    pub(super) batch: usize,
+    batch: usize,
     /// Whether it was measured in turns with self-play, at the mean size of its batches: what self-play is compared with.
     in_turns: bool,
     evals_per_s: f64,
     evals_per_cpu_s: f64,
-    #[serde(skip)]
-    pub(super) workers: Vec<Done>,
 }
 
 impl RawSpeed {
-    pub(super) fn new(batch: usize) -> Self {
-        Self {
+    /// What each worker did at one batch size; none where nothing was measured.
+    pub(super) fn of(batch: usize, in_turns: bool, workers: &[Done]) -> Option<Self> {
+        (!workers.is_empty()).then(|| Self {
             batch,
-            in_turns: false,
-            evals_per_s: 0.0,
-            evals_per_cpu_s: 0.0,
-            workers: Vec::new(),
-        }
-    }
-
-    /// Nothing measured yet, in turns with self-play.
-    pub(super) fn in_turns() -> Self {
-        Self {
-            in_turns: true,
-            ..Self::new(0)
-        }
-    }
-
-    fn count(&mut self) {
-        let computed: f64 = self
-            .workers
-            .iter()
-            .map(|done| done.computed.as_secs_f64())
-            .sum();
-        let evaluations: u64 = self.workers.iter().map(|done| done.tally.evaluations).sum();
-        self.evals_per_s = self.workers.iter().map(Done::rate).sum();
-        self.evals_per_cpu_s = evaluations as f64 / computed.max(1e-9);
+            in_turns,
+            evals_per_s: workers.iter().map(Done::rate).sum(),
+            evals_per_cpu_s: sum(workers).cpu_rate(),
+        })
     }
 }
 
@@ -168,14 +147,14 @@ pub(super) struct Shares {
     pub(super) device: f64,
 }
 
-/// Where the time of the thread that writes shards went; the rest of it passes in waiting for games.
+/// Where the time of the thread that writes shards went; the rest of it waits for games.
 #[derive(Debug, Serialize)]
 pub(super) struct WriterShares {
     /// Packing and writing them.
     pub(super) records: f64,
 }
 
-/// How fast self-play was with another number of games in flight.
+/// Speed of self-play with another number of games in flight.
 #[derive(Debug, Serialize)]
 pub(super) struct Tried {
     pub(super) games_in_flight: u32,
@@ -205,7 +184,7 @@ impl Recommended {
 }
 
 impl SelfplaySpeed {
-    /// What is known before anything is measured.
+    /// Before anything is measured.
     pub(super) fn new(plan: &BenchPlan) -> Self {
         let forms = plan.player.forms();
         let mut precisions: Vec<String> = forms
@@ -226,40 +205,19 @@ impl SelfplaySpeed {
             policy_divergence: greatest(|accuracy| accuracy.divergence),
             bare: bare_speeds(forms),
             threads: plan.threads,
-            mode: plan.config.selfplay.search.mode,
+            mode: format!("{:?}", plan.config.selfplay.search.mode).to_lowercase(),
             evaluations: plan.config.selfplay.evaluations,
             games_in_flight: plan.config.selfplay.games_in_flight,
             seconds: plan.time.as_secs_f64(),
-            stopped: false,
-            raw: Vec::new(),
-            raw_evals_per_s: None,
-            raw_batch: None,
-            raw_evals_per_cpu_s: None,
-            selfplay_evals_per_s: None,
-            selfplay_evals_per_cpu_s: None,
-            ratio: None,
-            cpu_ratio: None,
-            mean_batch: None,
-            // Evaluators in the workers' own threads compute what they are asked and nothing else.
+            // Evaluators in the workers' own threads compute what they are given and nothing else.
             batch_fill: plan.devices.is_local().then_some(1.0),
-            turns_per_s: None,
-            turns_per_game: None,
-            games_finished: 0,
-            games_per_hour: None,
             games_per_hour_is_estimated: true,
-            time_shares: None,
-            peak_rss_mib: None,
-            rss_after_warm_up_mib: None,
-            rss_at_end_mib: None,
-            tried: Vec::new(),
-            recommended: None,
+            ..Self::default()
         }
     }
 
-    /// Counts up the evaluators' own speeds, and compares self-play with the one that was measured in turns with it.
+    /// Compares self-play with the evaluators alone, as they were measured in turns with it.
     pub(super) fn compare(&mut self) {
-        self.raw.retain(|speed| !speed.workers.is_empty());
-        self.raw.iter_mut().for_each(RawSpeed::count);
         self.raw.sort_by_key(|speed| (speed.batch, speed.in_turns));
         if self.selfplay_evals_per_s.is_none() {
             return;
@@ -301,15 +259,15 @@ fn bare_speeds(forms: &[ServiceDevice]) -> Vec<BareSpeed> {
 
 impl fmt::Display for SelfplaySpeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number =
-            |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.0}"));
-        let share =
-            |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.3}"));
-        let mode = format!("{:?}", self.mode).to_lowercase();
         writeln!(
             f,
-            "{} on {}, {} threads, mode {mode}, {} evaluations a turn, {} games in flight a thread",
-            self.evaluator, self.device, self.threads, self.evaluations, self.games_in_flight
+            "{} on {}, {} threads, mode {}, {} evaluations a turn, {} games in flight a thread",
+            self.evaluator,
+            self.device,
+            self.threads,
+            self.mode,
+            self.evaluations,
+            self.games_in_flight
         )?;
         if let (Some(precision), Some(value_error), Some(divergence)) =
             (&self.precision, self.value_error, self.policy_divergence)
@@ -319,40 +277,11 @@ impl fmt::Display for SelfplaySpeed {
                 "computed in {precision}: win probabilities off by {value_error:.1e} (RMS), policies by {divergence:.1e} nats"
             )?;
         }
-        writeln!(
-            f,
-            "\n                        evaluations/s    a computed second"
-        )?;
-        for speed in &self.bare {
-            let what = format!("bare {}, batch {}", speed.device, speed.batch);
-            let chosen = if speed.is_chosen { "  chosen" } else { "" };
-            writeln!(f, "{what:<22} {:>14.0}{chosen}", speed.evals_per_s)?;
+        writeln!(f)?;
+        for [what, speed, by_cpu] in self.speeds() {
+            let line = format!("{what:<22} {speed:>14} {by_cpu:>20}");
+            writeln!(f, "{}", line.trim_end())?;
         }
-        for speed in &self.raw {
-            let what = match speed.in_turns {
-                true => format!("alone, in turns, {}", speed.batch),
-                false => format!("alone, batch {}", speed.batch),
-            };
-            writeln!(
-                f,
-                "{what:<22} {:>14.0} {:>20.0}",
-                speed.evals_per_s, speed.evals_per_cpu_s
-            )?;
-        }
-        writeln!(
-            f,
-            "{:<22} {:>14} {:>20}",
-            "self-play",
-            number(self.selfplay_evals_per_s),
-            number(self.selfplay_evals_per_cpu_s)
-        )?;
-        writeln!(
-            f,
-            "{:<22} {:>14} {:>20}",
-            "ratio",
-            share(self.ratio),
-            share(self.cpu_ratio)
-        )?;
         let is_parted = self.raw.iter().any(|speed| speed.batch > MAX_CPU_BATCH);
         if is_parted && self.precision.is_some() && self.bare.is_empty() {
             writeln!(
@@ -360,50 +289,22 @@ impl fmt::Display for SelfplaySpeed {
                 "A processor evaluates batches in parts of at most {MAX_CPU_BATCH}."
             )?;
         }
-        write!(
-            f,
-            "\nbatches     {} evaluations on average",
-            number(self.mean_batch)
-        )?;
+        let mean_batch = number(self.mean_batch);
+        write!(f, "\nbatches     {mean_batch} evaluations on average")?;
         if let Some(fill) = self.batch_fill {
             write!(f, ", filled to {:.0}%", 100.0 * fill)?;
         }
         writeln!(f)?;
-        if let Some(TimeShares {
-            worker,
-            writer,
-            devices,
-        }) = &self.time_shares
-        {
-            let per_cent = |share: f64| 100.0 * share;
-            writeln!(
-                f,
-                "workers     search {:.1}%, records {:.1}%, encode {:.1}%, wait {:.1}%, device {:.1}%",
-                per_cent(worker.search),
-                per_cent(worker.records),
-                per_cent(worker.encode),
-                per_cent(worker.wait),
-                per_cent(worker.device)
-            )?;
-            writeln!(f, "writer      records {:.1}%", per_cent(writer.records))?;
-            for device in devices {
-                writeln!(
-                    f,
-                    "{:<11} busy {:.1}%, {} rows a batch",
-                    device.device,
-                    per_cent(device.busy),
-                    number(device.mean_batch)
-                )?;
-            }
+        if let Some(shares) = &self.time_shares {
+            write!(f, "{shares}")?;
         }
         write!(f, "games       {} turns/s", number(self.turns_per_s))?;
         if self.games_finished == 0 {
             writeln!(f, ", and none was finished")?;
         } else {
-            let about = if self.games_per_hour_is_estimated {
-                "about "
-            } else {
-                ""
+            let about = match self.games_per_hour_is_estimated {
+                true => "about ",
+                false => "",
             };
             writeln!(
                 f,
@@ -420,17 +321,13 @@ impl fmt::Display for SelfplaySpeed {
             number(self.rss_after_warm_up_mib),
             number(self.rss_at_end_mib)
         )?;
-        if let Some(recommended) = &self.recommended {
-            let tried = self
-                .tried
-                .iter()
-                .map(|tried| format!("{}: {:.0}/s", tried.games_in_flight, tried.evals_per_s));
-            let tried: Vec<String> = tried.collect();
+        if let Some(Recommended { options, .. }) = &self.recommended {
+            let tried = self.tried.iter();
+            let tried = tried.map(|it| format!("{}: {:.0}/s", it.games_in_flight, it.evals_per_s));
+            let tried = tried.collect::<Vec<_>>().join(", ");
             writeln!(
                 f,
-                "recommended {}  (games in flight, young games: {})",
-                recommended.options,
-                tried.join(", ")
+                "recommended {options}  (games in flight, young games: {tried})"
             )?;
         }
         if self.stopped {
@@ -438,4 +335,66 @@ impl fmt::Display for SelfplaySpeed {
         }
         Ok(())
     }
+}
+
+impl SelfplaySpeed {
+    /// The lines of the table of speeds.
+    fn speeds(&self) -> Vec<[String; 3]> {
+        let line = |what: &str, speed: String, by_cpu: String| [what.to_owned(), speed, by_cpu];
+        let rate = |speed: f64| number(Some(speed));
+        let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |it| format!("{it:.3}"));
+        let mut lines = vec![line(
+            "",
+            "evaluations/s".to_owned(),
+            "a computed second".to_owned(),
+        )];
+        lines.extend(self.bare.iter().map(|bare| {
+            let chosen = if bare.is_chosen { "chosen" } else { "" };
+            let what = format!("bare {}, batch {}", bare.device, bare.batch);
+            line(&what, rate(bare.evals_per_s), chosen.to_owned())
+        }));
+        lines.extend(self.raw.iter().map(|raw| {
+            let kind = if raw.in_turns { "in turns," } else { "batch" };
+            let what = format!("alone, {kind} {}", raw.batch);
+            line(&what, rate(raw.evals_per_s), rate(raw.evals_per_cpu_s))
+        }));
+        let (speed, by_cpu) = (self.selfplay_evals_per_s, self.selfplay_evals_per_cpu_s);
+        lines.push(line("self-play", number(speed), number(by_cpu)));
+        lines.push(line("ratio", ratio(self.ratio), ratio(self.cpu_ratio)));
+        lines
+    }
+}
+
+impl fmt::Display for TimeShares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| format!("{:.1}%", 100.0 * share);
+        let Shares {
+            search,
+            records,
+            encode,
+            wait,
+            device,
+        } = self.worker;
+        writeln!(
+            f,
+            "workers     search {}, records {}, encode {}, wait {}, device {}",
+            percent(search),
+            percent(records),
+            percent(encode),
+            percent(wait),
+            percent(device)
+        )?;
+        writeln!(f, "writer      records {}", percent(self.writer.records))?;
+        for device in &self.devices {
+            let (busy, batch) = (percent(device.busy), number(device.mean_batch));
+            let name = &device.device;
+            writeln!(f, "{name:<11} busy {busy}, {batch} rows a batch")?;
+        }
+        Ok(())
+    }
+}
+
+/// To the nearest whole number; a dash where it is not known.
+fn number(number: Option<f64>) -> String {
+    number.map_or("-".to_owned(), |number| format!("{number:.0}"))
 }

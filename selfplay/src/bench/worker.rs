@@ -1,4 +1,4 @@
-//! A worker thread of the bench: it plays, or evaluates without playing, a slice of time at once.
+//! A worker of the bench: it plays, or evaluates without playing, for a slice of time.
 
 use crate::generate::game::SelfplayGame;
 use crate::generate::worker::{GameSlot, GenerationTask};
@@ -14,47 +14,57 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// Step states of self-play that a worker keeps for measuring its evaluator.
+/// Step states of self-play that a worker keeps to measure its evaluator.
 const KEPT_QUERIES: usize = 4_096;
 
-/// The turns that games have played before they are measured: both setups, and a few more in which the games fall out of step. As
-/// long as all searches begin together, batches are large and small in turns.
+/// Turns of each game before it is measured: both setups, and a few more in which the games fall out of step. While all searches
+/// begin together, batches alternate between large and small.
 const FIRST_TURNS: usize = 10;
 
-/// What a worker is to do for a while.
+/// A task of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Task {
-    /// Play the first turns of every game by the null evaluator, in place of what is measured.
+    /// Play the first turns of every game with the null evaluator.
     PlayFirstTurns(Duration),
-    /// Play, and keep what is requested.
+    /// Play, and keep the queries.
     WarmUp(Duration),
     /// Play.
     Play(Duration),
-    /// Ask the evaluator alone, in batches of so many.
+    /// Run the evaluator alone, in batches of so many.
     Raw { batch: usize, time: Duration },
     /// Begin anew with so many games in flight.
-    Restart { games_in_flight: usize },
+    Restart(usize),
     /// Encode rows and masks, and nothing else.
     Encode(Duration),
 }
 
-/// What a worker did in a slice of time.
+/// A worker's work in a slice of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
     pub(super) tally: Tally,
     /// How long it took.
     pub(super) time: Duration,
-    /// How long the thread computed in it: other work on the machine doesn't count.
+    /// The processor time of the thread, without other work on the machine.
     pub(super) computed: Duration,
 }
 
 impl Done {
-    /// Evaluations a second.
-    pub(super) fn rate(&self) -> f64 {
-        self.tally.evaluations as f64 / self.time.as_secs_f64().max(1e-9)
+    /// How long it took, in seconds above 0.
+    pub(super) fn seconds(&self) -> f64 {
+        self.time.as_secs_f64().max(1e-9)
     }
 
-    /// Adds what the same worker did in another slice.
+    /// Evaluations a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.tally.evaluations as f64 / self.seconds()
+    }
+
+    /// Evaluations a computed second.
+    pub(super) fn cpu_rate(&self) -> f64 {
+        self.tally.evaluations as f64 / self.computed.as_secs_f64().max(1e-9)
+    }
+
+    /// Adds another slice, or another worker.
     pub(super) fn add(&mut self, other: &Self) {
         self.tally.add(&other.tally);
         self.time += other.time;
@@ -62,10 +72,18 @@ impl Done {
     }
 }
 
+/// The work of several workers.
+pub(super) fn sum(done: &[Done]) -> Done {
+    done.iter().fold(Done::default(), |mut sum, done| {
+        sum.add(done);
+        sum
+    })
+}
+
 /// One worker, between its tasks.
 pub(super) struct Worker<'a> {
     work: &'a GenerationTask,
-    seat: GameSlot,
+    slot: GameSlot,
     finished: Sender<GameRecord>,
     queries: Vec<Query>,
 }
@@ -74,13 +92,13 @@ impl<'a> Worker<'a> {
     pub(super) fn new(work: &'a GenerationTask, finished: Sender<GameRecord>) -> Result<Self> {
         Ok(Self {
             work,
-            seat: work.seat()?,
+            slot: work.new_slot()?,
             finished,
             queries: Vec::new(),
         })
     }
 
-    /// Does a task until its time is over or `stop` is set. Nothing is in flight to the evaluator afterwards.
+    /// Does a task until its time is over or `stop` is set. No evaluation is in flight afterwards.
     pub(super) fn perform(&mut self, task: Task, stop: &AtomicBool) -> Result<Done> {
         let (begun, computed) = (Instant::now(), computed());
         let is_over = |time: Duration| begun.elapsed() >= time || stop.load(Relaxed);
@@ -88,10 +106,10 @@ impl<'a> Worker<'a> {
             Task::PlayFirstTurns(time) => self.play_first_turns(&|| is_over(time))?,
             Task::WarmUp(time) => self.warm_up(&|| is_over(time))?,
             Task::Play(time) => self.play(&|| is_over(time))?,
-            Task::Raw { batch, time } => self.ask(batch, &|| is_over(time))?,
+            Task::Raw { batch, time } => self.evaluate(batch, &|| is_over(time))?,
             Task::Encode(time) => self.encode(&|| is_over(time)),
-            Task::Restart { games_in_flight } => {
-                self.restart(games_in_flight);
+            Task::Restart(games_in_flight) => {
+                self.slot.restart(games_in_flight, self.work.groups());
                 Tally::default()
             }
         };
@@ -103,43 +121,43 @@ impl<'a> Worker<'a> {
     }
 
     fn play(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let before = *self.seat.batcher.tally();
-        while !is_over() && self.work.advance(&mut self.seat, &self.finished)? {}
-        self.seat.batcher.settle()?;
-        Ok(self.seat.batcher.tally().since(&before))
+        let before = *self.slot.batcher.tally();
+        while !is_over() && self.work.advance(&mut self.slot, &self.finished)? {}
+        self.slot.batcher.settle()?;
+        Ok(self.slot.batcher.tally().since(&before))
     }
 
-    /// What is measured is self-play as it goes on for hours, and large networks would take minutes for the first turns of all games.
-    /// Counts the second half of them alone.
+    /// Self-play is measured as it runs for hours, and large networks would take minutes for the first turns of all games. The tally is
+    /// of the second half of them.
     fn play_first_turns(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let null: Box<dyn EvaluationChannel> =
             Box::new(LocalChannel::new(Box::new(Null::default())));
-        let channels = self.seat.batcher.replace_channels(vec![null]);
-        let mut before = *self.seat.batcher.tally();
+        let channels = self.slot.batcher.replace_channels(vec![null]);
+        let mut before = *self.slot.batcher.tally();
         for turns in [FIRST_TURNS / 2, FIRST_TURNS] {
-            before = *self.seat.batcher.tally();
+            before = *self.slot.batcher.tally();
             let mut rounds = 0;
             let is_young = |game: &SelfplayGame| game.turns() < turns;
             while !is_over()
-                && (rounds < self.seat.batcher.groups() || self.seat.batcher.games().any(is_young))
-                && self.work.advance(&mut self.seat, &self.finished)?
+                && (rounds < self.slot.batcher.groups() || self.slot.batcher.games().any(is_young))
+                && self.work.advance(&mut self.slot, &self.finished)?
             {
                 rounds += 1;
             }
         }
-        self.seat.batcher.settle()?;
-        self.seat.batcher.replace_channels(channels);
-        Ok(self.seat.batcher.tally().since(&before))
+        self.slot.batcher.settle()?;
+        self.slot.batcher.replace_channels(channels);
+        Ok(self.slot.batcher.tally().since(&before))
     }
 
     fn warm_up(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let before = *self.seat.batcher.tally();
+        let before = *self.slot.batcher.tally();
         let mut place = 0;
         // Without queries there is nothing to measure the evaluator with.
         while (self.queries.is_empty() || !is_over())
-            && self.work.advance(&mut self.seat, &self.finished)?
+            && self.work.advance(&mut self.slot, &self.finished)?
         {
-            for query in self.seat.batcher.queries() {
+            for query in self.slot.batcher.queries() {
                 match self.queries.get_mut(place % KEPT_QUERIES) {
                     Some(old) => *old = *query,
                     None => self.queries.push(*query),
@@ -147,19 +165,15 @@ impl<'a> Worker<'a> {
                 place += 1;
             }
         }
-        self.seat.batcher.settle()?;
-        Ok(self.seat.batcher.tally().since(&before))
+        self.slot.batcher.settle()?;
+        Ok(self.slot.batcher.tally().since(&before))
     }
 
-    fn restart(&mut self, games_in_flight: usize) {
-        self.seat.restart(games_in_flight, self.work.groups());
-    }
-
-    /// Asks the evaluator again and again, as many batches at once as self-play has.
-    fn ask(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
-        let slots = self.seat.batcher.groups();
+    /// Runs the evaluator, with as many batches in flight as self-play has.
+    fn evaluate(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+        let slots = self.slot.batcher.groups();
         let mut tally = Tally::default();
-        let Some(channel) = self.seat.batcher.channels_mut().first_mut() else {
+        let Some(channel) = self.slot.batcher.channels_mut().first_mut() else {
             return Ok(tally);
         };
         let mut source = Source::new(&self.queries, batch);
@@ -168,15 +182,15 @@ impl<'a> Worker<'a> {
             channel.submit(slot, source.next())?;
         }
         // At least one batch a slot, however little time there is.
-        let mut on_the_way = slots;
-        while on_the_way > 0 {
+        let mut in_flight = slots;
+        while in_flight > 0 {
             let ends = is_over();
             for slot in 0..slots {
                 channel.receive(slot, &mut answers)?;
                 tally.evaluations += answers.len() as u64;
                 tally.batches += 1;
                 if ends {
-                    on_the_way -= 1;
+                    in_flight -= 1;
                 } else {
                     channel.submit(slot, source.next())?;
                 }
@@ -227,7 +241,7 @@ impl Source {
     }
 }
 
-/// The time that this thread has computed.
+/// The processor time of this thread.
 pub(super) fn computed() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());

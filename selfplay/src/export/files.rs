@@ -1,7 +1,6 @@
-//! The files that are written: each is there whole or not at all, and replaces none.
+//! The files: each is written whole or not at all, and replaces none.
 
-use super::arrays::Arrays;
-use super::rows::Row;
+use super::rows::{self, Row};
 use crate::output::print;
 use anyhow::{Context, Result, ensure};
 use engine::files::{folder_of, publish_new, temporary_in};
@@ -9,7 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Where the games' text goes.
+/// The file of the games' text.
 pub(super) struct TextFile {
     path: PathBuf,
     /// None for standard output.
@@ -38,7 +37,7 @@ impl TextFile {
         }
     }
 
-    /// The file, complete.
+    /// Completes the file.
     pub(super) fn finish(self) -> Result<PathBuf> {
         if let Some(file) = self.file {
             let written = file.into_inner().map_err(|error| error.into_error());
@@ -50,23 +49,23 @@ impl TextFile {
     }
 }
 
-/// Where the rows go: to `NAME.npz` if one file holds them all, else to `NAME-000.npz` and on.
+/// The files of the rows: `NAME.npz` if one file holds them all, else `NAME-000.npz` and on.
 pub(super) struct RowFiles {
     path: PathBuf,
     rows_per_file: usize,
     /// The rows that are in no file yet.
-    arrays: Arrays,
+    rows: Vec<Row>,
     /// The files, with their rows.
     written: Vec<(PathBuf, usize)>,
 }
 
 impl RowFiles {
-    /// Nothing is written before it must be; but names that are taken are found out now.
+    /// Checks now that the names are free; the rows are written once a file is full.
     pub(super) fn create(path: &Path, rows_per_file: usize) -> Result<Self> {
         let files = Self {
             path: path.to_owned(),
             rows_per_file,
-            arrays: Arrays::default(),
+            rows: Vec::new(),
             written: Vec::new(),
         };
         begin(path)?;
@@ -74,19 +73,19 @@ impl RowFiles {
         Ok(files)
     }
 
-    pub(super) fn push(&mut self, row: &Row) -> Result<()> {
-        if self.arrays.len() >= self.rows_per_file {
+    pub(super) fn push(&mut self, row: Row) -> Result<()> {
+        if self.rows.len() >= self.rows_per_file {
             self.write(self.numbered(self.written.len()))?;
         }
-        self.arrays.push(row);
+        self.rows.push(row);
         Ok(())
     }
 
-    /// The files, complete, with their rows. There is one even if there was no row.
+    /// Completes the files, and returns them with their rows. There is one even without a row.
     pub(super) fn finish(mut self) -> Result<Vec<(PathBuf, usize)>> {
         if self.written.is_empty() {
             self.write(self.path.clone())?;
-        } else if self.arrays.len() > 0 {
+        } else if !self.rows.is_empty() {
             self.write(self.numbered(self.written.len()))?;
         }
         Ok(self.written)
@@ -94,12 +93,10 @@ impl RowFiles {
 
     fn write(&mut self, path: PathBuf) -> Result<()> {
         let mut file = begin(&path)?;
-        self.arrays
-            .write(&mut file)
-            .with_context(|| cant_write(&path))?;
+        rows::write(&self.rows, &mut file).with_context(|| cant_write(&path))?;
         publish_new(file, &path).with_context(|| cant_write(&path))?;
-        self.written.push((path, self.arrays.len()));
-        self.arrays.clear();
+        self.written.push((path, self.rows.len()));
+        self.rows.clear();
         Ok(())
     }
 
@@ -111,7 +108,7 @@ impl RowFiles {
     }
 }
 
-/// Begins a file that is not there yet, under a temporary name.
+/// Begins a new file under a temporary name.
 fn begin(path: &Path) -> Result<NamedTempFile> {
     ensure!(
         !path.exists(),

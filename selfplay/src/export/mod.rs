@@ -1,9 +1,8 @@
 //! `selfplay export`: games of shards as standard text, their rows as arrays for numpy.
 //!
-//! Shards are read and files are written by this thread, in the games' order; what lies between, replaying games and encoding
-//! their rows, is done by all threads, a batch of games at a time. Memory is bounded by a batch and one file of rows.
+//! This thread reads shards and writes files in the games' order. All threads replay the games and encode their rows, a batch at a
+//! time. Memory is bounded by a batch and one file of rows.
 
-mod arrays;
 mod files;
 mod rows;
 
@@ -33,16 +32,16 @@ pub(crate) struct ExportArguments {
     /// Write the games as standard records one after another, which `import` reads; `-` is standard output
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// Write the recorded step states as arrays for numpy; more than fit into one file go to NAME-000.npz, NAME-001.npz, …
+    /// Write the recorded step states as arrays for numpy; several files are named NAME-000.npz, NAME-001.npz, …
     #[arg(long, value_name = "NAME.npz", value_parser = npz_path)]
     rows: Option<PathBuf>,
     /// Only these games, counted from 0 over all shards, like 0..100 (without 100), 100.. or ..100
     #[arg(long, value_name = "A..B", default_value = "..")]
     games: GameRange,
-    /// Write so many rows at most, the first
+    /// Write only the first N rows
     #[arg(long, value_name = "N", requires = "rows")]
     limit: Option<u64>,
-    /// So many rows a file at most; each takes about 3 KB of memory in numpy, and up to twice as much here
+    /// Rows a file at most; each takes about 3 KB of memory in numpy, and less here
     #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rows_per_file: u32,
 }
@@ -80,7 +79,7 @@ impl FromStr for GameRange {
     }
 }
 
-/// The games that are read before the threads get to work on them.
+/// The games of a batch.
 const BATCH_GAMES: usize = 64;
 
 /// Runs `selfplay export`; the exit code is 1 where anything is wrong with a shard.
@@ -109,7 +108,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode> {
     }
     let (mut report, counts) = export.finish()?;
     if arguments.text.as_deref() == Some(Path::new("-")) {
-        // Standard output is the games' alone.
+        // Standard output has the games alone.
         report.clear();
     }
     print(&report)?;
@@ -127,7 +126,7 @@ struct Counts {
     faults: u64,
 }
 
-/// An export under way.
+/// An export in progress.
 struct Export {
     /// Those that are wanted.
     games: GameRange,
@@ -147,8 +146,7 @@ struct Exported {
 }
 
 impl Export {
-    /// Exports the wanted games of a shard, before which so many are done. What can't be read is complained of. Breaks once nothing
-    /// more is wanted.
+    /// Exports the wanted games of a shard, after `done` others. Faults are reported. Breaks once nothing more is wanted.
     fn shard(&mut self, path: &Path, done: u64) -> Result<ControlFlow<()>> {
         let mut reader = match ShardReader::open(path) {
             Ok(reader) => reader,
@@ -186,7 +184,7 @@ impl Export {
         self.progress.say(&fault.to_string());
     }
 
-    /// Exports some games of a shard and forgets them.
+    /// Exports a batch of a shard's games, and empties it.
     fn batch(
         &mut self,
         path: &Path,
@@ -199,7 +197,7 @@ impl Export {
             .collect();
         for (at, exported) in exported {
             match exported {
-                Ok(exported) => self.write(&exported)?,
+                Ok(exported) => self.write(exported)?,
                 Err(error) => self.complain(&in_frame(path, at, error)),
             }
             if self.rows_left == 0 && self.text.is_none() {
@@ -209,13 +207,13 @@ impl Export {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn write(&mut self, exported: &Exported) -> Result<()> {
+    fn write(&mut self, exported: Exported) -> Result<()> {
         self.counts.games += 1;
         if let Some(text) = &mut self.text {
             text.write(&exported.text)?;
         }
         if let Some(files) = &mut self.rows {
-            for row in &exported.rows {
+            for row in exported.rows {
                 if self.rows_left == 0 {
                     break;
                 }
@@ -227,7 +225,7 @@ impl Export {
         Ok(())
     }
 
-    /// Completes the files; what they are, a line each.
+    /// Completes the files. Returns a line of text for each.
     fn finish(self) -> Result<(String, Counts)> {
         let Counts { games, rows, .. } = self.counts;
         let mut report = String::new();

@@ -1,16 +1,19 @@
-//! The command line of `selfplay generate`, and what follows from it.
+//! The command line of `selfplay generate`, and the plan made of it.
 
+use crate::import::ShardTarget;
 use crate::telemetry::{Limits, TelemetryArguments};
 use crate::worker::devices::Devices;
 use crate::worker::player::PlayerName;
 use crate::worker::worker_pool::WorkerArguments;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, NetworkChange};
 use engine::run::{GeneratorPlaces, RunDirectory};
 use std::path::PathBuf;
 
 /// Play games against oneself and write them to shards
+///
+/// In a run, its configuration and its newest network are used unless others are named.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArguments {
     #[command(flatten)]
@@ -20,8 +23,8 @@ pub(crate) struct GenerateArguments {
     #[arg(long, value_name = "FILE|tusker|uniform|material", value_parser = searcher)]
     network: Option<PlayerName>,
     #[command(flatten)]
-    target: Target,
-    /// How many games to play. After a kill or a stop the same command plays what is left of them; once all are played, as many more
+    target: ShardTarget,
+    /// Games to play. After a kill or a stop, the same command plays the rest; once all are played, as many again
     /// [default: no end]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) games: Option<u64>,
@@ -34,7 +37,7 @@ pub(crate) struct GenerateArguments {
     /// Play fewer games at once where the program takes more than so many GiB of memory
     #[arg(long, value_name = "GIB", value_parser = positive)]
     max_memory: Option<f64>,
-    /// All randomness follows from it, the generator's number and the game's
+    /// Seed of all randomness, with the numbers of the generator and the game
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(super) seed: u64,
     #[command(flatten)]
@@ -43,18 +46,7 @@ pub(crate) struct GenerateArguments {
     pub(super) workers: WorkerArguments,
 }
 
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-struct Target {
-    /// Write the shards into this folder
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write the shards into this run; its configuration and newest network are used unless others are named
-    #[arg(long, value_name = "DIR")]
-    run: Option<PathBuf>,
-}
-
-/// A player whose searches can be learned from.
+/// A player whose searches give training rows.
 fn searcher(text: &str) -> Result<PlayerName, String> {
     match text.parse() {
         Ok(PlayerName::Random) => {
@@ -76,27 +68,28 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Where the games come from and where they go.
+/// The player and its network, and where the games go.
 pub(super) struct GenerationPlan {
     pub(super) config: Config,
     pub(super) player: PlayerName,
-    /// What the command is about, whichever network plays first.
+    /// The evaluator that the command names, whichever network plays first.
     pub(super) subject: String,
     pub(super) devices: Devices,
     pub(super) places: GeneratorPlaces,
     /// The run, if there is one.
     pub(super) run: Option<RunDirectory>,
-    /// The generation that plays first, and whether the run's networks are followed.
+    /// The generation that plays first.
     pub(super) generation: Option<u32>,
-    /// The networks before it, which play if it can't be used, the oldest first.
+    /// The networks before it, the oldest first: the newest that can be used replaces one that can't.
     pub(super) older: Vec<(u32, PathBuf)>,
+    /// Whether new networks of the run take over.
     pub(super) follows: bool,
     pub(super) limits: Limits,
 }
 
 impl GenerateArguments {
     pub(super) fn plan(&self) -> Result<GenerationPlan> {
-        let run = self.target.run.as_ref().map(RunDirectory::new);
+        let run = self.target.run();
         let saved = run.as_ref().map(RunDirectory::config);
         let saved = saved.filter(|path| path.exists());
         let config = self.config.resolve(saved.as_deref())?;
@@ -126,15 +119,7 @@ impl GenerateArguments {
             config,
             player: player.unwrap_or(PlayerName::Uniform),
             subject,
-            places: match (&run, &self.target.out) {
-                (Some(run), _) => GeneratorPlaces::from(run),
-                (None, Some(out)) => GeneratorPlaces {
-                    root: out.clone(),
-                    journal: out.join("journal"),
-                    shards: out.clone(),
-                },
-                (None, None) => bail!("neither --out nor --run says where the games go"),
-            },
+            places: self.target.places()?,
             run,
             generation,
             older,

@@ -1,4 +1,4 @@
-//! Who plays, while networks come and go.
+//! The player that plays now; the run's new networks replace it.
 //!
 //! ```text
 //! watcher: networks/ ── load beside the old one ──> CurrentPlayer ──> every worker: a channel to it in a slot of its own
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct CurrentPlayer {
     newest: Mutex<Arc<LoadedPlayer>>,
-    /// How often it has changed: read far more often than the lock is worth.
+    /// How often it has changed. Workers read it each round, without the lock.
     version: AtomicU64,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct LoadedPlayer {
     pub(crate) player: Player,
     /// Its name and identity in records.
     pub(crate) evaluator: EvaluatorId,
-    /// Channels that were made in advance.
+    /// Channels made in advance.
     channels: Mutex<Vec<Box<dyn EvaluationChannel>>>,
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Debug for LoadedPlayer {
 }
 
 impl LoadedPlayer {
-    /// A player, with the channels of so many workers made already.
+    /// A player with channels for so many workers.
     pub(crate) fn new(player: Player, workers: usize) -> Result<Self> {
         let mut channels = Vec::with_capacity(workers);
         for _ in 0..workers {
@@ -75,23 +75,23 @@ impl CurrentPlayer {
         Arc::clone(&locked(&self.newest))
     }
 
-    /// Grows with every change.
+    /// The number of changes.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Acquire)
     }
 
-    /// Has another player play.
-    pub(crate) fn field(&self, player: LoadedPlayer) {
+    /// Another player plays from now on.
+    pub(crate) fn replace(&self, player: LoadedPlayer) {
         *locked(&self.newest) = Arc::new(player);
         self.version.fetch_add(1, Release);
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The evaluators of one worker's games, by the slots of their channels, and which one is to be asked from now on.
+/// The evaluators of one worker's games, by the slots of their channels. The newest evaluates new turns.
 #[derive(Debug)]
 pub(crate) struct Evaluators {
     newest: AtomicUsize,
@@ -107,14 +107,14 @@ impl Evaluators {
         }
     }
 
-    /// The slot of the newest, and who it is.
+    /// The newest, and its slot.
     pub(crate) fn newest(&self) -> (usize, Arc<EvaluatorId>) {
         let by_slot = locked(&self.by_slot);
         let slot = self.newest.load(Relaxed);
         (slot, Arc::clone(&by_slot[slot]))
     }
 
-    /// Puts another evaluator into a slot: an old one, or the one behind the last. It is the newest from now on.
+    /// Puts another evaluator into a slot: an old one, or the one after the last. It is the newest from now on.
     pub(crate) fn set_newest(&self, slot: usize, evaluator: EvaluatorId) {
         let mut by_slot = locked(&self.by_slot);
         let evaluator = Arc::new(evaluator);

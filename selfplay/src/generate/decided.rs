@@ -1,10 +1,10 @@
-//! Games that are as good as decided: what the last searches agree on.
+//! Decided games: resignation and soft resignation, by the values of the last searches.
 
 use arimaa::rules::Side;
 use engine::config::{ResignationConfig, SoftResignationConfig};
 use engine::record::TurnRecord;
 
-/// What soft resignation leaves of a turn.
+/// Shares of a turn's evaluations and weight that soft resignation leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Effort {
     /// The share of the evaluations.
@@ -14,23 +14,22 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// All of it.
+    /// Without soft resignation.
     pub(crate) const WHOLE: Self = Self {
         evaluations: 1.0,
         weight: 1.0,
     };
 }
 
-/// The side that should resign after these turns, if there is one: the last searches all gave it the threshold's win probability
-/// at most. Turns of both sides count, so that both have to agree.
+/// The side that should resign after these turns, if there is one: each of the last searches gave it the threshold's win probability
+/// at most. Searches of both sides count.
 pub(crate) fn resigning(turns: &[TurnRecord], config: &ResignationConfig) -> Option<Side> {
     let seen = Agreement::of_last(turns, config.turns)?;
     (seen.loser_probability <= config.threshold).then(|| seen.winner.opponent())
 }
 
-/// How much is left to do for the turn after these: from the threshold to certainty both shares fall from 1 to the configured
-/// ones in a straight line, by the least win probability that the last searches gave the side that they all prefer (KataGo's
-/// `reduceVisits`).
+/// The effort for the turn after these. Both shares fall linearly from 1 at the threshold to the configured ones at certainty, by
+/// the least win probability that the last searches gave the side that they all prefer (KataGo's `reduceVisits`).
 pub(crate) fn effort(turns: &[TurnRecord], config: &SoftResignationConfig) -> Effort {
     let certainty = match Agreement::of_last(turns, config.turns) {
         Some(seen) if 1.0 - seen.loser_probability > config.threshold => {
@@ -45,7 +44,7 @@ pub(crate) fn effort(turns: &[TurnRecord], config: &SoftResignationConfig) -> Ef
     }
 }
 
-/// What the last searches all say.
+/// The side that all of the last searches prefer.
 struct Agreement {
     winner: Side,
     /// The most that one of them gives the other side.
@@ -53,7 +52,7 @@ struct Agreement {
 }
 
 impl Agreement {
-    /// Nothing of no turns, of fewer than there are to be, and where one of them was not searched.
+    /// None where `count` is 0, where there are fewer turns, and where one of them was not searched.
     fn of_last(turns: &[TurnRecord], count: u32) -> Option<Self> {
         let first = turns.len().checked_sub(count as usize)?;
         let mut last = turns[first..].iter().map(TurnRecord::search);

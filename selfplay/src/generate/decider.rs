@@ -1,4 +1,4 @@
-//! What decides on a game's turns: a search, or the policy alone.
+//! Decides the turns of a game: by a search, or by the policy alone.
 
 use anyhow::Result;
 use arimaa::rules::Game;
@@ -7,12 +7,12 @@ use engine::search::{
 };
 use rand::Rng;
 
-/// A game's search and sampler. Both are made when they are first needed, and keep their memory.
+/// A game's search and sampler. Both are made when first needed, and keep their memory.
 #[derive(Debug, Default)]
 pub(super) struct TurnDecider {
     search: Option<Search>,
     sampler: Option<PolicySampler>,
-    at_work: Running,
+    running: Running,
 }
 
 /// Which of them decides.
@@ -24,7 +24,7 @@ enum Running {
     Sampler,
 }
 
-/// What was decided.
+/// The decision.
 #[derive(Debug)]
 pub(super) enum Decided<'a> {
     /// By a search.
@@ -34,7 +34,7 @@ pub(super) enum Decided<'a> {
 }
 
 impl TurnDecider {
-    /// Starts on the next turn by a search: on what it has found before, or anew.
+    /// Begins to search for the next turn: in the tree of the last turns, or anew.
     pub(super) fn search(&mut self, game: &Game, options: SearchOptions, anew: bool) -> Result<()> {
         let (position, history) = (game.position(), game.history());
         match &mut self.search {
@@ -42,29 +42,29 @@ impl TurnDecider {
             Some(search) => search.reuse_tree(position, history, options)?,
             None => self.search = Some(Search::new(position, history, options)?),
         }
-        self.at_work = Running::Search;
+        self.running = Running::Search;
         Ok(())
     }
 
-    /// Starts on the next turn by the policy alone.
+    /// Begins to sample the next turn from the policy.
     pub(super) fn sample(&mut self, game: &Game, temperature: f32) -> Result<()> {
         let (position, history) = (game.position(), game.history());
         match &mut self.sampler {
             Some(sampler) => sampler.restart(position, history, temperature)?,
             None => self.sampler = Some(PolicySampler::new(position, history, temperature)?),
         }
-        self.at_work = Running::Sampler;
+        self.running = Running::Sampler;
         Ok(())
     }
 
-    /// Whether a turn has been started on, and not been taken.
-    pub(super) fn is_at_work(&self) -> bool {
-        self.at_work != Running::None
+    /// Whether a turn has been begun, and not been finished.
+    pub(super) fn is_running(&self) -> bool {
+        self.running != Running::None
     }
 
-    /// Thinks on until evaluations are needed, and says of what; nothing once the turn is decided.
+    /// Continues until evaluations are needed: their queries; none once the turn is decided.
     pub(super) fn leaves(&mut self, game: &Game, rng: &mut impl Rng) -> &[Query] {
-        match (self.at_work, &mut self.search, &mut self.sampler) {
+        match (self.running, &mut self.search, &mut self.sampler) {
             (Running::Search, Some(search), _) => search.leaves(game.history(), rng),
             (Running::Sampler, _, Some(sampler)) => sampler.leaves(game.history(), rng),
             _ => &[],
@@ -78,7 +78,7 @@ impl TurnDecider {
         evaluator: &str,
         evaluation: Evaluation<'_>,
     ) -> Result<()> {
-        match (self.at_work, &mut self.search, &mut self.sampler) {
+        match (self.running, &mut self.search, &mut self.sampler) {
             (Running::Search, Some(search), _) => search.answer(index, evaluator, evaluation)?,
             (Running::Sampler, _, Some(sampler)) => sampler.answer(index, evaluator, evaluation)?,
             _ => {}
@@ -88,15 +88,15 @@ impl TurnDecider {
 
     /// The turn, once it is decided.
     pub(super) fn decided(&self) -> Option<Decided<'_>> {
-        match self.at_work {
+        match self.running {
             Running::None => None,
             Running::Search => self.search.as_ref()?.decision().map(Decided::Searched),
             Running::Sampler => self.sampler.as_ref()?.decision().map(Decided::Sampled),
         }
     }
 
-    /// The turn has been played.
-    pub(super) fn rest(&mut self) {
-        self.at_work = Running::None;
+    /// The turn has been played: nothing is decided now.
+    pub(super) fn finish(&mut self) {
+        self.running = Running::None;
     }
 }

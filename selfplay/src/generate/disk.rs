@@ -1,4 +1,4 @@
-//! Disks: how much is used and free, and what to do while nothing can be written.
+//! Disk space, and waiting while nothing can be written.
 
 use crate::output::complain;
 use anyhow::Result;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two attempts to write what could not be written.
+/// Interval between attempts to write.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// Between two looks at whether the user wants to stop.
+/// Interval between checks of the user's stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The bytes of all files in a folder and those below it. What can't be looked at counts nothing: it may be gone by now.
+/// The bytes of all files in a folder and those below it. What can't be read counts 0: it may have been removed.
 pub(super) fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else {
         return 0;
@@ -36,12 +36,12 @@ pub(super) fn bytes_free(folder: &Path) -> Option<u64> {
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Why a turn was not written down: there was no space, and the user asked to stop. The turn is played again another time.
+/// A turn was not journalled: the disk was full, and the user asked to stop. The resumed game plays it again.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped while the disk had no space")]
 pub(crate) struct StoppedWhileWaiting;
 
-/// Where those wait who can't write: a full disk is no reason to lose anything, nor to end.
+/// Threads that wait until they can write: a full disk neither loses a turn nor ends the generator.
 #[derive(Debug)]
 pub(crate) struct WriteQueue {
     stop: Arc<AtomicBool>,
@@ -50,22 +50,22 @@ pub(crate) struct WriteQueue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Who waits now.
+    /// Threads that wait now.
     count: usize,
-    /// What the first of them said.
+    /// The error of the first of them.
     reason: Option<String>,
 }
 
 impl WriteQueue {
-    /// What is said when it is over.
-    pub(super) const GOING_ON: &str = "resumed: it could be written";
+    /// The message when writing works again.
+    pub(super) const RESUMED: &str = "resumed: it could be written";
 
     /// The message when a thread begins to wait.
     pub(super) fn pause_message(reason: &str) -> String {
         format!("paused, nothing is lost: {reason}; resumes as soon as it can be written")
     }
 
-    /// One that is left when `stop` is set.
+    /// Threads stop waiting when `stop` is set.
     pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
         Self {
             stop,
@@ -79,10 +79,10 @@ impl WriteQueue {
         waiting.reason.clone()
     }
 
-    /// Writes something, again and again until it works, as long as what goes wrong may pass.
+    /// Writes, and repeats that while its error is temporary.
     ///
     /// # Errors
-    /// What won't pass; and [`StoppedWhileWaiting`] where the user wants to stop.
+    /// An error that is not temporary; [`StoppedWhileWaiting`] where the user asked to stop.
     pub(crate) fn write<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         mut write: impl FnMut() -> Result<T, E>,
@@ -110,7 +110,7 @@ impl WriteQueue {
         }
     }
 
-    /// Waits from here on, until what is returned is dropped. The first says why.
+    /// The thread waits until the result is dropped. The first one prints its reason.
     pub(super) fn enter(&self, reason: &str) -> QueuePlace<'_> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.count == 0 {
@@ -134,13 +134,13 @@ impl Drop for QueuePlace<'_> {
         if waiting.count == 0 {
             waiting.reason = None;
             if !room.stop.load(Relaxed) {
-                complain(format_args!("{}", WriteQueue::GOING_ON));
+                complain(format_args!("{}", WriteQueue::RESUMED));
             }
         }
     }
 }
 
-/// Whether an error of the system may pass: all but those that say that the program asks for something that can't be.
+/// Whether an error of the system may be temporary: all but those of an impossible request.
 pub(crate) fn may_pass(error: &io::Error) -> bool {
     !matches!(
         error.kind(),
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_pass_is_tried_again_and_the_rest_is_not() {
+    fn temporary_errors_are_retried_and_others_are_not() {
         let room = WriteQueue::new(Arc::default());
         let mut attempts = 0;
         let result = room.write(
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_to_stop_does_not_wait() {
+    fn a_stop_ends_the_wait() {
         let stop = Arc::new(AtomicBool::new(true));
         let room = WriteQueue::new(stop);
         let full = || Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_measured_with_what_is_below_them() {
+    fn folders_are_measured_with_their_subfolders() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("below")).unwrap();
         fs::write(folder.path().join("a"), [0; 10]).unwrap();

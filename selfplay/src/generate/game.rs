@@ -6,12 +6,13 @@ use super::decider::{Decided, TurnDecider};
 use super::log::GameLog;
 use super::plan::{GamePlan, Part, random_numbers};
 use super::starts::Begun;
-use super::weights::weigh_by_surprise;
 use crate::worker::batch::{InPlay, Tally};
 use anyhow::{Context, Result, bail};
 use arimaa::rules::{Action, Game, Side};
 use engine::config::{Config, ExplorationConfig, NetworkChange};
-use engine::record::{
+use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
+use engine::shard::journal::{Beginning, GameInFlight};
+use engine::shard::{
     Ending, EvaluatorId, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
     TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
 };
@@ -21,10 +22,12 @@ use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Numbers are rounded to multiples of one over these, since round numbers compress better: win probabilities ...
+/// Numbers are rounded to multiples of one over these, for compression: win probabilities ...
 const VALUE_STEPS: f32 = 65_536.0;
-/// ... and surprises in nats.
+/// ... surprises in nats, ...
 const SURPRISE_STEPS: f32 = 4_096.0;
+/// ... and weights.
+const WEIGHT_STEPS: f64 = 4_096.0;
 
 /// What all games of a worker have in common.
 #[derive(Debug, Clone)]
@@ -38,95 +41,84 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct SelfplayGame {
     setting: Setting,
-    id: GameId,
-    seed: u64,
-    start: Start,
+    beginning: Beginning,
     plan: GamePlan,
-    /// The turns up to this one are given, or drawn from the policy.
+    /// The turns before this one are given, or drawn from the policy.
     policy_until: usize,
     game: Game,
     turns: Vec<TurnRecord>,
     evaluators: Vec<EvaluatorId>,
-    /// The number of the channel to its evaluator, and the evaluator's place in `evaluators`; none before the first turn.
+    /// The slot of the channel to its evaluator, and the evaluator's place in `evaluators`; none before the first turn.
     asked: Option<(usize, u16)>,
-    /// Who judged what the search has found so far.
+    /// The evaluator of the search's tree.
     searched_by: Option<u16>,
     rng: ChaCha8Rng,
-    thinker: TurnDecider,
-    /// How the present turn is searched, with how many evaluations, and what its rows weigh.
+    decider: TurnDecider,
+    /// The search of the present turn, its evaluations, and the weight of its rows.
     kind: SearchKind,
     budget: u32,
     weight: f32,
     waived: Option<WaivedResignation>,
-    /// Who has given up.
+    /// The side that has resigned.
     resigned: Option<Side>,
 }
 
-/// A game that was begun at another time, as far as it was played.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Unfinished {
-    pub(crate) id: GameId,
-    pub(crate) seed: u64,
-    pub(crate) start: Start,
-    pub(crate) evaluators: Vec<EvaluatorId>,
-    pub(crate) turns: Vec<TurnRecord>,
-}
-
 impl SelfplayGame {
-    /// A game before its first own turn. Everything in it follows from the seed, the id, how it begins and the evaluator.
+    /// A game before its first own turn. The seed, the id, the beginning and the evaluator determine all that follows.
     pub(crate) fn begin(setting: &Setting, seed: u64, id: GameId, begun: Begun) -> Result<Self> {
-        setting.log.begin(id, seed, begun.start)?;
+        let start = begun.start;
+        let beginning = Beginning { id, seed, start };
+        setting.log.begin(beginning)?;
         for (number, turn) in begun.turns.iter().enumerate() {
             setting.log.turn(id, number, turn)?;
         }
-        Self::go_on(
-            setting,
-            Unfinished {
-                id,
-                seed,
-                start: begun.start,
-                evaluators: Vec::new(),
-                turns: begun.turns,
-            },
-        )
+        let (evaluators, turns) = (Vec::new(), begun.turns);
+        let in_flight = GameInFlight {
+            beginning,
+            evaluators,
+            turns,
+        };
+        Self::resume(setting, in_flight)
     }
 
-    /// Goes on with a game whose turns so far have been written down.
-    pub(crate) fn go_on(setting: &Setting, unfinished: Unfinished) -> Result<Self> {
-        let id = unfinished.id;
+    /// Resumes a game whose turns so far are in the log.
+    pub(crate) fn resume(setting: &Setting, in_flight: GameInFlight) -> Result<Self> {
+        let GameInFlight {
+            beginning,
+            evaluators,
+            turns,
+        } = in_flight;
+        let Beginning { id, seed, start } = beginning;
         let is_given = |turn: &&TurnRecord| turn.origin == TurnOrigin::Given;
-        let given = unfinished.turns.iter().take_while(is_given).count();
-        let plan = GamePlan::draw(&setting.config.selfplay, unfinished.seed, id);
+        let given = turns.iter().take_while(is_given).count();
+        let plan = GamePlan::draw(&setting.config.selfplay, seed, id);
         // A fork leaves its game by a turn of the policy.
-        let is_fork = matches!(unfinished.start, Start::Fork { .. });
+        let is_fork = matches!(start, Start::Fork { .. });
         let policy_turns = plan.policy_turns.max(usize::from(is_fork));
         let mut this = Self {
             setting: setting.clone(),
-            id,
-            seed: unfinished.seed,
-            start: unfinished.start,
+            beginning,
             plan,
             policy_until: given + policy_turns,
-            game: unfinished.start.new_game()?,
+            game: start.new_game()?,
             turns: Vec::new(),
-            evaluators: unfinished.evaluators,
+            evaluators,
             asked: None,
             searched_by: None,
-            rng: random_numbers(unfinished.seed, id, Part::GenerationPlan),
-            thinker: TurnDecider::default(),
+            rng: random_numbers(seed, id, Part::GenerationPlan),
+            decider: TurnDecider::default(),
             kind: SearchKind::Full,
             budget: 0,
             weight: 1.0,
             waived: None,
             resigned: None,
         };
-        for record in unfinished.turns {
+        for record in turns {
             let turn = record.turn_in(&this.game);
             this.game
                 .play_unchecked(turn.with_context(|| format!("game {id}"))?);
             this.turns.push(record);
-            // As it stood then: a game that is over by now was not. A side that did not resign then plays on, though the configuration
-            // may have changed since.
+            // The game was played on after this turn: no side resigned then, whatever the present configuration says.
             this.consider_resignation();
             this.resigned = None;
         }
@@ -134,12 +126,10 @@ impl SelfplayGame {
         Ok(this)
     }
 
-    /// The game as far as it was played, to be resumed another time.
-    pub(crate) fn put_away(self) -> Unfinished {
-        Unfinished {
-            id: self.id,
-            seed: self.seed,
-            start: self.start,
+    /// The game as far as it was played, to be resumed later.
+    pub(crate) fn suspend(self) -> GameInFlight {
+        GameInFlight {
+            beginning: self.beginning,
             evaluators: self.evaluators,
             turns: self.turns,
         }
@@ -168,10 +158,11 @@ impl SelfplayGame {
         let value = last_search.map(|search| search.value);
         let share = self.config().selfplay.targets.surprise_share;
         weigh_by_surprise(&mut self.turns, share);
+        let Beginning { id, seed, start } = self.beginning;
         GameRecord {
-            id: self.id,
-            seed: self.seed,
-            start: self.start,
+            id,
+            seed,
+            start,
             evaluators: self.evaluators,
             turns: self.turns,
             ending: match (self.game.outcome(), self.resigned) {
@@ -189,16 +180,20 @@ impl SelfplayGame {
         &self.setting.config
     }
 
-    /// Begins the next turn: who is asked, and how.
+    fn id(&self) -> GameId {
+        self.beginning.id
+    }
+
+    /// Begins the next turn: its evaluator, and its search or sampler.
     fn begin_turn(&mut self) -> Result<()> {
         let number = self.turns.len();
-        self.rng = random_numbers(self.seed, self.id, Part::Turn(number));
+        self.rng = random_numbers(self.beginning.seed, self.id(), Part::Turn(number));
         let evaluator = self.choose_evaluator()?;
         let config = Arc::clone(&self.setting.config);
         let selfplay = &config.selfplay;
         if number < self.policy_until {
             let temperature = selfplay.openings.policy_temperature;
-            return self.thinker.sample(&self.game, temperature);
+            return self.decider.sample(&self.game, temperature);
         }
         let cap = &selfplay.playout_cap;
         let is_full = cap.full_share >= 1.0 || self.rng.random::<f32>() < cap.full_share;
@@ -214,13 +209,13 @@ impl SelfplayGame {
             let noise = cap.fast_gumbel_noise;
             SearchOptions::fast(selfplay, self.budget, temperature, noise)
         };
-        // With playout-cap randomisation what is learned from is found by the whole budget alone, not by what was there before it.
+        // With playout-cap randomisation, targets come from the whole budget alone, without the tree of earlier turns.
         let is_another = self.searched_by.replace(evaluator) != Some(evaluator);
         let anew = is_another || !selfplay.search.reuse_tree || (is_full && cap.full_share < 1.0);
-        self.thinker.search(&self.game, options, anew)
+        self.decider.search(&self.game, options, anew)
     }
 
-    /// Takes the evaluator of the next turn: its place in the record.
+    /// Chooses the evaluator of the next turn: its place in the record.
     fn choose_evaluator(&mut self) -> Result<u16> {
         let stays = self.config().selfplay.network_change == NetworkChange::Game;
         if let (Some((_, place)), true) = (self.asked, stays) {
@@ -234,13 +229,13 @@ impl SelfplayGame {
         let place = match known {
             Some(place) => place,
             None => {
-                self.setting.log.evaluator(self.id, &evaluator)?;
+                self.setting.log.evaluator(self.id(), &evaluator)?;
                 self.evaluators.push((*evaluator).clone());
                 self.evaluators.len() - 1
             }
         };
         let place = u16::try_from(place)
-            .with_context(|| format!("game {} has had too many networks", self.id))?;
+            .with_context(|| format!("game {} has had too many networks", self.id()))?;
         self.asked = Some((slot, place));
         Ok(place)
     }
@@ -264,7 +259,7 @@ impl SelfplayGame {
     /// Plays the turn that was decided on.
     fn play(&mut self, tally: &mut Tally) -> Result<()> {
         let begun = Instant::now();
-        let (turn, record) = match self.thinker.decided() {
+        let (turn, record) = match self.decider.decided() {
             None => bail!("the search ended without a decision"),
             Some(Decided::Sampled(sampled)) => {
                 let origin = TurnOrigin::Policy {
@@ -276,19 +271,21 @@ impl SelfplayGame {
             }
             Some(Decided::Searched(decision)) => {
                 let record = self.searched(decision);
-                let record = record.with_context(|| format!("game {}", self.id))?;
+                let record = record.with_context(|| format!("game {}", self.id()))?;
                 (decision.turn.clone(), record)
             }
         };
         let is_full = record
             .search()
             .is_some_and(|search| search.kind == SearchKind::Full);
-        self.setting.log.turn(self.id, self.turns.len(), &record)?;
+        self.setting
+            .log
+            .turn(self.id(), self.turns.len(), &record)?;
         tally.times.records += begun.elapsed();
         self.game
             .play(&turn)
-            .with_context(|| format!("an illegal turn was decided on in game {}", self.id))?;
-        self.thinker.rest();
+            .with_context(|| format!("an illegal turn was decided on in game {}", self.id()))?;
+        self.decider.finish();
         self.turns.push(record);
         self.consider_resignation();
         tally.turns += 1;
@@ -301,8 +298,8 @@ impl SelfplayGame {
         let rows = match self.kind {
             SearchKind::Fast if !selfplay.playout_cap.record_fast => Vec::new(),
             SearchKind::Full | SearchKind::Fast => {
-                // What games begin with is searched less than all that follows, which keeps visits from the states before it: with
-                // few evaluations no game at all would teach its value.
+                // The first state of a game has fewer visits than later ones, which keep visits of the states before them. With few
+                // evaluations no game would have a row of it.
                 let begins = self.turns.is_empty();
                 let is_enough = |target: &&StateTarget| {
                     target.proven
@@ -343,7 +340,7 @@ impl SelfplayGame {
         }
     }
 
-    /// A side gives up where all searches agree, unless the game is played out to see whether they are right.
+    /// A side resigns where the last searches agree, unless the game is played out to measure their error.
     fn consider_resignation(&mut self) {
         if self.game.outcome().is_some() || self.waived.is_some() {
             return;
@@ -365,13 +362,13 @@ impl SelfplayGame {
 impl InPlay for SelfplayGame {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            if !self.thinker.is_at_work() {
+            if !self.decider.is_running() {
                 self.begin_turn()?;
             }
             let slot = self.slot().unwrap_or_default();
-            // Asked twice, for the borrow of the first answer would not end where it is returned.
-            if !self.thinker.leaves(&self.game, &mut self.rng).is_empty() {
-                return Ok(Some((slot, self.thinker.leaves(&self.game, &mut self.rng))));
+            // Called twice, since the borrow of the first result would not end where it is returned.
+            if !self.decider.leaves(&self.game, &mut self.rng).is_empty() {
+                return Ok(Some((slot, self.decider.leaves(&self.game, &mut self.rng))));
             }
             self.play(tally)?;
         }
@@ -379,7 +376,7 @@ impl InPlay for SelfplayGame {
     }
 
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        self.thinker.answer(index, evaluator, evaluation)
+        self.decider.answer(index, evaluator, evaluation)
     }
 }
 
@@ -387,6 +384,29 @@ impl InPlay for SelfplayGame {
 fn temperature(config: &ExplorationConfig, turn: usize) -> f32 {
     let cooled = config.temperature * (-(turn as f32) / config.temperature_half_life).exp2();
     cooled.max(config.final_temperature)
+}
+
+/// Distributes a share of the game's weight over its rows by surprise; the sum stays but for rounding (policy surprise weighting:
+/// Wu, KataGo's methods). With former weights bᵢ, surprises kᵢ = KL(search policy ‖ prior) and the share s,
+///
+/// `wᵢ = (1 - s) bᵢ + s Σb · bᵢkᵢ / Σ(b k)`.
+///
+/// Without surprise, nothing changes.
+fn weigh_by_surprise(turns: &mut [TurnRecord], share: f32) {
+    let (mut weight, mut surprise) = (0.0, 0.0);
+    for row in turns.iter().flat_map(|turn| &turn.rows) {
+        weight += f64::from(row.weight);
+        surprise += f64::from(row.weight) * f64::from(row.surprise);
+    }
+    if share <= 0.0 || surprise <= 0.0 {
+        return;
+    }
+    let share = f64::from(share);
+    for row in turns.iter_mut().flat_map(|turn| &mut turn.rows) {
+        let by_surprise = weight * f64::from(row.surprise) / surprise;
+        let weight = f64::from(row.weight) * (1.0 - share + share * by_surprise);
+        row.weight = ((weight * WEIGHT_STEPS).round() / WEIGHT_STEPS) as f32;
+    }
 }
 
 fn rounded(number: f32, steps: f32) -> f32 {

@@ -1,15 +1,17 @@
-//! From finished games to shards, by way of the journal: nothing is lost on the way, and nothing is kept twice.
+//! Writes finished games to shards, each exactly once.
 //!
-//! A finished game stays in the journal until the shard that holds it has its name. What can't be written is tried again; until then
-//! no game is played.
+//! A finished game stays in the journal until its shard has its final name. A failed write is repeated; until it succeeds, no game
+//! is played.
 
 use super::current_player::CurrentPlayer;
 use super::disk::{RETRY, may_pass};
-use super::prune::Pruning;
+use super::prune::{Pruning, Removed};
 use anyhow::Result;
 use engine::config::SelfplayConfig;
-use engine::record::journal::{JournalError, JournalFault};
-use engine::record::{
+use engine::encoding::ENCODING_VERSION;
+use engine::run::Generator;
+use engine::shard::journal::{JournalError, JournalFault};
+use engine::shard::{
     GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter, remove_unfinished,
 };
 use engine::run::Generator;
@@ -17,23 +19,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How large a shard may become.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ShardSize {
-    /// At most so many games.
-    pub(crate) games: usize,
-    /// Closed when it has at least so many bytes.
-    pub(crate) bytes: u64,
-}
-
 /// Writes one generator's shards.
 pub(crate) struct GameWriter {
     folder: PathBuf,
     /// Of all shards but for the evaluator.
     header: Header,
-    size: ShardSize,
-    roster: Arc<CurrentPlayer>,
-    /// The roster's version that the open shard belongs to.
+    /// The games of a shard at most.
+    games_per_shard: usize,
+    /// A shard is closed when it has at least so many bytes.
+    shard_bytes: u64,
+    current_player: Arc<CurrentPlayer>,
+    /// The version of the current player that the open shard belongs to.
     version: u64,
     generator: Option<Arc<Generator>>,
     pruning: Option<Pruning>,
@@ -45,14 +41,13 @@ pub(crate) struct GameWriter {
     trouble: Option<Trouble>,
 }
 
-/// What has been written since the start.
+/// Totals since the start.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Written {
     pub(crate) shards: u64,
     pub(crate) bytes: u64,
-    /// Shards that were removed, for no training can reach them any more.
-    pub(crate) pruned: u64,
-    pub(crate) pruned_bytes: u64,
+    /// Shards that were removed: the trainer's window has moved past them.
+    pub(crate) removed: Removed,
 }
 
 /// How far the shard with the first of the games is.
@@ -64,30 +59,20 @@ enum Stage {
         /// Whether it is to be closed, whatever its size.
         closes: bool,
     },
-    /// It has its name, and so many games. The journal has not heard of it.
+    /// It has its name, and so many games. The journal has no entry of it yet.
     Named { games: usize },
 }
 
-/// What goes wrong at present, and when to try again.
+/// The last error, and its time.
 struct Trouble {
     reason: String,
     since: Instant,
 }
 
-impl ShardSize {
-    /// As configured.
-    pub(crate) fn of(config: &SelfplayConfig) -> Self {
-        Self {
-            games: config.games_per_shard as usize,
-            bytes: u64::from(config.shard_mib) << 20,
-        }
-    }
-}
-
 impl Written {
-    /// What it has added to the disk.
+    /// Bytes added to the disk.
     pub(crate) fn on_disk(&self) -> i64 {
-        self.bytes as i64 - self.pruned_bytes as i64
+        self.bytes as i64 - self.removed.bytes as i64
     }
 }
 
@@ -99,16 +84,16 @@ impl Stage {
     };
 }
 
-/// What can go wrong.
+/// A failed write.
 #[derive(Debug, thiserror::Error)]
-enum KeepError {
+enum WriteError {
     #[error(transparent)]
     Shard(#[from] ShardError),
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-impl KeepError {
+impl WriteError {
     fn may_pass(&self) -> bool {
         match self {
             Self::Shard(error) => match &error.fault {
@@ -123,22 +108,31 @@ impl KeepError {
 }
 
 impl GameWriter {
-    /// Keeps games in a folder, under the number of the header's generator, in shards from a sequence number on.
+    /// Writes shards into a folder under the generator's number, from the sequence number `next_shard` on. Without a generator, nothing
+    /// is journalled.
     pub(crate) fn new(
         folder: &Path,
-        header: Header,
+        config_digest: String,
         next_shard: u32,
-        size: ShardSize,
-        roster: Arc<CurrentPlayer>,
+        config: &SelfplayConfig,
+        current_player: Arc<CurrentPlayer>,
         generator: Option<Arc<Generator>>,
         pruning: Option<Pruning>,
     ) -> Self {
+        let header = Header {
+            encoding_version: ENCODING_VERSION,
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            evaluator: current_player.newest().evaluator.clone(),
+            config_digest,
+            generator: generator.as_ref().map_or(0, |it| it.number()),
+        };
         Self {
             folder: folder.to_owned(),
             header,
-            size,
-            version: roster.version(),
-            roster,
+            games_per_shard: config.games_per_shard as usize,
+            shard_bytes: u64::from(config.shard_mib) << 20,
+            version: current_player.version(),
+            current_player,
             generator,
             pruning,
             sequence: next_shard,
@@ -152,12 +146,14 @@ impl GameWriter {
     /// Takes a finished game.
     pub(crate) fn take(&mut self, record: GameRecord) -> Result<()> {
         self.games.push(record);
-        self.go_on()
+        self.write_pending()
     }
 
-    /// Writes what there is to write. Where it can't be written for now, it says so by [`trouble`](Self::trouble), and tries again
-    /// when it is called later.
-    pub(crate) fn go_on(&mut self) -> Result<()> {
+    /// Writes the pending games. A temporary failure is kept in [`trouble`](Self::trouble), and a later call tries again.
+    ///
+    /// # Errors
+    /// A failure that is not temporary.
+    pub(crate) fn write_pending(&mut self) -> Result<()> {
         if let Some(trouble) = &self.trouble
             && trouble.since.elapsed() < RETRY
         {
@@ -166,7 +162,7 @@ impl GameWriter {
         match self.write() {
             Ok(()) => self.trouble = None,
             Err(error) if error.may_pass() => {
-                // What was written of the shard is not known. It is written anew, from the games.
+                // The state of the unfinished shard is unknown: it is written anew.
                 if let Stage::Open { writer, pushed, .. } = &mut self.stage {
                     (*writer, *pushed) = (None, 0);
                 }
@@ -186,15 +182,15 @@ impl GameWriter {
             *closes = true;
         }
         self.trouble = None;
-        self.go_on()?;
+        self.write_pending()?;
         if self.waiting() == 0 && self.generator.is_some() {
-            // Where a folder could not be written to, what had been begun could not be removed either. The next start tries it again.
+            // Where this fails, the next start removes it.
             let _ = remove_unfinished(&self.folder, self.header.generator);
         }
         Ok(())
     }
 
-    /// Why nothing can be written, if it is so.
+    /// Why nothing can be written now, if that is so.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_ref().map(|trouble| trouble.reason.as_str())
     }
@@ -204,14 +200,15 @@ impl GameWriter {
         self.games.len()
     }
 
-    fn write(&mut self) -> Result<(), KeepError> {
+    fn write(&mut self) -> Result<(), WriteError> {
         loop {
             if let Stage::Named { games } = self.stage {
-                self.say_closed(games)?;
+                self.record_closed(games)?;
                 continue;
             }
+            let name = self.name();
             // Another network's games begin another shard.
-            let version = self.roster.version();
+            let version = self.current_player.version();
             let Stage::Open {
                 writer,
                 pushed,
@@ -220,11 +217,11 @@ impl GameWriter {
             else {
                 continue;
             };
-            let is_full = *pushed >= self.size.games
+            let is_full = *pushed >= self.games_per_shard
                 || version != self.version
                 || writer
                     .as_ref()
-                    .is_some_and(|writer| writer.bytes() >= self.size.bytes);
+                    .is_some_and(|writer| writer.bytes() >= self.shard_bytes);
             if *pushed > 0 && (is_full || (*closes && *pushed == self.games.len())) {
                 self.finish()?;
                 continue;
@@ -237,11 +234,7 @@ impl GameWriter {
                 Some(writer) => writer,
                 None => {
                     self.version = version;
-                    self.header.evaluator = self.roster.newest().evaluator.clone();
-                    let name = ShardName {
-                        generator: self.header.generator,
-                        sequence: self.sequence,
-                    };
+                    self.header.evaluator = self.current_player.newest().evaluator.clone();
                     writer.insert(ShardWriter::create(&self.folder, name, &self.header)?)
                 }
             };
@@ -257,8 +250,8 @@ impl GameWriter {
         }
     }
 
-    /// Announces the open shard, and gives it its name.
-    fn finish(&mut self) -> Result<(), KeepError> {
+    /// Announces the open shard in the journal, and gives it its name.
+    fn finish(&mut self) -> Result<(), WriteError> {
         let name = self.name();
         let Stage::Open { writer, pushed, .. } = &mut self.stage else {
             return Ok(());
@@ -275,7 +268,7 @@ impl GameWriter {
             Ok(path) => {
                 self.written.bytes += std::fs::metadata(path).map_or(0, |file| file.len());
             }
-            // It may have its name although the disk could not be told in time.
+            // It may have its name although the folder could not be synced.
             Err(error) if self.folder.join(name.to_string()).exists() => {
                 let is_ours = matches!(error.fault, ShardFault::Io(_));
                 if !is_ours {
@@ -291,7 +284,7 @@ impl GameWriter {
         Ok(())
     }
 
-    fn say_closed(&mut self, games: usize) -> Result<(), KeepError> {
+    fn record_closed(&mut self, games: usize) -> Result<(), WriteError> {
         if let Some(generator) = &self.generator {
             generator.journal().closed(self.name())?;
         }
@@ -301,8 +294,8 @@ impl GameWriter {
         self.stage = Stage::EMPTY;
         if let Some(pruning) = &mut self.pruning {
             let removed = pruning.prune();
-            self.written.pruned += removed.shards;
-            self.written.pruned_bytes += removed.bytes;
+            self.written.removed.shards += removed.shards;
+            self.written.removed.bytes += removed.bytes;
         }
         Ok(())
     }

@@ -1,47 +1,43 @@
-//! Where games in flight are written down, turn by turn.
+//! Where games in flight are journalled, turn by turn.
 
 use super::disk::{WriteQueue, may_pass};
 use anyhow::Result;
 use engine::record::journal::{Beginning, JournalError, JournalFault};
 use engine::record::{EvaluatorId, GameId, Start, TurnRecord};
 use engine::run::Generator;
+use engine::shard::journal::{Beginning, Journal, JournalError, JournalFault};
+use engine::shard::{EvaluatorId, GameId, TurnRecord};
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// Keeps what a killed generator goes on from. What it has been given when a call returns is kept.
+/// Keeps what a killed generator resumes from. An entry is kept once its call returns. By default nothing is kept.
 pub(crate) trait GameLog: Debug + Send + Sync {
     /// A game begins.
-    fn begin(&self, id: GameId, seed: u64, start: Start) -> Result<()>;
+    fn begin(&self, _beginning: Beginning) -> Result<()> {
+        Ok(())
+    }
 
     /// A game's turns from now on may name another evaluator: the next in its list.
-    fn evaluator(&self, id: GameId, evaluator: &EvaluatorId) -> Result<()>;
+    fn evaluator(&self, _id: GameId, _evaluator: &EvaluatorId) -> Result<()> {
+        Ok(())
+    }
 
     /// A turn of a game has been played: the one of this number, from 0.
-    fn turn(&self, id: GameId, number: usize, turn: &TurnRecord) -> Result<()>;
+    fn turn(&self, _id: GameId, _number: usize, _turn: &TurnRecord) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Keeps nothing: for measurements.
 #[derive(Debug)]
 pub(crate) struct NoLog;
 
-impl GameLog for NoLog {
-    fn begin(&self, _: GameId, _: u64, _: Start) -> Result<()> {
-        Ok(())
-    }
+impl GameLog for NoLog {}
 
-    fn evaluator(&self, _: GameId, _: &EvaluatorId) -> Result<()> {
-        Ok(())
-    }
-
-    fn turn(&self, _: GameId, _: usize, _: &TurnRecord) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// Writes to a generator's journal. Where the disk is full it waits.
+/// Writes to a generator's journal. While the disk is full it waits.
 pub(crate) struct JournalLog {
     pub(crate) generator: Arc<Generator>,
-    pub(crate) waiting_room: Arc<WriteQueue>,
+    pub(crate) write_queue: Arc<WriteQueue>,
 }
 
 impl Debug for JournalLog {
@@ -53,31 +49,25 @@ impl Debug for JournalLog {
 }
 
 impl JournalLog {
-    fn write(&self, write: impl FnMut() -> Result<(), JournalError>) -> Result<()> {
-        self.waiting_room.write(
-            write,
+    fn write(&self, write: impl Fn(&Journal) -> Result<(), JournalError>) -> Result<()> {
+        self.write_queue.write(
+            || write(self.generator.journal()),
             |error| matches!(&error.fault, JournalFault::Io(error) if may_pass(error)),
         )
     }
 }
 
 impl GameLog for JournalLog {
-    fn begin(&self, id: GameId, seed: u64, start: Start) -> Result<()> {
-        let beginning = Beginning { id, seed, start };
-        self.write(|| self.generator.journal().begin(beginning))
+    fn begin(&self, beginning: Beginning) -> Result<()> {
+        self.write(|journal| journal.begin(beginning))
     }
 
     fn evaluator(&self, id: GameId, evaluator: &EvaluatorId) -> Result<()> {
-        self.write(|| {
-            self.generator
-                .journal()
-                .evaluator(id, evaluator)
-                .map(|_| ())
-        })
+        self.write(|journal| journal.evaluator(id, evaluator).map(drop))
     }
 
     fn turn(&self, id: GameId, number: usize, turn: &TurnRecord) -> Result<()> {
         let number = u32::try_from(number)?;
-        self.write(|| self.generator.journal().turn(id, number, turn))
+        self.write(|journal| journal.turn(id, number, turn))
     }
 }

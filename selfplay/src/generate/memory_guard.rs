@@ -1,34 +1,34 @@
-//! `--max-memory`: fewer games at once where the program takes too much.
+//! `--max-memory`: fewer games at once while the program takes too much memory.
 
 use std::time::Duration;
 
-/// How long a change is given to show before the next one.
+/// Time for a change to take effect before the next one.
 const SETTLING: Duration = Duration::from_secs(5);
 
 /// With a single game a worker, how long the program may stay above its limit.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Below this share of the limit games are taken up again.
+/// Below this share of the limit, more games are played again.
 const EASY: f64 = 0.8;
 
 /// Keeps the program's memory within a limit by how many games each worker plays at once.
 #[derive(Debug)]
 pub(super) struct MemoryGuard {
     limit_mib: f64,
-    /// The games at once that were wanted, and that are allowed now.
+    /// Games at once: configured, and allowed now.
     most: usize,
     room: usize,
     last_change: Duration,
 }
 
-/// What is to be done.
+/// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Advice {
     /// Nothing.
-    GoOn,
+    Unchanged,
     /// Play so many games at once.
     Play(usize),
-    /// Stop: it is too much with a single game a worker.
+    /// Stop: a single game a worker exceeds the limit.
     Stop,
 }
 
@@ -43,11 +43,11 @@ impl MemoryGuard {
         }
     }
 
-    /// What to do where so many MiB are resident, so long after the start.
+    /// What to change with so many MiB resident, at a time since the start.
     pub(super) fn advise(&mut self, resident_mib: f64, now: Duration) -> Advice {
         let since = now.saturating_sub(self.last_change);
         if since < SETTLING {
-            return Advice::GoOn;
+            return Advice::Unchanged;
         }
         let room = if resident_mib > self.limit_mib {
             match self.room {
@@ -60,7 +60,7 @@ impl MemoryGuard {
             self.room
         };
         if room == self.room {
-            return Advice::GoOn;
+            return Advice::Unchanged;
         }
         (self.room, self.last_change) = (room, now);
         Advice::Play(room)
@@ -76,33 +76,33 @@ mod tests {
     }
 
     #[test]
-    fn games_are_put_away_and_taken_up_again() {
+    fn games_are_suspended_and_resumed() {
         let mut guard = MemoryGuard::new(1_000, 64);
-        assert_eq!(guard.advise(999.0, seconds(10)), Advice::GoOn);
+        assert_eq!(guard.advise(999.0, seconds(10)), Advice::Unchanged);
         assert_eq!(guard.advise(1_001.0, seconds(11)), Advice::Play(48));
         assert_eq!(
             guard.advise(1_001.0, seconds(12)),
-            Advice::GoOn,
+            Advice::Unchanged,
             "it takes time"
         );
         assert_eq!(guard.advise(1_001.0, seconds(16)), Advice::Play(36));
         assert_eq!(
             guard.advise(900.0, seconds(30)),
-            Advice::GoOn,
+            Advice::Unchanged,
             "close to the limit"
         );
         assert_eq!(guard.advise(700.0, seconds(31)), Advice::Play(39));
         let last = (40..200).map(|second| guard.advise(700.0, seconds(second)));
-        let rooms: Vec<Advice> = last.filter(|&advice| advice != Advice::GoOn).collect();
+        let rooms: Vec<Advice> = last.filter(|&advice| advice != Advice::Unchanged).collect();
         assert_eq!(rooms.last(), Some(&Advice::Play(64)));
     }
 
     #[test]
-    fn a_single_game_that_is_too_much_ends_it() {
+    fn a_single_game_above_the_limit_ends_the_generator() {
         let mut guard = MemoryGuard::new(10, 2);
         assert_eq!(guard.advise(50.0, seconds(5)), Advice::Play(1));
         for second in 6..65 {
-            assert_eq!(guard.advise(50.0, seconds(second)), Advice::GoOn);
+            assert_eq!(guard.advise(50.0, seconds(second)), Advice::Unchanged);
         }
         assert_eq!(guard.advise(50.0, seconds(65)), Advice::Stop);
     }

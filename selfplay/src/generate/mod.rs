@@ -1,7 +1,7 @@
-//! `selfplay generate`: plays games against itself and writes them to shards, for weeks if need be.
+//! `selfplay generate`: plays games against itself and writes them to shards.
 //!
 //! ```text
-//!              ┌─ begins, turns ──> journal ──┐ what a killed generator resumes from
+//!              ┌─ begins, turns ──> journal ──┐ a killed generator resumes from it
 //! worker 0: games ── leaves ──> evaluator ─┐  │
 //! worker 1: games ── leaves ──> evaluator ─┼─ finished games ──> this thread ──> game writer ──> shards
 //! …             ^                          ┘
@@ -11,11 +11,11 @@
 //! | module | what |
 //! |---|---|
 //! | [`arguments`] | the command line |
-//! | [`game`] | one game; what is drawn for it ([`plan`]), where it starts ([`starts`]), who decides its turns ([`decider`]), when it is as good as over ([`decided`]), what its rows weigh ([`weights`]) |
+//! | [`game`] | one game: what is drawn for it ([`plan`]), its start ([`starts`]), its turns ([`decider`]), resignation ([`decided`]), its record |
 //! | [`worker`] | a thread's games |
-//! | [`current_player`], [`network_watcher`] | networks that come and go |
-//! | [`log`], [`game_writer`], [`prune`], [`disk`] | from the turn to the journal, from the game to the shard; what happens while the disk is full |
-//! | [`supervisor`] | the limits, and what is shown of it all; [`totals`], [`memory_guard`] |
+//! | [`current_player`], [`network_watcher`] | changes of the network |
+//! | [`log`], [`game_writer`], [`prune`], [`disk`] | turns to the journal, games to shards; waiting while the disk is full |
+//! | [`supervisor`], [`memory_guard`] | limits and progress |
 
 mod arguments;
 pub(crate) mod current_player;
@@ -31,8 +31,6 @@ mod plan;
 mod prune;
 pub(crate) mod starts;
 pub(crate) mod supervisor;
-mod totals;
-mod weights;
 pub(crate) mod worker;
 
 pub(crate) use arguments::GenerateArguments;
@@ -45,13 +43,10 @@ use anyhow::{Context, Result};
 use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
 use disk::WriteQueue;
-use engine::config::Config;
-use engine::encoding::ENCODING_VERSION;
-use engine::record::journal::{GameInFlight, JournalFault, Recovery};
-use engine::record::{self, Header};
-use engine::run::{Generator, GeneratorPlan, RunDirectory, RunError, write_file};
-use game::Unfinished;
-use game_writer::{GameWriter, ShardSize};
+use engine::run::{Generator, GeneratorPlan, RunError, write_file};
+use engine::shard;
+use engine::shard::journal::{GameInFlight, JournalFault, Recovery};
+use game_writer::GameWriter;
 use log::JournalLog;
 use network_watcher::NetworkWatcher;
 use prune::Pruning;
@@ -59,7 +54,7 @@ use starts::Starts;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use supervisor::Supervisor;
 use worker::GenerationTask;
@@ -75,25 +70,27 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         run.check_format()?;
     }
     plan.devices.open("--device")?;
-    // From here on, for loading a network may take a while, and so may waiting for the disk when all is played.
+    // Loading a network and waiting for the disk may take long, and can be interrupted.
     let asked_to_stop = worker_pool::listen_for_signals()?;
     let threads = arguments.workers.threads();
     let player = open_player(&mut plan)?;
-    let fielded = LoadedPlayer::new(player, threads)?;
+    let loaded = LoadedPlayer::new(player, threads)?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
-    let config_digest = record::digest(plan.config.to_toml().as_bytes());
-    let asked_for = GeneratorPlan {
+    let config_digest = shard::digest(plan.config.to_toml().as_bytes());
+    let requested = GeneratorPlan {
         seed: arguments.seed,
         games: arguments.games,
         config_digest: config_digest.clone(),
         evaluator: plan.subject.clone(),
     };
-    let (generator, recovery) = start_generator(&plan, &asked_for, &asked_to_stop)?;
+    let (generator, recovery) = start_generator(&plan, &requested, &asked_to_stop)?;
     let generator = Arc::new(generator);
-    tell(&generator, &recovery);
+    report_recovery(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
-        if let Err(error) = record::remove_unfinished(&plan.places.shards, number) {
-            complain(format_args!("what a killed generator left stays: {error}"));
+        if let Err(error) = shard::remove_unfinished(&plan.places.shards, number) {
+            complain(format_args!(
+                "unfinished shards of a killed generator are not removed: {error}"
+            ));
         }
     }
 
@@ -104,42 +101,34 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         }
         None => plan.config.selfplay.games_in_flight as usize,
     };
-    let mut work = GenerationTask::new(plan.config.clone(), fielded, starts, games_in_flight);
-    let waiting_room = Arc::new(WriteQueue::new(Arc::clone(&work.stop)));
+    let mut work = GenerationTask::new(plan.config.clone(), loaded, starts, games_in_flight);
+    let write_queue = Arc::new(WriteQueue::new(Arc::clone(&work.stop)));
     work.log = Arc::new(JournalLog {
         generator: Arc::clone(&generator),
-        waiting_room: Arc::clone(&waiting_room),
+        write_queue: Arc::clone(&write_queue),
     });
     work.seed = arguments.seed;
     work.generator = generator.number();
     work.next_game = Mutex::new(recovery.next_counter);
     let next_shard = recovery.next_shard;
-    // Games of others that are resumed count like own ones.
+    // Adopted games count towards `--games`.
     let is_adopted = |game: &&GameInFlight| game.beginning.id.generator != generator.number();
     let adopted = recovery.games.iter().filter(is_adopted).count() as u64;
     work.games = arguments
         .games
         .map_or(u64::MAX, |games| games.saturating_sub(adopted));
-    // What this start has to finish: those that wait, and those that have not begun.
+    // The games that this start has to finish: resumed and new ones.
     let left = recovery.games.len() as u64 + work.games.saturating_sub(recovery.next_counter);
-    work.shelf()
-        .extend(recovery.games.into_iter().map(Unfinished::from));
+    work.suspended().extend(recovery.games);
 
-    let header = Header {
-        encoding_version: ENCODING_VERSION,
-        program_version: env!("CARGO_PKG_VERSION").to_owned(),
-        evaluator: work.roster.newest().evaluator.clone(),
-        config_digest: config_digest.clone(),
-        generator: generator.number(),
-    };
     let selfplay = &plan.config.selfplay;
     let pruning = Pruning::new(&plan.places, selfplay.keep_shards);
-    let keeper = GameWriter::new(
+    let writer = GameWriter::new(
         &plan.places.shards,
-        header,
+        config_digest.clone(),
         next_shard,
-        ShardSize::of(selfplay),
-        Arc::clone(&work.roster),
+        selfplay,
+        Arc::clone(&work.current_player),
         Some(Arc::clone(&generator)),
         pruning,
     );
@@ -153,21 +142,19 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
             ..plan.limits
         },
     };
-    let networks_loaded = Arc::new(AtomicU64::new(1));
     let mut supervisor = Supervisor::new(
         &plan.places,
         plan.limits,
         &work,
         Arc::clone(&generator),
-        keeper,
-        waiting_room,
-        &networks_loaded,
+        writer,
+        write_queue,
     );
     let first = supervisor.counters();
     let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
     telemetry.keep_newest_in(plan.places.status(generator.number()), &first);
     supervisor.show(telemetry);
-    let watcher = follow(&plan, &work, threads, networks_loaded)?;
+    let watcher = follow(&plan, &work, threads)?;
 
     let played = worker_pool::run_until_asked(
         threads,
@@ -182,7 +169,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     work.stop.store(true, Relaxed);
     let ended = supervisor.end(played, &asked_to_stop);
     if let Some(watcher) = watcher {
-        // A large network takes its time to load, and who asked to stop doesn't wait for it.
+        // Loading a large network takes long: the program exits without it.
         std::thread::sleep(NetworkWatcher::NOTICE);
         if !watcher.is_finished() {
             supervisor::leave(ended);
@@ -194,16 +181,18 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     ended
 }
 
-/// Makes what is missing of the run, and takes a generator's number. A full disk is waited for, as later on; whatever else is wrong
-/// with the place had better be known at once.
+/// Completes the run, and takes a generator's number. Waits while the disk is full.
+///
+/// # Errors
+/// Any other fault of the folder.
 fn start_generator(
     plan: &GenerationPlan,
-    asked_for: &GeneratorPlan,
+    requested: &GeneratorPlan,
     asked_to_stop: &AtomicBool,
 ) -> Result<(Generator, Recovery), RunError> {
     let mut is_told = false;
     loop {
-        let started = prepare(plan).and_then(|()| Generator::start(&plan.places, asked_for));
+        let started = prepare(plan).and_then(|()| Generator::start(&plan.places, requested));
         match started {
             Err(error) if is_full(&error) && !asked_to_stop.load(Relaxed) => {
                 if !is_told {
@@ -215,7 +204,7 @@ fn start_generator(
             }
             started => {
                 if is_told && started.is_ok() {
-                    complain(format_args!("{}", WriteQueue::GOING_ON));
+                    complain(format_args!("{}", WriteQueue::RESUMED));
                 }
                 return started;
             }
@@ -223,18 +212,18 @@ fn start_generator(
     }
 }
 
-/// What a run holds beside its games.
+/// Writes what a run holds beside its games: its format, and the configuration if it has none yet.
 fn prepare(plan: &GenerationPlan) -> Result<(), RunError> {
-    match &plan.run {
-        None => Ok(()),
-        Some(run) => {
-            run.ensure_format()?;
-            save_config(run, &plan.config)
+    if let Some(run) = &plan.run {
+        run.ensure_format()?;
+        if !run.config().exists() {
+            write_file(&run.config(), plan.config.to_toml().as_bytes())?;
         }
     }
+    Ok(())
 }
 
-/// Whether there is no room on the disk.
+/// Whether the disk is full.
 fn is_full(error: &RunError) -> bool {
     let error = match error {
         RunError::Io { error, .. } => error,
@@ -250,7 +239,7 @@ fn is_full(error: &RunError) -> bool {
     )
 }
 
-/// Opens the player; in place of a run's network that can't be used the newest that can: a run is not stopped by one bad file.
+/// Opens the player. A run's network that can't be used is replaced by the newest that can.
 fn open_player(plan: &mut GenerationPlan) -> Result<Player> {
     let mut first_error = None;
     loop {
@@ -271,12 +260,11 @@ fn open_player(plan: &mut GenerationPlan) -> Result<Player> {
     }
 }
 
-/// Follows the run's networks, if they are to be followed.
+/// Starts to watch the run's networks, if new ones are to play.
 fn follow(
     plan: &GenerationPlan,
     work: &GenerationTask,
     workers: usize,
-    loaded: Arc<AtomicU64>,
 ) -> Result<Option<std::thread::JoinHandle<()>>> {
     let Some(run) = plan.run.as_ref().filter(|_| plan.follows) else {
         return Ok(None);
@@ -288,9 +276,8 @@ fn follow(
             let player = Player::open(&PlayerName::of_file(path), &devices)?;
             LoadedPlayer::new(player, workers)
         }),
-        roster: Arc::clone(&work.roster),
+        current_player: Arc::clone(&work.current_player),
         generation: plan.generation,
-        loaded,
         stop: Arc::clone(&work.stop),
         complaints: BTreeSet::new(),
     };
@@ -300,16 +287,8 @@ fn follow(
     Ok(Some(thread))
 }
 
-/// Keeps the configuration in a run that has none yet.
-fn save_config(run: &RunDirectory, config: &Config) -> Result<(), RunError> {
-    if !run.config().exists() {
-        write_file(&run.config(), config.to_toml().as_bytes())?;
-    }
-    Ok(())
-}
-
-/// Says what is resumed, and what was lost.
-fn tell(generator: &Generator, recovery: &Recovery) {
+/// Reports what is resumed, and what was lost.
+fn report_recovery(generator: &Generator, recovery: &Recovery) {
     let Recovery {
         games,
         finished,
@@ -334,17 +313,5 @@ fn tell(generator: &Generator, recovery: &Recovery) {
     }
     for error in left {
         complain(format_args!("left as it is: {error}"));
-    }
-}
-
-impl From<GameInFlight> for Unfinished {
-    fn from(game: GameInFlight) -> Self {
-        Self {
-            id: game.beginning.id,
-            seed: game.beginning.seed,
-            start: game.beginning.start,
-            evaluators: game.evaluators,
-            turns: game.turns,
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! New networks of the run: found, loaded beside the one that plays, and handed to the workers.
+//! Finds the run's new networks, loads them beside the one that plays, and passes them to the workers.
 
 use super::current_player::{CurrentPlayer, LoadedPlayer};
 use crate::output::complain;
@@ -9,47 +9,46 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the run's networks.
+/// Interval between checks of the run's networks.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Between two attempts at a network that could not be loaded.
+/// Interval between attempts to load a network that failed.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Between two looks at whether to stop.
+/// Interval between checks of `stop`.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Follows a run's networks in a thread of its own.
+/// Watches a run's networks in a thread of its own.
 pub(super) struct NetworkWatcher {
     pub(super) run: RunDirectory,
     /// Loads the network in a file.
     pub(super) load: Box<dyn FnMut(PathBuf) -> Result<LoadedPlayer> + Send>,
-    pub(super) roster: Arc<CurrentPlayer>,
+    pub(super) current_player: Arc<CurrentPlayer>,
     /// The generation that plays; none where there was no network yet.
     pub(super) generation: Option<u32>,
-    pub(super) loaded: Arc<AtomicU64>,
     pub(super) stop: Arc<AtomicBool>,
-    /// What has been said already.
+    /// Messages that were printed already.
     pub(super) complaints: BTreeSet<String>,
 }
 
 impl NetworkWatcher {
-    /// Within this time it ends when it is to, unless it loads a network.
+    /// It ends within this time after `stop` is set, unless it loads a network.
     pub(super) const NOTICE: Duration = LOOK.saturating_mul(2);
 
-    /// Starts to follow. It ends when `stop` is set.
+    /// Starts the thread. It ends when `stop` is set.
     pub(super) fn start(mut self) -> std::io::Result<JoinHandle<()>> {
         let thread = std::thread::Builder::new().name("networks".into());
         thread.spawn(move || self.follow())
     }
 
-    /// Whether such a thread still follows, or has ended because it was to stop.
+    /// Checks that the thread runs, or was told to stop.
     ///
     /// # Errors
-    /// It has ended for another reason: new networks would not be noticed.
+    /// It has ended for another reason: new networks would never play.
     pub(super) fn check(thread: Option<&JoinHandle<()>>, stop: &AtomicBool) -> Result<()> {
         let has_ended = thread.is_some_and(JoinHandle::is_finished);
         if has_ended && !stop.load(Relaxed) {
@@ -69,7 +68,7 @@ impl NetworkWatcher {
         }
     }
 
-    /// Takes the newest network that can be used. `failed` are those that could not, and when they were last tried.
+    /// Loads the newest network that can be used. `failed` are those that could not, with the time of the last attempt.
     fn look(&mut self, failed: &mut BTreeMap<u32, Instant>) {
         for (generation, path) in self.newer() {
             let is_due = failed
@@ -78,12 +77,12 @@ impl NetworkWatcher {
             if !is_due {
                 continue;
             }
-            match self.field(generation, path) {
+            match self.load_network(generation, path) {
                 Ok(()) => break,
-                // Said once: the network that plays goes on playing, or one before this one takes over.
+                // Reported once. The current network continues to play, or an older new one takes over.
                 Err(error) => {
                     if failed.insert(generation, Instant::now()).is_none() {
-                        let playing = self.roster.newest();
+                        let playing = self.current_player.newest();
                         complain(format_args!(
                             "{} plays on: the run's network {generation} can't be used: {error:#}",
                             playing.evaluator.name
@@ -94,7 +93,7 @@ impl NetworkWatcher {
         }
     }
 
-    /// The run's networks that are newer than the one that plays, the newest first. What can't be read for now is looked at again.
+    /// The run's networks that are newer than the one that plays, the newest first. A failed read is repeated later.
     fn newer(&mut self) -> Vec<(u32, PathBuf)> {
         let (mut networks, strays) = match self.run.find_networks() {
             Ok(found) => found,
@@ -113,21 +112,19 @@ impl NetworkWatcher {
     }
 
     fn complain_once(&mut self, complaint: String) {
-        if !self.complaints.contains(&complaint) {
+        if self.complaints.insert(complaint.clone()) {
             complain(format_args!("{complaint}"));
-            self.complaints.insert(complaint);
         }
     }
 
-    fn field(&mut self, generation: u32, path: PathBuf) -> Result<()> {
-        // What a load that panics leaves half done is dropped with it.
+    fn load_network(&mut self, generation: u32, path: PathBuf) -> Result<()> {
+        // The state of a load that panics is dropped.
         let loaded = catch_unwind(AssertUnwindSafe(|| (self.load)(path)));
-        let fielded = loaded.unwrap_or_else(|panic| {
+        let loaded = loaded.unwrap_or_else(|panic| {
             bail!("loading it panicked: {}", said_by(panic.as_ref()));
         })?;
-        self.roster.field(fielded);
+        self.current_player.replace(loaded);
         self.generation = Some(generation);
-        self.loaded.fetch_add(1, Relaxed);
         Ok(())
     }
 }
@@ -140,30 +137,29 @@ mod tests {
     use engine::config::Precision;
     use network::Device;
 
-    fn fielded(name: &PlayerName) -> LoadedPlayer {
+    fn loaded(name: &PlayerName) -> LoadedPlayer {
         let place = Devices::of(vec![Device::Cpu], Precision::Fp32);
         let player = Player::open(name, &place).unwrap();
         LoadedPlayer::new(player, 1).unwrap()
     }
 
     #[test]
-    fn a_load_that_panics_is_a_failure_like_any_other() {
+    fn a_panic_while_loading_is_a_failure() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
         std::fs::create_dir(run.networks()).unwrap();
         std::fs::write(run.network(3), "").unwrap();
         let mut loads = 0;
-        let roster = Arc::new(CurrentPlayer::new(fielded(&PlayerName::Uniform)));
+        let current_player = Arc::new(CurrentPlayer::new(loaded(&PlayerName::Uniform)));
         let mut watcher = NetworkWatcher {
             run,
             load: Box::new(move |_| {
                 loads += 1;
-                assert!(loads > 1, "as it was told");
-                Ok(fielded(&PlayerName::Material))
+                assert!(loads > 1, "a test's panic");
+                Ok(loaded(&PlayerName::Material))
             }),
-            roster: Arc::clone(&roster),
+            current_player: Arc::clone(&current_player),
             generation: None,
-            loaded: Arc::default(),
             stop: Arc::default(),
             complaints: BTreeSet::new(),
         };
@@ -172,18 +168,18 @@ mod tests {
             // It is not tried again at once.
             watcher.look(&mut failed);
             assert!(failed.contains_key(&3));
-            assert_eq!(roster.newest().evaluator.name, "uniform");
+            assert_eq!(current_player.newest().evaluator.name, "uniform");
         }
         failed.insert(3, Instant::now() - RETRY);
         watcher.look(&mut failed);
-        assert_eq!(roster.newest().evaluator.name, "material");
+        assert_eq!(current_player.newest().evaluator.name, "material");
         assert_eq!(watcher.generation, Some(3));
     }
 
     #[test]
-    fn a_thread_that_ends_before_it_is_to_is_an_error() {
+    fn a_thread_that_ends_early_is_an_error() {
         let stop = AtomicBool::new(false);
-        let ended = std::thread::spawn(|| panic!("as it was told"));
+        let ended = std::thread::spawn(|| panic!("a test's panic"));
         while !ended.is_finished() {
             std::thread::yield_now();
         }

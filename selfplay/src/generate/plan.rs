@@ -1,4 +1,4 @@
-//! What is drawn for a game before it begins, and where its random numbers come from.
+//! The random numbers of a game, and the plan that is drawn before it begins.
 
 use arimaa::rules::Side;
 use engine::config::SelfplayConfig;
@@ -6,8 +6,8 @@ use engine::record::GameId;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-/// The random numbers of a part of a game. Each game has a stream of its own, and each turn a place in it of its own, far behind
-/// the one before: a game that is resumed draws what it would have drawn.
+/// The random numbers of a part of a game. Each game has its own stream, and each turn its own place in it: a resumed game draws the
+/// same numbers as an uninterrupted one.
 pub(crate) fn random_numbers(seed: u64, id: GameId, part: Part) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::from(id.generator) << 40 ^ id.counter);
@@ -20,7 +20,7 @@ pub(crate) fn random_numbers(seed: u64, id: GameId, part: Part) -> ChaCha8Rng {
     rng
 }
 
-/// What random numbers are for.
+/// A use of random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The game's [`GamePlan`].
@@ -31,19 +31,19 @@ pub(crate) enum Part {
     Turn(usize),
 }
 
-/// What is settled for a game before it begins. It follows from the seed and the game's id.
+/// The plan of a game, which the seed and the game's id determine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct GamePlan {
-    /// So many turns behind those that are given are drawn from the policy alone.
+    /// Turns after the given ones that are drawn from the policy alone.
     pub(crate) policy_turns: usize,
-    /// The weaker side, if there is one.
+    /// The side with a handicap, if there is one.
     pub(crate) weaker: Option<Side>,
-    /// Whether it is played to its end whatever the searches see.
+    /// Whether it is played to its end in spite of a resignation.
     pub(crate) is_played_out: bool,
 }
 
 impl GamePlan {
-    /// The plan of a game. All is drawn always, so that no key changes what another one draws.
+    /// The plan of a game. Everything is always drawn, so that no key changes the draws of another.
     pub(crate) fn draw(config: &SelfplayConfig, seed: u64, id: GameId) -> Self {
         let mut rng = random_numbers(seed, id, Part::GenerationPlan);
         let mut happens = |share: f32| rng.random::<f32>() < share;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_kept_and_keys_do_not_disturb_each_other() {
+    fn shares_are_kept_and_keys_are_independent() {
         let mut config = Config::default().selfplay;
         config.resignation.played_out_share = 0.25;
         config.openings.policy_turns = 6;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_every_game_has_numbers_of_its_own() {
+    fn each_part_of_each_game_has_its_own_numbers() {
         let parts = [
             Part::GenerationPlan,
             Part::Start,
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_the_same_everywhere() {
+    fn the_numbers_are_pinned() {
         let mut rng = random_numbers(5, id(1, 2), Part::Turn(3));
         let drawn: [u32; 3] = std::array::from_fn(|_| rng.random());
         assert_eq!(drawn, [448_116_978, 1_496_007_361, 4_246_123_770]);

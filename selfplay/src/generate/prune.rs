@@ -1,12 +1,12 @@
-//! `selfplay.keep_shards`: shards that the trainer has left behind are removed.
+//! `selfplay.keep_shards`: removes shards once the trainer's window has moved past them.
 //!
-//! A generator alone removes nothing: shards that were not trained on yet are what it was made for.
+//! Without a trainer nothing is removed.
 
 use crate::import;
 use crate::output::complain;
-use engine::record::journal;
-use engine::record::{ShardError, ShardName, ShardReader, list_shards};
-use engine::run::{GeneratorPlaces, RunDirectory, RunError};
+use engine::run::{GeneratorPlaces, RunDirectory};
+use engine::shard::journal;
+use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use std::time::SystemTime;
 pub(crate) struct Pruning {
     shards: PathBuf,
     journal: PathBuf,
-    /// The run whose trainer says what it has left behind.
+    /// The run, whose trainer lists the shards behind its window.
     run: RunDirectory,
-    /// So many of the newest.
+    /// The number of the newest that are kept.
     keep: usize,
 }
 
@@ -39,7 +39,7 @@ struct Candidate {
 }
 
 impl Pruning {
-    /// Keeps `keep` shards and whatever the trainer has not left behind; nothing is ever removed where `keep` is 0.
+    /// Keeps `keep` shards and all that the trainer's window has not passed; with `keep` 0, all.
     pub(crate) fn new(places: &GeneratorPlaces, keep: u32) -> Option<Self> {
         (keep > 0).then(|| Self {
             shards: places.shards.clone(),
@@ -49,7 +49,7 @@ impl Pruning {
         })
     }
 
-    /// Removes what is not kept. Where something can't be read nothing is removed, and that is said.
+    /// Removes what is not kept. Where something can't be read, nothing is removed, and a message says so.
     pub(crate) fn prune(&mut self) -> Removed {
         match self.superfluous() {
             Ok(superfluous) => remove(&superfluous),
@@ -60,9 +60,9 @@ impl Pruning {
         }
     }
 
-    /// The shards that the trainer has left behind and that are not among the newest, neither by their names nor by when they were
-    /// written, nor imported; nor has a journal still to hear of them.
-    fn superfluous(&self) -> Result<Vec<Candidate>, PruneError> {
+    /// The shards behind the trainer's window that may be removed. Kept are the newest by name, the newest by time, imported ones, and
+    /// those that a journal has announced and not closed.
+    fn superfluous(&self) -> anyhow::Result<Vec<Candidate>> {
         let mut candidates = self.candidates()?;
         if candidates.len() <= self.keep {
             return Ok(Vec::new());
@@ -80,8 +80,7 @@ impl Pruning {
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let announced: BTreeSet<ShardName> =
-            journal::announced(&self.journal)?.into_iter().collect();
+        let announced = journal::announced(&self.journal)?;
         let mut superfluous = Vec::new();
         for candidate in candidates {
             if !announced.contains(&candidate.name) && !is_imported(&candidate.path)? {
@@ -97,13 +96,11 @@ impl Pruning {
         for (name, path) in list_shards(&self.shards)? {
             // Another generator may have removed it.
             if let Ok(file) = fs::metadata(&path) {
-                let written = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                let bytes = file.len();
                 candidates.push(Candidate {
                     name,
                     path,
-                    written,
-                    bytes,
+                    written: file.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                    bytes: file.len(),
                 });
             }
         }
@@ -117,20 +114,10 @@ impl Pruning {
     }
 }
 
-/// Whether a shard was brought along: no generator could play its games again.
+/// Whether a shard was imported: no generator could play its games again.
 fn is_imported(path: &Path) -> Result<bool, ShardError> {
     let reader = ShardReader::open(path)?;
     Ok(reader.header().evaluator.name == import::EVALUATOR)
-}
-
-#[derive(Debug, thiserror::Error)]
-enum PruneError {
-    #[error(transparent)]
-    Shard(#[from] ShardError),
-    #[error(transparent)]
-    Journal(#[from] journal::JournalError),
-    #[error(transparent)]
-    Run(#[from] RunError),
 }
 
 fn remove(candidates: &[Candidate]) -> Removed {
@@ -229,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_trainer_has_left_behind_is_removed() {
+    fn only_shards_behind_the_trainers_window_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let places = places(folder.path());
         for sequence in 0..8 {
@@ -257,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_stay_in_either_order_and_so_does_what_was_imported() {
+    fn the_newest_by_name_and_by_time_and_imported_shards_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let places = places(folder.path());
         let shards = &places.shards;

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many of the newest games forks are made from.
+/// The newest games, from which forks are made.
 const FORKABLE_GAMES: usize = 2_048;
 
 /// Where games can start.
@@ -29,7 +29,7 @@ pub(crate) struct Starts {
 struct Opening {
     start: Start,
     turns: Vec<TurnRecord>,
-    /// Whether the game was over at the end: it is left at any of its turns, while others are resumed.
+    /// Whether the game was over at its end: then it is continued from any of its turns, and otherwise from its end.
     is_whole_game: bool,
 }
 
@@ -49,8 +49,7 @@ pub(crate) struct Begun {
 }
 
 impl Starts {
-    /// Reads the file, if the configuration names one and it is used, and the newest games of a folder of shards, if there are to be
-    /// forks.
+    /// Reads the file of openings, if the configuration uses it, and the newest games of a folder of shards, if it has forks.
     pub(crate) fn open(config: &OpeningsConfig, shards: Option<&Path>) -> Result<Self> {
         let openings = match config.file_share > 0.0 {
             true => read_openings(Path::new(&config.file))?,
@@ -67,7 +66,7 @@ impl Starts {
         Ok(starts)
     }
 
-    /// Where the next game starts. One that can't be forked yet, because there is no earlier game, starts on the empty board.
+    /// Where the next game starts. A fork without an earlier game starts on the empty board.
     pub(crate) fn draw(&self, max_turns: usize, rng: &mut impl Rng) -> Begun {
         let drawn: f32 = rng.random();
         let Self { config, .. } = self;
@@ -84,9 +83,9 @@ impl Starts {
         })
     }
 
-    /// A game has been played, and may be forked.
+    /// Keeps a finished game for forks.
     pub(crate) fn remember(&self, record: &GameRecord) {
-        // Behind the setups, and with a turn to leave out.
+        // A fork has both setups, and not the last turn.
         let is_forkable = !matches!(record.start, Start::Position(_)) && record.turns.len() > 2;
         if self.config.fork_share <= 0.0 || !is_forkable {
             return;
@@ -103,7 +102,7 @@ impl Starts {
         }
     }
 
-    /// Remembers the games of the newest shards. What can't be read is left to `selfplay inspect`: forks do without it.
+    /// Keeps the games of the newest shards. What can't be read is skipped.
     fn remember_newest(&self, folder: &Path) -> Result<()> {
         if !folder.exists() {
             return Ok(());

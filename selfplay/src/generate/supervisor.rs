@@ -1,42 +1,39 @@
-//! The thread that takes finished games: it keeps them, watches the limits, and shows how it goes.
+//! The thread that takes finished games: it writes them, checks the limits, and shows the progress.
 
 use super::disk::{WriteQueue, bytes_free, bytes_in};
 use super::game_writer::GameWriter;
 use super::memory_guard::{Advice, MemoryGuard};
-use super::totals::Totals;
 use super::worker::GenerationTask;
 use crate::memory::Resident;
 use crate::output::{complain, print};
 use crate::telemetry::{Counters, Limits, NetworkInUse, State, Telemetry};
 use crate::worker::batch::Tally;
 use anyhow::{Context, Result, bail};
-use arimaa::rules::Side;
 use engine::progress::bytes_in_words;
 use engine::record::GameRecord;
 use engine::run::{Generator, GeneratorPlaces};
 use network::EvaluationService;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Between two looks at memory and at what is free on the disk.
+/// Interval between checks of memory and free disk space.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Between two walks over all files of the run: others write there, too.
+/// Interval between walks over all files of the run, into which others write too.
 const WALK: Duration = Duration::from_secs(30);
 
-/// Between two attempts to keep the last games.
+/// Interval between attempts to write the last games.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Finished games that may wait in memory until they are taken.
 const UNTAKEN: u64 = 1_024;
 
-/// How long the workers have to hear that they are to stop: one evaluates its batch to the end.
+/// Time for the workers to stop: each evaluates its batch to the end.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Ends the program at once, whatever its threads do: nothing is waited for, and no destructor runs.
+/// Exits the program at once: no thread is waited for, and no destructor runs.
 pub(super) fn leave(ended: Result<ExitCode>) -> ! {
     let status = match ended {
         Ok(_) => 0,
@@ -72,24 +69,22 @@ impl Reason {
     }
 }
 
-/// Takes finished games, and ends the work in time.
+/// Takes finished games, and stops the workers at the limits.
 pub(crate) struct Supervisor<'a> {
     work: &'a GenerationTask,
     generator: Arc<Generator>,
-    keeper: GameWriter,
-    waiting_room: Arc<WriteQueue>,
+    writer: GameWriter,
+    write_queue: Arc<WriteQueue>,
     telemetry: Option<Telemetry>,
-    totals: Totals,
+    /// What the finished games add up to.
+    finished: Counters,
     limits: Limits,
     begun: Instant,
-    /// The folder that `--max-disk` is about, and that of the shards.
-    root: PathBuf,
-    shards: PathBuf,
+    places: GeneratorPlaces,
     disk: DiskUse,
     memory: Option<u64>,
     guard: Option<MemoryGuard>,
-    last_look: Instant,
-    networks_loaded: Arc<AtomicU64>,
+    last_check: Instant,
     reason: Option<Reason>,
     stopping_since: Option<Instant>,
     was_in_trouble: bool,
@@ -97,15 +92,29 @@ pub(crate) struct Supervisor<'a> {
     journal_is_gone: bool,
 }
 
-/// What is on the disk, as far as it is known.
+/// Bytes on the disk when they were last measured.
 struct DiskUse {
-    walked: Instant,
+    measured: Instant,
     used: u64,
     shards: u64,
     free: Option<u64>,
-    /// What the keeper and the journal had written when it was walked.
+    /// What the writer and the journal had written when it was measured.
     written_then: i64,
     journal_then: u64,
+}
+
+impl DiskUse {
+    /// Walks over all files.
+    fn measure(places: &GeneratorPlaces, writer: &GameWriter, generator: &Generator) -> Self {
+        Self {
+            measured: Instant::now(),
+            used: bytes_in(&places.root),
+            shards: bytes_in(&places.shards),
+            free: bytes_free(&places.root),
+            written_then: writer.written.on_disk(),
+            journal_then: generator.journal().bytes(),
+        }
+    }
 }
 
 impl<'a> Supervisor<'a> {
@@ -114,74 +123,62 @@ impl<'a> Supervisor<'a> {
         limits: Limits,
         work: &'a GenerationTask,
         generator: Arc<Generator>,
-        keeper: GameWriter,
-        waiting_room: Arc<WriteQueue>,
-        networks_loaded: &Arc<AtomicU64>,
+        writer: GameWriter,
+        write_queue: Arc<WriteQueue>,
     ) -> Self {
-        let root = places.root.clone();
         let limit_mib = limits.memory_bytes.map(|bytes| bytes >> 20);
         let mut this = Self {
             work,
+            disk: DiskUse::measure(places, &writer, &generator),
             generator,
-            keeper,
-            waiting_room,
+            writer,
+            write_queue,
             telemetry: None,
-            totals: Totals::default(),
+            finished: Counters::default(),
             limits,
             begun: Instant::now(),
-            shards: places.shards.clone(),
-            disk: DiskUse {
-                walked: Instant::now(),
-                used: 0,
-                shards: 0,
-                free: bytes_free(&root),
-                written_then: 0,
-                journal_then: 0,
-            },
-            root,
+            places: places.clone(),
             memory: None,
             guard: limit_mib.map(|mib| MemoryGuard::new(mib, work.room.load(Relaxed))),
-            last_look: Instant::now(),
-            networks_loaded: Arc::clone(networks_loaded),
+            last_check: Instant::now(),
             reason: None,
             stopping_since: None,
             was_in_trouble: false,
             is_behind: false,
             journal_is_gone: false,
         };
-        this.walk();
-        this.look_at_memory();
+        this.check_memory();
         this
     }
 
-    /// Shows how it goes from now on.
+    /// Shows the progress from now on.
     pub(crate) fn show(&mut self, telemetry: Telemetry) {
         self.telemetry = Some(telemetry);
     }
 
-    /// Takes a finished game, or none where only time has passed.
+    /// Takes a finished game, or none after some time without one.
     ///
     /// # Errors
-    /// The game can't be kept, for a reason that won't pass; and the journal is flushed no more.
+    /// The game can't be written, for a reason that is not temporary; the journal is no longer flushed.
     pub(crate) fn take(&mut self, record: Option<GameRecord>) -> Result<()> {
         match record {
             Some(record) => {
-                self.totals.add(&record);
+                self.finished.count(&record);
                 self.work.starts.remember(&record);
-                self.keeper.take(record)?;
+                self.writer.take(record)?;
             }
-            None => self.keeper.go_on()?,
+            None => self.writer.write_pending()?,
         }
         self.pause_in_trouble();
-        if self.last_look.elapsed() >= LOOK {
-            self.last_look = Instant::now();
-            self.look_at_disk();
-            self.look_at_memory();
-            self.look_at_journal();
+        if self.last_check.elapsed() >= LOOK {
+            self.last_check = Instant::now();
+            self.check_disk();
+            self.check_memory();
+            self.check_journal();
             self.generator.journal().check_flushing()?;
             if let Some(trouble) = self.generator.journal().trouble() {
                 self.say(&format!(
-                    "the journal could not be flushed, and is again: {trouble}"
+                    "the journal is flushed again, after a failure: {trouble}"
                 ));
             }
         }
@@ -192,26 +189,30 @@ impl<'a> Supervisor<'a> {
                 self.leave_without_workers();
             }
         }
+        self.tick();
+        Ok(())
+    }
+
+    fn tick(&mut self) {
         let counters = self.counters();
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.tick(&counters);
         }
-        Ok(())
     }
 
-    /// No game is played while finished games can't be kept, or are not kept as fast as they are played.
+    /// Pauses the workers while finished games can't be written, or are not written as fast as they are played.
     fn pause_in_trouble(&mut self) {
-        let trouble = self.keeper.trouble();
+        let trouble = self.writer.trouble();
         let is_in_trouble = trouble.is_some();
         if is_in_trouble != self.was_in_trouble {
             match trouble {
                 Some(reason) => self.say(&WriteQueue::pause_message(reason)),
-                None => self.say(WriteQueue::GOING_ON),
+                None => self.say(WriteQueue::RESUMED),
             }
             self.was_in_trouble = is_in_trouble;
         }
         let finished = self.work.counts.finished.load(Relaxed);
-        let untaken = finished.saturating_sub(self.totals.games);
+        let untaken = finished.saturating_sub(self.finished.games());
         let limit = if self.is_behind { UNTAKEN / 4 } else { UNTAKEN };
         self.is_behind = untaken > limit;
         let pause = is_in_trouble || self.is_behind;
@@ -235,15 +236,15 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn look_at_disk(&mut self) {
-        self.disk.free = bytes_free(&self.root);
-        if self.disk.walked.elapsed() >= WALK {
-            self.walk();
+    fn check_disk(&mut self) {
+        self.disk.free = bytes_free(&self.places.root);
+        if self.disk.measured.elapsed() >= WALK {
+            self.disk = DiskUse::measure(&self.places, &self.writer, &self.generator);
         }
     }
 
-    /// It may be removed; then it is better to know at once.
-    fn look_at_journal(&mut self) {
+    /// Reports a removed journal.
+    fn check_journal(&mut self) {
         let journal = self.generator.journal();
         let is_gone = !journal.is_there();
         if is_gone && !self.journal_is_gone {
@@ -255,32 +256,24 @@ impl<'a> Supervisor<'a> {
         self.journal_is_gone = is_gone;
     }
 
-    fn walk(&mut self) {
-        self.disk.used = bytes_in(&self.root);
-        self.disk.shards = bytes_in(&self.shards);
-        self.disk.written_then = self.keeper.written.on_disk();
-        self.disk.journal_then = self.generator.journal().bytes();
-        self.disk.walked = Instant::now();
-    }
-
-    /// As it was at the last walk, with this generator's shards and journal since then.
+    /// As it was measured last, with this generator's shards and journal since then.
     fn disk_used(&self) -> u64 {
-        let shards = self.keeper.written.on_disk() - self.disk.written_then;
+        let shards = self.writer.written.on_disk() - self.disk.written_then;
         let journal = self.generator.journal().bytes() as i64 - self.disk.journal_then as i64;
         self.disk.used.saturating_add_signed(shards + journal)
     }
 
-    fn look_at_memory(&mut self) {
+    fn check_memory(&mut self) {
         let Some(mib) = Resident::measure().now else {
             return;
         };
         self.memory = Some((mib * f64::from(1 << 20)) as u64);
         let advice = match &mut self.guard {
             Some(guard) => guard.advise(mib, self.begun.elapsed()),
-            None => Advice::GoOn,
+            None => Advice::Unchanged,
         };
         match advice {
-            Advice::GoOn => {}
+            Advice::Unchanged => {}
             Advice::Play(room) => {
                 self.work.room.store(room, Relaxed);
                 self.say(&format!("--max-memory: {room} games at once a thread"));
@@ -296,25 +289,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// How it stands.
+    /// The current counters.
     pub(crate) fn counters(&self) -> Counters {
         let counts = &self.work.counts;
-        let totals = &self.totals;
-        let playing = self.work.roster.newest();
+        let playing = self.work.current_player.newest();
         let service = playing.player.service();
-        let written = &self.keeper.written;
+        let written = &self.writer.written;
         Counters {
-            gold_wins: totals.wins_of(Side::Gold),
-            silver_wins: totals.wins_of(Side::Silver),
-            unfinished: totals.unfinished,
-            resigned: totals.resigned,
-            game_turns: totals.turns,
-            resignation_checks: totals.checks.decided,
-            resignation_errors: totals.checks.errors,
-            games_in_flight: (counts.in_flight.load(Relaxed) + self.work.shelf().len()) as u64,
+            games_in_flight: (counts.in_flight.load(Relaxed) + self.work.suspended().len()) as u64,
             turns: counts.turns.load(Relaxed),
             full_turns: counts.full_turns.load(Relaxed),
-            rows: totals.rows,
             evaluations: counts.evaluations.load(Relaxed),
             batches: counts.batches.load(Relaxed),
             largest_batch: counts.largest_batch.load(Relaxed),
@@ -325,7 +309,7 @@ impl<'a> Supervisor<'a> {
                 identity: (playing.evaluator.identity != playing.evaluator.name)
                     .then(|| playing.evaluator.identity.clone()),
             },
-            networks_loaded: self.networks_loaded.load(Relaxed),
+            networks_loaded: 1 + self.work.current_player.version(),
             shards: written.shards,
             shard_bytes: self
                 .disk
@@ -335,63 +319,60 @@ impl<'a> Supervisor<'a> {
             disk_free: self.disk.free,
             memory: self.memory,
             state: self.state(),
+            ..self.finished.clone()
         }
     }
 
     fn state(&self) -> State {
-        let trouble = self.keeper.trouble().map(str::to_owned);
-        match trouble.or_else(|| self.waiting_room.reason()) {
+        let trouble = self.writer.trouble().map(str::to_owned);
+        match trouble.or_else(|| self.write_queue.reason()) {
             _ if self.work.stop.load(Relaxed) => State::Stopping,
             Some(reason) => State::WaitingForDisk { reason },
             None => State::Running,
         }
     }
 
-    /// Keeps what has been finished, says how it went, and what is left.
+    /// Writes the finished games, and reports what was done and what is left.
     ///
     /// # Errors
-    /// Those of the work; and that finished games could not be kept.
+    /// Those of the workers; finished games could not be written.
     pub(super) fn end(
         mut self,
         played: Result<Vec<Tally>>,
         asked_to_stop: &AtomicBool,
     ) -> Result<ExitCode> {
-        // Whatever went wrong elsewhere: the games that are finished are kept. The first error says why.
-        let mut closed = self.keeper.close();
-        // Where all is played a full disk is waited for, as before.
+        // Finished games are written in spite of errors elsewhere. The first error is reported.
+        let mut closed = self.writer.close();
+        // Once all games are played, a full disk is still waited for.
         while played.is_ok() && closed.is_ok() && self.reason.is_none() {
             self.pause_in_trouble();
-            if self.keeper.waiting() == 0 || asked_to_stop.load(Relaxed) {
+            if self.writer.waiting() == 0 || asked_to_stop.load(Relaxed) {
                 break;
             }
             std::thread::sleep(PATIENCE);
-            let counters = self.counters();
-            if let Some(telemetry) = &mut self.telemetry {
-                telemetry.tick(&counters);
-            }
-            closed = self.keeper.close();
+            self.tick();
+            closed = self.writer.close();
         }
         self.conclude(played, closed)
     }
 
-    /// Leaves the program with the workers at work, where they take too long to hear that they are to stop: all that they have
-    /// played is in the journal.
+    /// Exits without the workers where they take too long to stop: all turns that they played are in the journal.
     fn leave_without_workers(&mut self) -> ! {
-        let closed = self.keeper.close();
+        let closed = self.writer.close();
         leave(self.conclude(Ok(Vec::new()), closed))
     }
 
-    /// Says how it went, and what is left.
+    /// Reports what was done and what is left.
     fn conclude(&mut self, played: Result<Vec<Tally>>, closed: Result<()>) -> Result<ExitCode> {
         let generator = Arc::clone(&self.generator);
         let synced = generator.journal().sync();
         let unfinished = generator
             .journal()
             .games()
-            .saturating_sub(self.keeper.waiting());
+            .saturating_sub(self.writer.waiting());
         let is_done = played.is_ok()
             && unfinished == 0
-            && self.keeper.waiting() == 0
+            && self.writer.waiting() == 0
             && self.work.has_begun_all();
         let reason = match (&played, self.reason) {
             (Err(_), _) => Reason::Error,
@@ -420,16 +401,16 @@ impl<'a> Supervisor<'a> {
         if reason == Reason::Games && self.limits.games.is_some() {
             generator.mark_done()?;
         }
-        let mut report = self.totals.report(&self.shards);
-        let written = &self.keeper.written;
-        if written.pruned > 0 {
+        let mut report = self.finished.report(&self.places.shards);
+        let removed = self.writer.written.removed;
+        if removed.shards > 0 {
             report.push_str(&format!(
                 "{} shards of {} removed, beyond the window of training\n",
-                written.pruned,
-                bytes_in_words(written.pruned_bytes)
+                removed.shards,
+                bytes_in_words(removed.bytes)
             ));
         }
-        self.look_at_journal();
+        self.check_journal();
         if unfinished > 0 && self.journal_is_gone {
             print(&report)?;
             bail!(
@@ -444,12 +425,12 @@ impl<'a> Supervisor<'a> {
             ));
         }
         print(&report)?;
-        match self.keeper.trouble() {
+        match self.writer.trouble() {
             None => Ok(ExitCode::SUCCESS),
             Some(reason) => Err(anyhow::anyhow!("{reason}")).with_context(|| {
                 format!(
                     "{} finished games are in the journal alone; the same command writes them to a shard",
-                    self.keeper.waiting()
+                    self.writer.waiting()
                 )
             }),
         }

@@ -1,29 +1,30 @@
-//! The threads that play: each owns its games outright and has channels of its own to the evaluators.
+//! The threads that play: each owns its games, and its channels to the evaluators.
 
-use super::current_player::{CurrentPlayer, Evaluators, LoadedPlayer};
+use super::current_player::{CurrentPlayer, Evaluators, LoadedPlayer, locked};
 use super::disk::StoppedWhileWaiting;
-use super::game::{SelfplayGame, Setting, Unfinished};
+use super::game::{SelfplayGame, Setting};
 use super::log::{GameLog, NoLog};
 use super::plan::{Part, random_numbers};
 use super::starts::Starts;
 use crate::worker::batch::{Batcher, Tally};
 use anyhow::Result;
 use engine::config::Config;
-use engine::record::{GameId, GameRecord};
+use engine::shard::journal::GameInFlight;
+use engine::shard::{GameId, GameRecord};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How long a worker sleeps at once while nothing is to be played.
+/// How long a paused worker sleeps between checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What all workers share.
 #[derive(Debug)]
 pub(crate) struct GenerationTask {
     pub(crate) config: Arc<Config>,
-    pub(crate) roster: Arc<CurrentPlayer>,
+    pub(crate) current_player: Arc<CurrentPlayer>,
     pub(crate) log: Arc<dyn GameLog>,
     pub(crate) starts: Starts,
     pub(crate) seed: u64,
@@ -32,18 +33,18 @@ pub(crate) struct GenerationTask {
     pub(crate) games: u64,
     /// The next game's counter.
     pub(crate) next_game: Mutex<u64>,
-    /// Games that were begun at another time, or put away.
-    pub(crate) shelf: Mutex<VecDeque<Unfinished>>,
+    /// Games to resume.
+    pub(crate) suspended: Mutex<VecDeque<GameInFlight>>,
     /// How many games a worker may play at once.
     pub(crate) room: AtomicUsize,
     /// Set while no game may be played.
     pub(crate) pause: AtomicBool,
-    /// Set to make the workers return at once, their games unfinished.
+    /// Set to make the workers return, with their games unfinished.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) counts: Counts,
 }
 
-/// What has been done so far, by all workers.
+/// Totals of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) turns: AtomicU64,
@@ -57,21 +58,20 @@ pub(crate) struct Counts {
     pub(crate) in_flight: AtomicUsize,
 }
 
-/// A worker's place: its games, and its channels to who is asked.
+/// A worker's games, and its channels to the evaluators.
 pub(crate) struct GameSlot {
     pub(crate) batcher: Batcher<SelfplayGame>,
     setting: Setting,
-    /// The roster's, when it was last looked at.
+    /// The version of the current player that it follows.
     version: u64,
-    /// The games that it may play at once.
+    /// Games that it may play at once.
     room: usize,
     /// Those in play when they were last counted.
     in_flight: usize,
 }
 
 impl GenerationTask {
-    /// Self-play without an end, of which nothing is written down, each worker playing `games_in_flight` games at once. What is to be
-    /// different is set in what is returned.
+    /// Endless self-play without a log. Each worker plays `games_in_flight` games at once. The fields can be changed afterwards.
     pub(crate) fn new(
         config: Config,
         first: LoadedPlayer,
@@ -80,14 +80,14 @@ impl GenerationTask {
     ) -> Self {
         Self {
             config: Arc::new(config),
-            roster: Arc::new(CurrentPlayer::new(first)),
+            current_player: Arc::new(CurrentPlayer::new(first)),
             log: Arc::new(NoLog),
             starts,
             seed: 0,
             generator: 0,
             games: u64::MAX,
             next_game: Mutex::new(0),
-            shelf: Mutex::default(),
+            suspended: Mutex::default(),
             room: AtomicUsize::new(games_in_flight),
             pause: AtomicBool::new(false),
             stop: Arc::new(AtomicBool::new(false)),
@@ -95,10 +95,10 @@ impl GenerationTask {
         }
     }
 
-    /// One worker's place.
-    pub(crate) fn seat(&self) -> Result<GameSlot> {
-        let version = self.roster.version();
-        let newest = self.roster.newest();
+    /// The games of one worker, none begun.
+    pub(crate) fn new_slot(&self) -> Result<GameSlot> {
+        let version = self.current_player.version();
+        let newest = self.current_player.newest();
         let channels = newest.channel()?.into_iter().collect();
         let room = self.room.load(Relaxed);
         let setting = Setting {
@@ -115,7 +115,7 @@ impl GenerationTask {
         })
     }
 
-    /// The groups that each worker's games are split into, if the configuration says.
+    /// The groups that each worker's games are split into, if the configuration sets them.
     pub(crate) fn groups(&self) -> Option<usize> {
         let groups = self.config.selfplay.groups.number();
         groups.map(|groups| groups as usize)
@@ -123,15 +123,15 @@ impl GenerationTask {
 
     /// Plays games until there are none left to begin, handing each to `finished` when it is over.
     pub(crate) fn run(&self, finished: &Sender<GameRecord>) -> Result<Tally> {
-        let mut seat = self.seat()?;
-        while self.advance(&mut seat, finished)? {}
-        Ok(*seat.batcher.tally())
+        let mut slot = self.new_slot()?;
+        while self.advance(&mut slot, finished)? {}
+        Ok(*slot.batcher.tally())
     }
 
-    /// Plays one group of games on. Whether there is more to do.
+    /// Advances one group of games. Returns whether there is more to do.
     pub(crate) fn advance(
         &self,
-        seat: &mut GameSlot,
+        slot: &mut GameSlot,
         finished: &Sender<GameRecord>,
     ) -> Result<bool> {
         while self.pause.load(Relaxed) && !self.stop.load(Relaxed) {
@@ -140,13 +140,13 @@ impl GenerationTask {
         if self.stop.load(Relaxed) {
             return Ok(false);
         }
-        seat.follow(self)?;
-        seat.fit(self)?;
-        let before = *seat.batcher.tally();
+        slot.follow(self)?;
+        slot.fit(self)?;
+        let before = *slot.batcher.tally();
         let mut is_received = true;
         let GameSlot {
             batcher, setting, ..
-        } = seat;
+        } = slot;
         let played = batcher.round(
             || self.begin_game(setting),
             |game| {
@@ -157,11 +157,11 @@ impl GenerationTask {
             },
         );
         match played {
-            // What could not be written down is played again another time.
+            // The resumed game plays the turn again that could not be journalled.
             Err(error) if error.is::<StoppedWhileWaiting>() => return Ok(false),
             played => played?,
         }
-        let done = seat.batcher.tally().since(&before);
+        let done = slot.batcher.tally().since(&before);
         self.counts.turns.fetch_add(done.turns, Relaxed);
         self.counts.full_turns.fetch_add(done.full_turns, Relaxed);
         self.counts.evaluations.fetch_add(done.evaluations, Relaxed);
@@ -169,20 +169,20 @@ impl GenerationTask {
         if let Some(size) = done.evaluations.checked_div(done.batches) {
             self.counts.largest_batch.fetch_max(size, Relaxed);
         }
-        seat.count(&self.counts);
-        Ok(is_received && seat.in_flight > 0)
+        slot.count(&self.counts);
+        Ok(is_received && slot.in_flight > 0)
     }
 
-    /// A game that waits to be resumed, or else a new one, if there is one.
+    /// A game to resume, or else a new one, if one is left.
     fn begin_game(&self, setting: &Setting) -> Result<Option<SelfplayGame>> {
         if self.stop.load(Relaxed) {
             return Ok(None);
         }
-        let waiting = self.shelf().pop_front();
-        if let Some(unfinished) = waiting {
-            return SelfplayGame::go_on(setting, unfinished).map(Some);
+        let waiting = self.suspended().pop_front();
+        if let Some(in_flight) = waiting {
+            return SelfplayGame::resume(setting, in_flight).map(Some);
         }
-        // Held until the game is written down: a resumed generator takes all games before the last one as begun.
+        // Locked until the game is in the log: a resumed generator takes all games before the last one as begun.
         let mut counter = locked(&self.next_game);
         if *counter >= self.games {
             return Ok(None);
@@ -204,30 +204,26 @@ impl GenerationTask {
         *locked(&self.next_game) >= self.games
     }
 
-    /// The games that wait to be resumed.
-    pub(crate) fn shelf(&self) -> MutexGuard<'_, VecDeque<Unfinished>> {
-        locked(&self.shelf)
+    /// The games to resume.
+    pub(crate) fn suspended(&self) -> MutexGuard<'_, VecDeque<GameInFlight>> {
+        locked(&self.suspended)
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl GameSlot {
-    /// Begins anew with so many games at once, on the same channels.
+    /// Replaces its games by so many new ones, on the same channels.
     pub(crate) fn restart(&mut self, games_in_flight: usize, groups: Option<usize>) {
         let channels = self.batcher.replace_channels(Vec::new());
         self.batcher = Batcher::new(channels, games_in_flight, groups);
         self.room = games_in_flight;
     }
 
-    /// Takes a channel to a player that is new, and gives up those that no game asks any more.
+    /// Adds a channel to a new player, and drops those that no game uses.
     fn follow(&mut self, work: &GenerationTask) -> Result<()> {
-        let version = work.roster.version();
+        let version = work.current_player.version();
         let evaluators = &self.setting.evaluators;
         if version != self.version {
-            let newest = work.roster.newest();
+            let newest = work.current_player.newest();
             let slot = match newest.channel()? {
                 Some(channel) => self.batcher.add_channel(channel),
                 None => evaluators.newest_slot(),
@@ -248,7 +244,7 @@ impl GameSlot {
         Ok(())
     }
 
-    /// Puts games away where there is no more room for them.
+    /// Suspends games beyond the allowed number.
     fn fit(&mut self, work: &GenerationTask) -> Result<()> {
         let room = work.room.load(Relaxed);
         if room == self.room {
@@ -256,8 +252,8 @@ impl GameSlot {
         }
         self.room = room;
         let too_many = self.batcher.resize(room)?;
-        work.shelf()
-            .extend(too_many.into_iter().map(SelfplayGame::put_away));
+        work.suspended()
+            .extend(too_many.into_iter().map(SelfplayGame::suspend));
         Ok(())
     }
 

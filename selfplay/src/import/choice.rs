@@ -1,10 +1,10 @@
-//! Which games are imported, and which of their turns.
+//! Which games are imported, and which of their rows.
 
 use super::source::PlayedGame;
 use clap::Args;
 use engine::record::GameRecord;
 
-/// What is asked of a game.
+/// Which games to import, and which rows of them.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Choice {
     /// Only games of which both players had this rating or a better one
@@ -21,50 +21,29 @@ pub(super) struct Choice {
     winner_only: bool,
 }
 
-/// Why a good game is not imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Unwanted {
-    Rating,
-    Unrated,
-    Short,
-    NoWinner,
-}
-
-impl Unwanted {
-    /// In words, behind a number of games.
-    pub(super) fn reason(self) -> &'static str {
-        match self {
-            Self::Rating => "of players with a lower rating or none",
-            Self::Unrated => "not known to be rated",
-            Self::Short => "too short",
-            Self::NoWinner => "without a winner",
-        }
-    }
-}
-
 impl Choice {
-    /// Why a game is not wanted, before its record is made.
-    pub(super) fn refuses(&self, played: &PlayedGame) -> Option<Unwanted> {
+    /// Why a game is not wanted, in words that follow a number of games.
+    pub(super) fn refuses(&self, played: &PlayedGame) -> Option<&'static str> {
         let is_strong = |rating: &Option<f64>| match self.min_rating {
             Some(least) => rating.is_some_and(|rating| rating >= least),
             None => true,
         };
         if !played.ratings.iter().all(is_strong) {
-            Some(Unwanted::Rating)
+            Some("of players with a lower rating or none")
         } else if self.rated_only && played.is_rated != Some(true) {
-            Some(Unwanted::Unrated)
+            Some("not known to be rated")
         } else if played.game.turns().len() < self.min_turns {
-            Some(Unwanted::Short)
+            Some("too short")
         } else if self.winner_only && played.game.outcome().is_none() && played.conclusion.is_none()
         {
-            Some(Unwanted::NoWinner)
+            Some("without a winner")
         } else {
             None
         }
     }
 
-    /// Takes the rows away that are not wanted.
-    pub(super) fn thin_out(&self, record: &mut GameRecord) {
+    /// Removes the rows that are not wanted.
+    pub(super) fn remove_rows(&self, record: &mut GameRecord) {
         if !self.winner_only {
             return;
         }

@@ -1,7 +1,7 @@
 //! `selfplay import`: makes shards of games that others have played.
 //!
-//! This thread reads the files and writes the shards, in the order of the games; what lies between, the rules and the rows, is done
-//! by all threads, a batch of games at a time. So a file may be of any size.
+//! This thread reads the files and writes the shards, in the order of the games. All threads check the rules and make the rows, a
+//! batch of games at a time. So a file may be of any size.
 
 mod choice;
 mod shards;
@@ -10,19 +10,17 @@ mod source;
 use crate::output;
 use anyhow::Result;
 use arimaa::notation::{NotationError, NotationReason};
-use choice::{Choice, Unwanted};
+use choice::Choice;
 use clap::Args;
 use engine::progress::Progress;
 use engine::record::{GameId, GameRecord, import};
 use rayon::prelude::*;
 use shards::ImportedShards;
-use source::{Format, Source, Unread};
+pub(crate) use shards::{EVALUATOR, ShardTarget};
+use source::{Format, Source, Unread, UnreadGame};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The evaluator of imported shards, as their headers say: none.
-pub(crate) const EVALUATOR: &str = "import";
 
 /// Which games to import, and where to.
 #[derive(Debug, Args)]
@@ -31,59 +29,46 @@ pub(crate) struct ImportArguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    target: ShardTarget,
     /// How the games are written [default: each file's first line says]
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]
     choice: Choice,
-    /// Name every game that is left out because something is wrong with it, not only the first 20
+    /// Name every faulty game, not only the first 20
     #[arg(long)]
     verbose: bool,
 }
 
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-struct Target {
-    /// Write the shards into this folder
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write the shards into this run
-    #[arg(long, value_name = "DIR")]
-    run: Option<PathBuf>,
-}
-
-/// So many games are named that are left out, unless all are to be.
+/// Faulty games that are named, unless all are to be.
 const NAMED: u64 = 20;
 
-/// The games that are read before the threads get to work on them, and their bytes.
+/// The games of a batch at most, and their bytes.
 const BATCH_GAMES: usize = 512;
 const BATCH_BYTES: usize = 8 << 20;
 
 /// Runs `selfplay import`.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
-    let shards = match (&arguments.target.out, &arguments.target.run) {
-        (Some(folder), _) => ImportedShards::in_folder(folder),
-        (None, Some(root)) => ImportedShards::in_run(root)?,
-        (None, None) => anyhow::bail!("neither --out nor --run says where the games go"),
-    };
     let mut import = Import {
         arguments,
-        shards,
+        shards: ImportedShards::new(&arguments.target)?,
         // In KiB: bytes are too long to read.
         progress: Progress::new("import", total_size(&arguments.files) >> 10),
         counts: Counts::default(),
         bytes: 0,
     };
     for path in &arguments.files {
-        if let Err(fault) = import.import_file(path) {
-            if fault.is_ours {
-                // What is finished is kept; the first error says why it is not more.
-                let _ = import.shards.finish();
-                return Err(fault.error);
+        match import.import_file(path) {
+            Ok(()) => {}
+            Err(ImportError::File(error)) => {
+                import.counts.unreadable += 1;
+                import.progress.say(&format!("error: {error:#}"));
             }
-            import.counts.unreadable += 1;
-            import.progress.say(&format!("error: {:#}", fault.error));
+            Err(ImportError::Shards(error)) => {
+                // Finished games are kept; the first error says why the others are not.
+                let _ = import.shards.finish();
+                return Err(error);
+            }
         }
     }
     import.shards.finish()?;
@@ -110,7 +95,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     })
 }
 
-/// The size of files in bytes; what can't be asked is named when it is read.
+/// The size of files in bytes. One that can't be read counts 0, and is named later.
 fn total_size(files: &[PathBuf]) -> u64 {
     let sizes = files.iter().map(std::fs::metadata);
     sizes
@@ -119,29 +104,14 @@ fn total_size(files: &[PathBuf]) -> u64 {
 }
 
 /// Why a file could not be imported.
-struct Problem {
-    error: anyhow::Error,
-    /// Whether the next file would fare no better.
-    is_ours: bool,
+enum ImportError {
+    /// The file can't be read; others may be.
+    File(anyhow::Error),
+    /// The shards can't be written: the import ends.
+    Shards(anyhow::Error),
 }
 
-impl Problem {
-    fn of_file(error: anyhow::Error) -> Self {
-        Self {
-            error,
-            is_ours: false,
-        }
-    }
-
-    fn of_shards(error: anyhow::Error) -> Self {
-        Self {
-            error,
-            is_ours: true,
-        }
-    }
-}
-
-/// An import under way.
+/// An import in progress.
 struct Import<'a> {
     arguments: &'a ImportArguments,
     shards: ImportedShards,
@@ -155,36 +125,38 @@ struct Import<'a> {
 enum LeftOut {
     /// What is wrong with it.
     Broken(String),
-    Unwanted(Unwanted),
+    /// Why it is not wanted.
+    Unwanted(&'static str),
 }
 
 impl LeftOut {
-    /// What a file holds may be quoted, but must not steer the terminal.
+    /// The reason may quote the file, whose control characters must not reach the terminal.
     fn broken(reason: &str) -> Self {
         Self::Broken(reason.replace(char::is_control, "\u{fffd}"))
     }
 }
 
 impl Import<'_> {
-    fn import_file(&mut self, path: &Path) -> Result<(), Problem> {
-        let (hash, size) = source::digest_of(path).map_err(Problem::of_file)?;
-        let mut source = Source::open(path, self.arguments.format).map_err(Problem::of_file)?;
-        self.shards.begin_file(hash).map_err(Problem::of_shards)?;
+    fn import_file(&mut self, path: &Path) -> Result<(), ImportError> {
+        let (hash, size) = source::digest_of(path).map_err(ImportError::File)?;
+        let mut source = Source::open(path, self.arguments.format).map_err(ImportError::File)?;
+        self.shards.begin_file(hash).map_err(ImportError::Shards)?;
         let bytes_before = self.bytes;
         loop {
             let (batch, end) = read_batch(&mut source);
             let bytes: usize = batch.iter().flatten().map(Unread::bytes).sum();
-            self.import_batch(path, batch).map_err(Problem::of_shards)?;
+            self.import_batch(path, batch)
+                .map_err(ImportError::Shards)?;
             self.bytes += bytes as u64;
             let imported = self.counts.imported;
             self.progress
                 .show(self.bytes >> 10, || format!("KiB, {imported} games"));
             match end {
                 None => {}
-                Some(End::Whole) => break,
-                Some(End::Failed(error)) => {
+                Some(Ok(())) => break,
+                Some(Err(error)) => {
                     let error = anyhow::Error::new(error).context(path.display().to_string());
-                    return Err(Problem::of_file(error));
+                    return Err(ImportError::File(error));
                 }
             }
         }
@@ -192,11 +164,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    fn import_batch(
-        &mut self,
-        path: &Path,
-        batch: Vec<Result<Unread, NotationError>>,
-    ) -> Result<()> {
+    fn import_batch(&mut self, path: &Path, batch: Vec<UnreadGame>) -> Result<()> {
         let choice = &self.arguments.choice;
         let imported: Vec<Result<GameRecord, LeftOut>> = batch
             .into_par_iter()
@@ -225,21 +193,15 @@ impl Import<'_> {
     }
 }
 
-/// Where a file stops.
-enum End {
-    Whole,
-    Failed(NotationError),
-}
-
-/// Some games, and whether the file has more.
-fn read_batch(source: &mut Source) -> (Vec<Result<Unread, NotationError>>, Option<End>) {
+/// Some games, and how the file ends; none where it may have more.
+fn read_batch(source: &mut Source) -> (Vec<UnreadGame>, Option<Result<(), NotationError>>) {
     let mut batch = Vec::new();
     let mut bytes = 0;
     while batch.len() < BATCH_GAMES && bytes < BATCH_BYTES {
         match source.next() {
-            None => return (batch, Some(End::Whole)),
+            None => return (batch, Some(Ok(()))),
             Some(Err(error)) if matches!(error.reason, NotationReason::Io(_)) => {
-                return (batch, Some(End::Failed(error)));
+                return (batch, Some(Err(error)));
             }
             Some(unread) => {
                 bytes += unread.as_ref().map_or(0, Unread::bytes);
@@ -251,10 +213,7 @@ fn read_batch(source: &mut Source) -> (Vec<Result<Unread, NotationError>>, Optio
 }
 
 /// Makes a record of a game; it is numbered later.
-fn import_game(
-    unread: Result<Unread, NotationError>,
-    choice: &Choice,
-) -> Result<GameRecord, LeftOut> {
+fn import_game(unread: UnreadGame, choice: &Choice) -> Result<GameRecord, LeftOut> {
     let played = unread
         .and_then(|unread| unread.read())
         .map_err(|error| LeftOut::broken(&error.to_string()))?;
@@ -267,7 +226,7 @@ fn import_game(
     };
     let mut record = import(&played.game, played.conclusion, id)
         .map_err(|error| LeftOut::broken(&format!("line {}: {error}", played.line)))?;
-    choice.thin_out(&mut record);
+    choice.remove_rows(&mut record);
     Ok(record)
 }
 
@@ -280,7 +239,8 @@ struct Counts {
     rows: u64,
     /// Those that something is wrong with.
     broken: u64,
-    unwanted: BTreeMap<Unwanted, u64>,
+    /// By the reason, as [`Choice::refuses`] gives it.
+    unwanted: BTreeMap<&'static str, u64>,
     /// Files that could not be read, or not to their end.
     unreadable: u64,
 }
@@ -309,7 +269,7 @@ impl Counts {
             report.push_str(&format!("left out: {} with something wrong\n", self.broken));
         }
         for (reason, games) in &self.unwanted {
-            report.push_str(&format!("left out: {games} {}\n", reason.reason()));
+            report.push_str(&format!("left out: {games} {reason}\n"));
         }
         report
     }

@@ -1,20 +1,57 @@
 //! Where imported games go.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::Args;
 use engine::encoding::ENCODING_VERSION;
-use engine::record::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
-use engine::run::{RunDirectory, claim_generator, make_folder};
+use engine::run::{GeneratorPlaces, RunDirectory, claim_generator, make_folder};
+use engine::shard::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
 use std::path::{Path, PathBuf};
+
+/// The evaluator's name in the headers of imported shards.
+pub(crate) const EVALUATOR: &str = "import";
 
 /// The games of a shard at most: a few MB.
 const GAMES_PER_SHARD: usize = 1_000;
 
-/// The shards of one import: under one generator number, which is claimed when the first game comes. A shard holds games of one
-/// file, whose hash stands in its header.
+/// A folder or a run that shards are written into.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ShardTarget {
+    /// Write the shards into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the shards into this run
+    #[arg(long, value_name = "DIR")]
+    run: Option<PathBuf>,
+}
+
+impl ShardTarget {
+    /// The run, if it is one.
+    pub(crate) fn run(&self) -> Option<RunDirectory> {
+        self.run.as_ref().map(RunDirectory::new)
+    }
+
+    /// The folders of the shards and of what belongs to them.
+    ///
+    /// # Errors
+    /// Neither option is given, which the command line excludes.
+    pub(crate) fn places(&self) -> Result<GeneratorPlaces> {
+        match (self.run(), &self.out) {
+            (Some(run), _) => Ok(GeneratorPlaces::from(&run)),
+            (None, Some(out)) => Ok(GeneratorPlaces {
+                root: out.clone(),
+                journal: out.join("journal"),
+                shards: out.clone(),
+            }),
+            (None, None) => bail!("neither --out nor --run says where the games go"),
+        }
+    }
+}
+
+/// The shards of one import. They have one generator number, which is claimed when the first game comes. A shard holds games of one
+/// file, whose hash is in its header.
 pub(super) struct ImportedShards {
-    folder: PathBuf,
-    /// The folder in which generators have their numbers.
-    numbers: PathBuf,
+    places: GeneratorPlaces,
     /// The run, if they go into one.
     run: Option<RunDirectory>,
     generator: Option<u32>,
@@ -26,37 +63,32 @@ pub(super) struct ImportedShards {
 }
 
 impl ImportedShards {
-    /// Into a plain folder.
-    pub(super) fn in_folder(folder: &Path) -> Self {
-        Self::new(folder.to_owned(), folder.to_owned(), None)
-    }
-
-    /// Into a run, which is refused if it is of another format.
-    pub(super) fn in_run(root: &Path) -> Result<Self> {
-        let run = RunDirectory::new(root);
-        run.check_format()?;
-        Ok(Self::new(run.shards(), root.to_owned(), Some(run)))
-    }
-
-    fn new(folder: PathBuf, numbers: PathBuf, run: Option<RunDirectory>) -> Self {
-        Self {
-            folder,
-            numbers,
+    /// Writes nothing yet.
+    ///
+    /// # Errors
+    /// The run is of another format.
+    pub(super) fn new(target: &ShardTarget) -> Result<Self> {
+        let run = target.run();
+        if let Some(run) = &run {
+            run.check_format()?;
+        }
+        Ok(Self {
+            places: target.places()?,
             run,
             generator: None,
             source: String::new(),
             shards: 0,
             games: 0,
             writer: None,
-        }
+        })
     }
 
     /// The folder of the shards.
     pub(super) fn folder(&self) -> &Path {
-        &self.folder
+        &self.places.shards
     }
 
-    /// What follows is from a file with this hash.
+    /// The games that follow are from a file with this hash.
     pub(super) fn begin_file(&mut self, hash: String) -> Result<()> {
         self.finish()?;
         self.source = hash;
@@ -73,14 +105,15 @@ impl ImportedShards {
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => {
+                let sequence = self.shards;
                 let name = ShardName {
                     generator,
-                    sequence: self.shards,
+                    sequence,
                 };
                 self.shards += 1;
                 let header = header(generator, &self.source);
-                self.writer
-                    .insert(ShardWriter::create(&self.folder, name, &header)?)
+                let writer = ShardWriter::create(&self.places.shards, name, &header)?;
+                self.writer.insert(writer)
             }
         };
         writer.push(&record)?;
@@ -106,21 +139,22 @@ impl ImportedShards {
         if let Some(run) = &self.run {
             run.ensure_format()?;
         }
-        make_folder(&self.folder)?;
-        let generator = claim_generator(&self.numbers, &self.folder)?;
+        let GeneratorPlaces { root, shards, .. } = &self.places;
+        make_folder(shards)?;
+        let generator = claim_generator(root, shards)?;
         self.generator = Some(generator);
         Ok(generator)
     }
 }
 
-/// The header of a shard of imported games: no evaluator was used, so that it is the file that they are from. There is no
+/// The header of a shard of imported games. They had no evaluator: its identity is the hash of their file. They had no
 /// configuration.
 fn header(generator: u32, source: &str) -> Header {
     Header {
         encoding_version: ENCODING_VERSION,
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         evaluator: EvaluatorId {
-            name: super::EVALUATOR.to_owned(),
+            name: EVALUATOR.to_owned(),
             identity: source.to_owned(),
         },
         config_digest: digest(b""),

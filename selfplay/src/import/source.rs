@@ -26,13 +26,16 @@ pub(super) enum Source {
     Archive(ArchiveReader<BufReader<File>>, Arc<ArchiveColumns>),
 }
 
-/// A game that has not been read yet.
+/// A game that has not been parsed.
 pub(super) enum Unread {
     Text(RecordText),
     Archive(ArchiveLine, Arc<ArchiveColumns>),
 }
 
-/// A game that keeps to the rules, and what can be asked of it.
+/// The text of a game, or why the file has none there.
+pub(super) type UnreadGame = Result<Unread, NotationError>;
+
+/// A game under the rules, and what its file says of it.
 pub(super) struct PlayedGame {
     /// Where it begins in its file.
     pub(super) line: usize,
@@ -81,7 +84,7 @@ impl Source {
     }
 
     /// The next game, or why there is none in its place.
-    pub(super) fn next(&mut self) -> Option<Result<Unread, NotationError>> {
+    pub(super) fn next(&mut self) -> Option<UnreadGame> {
         match self {
             Self::Text(reader) => reader.next_text().map(|text| text.map(Unread::Text)),
             Self::Archive(reader, columns) => {

@@ -1,4 +1,4 @@
-//! One game: finding it, and printing it with boards and searches.
+//! Finds one game, and prints it with boards and searches.
 
 use super::read::{Games, in_frame};
 use super::summary::entropy;
@@ -9,13 +9,14 @@ use arimaa::notation::{format_board_picture, format_step_with_capture, format_tu
 use arimaa::rules::{Action, Phase, Piece, Side};
 use engine::record::{
     Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
-    ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, replay,
+    ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, WaivedResignation,
+    replay,
 };
 use std::fmt::{self, Display, Formatter, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Which game of some shards.
+/// A game of some shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GameChoice {
     /// By its number among the readable ones, in order from 0.
@@ -46,19 +47,18 @@ impl Display for GameChoice {
     }
 }
 
-/// A game that was looked for in shards.
+/// A game that was found.
 pub(crate) struct FoundGame {
     /// Its shard, and where in it.
     pub(crate) path: PathBuf,
     pub(crate) at: FrameLocation,
     header: Header,
-    format_version: u32,
     pub(crate) record: GameRecord,
     /// Whether everything before it could be read.
     all_readable: bool,
 }
 
-/// Finds a game among the readable ones of all shards; what can't be read on the way is complained of.
+/// Finds a game among the readable ones of all shards, and reports the faults before it.
 pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Result<FoundGame> {
     let mut all_readable = true;
     let mut before = 0;
@@ -72,31 +72,31 @@ pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Resul
             }
         };
         while let Some((at, game)) = games.next() {
-            let record = match game {
-                Ok(record) => record,
+            match game {
+                Ok(record)
+                    if choice == GameChoice::Number(before)
+                        || choice == GameChoice::Id(record.id) =>
+                {
+                    return Ok(FoundGame {
+                        path: path.clone(),
+                        at,
+                        header: games.reader.header().clone(),
+                        record,
+                        all_readable,
+                    });
+                }
+                Ok(_) => before += 1,
                 Err(fault) => {
                     complain(format_args!("{fault}"));
                     all_readable = false;
-                    continue;
                 }
-            };
-            if choice == GameChoice::Number(before) || choice == GameChoice::Id(record.id) {
-                return Ok(FoundGame {
-                    path: path.clone(),
-                    at,
-                    header: games.reader.header().clone(),
-                    format_version: FORMAT_VERSION,
-                    record,
-                    all_readable,
-                });
             }
-            before += 1;
         }
     }
     bail!("there is no game {choice}: the shards hold {before} readable games, counted from 0")
 }
 
-/// Prints one game; whether all that was read on the way to it is well.
+/// Prints one game. Returns whether there is no fault before it.
 pub(super) fn print_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Result<bool> {
     let found = find_game(shards, choice)?;
     let turns = replay(&found.record).map_err(|error| in_frame(&found.path, found.at, error))?;
@@ -104,7 +104,7 @@ pub(super) fn print_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Resu
     Ok(found.all_readable)
 }
 
-/// A game as text: where it is from, then board and turn by turn, then how it ended.
+/// A game as text: its origin, board and turn by turn, its ending.
 fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String> {
     let record = &found.record;
     let mut text = String::new();
@@ -126,8 +126,7 @@ fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String>
     let next = record.turn_number(turns.len());
     writeln!(text)?;
     text.push_str(&format_board_picture(game.position(), next.number));
-    if let Some(waived) = record.resignation_waived {
-        let (loser, after) = (waived.loser, waived.turn);
+    if let Some(WaivedResignation { loser, turn: after }) = record.resignation_waived {
         writeln!(
             text,
             "{loser} would have resigned after {after} turns, and was made to play on"
@@ -162,7 +161,7 @@ fn describe_origin(text: &mut String, found: &FoundGame) -> fmt::Result {
         "seed {}, program {}, format {}, encoding {}",
         record.seed,
         printable(&header.program_version),
-        found.format_version,
+        FORMAT_VERSION,
         header.encoding_version
     )?;
     for EvaluatorId { name, identity } in &record.evaluators {
@@ -239,7 +238,7 @@ fn describe_row(text: &mut String, row: &ReplayedRow) -> fmt::Result {
         .zip(row.policy.iter().copied())
         .filter(|&(_, part)| part > 0)
         .collect();
-    // Equal ones in the order of the policy.
+    // A stable sort: equal ones stay in the order of the policy.
     shares.sort_by_key(|&(_, part)| std::cmp::Reverse(part));
     for (action, part) in shares.iter().take(ACTIONS_SHOWN) {
         let share = 100.0 * f64::from(*part) / f64::from(POLICY_TOTAL);
@@ -248,7 +247,7 @@ fn describe_row(text: &mut String, row: &ReplayedRow) -> fmt::Result {
     writeln!(text)
 }
 
-/// An action as it is written where it is due.
+/// The notation of an action in a row's state.
 fn written(action: Action, row: &ReplayedRow, side: Side) -> String {
     match action {
         Action::Step(step) => format_step_with_capture(step, &row.state),

@@ -1,9 +1,9 @@
-//! How long games were.
+//! The lengths of games.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Turns a game. A percentile is the smallest length that at least so many of the games don't exceed.
+/// Turns a game. A percentile is the smallest length that at least that share of the games doesn't exceed.
 #[derive(Debug, Serialize)]
 pub(super) struct Lengths {
     pub(super) p10: u64,
@@ -23,7 +23,7 @@ pub(super) struct LengthRange {
 }
 
 impl Lengths {
-    /// Of games by their number of turns; none without a game.
+    /// From the games by their number of turns; none without a game.
     pub(super) fn new(games: &BTreeMap<u64, u64>) -> Option<Self> {
         let count: u64 = games.values().sum();
         let longest = *games.keys().next_back()?;
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_lengths_that_there_are() {
+    fn percentiles_are_lengths_of_games() {
         let games: BTreeMap<u64, u64> = (1..=10).map(|length| (length * 10, 1)).collect();
         let lengths = Lengths::new(&games).unwrap();
         let found = (lengths.p10, lengths.median, lengths.p90, lengths.longest);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_few_and_hold_every_game() {
+    fn ranges_are_few_and_cover_all_games() {
         for longest in [0, 1, 11, 12, 119, 120, 5_000, 16 << 20] {
             let games = BTreeMap::from([(longest / 3, 2), (longest, 1)]);
             let ranges = distribution(&games, longest);

@@ -1,10 +1,10 @@
-//! `selfplay inspect`: reads shards, replays every game in them, and says what they hold or what is wrong with them.
+//! `selfplay inspect`: reads shards, replays each game, and prints a summary and the faults.
 //!
 //! | where | what |
 //! |---|---|
-//! | `read` | every game and every fault of a shard, games that are there twice |
-//! | `summary`, `lengths` | what is counted of good games: the keys of the JSON object with their meanings |
-//! | `text` | the same for people |
+//! | `read` | all games and faults of a shard, doubled games |
+//! | `summary`, `lengths` | the summary of the good games: the keys of the JSON object |
+//! | `text` | the summary as text |
 //! | `game` | finding one game, and printing it |
 //! | `repair` | copying the good games of damaged shards |
 
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use summary::{Inspected, ShardSummary};
 
-/// What to inspect, and what to print of it.
+/// What to inspect, and what to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InspectArguments {
     /// Shards, folders of shards, or run directories
@@ -45,14 +45,14 @@ pub(crate) struct InspectArguments {
     game: Option<GameChoice>,
     /// Copy the good games of every damaged shard into a shard of the same name in this folder
     ///
-    /// The folder is made where it is missing. Shards without a fault are not copied, nothing is overwritten, and the damaged shards
-    /// stay as they are. A game that is there twice is kept where it is first. A shard whose header can't be read can't be repaired:
-    /// what made its games is not known. The new shards are of the newest format version.
+    /// A missing folder is made. Shards without a fault are not copied, nothing is overwritten, and the damaged shards stay as they
+    /// are. Of a doubled game the first is kept. A shard whose header can't be read can't be repaired: the origin of its games is
+    /// not known. The new shards are of the newest format version.
     #[arg(long, value_name = "DIR")]
     repair: Option<PathBuf>,
 }
 
-/// Inspects; the exit code is 1 where anything is wrong with a shard, repaired or not.
+/// Runs `selfplay inspect`. The exit code is 1 where a shard has a fault, repaired or not.
 pub(crate) fn run(arguments: &InspectArguments) -> anyhow::Result<ExitCode> {
     let shards = shards_of(&arguments.paths)?;
     let good = match arguments.game {
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The shards that paths stand for, each once.
+/// The shards of several paths, each once.
 fn shards_of(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut shards = Vec::new();
     let mut known = HashSet::new();
@@ -80,7 +80,7 @@ fn shards_of(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(shards)
 }
 
-/// The shards that a path stands for: itself, or all in the folder, or in the `shards` folder of a run.
+/// The shards of a path: itself, or all in the folder, or in the `shards` folder of a run.
 pub(crate) fn shards_at(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?;
@@ -94,7 +94,7 @@ pub(crate) fn shards_at(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(shards)
 }
 
-/// Prints the totals, and on stderr every fault; whether all is well.
+/// Prints the summary, and each fault on stderr. Returns whether there is no fault.
 fn print_totals(
     shards: &[PathBuf],
     repair_into: Option<&Path>,

@@ -1,23 +1,21 @@
-//! Reading shards: every game that is whole, wherever it stands, and every fault with its place.
+//! Reads all whole games of a shard, and each fault with its place.
 
 use super::summary::Inspected;
-use engine::record::{
-    FORMAT_VERSION, FrameLocation, GameId, GameRecord, ReplayError, ShardError, ShardFault,
-    ShardReader, replay,
+use engine::shard::{
+    FrameLocation, GameId, GameRecord, ReplayError, ShardError, ShardFault, ShardReader, replay,
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Games that one thread takes at once. Their sums are added in the order of the file, so that a shard's
-/// totals don't depend on the threads.
+/// Games that one thread takes at once. Their sums are added in the order of the file: a shard's totals don't depend on the threads.
 const GAMES_AT_ONCE: usize = 16;
 
-/// The games and faults of a shard in order: behind a frame that can't be read it goes on at the next one that can.
+/// The games and faults of a shard in order. After a frame that can't be read, the next one that can follows.
 pub(super) struct Games {
     pub(super) reader: ShardReader,
-    /// Why nothing more is looked for behind the last fault.
+    /// Why no frame after the last fault can be found.
     given_up: Option<ShardError>,
 }
 
@@ -60,15 +58,15 @@ impl Inspected {
     }
 
     fn read(&mut self, mut games: Games) {
-        self.bytes = games.reader.bytes();
         let reader = &games.reader;
-        self.header = Some((FORMAT_VERSION, reader.header().clone()));
+        self.bytes = reader.bytes();
+        self.header = Some(reader.header().clone());
         let chunks = std::iter::from_fn(|| {
             let chunk: Vec<_> = games.by_ref().take(GAMES_AT_ONCE).collect();
             (!chunk.is_empty()).then_some(chunk)
         });
         let path = &self.path;
-        // One thread at a time reads, all of them replay.
+        // One thread at a time reads; all threads replay.
         let mut parts: Vec<(usize, Self)> = chunks
             .enumerate()
             .par_bridge()
@@ -121,8 +119,8 @@ fn fault_in_frame(path: &Path, at: FrameLocation, fault: ShardFault) -> ShardErr
     }
 }
 
-/// Adds a fault wherever a game is there already: earlier in its shard, or in an earlier shard of the same folder. Ids are a run's
-/// own, and a run keeps its shards in one folder: other folders may have the same.
+/// Adds a fault for each game that is a copy of one before it, in its shard or in an earlier shard of the same folder. Ids are unique
+/// in a run, which keeps its shards in one folder: other folders may have the same ids.
 pub(super) fn find_doubled(shards: &mut [Inspected]) {
     let mut folders: HashMap<PathBuf, FxHashMap<GameId, (usize, u64)>> = HashMap::new();
     for index in 0..shards.len() {
@@ -146,7 +144,7 @@ pub(super) fn find_doubled(shards: &mut [Inspected]) {
     }
 }
 
-/// The folder that a file is in, by its one name.
+/// The canonical folder of a file.
 pub(super) fn folder_of(path: &Path) -> PathBuf {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -25,9 +25,11 @@ impl Display for Repaired {
     }
 }
 
-/// Writes the good games of every damaged shard into a shard of the same name and header in another folder, which is made where
-/// it is missing. Shards without a fault are not copied. Nothing is ever overwritten; where that would happen, nothing is written
-/// at all.
+/// Writes the good games of every damaged shard into a shard of the same name and header in another folder, which is made if missing.
+/// Shards without a fault are not copied.
+///
+/// # Errors
+/// A file would be overwritten: then nothing is written. A shard can't be read or written.
 pub(super) fn repair(shards: &[Inspected], folder: &Path) -> Result<Vec<Repaired>> {
     let damaged = || shards.iter().filter(|shard| !shard.faults.is_empty());
     let names = names(damaged(), folder)?;
@@ -49,7 +51,7 @@ pub(super) fn repair(shards: &[Inspected], folder: &Path) -> Result<Vec<Repaired
         .collect()
 }
 
-/// The names of the damaged shards that can be repaired, by their places.
+/// The names of the damaged shards that can be repaired, by their paths.
 fn names<'a>(
     damaged: impl Iterator<Item = &'a Inspected>,
     folder: &Path,
@@ -93,9 +95,9 @@ fn repair_shard(
         passed_over: shard.faults.len() as u64,
         reason: None,
     };
-    let (Some((_, header)), Some(&name)) = (&shard.header, names.get(shard.path.as_path())) else {
+    let (Some(header), Some(&name)) = (&shard.header, names.get(shard.path.as_path())) else {
         repaired.reason = Some(
-            "can't be repaired, for its header can't be read: what made its games is not known"
+            "can't be repaired: its header can't be read, so that the origin of its games is not known"
                 .into(),
         );
         return Ok(repaired);

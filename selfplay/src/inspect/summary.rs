@@ -1,32 +1,32 @@
-//! What shards hold: counted game by game, added up over threads and shards, and printed.
+//! The summary of shards: counted game by game, added over threads and shards.
 //!
-//! The fields are the keys of the JSON object. Null stands wherever there is nothing to take a mean or a share of.
+//! The fields are the keys of the JSON object. A mean or share of nothing is null.
 
 use super::lengths::Lengths;
 use crate::statistics::{Calibration, Share, mean};
 use arimaa::rules::{Phase, Reason, Side};
-use engine::record::{
-    Ending, EvaluatorId, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL, ReplayedRow,
-    ReplayedTurn, SearchKind, SearchRecord, ShardError, Start, TurnOrigin,
+use engine::shard::{
+    Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
+    ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, ShardError, Start, TurnOrigin,
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Everything. Sums are added in the games' order, so that the same games give the same sums to the last digit.
+/// The summary. Sums are added in the games' order, so that the same games give the same sums to the last digit.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ShardSummary {
     pub(super) shards: u64,
-    /// Of all shards, the faulty ones too.
+    /// Of all shards, also damaged ones.
     pub(super) bytes: u64,
     pub(super) bytes_per_row: Option<f64>,
-    /// Games that were read and replayed without a fault; only these count below. One that is there twice counts twice.
+    /// Games that were read and replayed without a fault; only these count below. A doubled game counts twice.
     pub(super) games: u64,
     /// Turns of both sides, setups and given turns included.
     pub(super) turns: u64,
     /// Step states with a policy target.
     pub(super) rows: u64,
-    /// Everything that was wrong: unreadable headers and frames, games that break the rules or are there twice, missing ends.
+    /// All faults: unreadable headers and frames, games against the rules, doubled games, missing ends.
     pub(super) bad_frames: u64,
     /// Turns a game.
     pub(super) mean_turns: Option<f64>,
@@ -62,9 +62,9 @@ pub(super) struct ShardSummary {
     /// By name and identity.
     pub(super) evaluators: Vec<EvaluatorTotal>,
     pub(super) versions: Versions,
-    /// What was wrong, shard by shard in the order of the file.
+    /// The faults, shard by shard in the order of the file.
     pub(super) faults: Vec<Problem>,
-    /// What `--repair` did.
+    /// The repairs of `--repair`.
     pub(super) repaired: Vec<Repaired>,
 }
 
@@ -85,7 +85,7 @@ impl Mean {
         self.count += 1;
     }
 
-    /// Counts a number that was kept; 0 stands for one that was not.
+    /// Counts a number; 0 stands for one that was not recorded.
     fn count_kept(&mut self, number: u32) {
         self.sum += f64::from(number);
         self.count += u64::from(number > 0);
@@ -107,7 +107,7 @@ impl Serialize for Mean {
     }
 }
 
-/// How many games began in which way.
+/// Games by their start.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Starts {
     pub(super) empty: u64,
@@ -116,7 +116,7 @@ pub(super) struct Starts {
     pub(super) position: u64,
 }
 
-/// How many games were won in which way.
+/// Won games by their ending.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Endings {
     pub(super) goal: u64,
@@ -126,14 +126,14 @@ pub(super) struct Endings {
     pub(super) forfeited: u64,
 }
 
-/// How often sides resigned, and how often that would have been wrong.
+/// Resignations and their errors.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Resignations {
     /// Games that were resigned.
     pub(super) resigned: u64,
-    /// Games that were played on where they would have been.
+    /// Games that were played on in spite of a resignation.
     pub(super) waived: u64,
-    /// Those of them that the side did not lose after all, ...
+    /// Those of them that the resigning side did not lose, ...
     pub(super) not_lost: u64,
     /// ... among them those that stopped at the turn limit.
     pub(super) not_lost_unfinished: u64,
@@ -143,7 +143,7 @@ pub(super) struct Resignations {
     pub(super) error_rate_interval: Option<[f64; 2]>,
 }
 
-/// How many turns were chosen in which way: given, drawn from the policy, searched in full or fast.
+/// Turns by their origin: given, drawn from the policy, searched in full or fast.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Origins {
     pub(super) given: u64,
@@ -152,14 +152,14 @@ pub(super) struct Origins {
     pub(super) fast: u64,
 }
 
-/// Means a search. Evaluations and budgets are those of the searches for which they were kept.
+/// Means a search. Evaluations and budgets are of the searches that recorded them.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Searches {
     pub(super) turns: u64,
     pub(super) visits: Mean,
     pub(super) evaluations: Mean,
     pub(super) budget: Mean,
-    /// The share of the searches whose value is 0 or 1 as it was kept: they proved a win, or were as sure as 1 - 2^-17.
+    /// The share of the searches whose recorded value is 0 or 1: a proven win, or a value within 2^-17 of it.
     pub(super) proven: Mean,
 }
 
@@ -172,11 +172,11 @@ pub(super) struct Rows {
     pub(super) weight: Mean,
     /// Of the policy target, in nats.
     pub(super) entropy: Mean,
-    /// How far the target is from the evaluator's policy, in nats; 0 where that was not kept.
+    /// The divergence of the target from the evaluator's policy, in nats; 0 where that was not recorded.
     pub(super) surprise: Mean,
 }
 
-/// The part of one evaluator.
+/// The total of one evaluator.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct EvaluatorTotal {
     #[serde(flatten)]
@@ -187,7 +187,7 @@ pub(super) struct EvaluatorTotal {
     pub(super) turns: u64,
 }
 
-/// What the shards were made by, as their headers say.
+/// The versions in the shards' headers.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Versions {
     /// Of the shard format.
@@ -198,7 +198,7 @@ pub(super) struct Versions {
     pub(super) config: Vec<Version<String>>,
 }
 
-/// One version, and what it made.
+/// One version, with its shards and games.
 #[derive(Debug, Serialize)]
 pub(super) struct Version<Name> {
     pub(super) version: Name,
@@ -210,9 +210,9 @@ pub(super) struct Version<Name> {
 #[derive(Debug, Serialize)]
 pub(super) struct Problem {
     file: PathBuf,
-    /// Which frame, where it is one: 0 is the header, games count from 1.
+    /// The frame, if the fault is in one: 0 is the header, games count from 1.
     frame: Option<u64>,
-    /// The byte of the file where what is at fault begins.
+    /// The byte of the file where the fault begins.
     offset: u64,
     reason: String,
 }
@@ -228,13 +228,13 @@ impl From<&ShardError> for Problem {
     }
 }
 
-/// What one shard holds, or some games of it.
+/// One shard, or some games of it.
 #[derive(Default)]
 pub(super) struct Inspected {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
-    /// None where it can't be read: then nothing of the shard can.
-    pub(super) header: Option<(u32, Header)>,
+    /// None where it can't be read: then no game of the shard can.
+    pub(super) header: Option<Header>,
     /// Of the games that were read and replayed without a fault.
     pub(super) summary: ShardSummary,
     /// In the order of the file.
@@ -243,23 +243,23 @@ pub(super) struct Inspected {
     pub(super) ids: Vec<(GameId, FrameLocation)>,
 }
 
-/// What became of one damaged shard.
+/// The repair of one damaged shard.
 #[derive(Debug, Serialize)]
 pub(super) struct Repaired {
     /// The damaged shard, which stays as it is.
     pub(super) file: PathBuf,
-    /// The new one; none where nothing could be kept.
+    /// The new one; none where no game could be kept.
     pub(super) written: Option<PathBuf>,
     /// The games in it.
     pub(super) kept: u64,
-    /// The faults that it was made without; each but a missing end is a lost game, or several where lengths are wrong.
+    /// The faults that were left out. Each but a missing end is a lost game, or several where lengths are wrong.
     pub(super) passed_over: u64,
     /// Why nothing was written.
     pub(super) reason: Option<String>,
 }
 
 impl ShardSummary {
-    /// Adds shards up, and fills in what follows from the sums.
+    /// Adds shards, and computes the means and shares.
     pub(super) fn new(shards: &[Inspected], repaired: Vec<Repaired>) -> Self {
         let mut all = Self {
             shards: shards.len() as u64,
@@ -270,9 +270,9 @@ impl ShardSummary {
             all.add(&shard.summary);
             all.bytes += shard.bytes;
             all.faults.extend(shard.faults.iter().map(Problem::from));
-            if let Some((format, header)) = shard.header.clone() {
+            if let Some(header) = shard.header.clone() {
                 let (versions, games) = (&mut all.versions, shard.summary.games);
-                count_version(&mut versions.format, format, games);
+                count_version(&mut versions.format, FORMAT_VERSION, games);
                 count_version(&mut versions.encoding, header.encoding_version, games);
                 count_version(&mut versions.program, header.program_version, games);
                 count_version(&mut versions.config, header.config_digest, games);
@@ -293,7 +293,7 @@ impl ShardSummary {
         all
     }
 
-    /// Counts a game and what its replay gave.
+    /// Counts a game and its replayed turns.
     pub(super) fn count(&mut self, record: &GameRecord, turns: &[ReplayedTurn]) {
         self.games += 1;
         self.turns += turns.len() as u64;
@@ -310,7 +310,7 @@ impl ShardSummary {
         for turn in turns {
             self.count_turn(turn, &mut values);
         }
-        // How a clock ran out says nothing of the positions.
+        // A forfeit on time says nothing of the positions.
         let is_forfeited = matches!(record.ending, Ending::Forfeited { .. });
         if let Some(winner) = record.ending.winner().filter(|_| !is_forfeited) {
             self.search_calibration.count(&values.of_searches, winner);
@@ -485,15 +485,12 @@ fn count_version<Name: Ord>(versions: &mut Vec<Version<Name>>, version: Name, ga
             versions[place].games += games;
         }
         Err(place) => {
-            let shards = 1;
-            versions.insert(
-                place,
-                Version {
-                    version,
-                    shards,
-                    games,
-                },
-            );
+            let new = Version {
+                version,
+                shards: 1,
+                games,
+            };
+            versions.insert(place, new);
         }
     }
 }

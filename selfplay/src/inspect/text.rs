@@ -1,4 +1,4 @@
-//! The summary for people: a name, then what there is under it, line by line.
+//! The summary as text: a name, then its lines.
 
 use super::lengths::Lengths;
 use super::summary::{Mean, Rows, Searches, ShardSummary, Version};
@@ -149,7 +149,7 @@ fn rows_row(kind: &str, rows: &Rows) -> [String; 5] {
     ]
 }
 
-/// A mean as text; a dash of nothing.
+/// A mean as text; a dash where there is none.
 fn shown(mean: Mean, format: impl Fn(f64) -> String) -> String {
     mean.value().map_or_else(|| "-".to_owned(), format)
 }
@@ -162,7 +162,7 @@ fn versions<Name: Display>(lines: &mut Lines, of: &str, versions: &[Version<Name
     }
 }
 
-/// Names, and what there is under each.
+/// Names, and the lines of each.
 #[derive(Default)]
 struct Lines(Table);
 
@@ -202,12 +202,12 @@ impl Lines {
     }
 }
 
-/// A text out of a shard, without what would move a terminal's cursor.
+/// A text of a shard without control characters, which a terminal would obey.
 pub(super) fn printable(text: &str) -> String {
     text.replace(char::is_control, "\u{FFFD}")
 }
 
-/// What there is some of, behind a colon.
+/// The counts above 0, after a colon.
 fn listed(counts: &[(u64, &str)]) -> String {
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = counts

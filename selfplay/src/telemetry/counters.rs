@@ -1,11 +1,14 @@
-//! What the supervisor of a generator counts, and what is known of the run from its start on.
+//! The counters of a generator, and the facts that are known from its start.
 
+use arimaa::rules::Side;
+use engine::shard::{Ending, GameRecord};
 use network::DeviceCounters;
 use serde::Serialize;
+use std::path::Path;
 use std::time::Duration;
 
-/// How a generator stands. All totals are of this start of the program and never fall; what a restart went on with counts from
-/// there on.
+/// The state of a generator. All totals are of this start of the program and never fall; of a resumed game, only what is played since
+/// the start counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Counters {
     /// Finished games that Gold won.
@@ -18,11 +21,13 @@ pub(crate) struct Counters {
     pub(crate) resigned: u64,
     /// Turns of all finished games together, the setups among them.
     pub(crate) game_turns: u64,
-    /// Won games that went on only to learn how well resigning works: a side would have resigned.
+    /// Won games that were played on in spite of a resignation, to measure its error.
     pub(crate) resignation_checks: u64,
-    /// Those of them that the side which would have resigned won.
+    /// Those of them that the resigning side won.
     pub(crate) resignation_errors: u64,
-    /// Games that are being played now.
+    /// Truncated games that were played on in spite of a resignation.
+    pub(crate) truncated_checks: u64,
+    /// Games in flight.
     pub(crate) games_in_flight: u64,
     /// Turns played, those of games in flight too.
     pub(crate) turns: u64,
@@ -34,15 +39,15 @@ pub(crate) struct Counters {
     pub(crate) evaluations: u64,
     /// Batches in which the workers requested them.
     pub(crate) batches: u64,
-    /// Evaluations that the largest batch has room for; 0 where that is not known.
+    /// Evaluations that fit into the largest batch; 0 where that is not known.
     pub(crate) largest_batch: u64,
-    /// What the devices of the evaluation service have done; empty where the workers evaluate by themselves.
+    /// Totals of the evaluation service's devices; empty where the workers evaluate by themselves.
     pub(crate) devices: Vec<DeviceCounters>,
     /// Rows that wait for such a device now; none without them.
     pub(crate) rows_waiting: Option<u64>,
     /// The network that plays.
     pub(crate) network: NetworkInUse,
-    /// Networks taken since the start, the first among them.
+    /// Networks loaded since the start, the first included.
     pub(crate) networks_loaded: u64,
     /// Shards written since the start.
     pub(crate) shards: u64,
@@ -59,6 +64,62 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Counts a finished game.
+    pub(crate) fn count(&mut self, record: &GameRecord) {
+        let winner = record.ending.winner();
+        match winner {
+            Some(Side::Gold) => self.gold_wins += 1,
+            Some(Side::Silver) => self.silver_wins += 1,
+            None => self.unfinished += 1,
+        }
+        self.resigned += u64::from(matches!(record.ending, Ending::Resigned { .. }));
+        self.game_turns += record.turns.len() as u64;
+        let rows = record.turns.iter().map(|turn| turn.rows.len() as u64);
+        self.rows += rows.sum::<u64>();
+        if let Some(waived) = record.resignation_waived {
+            match winner {
+                Some(winner) => {
+                    self.resignation_checks += 1;
+                    self.resignation_errors += u64::from(winner == waived.loser);
+                }
+                None => self.truncated_checks += 1,
+            }
+        }
+    }
+
+    /// The last lines of a generator: what the finished games add up to, and where they are.
+    pub(crate) fn report(&self, shards: &Path) -> String {
+        let Self {
+            game_turns: turns,
+            rows,
+            unfinished,
+            resignation_checks: decided,
+            resignation_errors: errors,
+            truncated_checks: truncated,
+            ..
+        } = self;
+        let games = self.games();
+        let mut report = format!(
+            "{games} games, {turns} turns, {rows} rows, {unfinished} unfinished at the turn limit"
+        );
+        if self.resigned > 0 {
+            report.push_str(&format!(", {} resigned", self.resigned));
+        }
+        report.push_str(&format!(": {}\n", shards.display()));
+        if decided + truncated > 0 {
+            let share = 100.0 * self.resignation_error_rate().unwrap_or(0.0);
+            report.push_str(&format!(
+                "resignation: a side would have given up in {} games that were played out; it won {errors} of the {decided} that were decided ({share:.1}%)",
+                decided + truncated
+            ));
+            if *truncated > 0 {
+                report.push_str(&format!(", {truncated} stopped at the turn limit"));
+            }
+            report.push('\n');
+        }
+        report
+    }
+
     /// Games that were finished.
     pub(crate) fn games(&self) -> u64 {
         self.gold_wins + self.silver_wins + self.unfinished
@@ -94,34 +155,34 @@ impl Counters {
     }
 }
 
-/// None where the whole is nothing.
+/// None where the whole is 0.
 pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// To four digits behind the point: more of them would say nothing.
+/// To four digits behind the point.
 pub(super) fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }
 
-/// Who evaluates.
+/// The evaluator.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NetworkInUse {
-    /// What a person calls it: `000012`, `uniform`.
+    /// Its name for people: `000012`, `uniform`.
     pub(crate) name: String,
-    /// The identity of its weights; none for what has no weights.
+    /// The identity of its weights; none without weights.
     pub(crate) identity: Option<String>,
 }
 
 /// Whether a generator plays.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum State {
-    /// It does.
+    /// It plays.
     #[default]
     Running,
-    /// It would if it could write what it plays.
+    /// It waits until it can write to the disk.
     WaitingForDisk {
-        /// Why it can't.
+        /// Why it can't write.
         reason: String,
     },
     /// It was asked to stop.
@@ -150,7 +211,7 @@ impl State {
     }
 }
 
-/// Where this start of the program ends by itself, as the command says.
+/// The limits of this start of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Limits {
     /// Games to finish.
@@ -159,28 +220,28 @@ pub(crate) struct Limits {
     pub(crate) hours: Option<f64>,
     /// Bytes that the run may take on the disk.
     pub(crate) disk_bytes: Option<u64>,
-    /// Bytes of memory that the program may take. It says nothing of the time left.
+    /// Bytes of memory that the program may take. The estimated time left ignores it.
     pub(crate) memory_bytes: Option<u64>,
 }
 
 impl Limits {
-    /// How long to work at most.
+    /// The time limit.
     pub(super) fn duration(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.hours? * 3_600.0).ok()
     }
 }
 
-/// What is known from the start on.
+/// Facts that are known from the start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct About {
     /// Of the program that plays.
     pub(crate) program_version: String,
     /// The digest of the resolved configuration, as in the shards' headers.
     pub(crate) config_digest: String,
-    /// What all randomness follows from.
+    /// Of all randomness.
     pub(crate) seed: u64,
     /// The generator's number in its run.
     pub(crate) generator: u32,
-    /// Where it ends by itself.
+    /// When it ends.
     pub(crate) limits: Limits,
 }

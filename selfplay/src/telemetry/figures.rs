@@ -1,10 +1,9 @@
 //! The table of all figures: the keys of the JSON log in their order, and the metrics of Prometheus.
 //!
-//! Totals are of this start of the program. Shares lie in [0, 1]; what can't be known yet is null in the log and left out of the
-//! metrics. Rates, `mean_batch`, `batch_fill` and `devices` are of the last reporting interval, `…_since_start` of the whole time.
+//! Totals are of this start of the program. Shares lie in [0, 1]. An unknown value is null in the log and left out of the metrics. Rates, `mean_batch`, `batch_fill` and `devices` are of the last reporting interval, `…_since_start` of the whole time.
 //!
-//! `batches`, `mean_batch`, `largest_batch` and `batch_fill` are of the batches that workers request. The evaluation service makes
-//! others of them: those stand in `devices`.
+//! `batches`, `mean_batch`, `largest_batch` and `batch_fill` are of the batches that workers request. `devices` is of the batches
+//! that the evaluation service makes of them.
 //!
 //! A new figure is one row here.
 
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 /// One row of the table.
 pub(super) struct Figure {
-    /// The key in the JSON log; none for what Prometheus alone gets.
+    /// The key in the JSON log; none for a figure of Prometheus alone.
     pub(super) key: Option<&'static str>,
     pub(super) metric: Option<Metric>,
     /// The label that tells a metric's rows apart, and its value.
@@ -23,7 +22,7 @@ pub(super) struct Figure {
     read: fn(&Snapshot) -> Value,
 }
 
-/// What Prometheus is told of a metric.
+/// A metric of Prometheus.
 #[derive(Clone, Copy)]
 pub(super) struct Metric {
     pub(super) name: &'static str,
@@ -33,7 +32,7 @@ pub(super) struct Metric {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A total that never falls. It begins at 0 with each start of the program, as Prometheus expects.
+    /// A total that never falls. It begins at 0 with each start of the program.
     Counter,
     Gauge,
 }
@@ -159,7 +158,7 @@ pub(super) const FIGURES: &[Figure] = &[
     ),
     figure("resignation_errors", |it| json!(it.now.resignation_errors)).counter(
         "tusker_resignation_errors_total",
-        "Those of the checks that the side which would have resigned won",
+        "Checks that the resigning side won",
     ),
     // Errors a check.
     figure("resignation_error_rate", |it| {
@@ -169,7 +168,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure("mean_batch", |it| json!(it.recent.mean_batch())),
     figure("largest_batch", |it| json!(it.now.known_largest_batch())).gauge(
         "tusker_largest_batch_evaluations",
-        "Evaluations that the largest batch has room for",
+        "Evaluations that fit into the largest batch",
     ),
     figure("batch_fill", |it| {
         json!(it.now.batch_fill(it.recent.mean_batch()))
@@ -187,7 +186,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure("network_identity", |it| json!(it.now.network.identity)),
     figure("networks_loaded", |it| json!(it.now.networks_loaded)).counter(
         "tusker_networks_loaded_total",
-        "Networks taken since the start",
+        "Networks loaded since the start",
     ),
     figure("shards", |it| json!(it.now.shards)).counter("tusker_shards_total", "Shards written"),
     figure("shard_bytes", |it| json!(it.now.shard_bytes))
@@ -200,7 +199,7 @@ pub(super) const FIGURES: &[Figure] = &[
         .gauge("tusker_resident_memory_bytes", "Resident memory"),
     figure("seconds_left", |it| json!(it.seconds_left)).gauge(
         "tusker_time_left_seconds",
-        "Estimated time until the first limit is met",
+        "Estimated time until the first limit is reached",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! What a person reads of a snapshot.
+//! The progress line and the last line, as text.
 
 use super::counters::{Counters, State};
 use super::snapshot::Snapshot;
@@ -7,7 +7,7 @@ use engine::progress::{bytes_in_words, in_words};
 use network::DeviceUse;
 use std::time::Duration;
 
-/// How things go now. The number of games, which stands before it, is left to the progress bar.
+/// The progress line, without the number of games before it, which the progress bar adds.
 pub(super) fn message(snapshot: &Snapshot) -> String {
     let Snapshot { now, recent, .. } = snapshot;
     let devices = DeviceUse::in_words(&recent.devices(), now.rows_waiting);
@@ -17,7 +17,7 @@ pub(super) fn message(snapshot: &Snapshot) -> String {
         .map(|left| format!("{} left", in_words(left)));
     let mut parts = vec!["games".to_owned()];
     parts.extend(pause(&now.state));
-    // The service makes other batches of those that the workers request.
+    // With a service, its own batches are shown in place of the workers'.
     parts.extend(figures(
         now,
         recent,
@@ -27,7 +27,7 @@ pub(super) fn message(snapshot: &Snapshot) -> String {
     parts.join(", ")
 }
 
-/// How things went from the start to the end.
+/// The last line: the whole time.
 pub(super) fn summary(snapshot: &Snapshot) -> String {
     let Snapshot {
         now, since_start, ..
@@ -37,7 +37,7 @@ pub(super) fn summary(snapshot: &Snapshot) -> String {
     parts.join(", ")
 }
 
-/// Why it does not play as it should.
+/// Why it does not play now.
 fn pause(state: &State) -> Option<String> {
     match state {
         State::Running => None,
@@ -55,7 +55,7 @@ fn batches(now: &Counters, change: &Change) -> Option<String> {
     })
 }
 
-/// What is known, in words.
+/// The known figures as words.
 fn figures(now: &Counters, change: &Change, batches: Option<String>) -> Vec<String> {
     let mut parts = vec![
         format!("{:.0} turns/s", change.per_second(|now| now.turns)),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_everything_that_is_known() {
+    fn a_line_has_all_known_figures() {
         let limits = Limits {
             games: Some(200),
             ..Limits::default()
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_stand_for_the_workers_batches() {
+    fn devices_replace_the_workers_batches() {
         let counters = Counters {
             devices: devices(),
             rows_waiting: Some(1_204),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_keeps_silent_about_the_rest() {
+    fn unknown_figures_are_left_out() {
         let snapshot = after_ten_seconds(&Counters::default(), Limits::default());
         assert_eq!(
             message(&snapshot),

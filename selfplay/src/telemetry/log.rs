@@ -1,8 +1,7 @@
-//! The log of a generator: one JSON object a line, for programs that draw curves.
+//! The log of a generator: one JSON object a line, for other programs.
 //!
-//! Every line has `event` and `time` (RFC 3339, UTC). A line `start` says what was begun ([`About`]), a line `progress` how it goes
-//! (the table of [`super::figures`]), a line `end` why and how it ended (`reason` and a snapshot). Several starts of the program may
-//! add to one file.
+//! Every line has `event` and `time` (RFC 3339, UTC). A line `start` has the facts of [`About`], a line `progress` the table of
+//! [`super::figures`], a line `end` the `reason` and a last snapshot. Several starts of the program may add to one file.
 
 use super::counters::About;
 use super::snapshot::Snapshot;
@@ -29,16 +28,16 @@ pub(super) enum Event<'a> {
     },
 }
 
-/// A file of telemetry. Where it can't be written, only the first of several failures in a row is complained of.
+/// A file of telemetry. Of several failures in a row, only the first is reported.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     path: PathBuf,
-    /// Whether it could not be written the last time.
+    /// Whether the last write failed.
     failing: bool,
 }
 
 impl OutputFile {
-    /// A file that nothing is written to yet.
+    /// Writes nothing yet.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -46,20 +45,20 @@ impl OutputFile {
         }
     }
 
-    /// Adds a line to the log. Returns what to complain about.
+    /// Adds a line to the log. Returns the failure to report.
     pub(super) fn append(&mut self, event: &Event) -> Option<String> {
         let added = self.add_line(event);
-        self.complaint(added)
+        self.failure(added)
     }
 
-    /// Writes the file anew, with the keys of the log's lines. Returns what to complain about.
+    /// Replaces the file, with the keys of the log's lines. Returns the failure to report.
     pub(super) fn replace(&mut self, snapshot: &Snapshot) -> Option<String> {
         let text = serde_json::to_vec_pretty(snapshot).map_err(io::Error::from);
         let written = text.and_then(|text| write_whole(&self.path, &text));
-        self.complaint(written)
+        self.failure(written)
     }
 
-    fn complaint(&mut self, written: io::Result<()>) -> Option<String> {
+    fn failure(&mut self, written: io::Result<()>) -> Option<String> {
         let failed_before = std::mem::replace(&mut self.failing, written.is_err());
         let error = written.err().filter(|_| !failed_before)?;
         Some(format!(
@@ -68,11 +67,11 @@ impl OutputFile {
         ))
     }
 
-    /// The file is opened for each line, one in many seconds: so a file that was moved away by the rotation of logs is begun anew.
+    /// The file is opened for each line, so that a file that a log rotation has moved is begun anew.
     fn add_line(&self, event: &Event) -> io::Result<()> {
         let mut line = serde_json::to_string(event)?;
         line.push('\n');
-        // Opening a pipe without a reader would wait for ever.
+        // Opening a pipe without a reader would block.
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => {
                 return Err(io::Error::new(
@@ -95,7 +94,7 @@ impl OutputFile {
     }
 }
 
-/// A program that was killed may have left half a line, and so may a full disk.
+/// A kill or a full disk may have left half a line.
 fn ends_in_half_a_line(file: &mut File) -> io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(false);
@@ -106,7 +105,7 @@ fn ends_in_half_a_line(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// Writes with a single call, so that a kill comes before the line or after it, and two programs never mix theirs.
+/// Writes with a single call: a kill leaves the line or nothing, and the lines of two programs don't mix.
 fn write_at_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     loop {
         match file.write(bytes) {
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_added_even_behind_half_a_line() {
+    fn lines_are_added_after_half_a_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.jsonl");
         let snapshot = Snapshot::default();
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_complained_of_once_and_tried_again() {
+    fn a_failure_is_reported_once_and_writing_is_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("later").join("log.jsonl");
         let mut log = OutputFile::new(path.clone());
@@ -172,7 +171,7 @@ mod tests {
         fs::remove_dir_all(folder.path().join("later")).unwrap();
         assert!(
             log.append(&progress(&snapshot)).is_some(),
-            "a new failure is worth a new complaint"
+            "a new failure is reported"
         );
     }
 
@@ -193,7 +192,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn neither_a_full_nor_a_strange_file_is_written() {
+    fn a_full_disk_and_a_device_file_are_failures() {
         let snapshot = Snapshot::default();
         let complaint = |path: &str| {
             OutputFile::new(path.into())

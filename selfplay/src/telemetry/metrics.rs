@@ -15,7 +15,7 @@ use network::DeviceUse;
 use prometheus::proto::{self, LabelPair, MetricFamily, MetricType};
 use prometheus::{Result, TextEncoder};
 
-/// Of the answers to a scrape.
+/// Content type of a scrape's answer.
 pub(super) const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
 
 /// A metric of one device.
@@ -24,7 +24,7 @@ type DeviceMetric = (&'static str, &'static str, fn(&DeviceUse) -> Option<f64>);
 const DEVICE_METRICS: [DeviceMetric; 3] = [
     (
         "tusker_device_busy_ratio",
-        "Share of the last interval with a batch in hand",
+        "Share of the last interval spent on a batch",
         |device| Some(device.busy),
     ),
     (
@@ -39,10 +39,10 @@ const DEVICE_METRICS: [DeviceMetric; 3] = [
     ),
 ];
 
-/// The page that a scrape gets. What has no value is left out: Prometheus takes that for unknown.
+/// The page for a scrape. An unknown value is left out.
 ///
 /// # Errors
-/// The library says that names or labels are wrong, which does not depend on the snapshot.
+/// The library refuses a name or a label, which does not depend on the snapshot.
 pub(super) fn page(snapshot: &Snapshot) -> Result<String> {
     let mut page = Page::default();
     let now = &snapshot.now;
@@ -52,7 +52,7 @@ pub(super) fn page(snapshot: &Snapshot) -> Result<String> {
         ("network", &now.network.name),
         ("version", env!("CARGO_PKG_VERSION")),
     ];
-    page.add(gauge("tusker_info", "What plays"), &info, 1.0);
+    page.add(gauge("tusker_info", "Version and network"), &info, 1.0);
     let state = gauge(
         "tusker_state",
         "Whether the generator plays: 1 for its state",
@@ -78,14 +78,14 @@ pub(super) fn page(snapshot: &Snapshot) -> Result<String> {
     TextEncoder::new().encode_to_string(&page.families)
 }
 
-/// Metrics that are being gathered: a family has one name, and a value for each of its labels.
+/// The metrics of a page: a family has one name, and a value for each of its labels.
 #[derive(Default)]
 struct Page {
     families: Vec<MetricFamily>,
 }
 
 impl Page {
-    /// Adds a value. Those of one metric come one after the other.
+    /// Adds a value. The values of one metric come one after the other.
     fn add(&mut self, metric: Metric, labels: &[(&str, &str)], value: f64) {
         let labels = labels.iter().map(|&(name, value)| {
             let mut pair = LabelPair::default();

@@ -1,4 +1,4 @@
-//! What a person, a log and a Prometheus server see of a running generator.
+//! Progress of a running generator for people, a log and Prometheus.
 //!
 //! ```text
 //! Counters ──> Telemetry::tick ──> Snapshot ──> the progress line              (line)
@@ -6,9 +6,8 @@
 //!              two windows                   ├─────> a file of the newest one, for `train info`
 //!                                            └─────> /metrics over HTTP        (metrics, server)
 //! ```
-//! The supervisor of a generator fills [`Counters`] and hands them over some times a second; nothing here asks the disk or the system
-//! how they are. A tick costs microseconds and is never held up by a reader; none of the outputs can make a generator fail once it
-//! has begun.
+//! The supervisor of a generator passes [`Counters`] several times a second; nothing here reads the disk or the system. A tick costs
+//! microseconds and never waits for a reader. Once a generator has begun, no failure of an output ends it.
 
 mod counters;
 mod figures;
@@ -32,24 +31,25 @@ use snapshot::{Moment, Reporter, Snapshot, rfc3339};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Between two lines of the log, and two snapshots in the file of the newest one; and what rates are computed over: so the lines' rates are each of the time since the line before.
+/// Interval between lines of the log, and between writes of the newest snapshot. Rates are of this interval too, so that each line's
+/// are of the time since the last one.
 const REPORT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Ticks that come faster do nothing.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where a generator's progress is shown, beside the terminal.
+/// Outputs of a generator's progress beside the terminal.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TelemetryArguments {
     /// Add a line of JSON to this file every 15 seconds, at the start and at the end
     #[arg(long, value_name = "FILE")]
     pub(crate) json_log: Option<PathBuf>,
-    /// Serve metrics for Prometheus at http://ADDR/metrics: an address and a port, 127.0.0.1:9100 say; port 0 takes a free one
+    /// Serve metrics for Prometheus at http://ADDR/metrics, with ADDR like 127.0.0.1:9100; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<String>,
 }
 
-/// Shows how a generator goes.
+/// Shows the progress of a generator.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     begun: Instant,
@@ -65,7 +65,7 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Begins to show it: time counts from here on. `counters` are those of the start, with what is on the disk already.
+    /// Begins: time counts from here. `counters` are those of the start, with the bytes on the disk.
     ///
     /// # Errors
     /// Metrics can't be served at the address that the user named.
@@ -112,14 +112,14 @@ impl Telemetry {
         Ok(telemetry)
     }
 
-    /// Keeps the newest snapshot in a file from now on, for other programs to read; it is written anew with each line of the log.
+    /// Writes the newest snapshot to a file now and with each line of the log, for other programs.
     pub(crate) fn keep_newest_in(&mut self, path: PathBuf, counters: &Counters) {
         self.newest = Some(OutputFile::new(path));
         let snapshot = self.reporter.report(counters, self.now());
         self.write_newest(&snapshot);
     }
 
-    /// Shows how it goes now. To be called some times a second, also while nothing happens.
+    /// Shows the progress. Call it several times a second, also while nothing happens.
     pub(crate) fn tick(&mut self, counters: &Counters) {
         self.tick_at(counters, self.now());
     }
@@ -134,23 +134,23 @@ impl Telemetry {
         if now.since_start >= self.next_line {
             self.write(&Event::Progress(&snapshot));
             self.write_newest(&snapshot);
-            // After a long pause, of a machine that slept say, one line is enough.
+            // After a long pause, such as a suspended machine, one line is enough.
             while self.next_line <= now.since_start {
                 self.next_line += REPORT_INTERVAL;
             }
         }
         self.progress
             .show(snapshot.now.games(), || line::message(&snapshot));
-        if let Some(complaint) = self.look_at_server() {
-            self.say(complaint);
+        if let Some(message) = self.check_server() {
+            self.say(message);
         }
         if let Some(server) = &self.server {
             server.publish(snapshot);
         }
     }
 
-    /// A server that has ended is given up; what to say of that, once.
-    fn look_at_server(&mut self) -> Option<&'static str> {
+    /// Drops a server that has ended, and returns the message for that.
+    fn check_server(&mut self) -> Option<&'static str> {
         let ended = self.server.take_if(|server| server.has_ended());
         ended.map(|_| {
             "the thread that serves the metrics has ended: there are none until the next start; the games continue"
@@ -162,7 +162,7 @@ impl Telemetry {
         self.progress.say(line);
     }
 
-    /// Shows how it went, and why it is over: a line for the person, one for the log. The metrics are gone afterwards.
+    /// Shows the summary: a line on the terminal, one in the log. The metrics end.
     pub(crate) fn finish(self, counters: &Counters, reason: &str) -> Snapshot {
         let now = self.now();
         self.finish_at(counters, reason, now)
@@ -186,19 +186,16 @@ impl Telemetry {
     }
 
     fn write(&mut self, event: &Event) {
-        let complaint = self.log.as_mut().and_then(|log| log.append(event));
-        if let Some(complaint) = complaint {
-            self.say(&complaint);
+        let failure = self.log.as_mut().and_then(|log| log.append(event));
+        if let Some(failure) = failure {
+            self.say(&failure);
         }
     }
 
     fn write_newest(&mut self, snapshot: &Snapshot) {
-        let complaint = self
-            .newest
-            .as_mut()
-            .and_then(|newest| newest.replace(snapshot));
-        if let Some(complaint) = complaint {
-            self.say(&complaint);
+        let newest = self.newest.as_mut();
+        if let Some(failure) = newest.and_then(|newest| newest.replace(snapshot)) {
+            self.say(&failure);
         }
     }
 }

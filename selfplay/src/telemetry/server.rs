@@ -1,8 +1,7 @@
 //! The HTTP server that metrics are read from: `GET /metrics`, and nothing else.
 //!
-//! One thread serves all connections, of which there is a bounded number at once; each must have sent its request and taken its
-//! answer within some seconds. So a client can delay others for that long at most, and the games not at all: they only leave their
-//! newest snapshot here.
+//! One thread serves all connections. Their number is bounded, and each must send its request and take its answer within some
+//! seconds. So a client can delay others for that long at most. The games are not delayed: they only publish their newest snapshot.
 
 use super::metrics::{CONTENT_TYPE, page};
 use super::snapshot::Snapshot;
@@ -14,17 +13,16 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::future::{Future, poll_fn, ready};
+use std::future::{Future, ready};
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
-use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::runtime::{self, Runtime};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
-/// Connections that are served at once; more of them wait until the system turns them away.
+/// Connections that are served at once; more of them wait until the system refuses them.
 const CONNECTIONS: usize = 64;
 
 /// The time that a client has to send its request.
@@ -33,20 +31,19 @@ const REQUEST_TIME: Duration = Duration::from_secs(2);
 /// The time that a connection may last.
 const CONNECTION_TIME: Duration = Duration::from_secs(5);
 
-/// Before connections are accepted again after that failed, for want of file descriptors say.
+/// Pause after connections could not be accepted, for example because file descriptors ran out.
 const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// The newest snapshot.
 pub(super) type Latest = Arc<Mutex<Snapshot>>;
 
-/// A running server. It stops when this is dropped.
+/// A running server. It stops when this is dropped, and all connections end with it.
 #[derive(Debug)]
 pub(super) struct MetricsServer {
     address: SocketAddr,
     latest: Latest,
-    /// Closed to stop it.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    accepting: JoinHandle<()>,
+    _runtime: Runtime,
 }
 
 impl MetricsServer {
@@ -59,45 +56,27 @@ impl MetricsServer {
     }
 
     /// As [`start`](Self::start), given what accepts connections; the server has ended when that has.
-    pub(super) fn serve<F: Future<Output = ()>>(
+    pub(super) fn serve<F: Future<Output = ()> + Send + 'static>(
         address: &str,
         first: Snapshot,
-        accept: impl FnOnce(TcpListener, Latest) -> F + Send + 'static,
+        accept: impl FnOnce(TcpListener, Latest) -> F,
     ) -> Result<Self> {
         let failed = || format!("can't serve metrics at {address}");
-        let listener = std::net::TcpListener::bind(address).with_context(failed)?;
-        listener.set_nonblocking(true).with_context(failed)?;
-        let local_address = listener.local_addr().with_context(failed)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("metrics")
             .enable_io()
             .enable_time()
             .build()
             .with_context(failed)?;
-        let listener = {
-            let _in_runtime = runtime.enter();
-            TcpListener::from_std(listener).with_context(failed)?
-        };
+        let listener = runtime.block_on(TcpListener::bind(address));
+        let listener = listener.with_context(failed)?;
         let latest = Arc::new(Mutex::new(first));
-        let (stop, mut stopped) = oneshot::channel();
-        let to_serve = Arc::clone(&latest);
-        let thread = std::thread::Builder::new()
-            .name("metrics".to_owned())
-            .spawn(move || {
-                let mut accepting = Box::pin(accept(listener, to_serve));
-                // The sender's end is the sign to stop. With the runtime all connections end.
-                runtime.block_on(poll_fn(|context| {
-                    match Pin::new(&mut stopped).poll(context) {
-                        Poll::Ready(_) => Poll::Ready(()),
-                        Poll::Pending => accepting.as_mut().poll(context),
-                    }
-                }));
-            })
-            .with_context(failed)?;
         Ok(Self {
-            address: local_address,
+            address: listener.local_addr().with_context(failed)?,
+            accepting: runtime.spawn(accept(listener, Arc::clone(&latest))),
             latest,
-            stop: Some(stop),
-            thread: Some(thread),
+            _runtime: runtime,
         })
     }
 
@@ -106,24 +85,14 @@ impl MetricsServer {
         self.address
     }
 
-    /// Whether it serves no more, for an unexpected reason.
+    /// Whether it has ended for an unexpected reason.
     pub(super) fn has_ended(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.accepting.is_finished()
     }
 
-    /// Takes what is served from now on.
+    /// Replaces the snapshot that is served.
     pub(super) fn publish(&self, snapshot: Snapshot) {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
-    }
-}
-
-impl Drop for MetricsServer {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic over there is no reason for one here; `has_ended` tells of it.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -152,7 +121,7 @@ async fn serve(stream: TcpStream, latest: &Latest) {
             TokioIo::new(stream),
             service_fn(|request| ready(Ok::<_, Infallible>(answer(&request, latest)))),
         );
-    // A client that goes away, talks nonsense or is too slow harms itself alone.
+    // A client that disconnects, sends nonsense or is too slow fails alone.
     let _ = tokio::time::timeout(CONNECTION_TIME, connection).await;
 }
 
@@ -241,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_is_asked_for_is_refused() {
+    fn other_requests_are_refused() {
         let server = server();
         for path in ["/", "/metrics/", "/../../etc/passwd", "/metric"] {
             let (status, _) = get(server.address(), path);
@@ -267,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_say_nothing_or_little_block_nobody() {
+    fn silent_clients_do_not_block_others() {
         let server = server();
         let mut silent: Vec<TcpStream> = (0..CONNECTIONS - 8)
             .map(|_| TcpStream::connect(server.address()).unwrap())
@@ -284,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn even_too_many_silent_clients_are_got_rid_of() {
+    fn too_many_silent_clients_time_out() {
         let server = server();
         let silent: Vec<TcpStream> = (0..CONNECTIONS + 8)
             .map(|_| TcpStream::connect(server.address()).unwrap())
@@ -310,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn its_end_is_that_of_all_connections() {
+    fn dropping_the_server_closes_all_connections() {
         let server = server();
         let open = TcpStream::connect(server.address()).unwrap();
         let waiting = open.try_clone().unwrap();

@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// networks.
 const ESTIMATE_WINDOW: Duration = Duration::from_secs(600);
 
-/// When something is.
+/// A time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
-    /// By a clock that never jumps.
+    /// By a monotonic clock.
     pub(super) since_start: Duration,
-    /// By the clock on the wall.
+    /// By the system's clock.
     pub(super) time: SystemTime,
 }
 
-/// How a generator stands at one moment, and how fast it has become so. The table of [`super::figures`] reads it.
+/// The counters of a generator at one time, and their changes. The table of [`super::figures`] reads it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Snapshot {
     /// RFC 3339, UTC.
@@ -30,7 +30,7 @@ pub(crate) struct Snapshot {
     pub(super) recent: Change,
     /// Games to finish in this start.
     pub(super) target_games: Option<u64>,
-    /// Until the first limit is met: games, hours or disk.
+    /// Until the first limit is reached: games, hours or disk.
     pub(super) seconds_left: Option<f64>,
 }
 
@@ -38,14 +38,14 @@ pub(crate) struct Snapshot {
 #[derive(Debug)]
 pub(super) struct Reporter {
     limits: Limits,
-    /// What rates are computed from.
+    /// For rates.
     recent: Window,
-    /// What the time left is estimated from.
+    /// For the estimate of the time left.
     long: Window,
 }
 
 impl Reporter {
-    /// Begins with the counters as they are, and computes rates over one interval.
+    /// Begins with the counters of the start. Rates are of one interval.
     pub(super) fn new(limits: Limits, interval: Duration, counters: &Counters) -> Self {
         let first = Sample {
             at: Duration::ZERO,
@@ -58,7 +58,7 @@ impl Reporter {
         }
     }
 
-    /// How everything stands now.
+    /// A snapshot of now.
     pub(super) fn report(&mut self, counters: &Counters, now: Moment) -> Snapshot {
         let sample = Sample {
             at: now.since_start,
@@ -78,7 +78,7 @@ impl Reporter {
         }
     }
 
-    /// Until the limit that is met first, as things go now. None without limits, and where nothing goes towards them.
+    /// Seconds until the first limit at the present rates. None without limits and without progress towards them.
     fn seconds_left(&self, counters: &Counters, long: &Change, now: Moment) -> Option<f64> {
         let until = |limit: u64, number: fn(&Counters) -> u64| {
             let rate = long.per_second(number);
@@ -106,7 +106,7 @@ impl Reporter {
     }
 }
 
-/// As `2026-11-21T06:30:00Z`. A clock that is set to before 1970 or after 9999 is taken for the nearest of these.
+/// As `2026-11-21T06:30:00Z`. A clock before 1970 or after 9999 is clamped.
 pub(super) fn rfc3339(time: SystemTime) -> String {
     const LAST_SECOND: u64 = 253_402_300_799;
     let seconds = time
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_what_they_say() {
+    fn shares_are_of_their_totals() {
         let counters = busy();
         let mut reporter = Reporter::new(Limits::default(), INTERVAL, &Counters::default());
         let snapshot = logged(&reporter.report(&counters, moment(10.0)));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_promised_while_nothing_moves() {
+    fn without_progress_the_time_left_is_unknown() {
         let limits = Limits {
             games: Some(100),
             disk_bytes: Some(5_000),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_written_whatever_the_clock_says() {
+    fn times_are_written_for_every_clock() {
         let at = |seconds| rfc3339(UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(1_795_242_600), "2026-11-21T06:30:00Z");
         assert_eq!(at(1 << 50), "9999-12-31T23:59:59Z");

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A generator at work, of which everything is known.
+/// A running generator with all figures known.
 pub(super) fn busy() -> Counters {
     Counters {
         gold_wins: 20,
@@ -18,6 +18,7 @@ pub(super) fn busy() -> Counters {
         game_turns: 3_600,
         resignation_checks: 8,
         resignation_errors: 1,
+        truncated_checks: 0,
         games_in_flight: 64,
         turns: 4_120,
         full_turns: 1_030,
@@ -90,7 +91,7 @@ pub(super) fn parse_page(text: &str) -> HashMap<String, (String, f64)> {
     samples
 }
 
-/// What an HTTP server says to a request.
+/// An HTTP server's answer to a request.
 pub(super) fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     // The answer to a request that is too long may come before its end.
@@ -109,7 +110,7 @@ pub(super) fn is_closed(mut stream: TcpStream) -> bool {
     }
 }
 
-/// The status line and the body that a path is answered with.
+/// The status line and the body of the answer for a path.
 pub(super) fn get(address: SocketAddr, path: &str) -> (String, String) {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let answer = ask(address, &request);

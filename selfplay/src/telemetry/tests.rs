@@ -1,4 +1,4 @@
-//! All outputs together, fed with counters and a clock made by hand.
+//! All outputs together, with given counters and times.
 
 use super::testing::{busy, devices, get, is_closed, moment, parse_page};
 use super::*;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::path::Path;
 
-/// What the log says after 15 seconds of [`busy`].
+/// The line of the log after 15 seconds of [`busy`].
 const EVERYTHING: &str = r#"{
     "event": "progress",
     "time": "2026-11-21T06:30:15Z",
@@ -156,7 +156,7 @@ fn a_line_of_the_log_holds_everything() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_stops_nothing() {
+fn a_log_that_cannot_be_written_does_not_end_the_generator() {
     let folder = tempfile::tempdir().unwrap();
     let mut telemetry = begin(&TelemetryArguments {
         json_log: Some(folder.path().to_owned()),
@@ -170,7 +170,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_complained_of_once() {
+fn a_file_that_cannot_be_written_is_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut newest = OutputFile::new(folder.path().join("nowhere").join("status.json"));
     let complaint = newest.replace(&Snapshot::default()).unwrap();
@@ -182,17 +182,17 @@ fn a_file_that_cannot_be_written_is_complained_of_once() {
 }
 
 #[test]
-fn a_metrics_server_that_ends_is_told_of_once_and_the_games_go_on() {
+fn a_metrics_server_that_ends_is_reported_once() {
     let mut telemetry = begin(&TelemetryArguments::default());
-    let panics = |_, _| async { panic!("as it was told") };
+    let panics = |_, _| async { panic!("a test's panic") };
     let server = MetricsServer::serve("127.0.0.1:0", Snapshot::default(), panics).unwrap();
     while !server.has_ended() {
         std::thread::yield_now();
     }
     telemetry.server = Some(server);
-    let complaint = telemetry.look_at_server().unwrap();
+    let complaint = telemetry.check_server().unwrap();
     assert!(complaint.contains("serves the metrics has ended"));
-    assert_eq!(telemetry.look_at_server(), None);
+    assert_eq!(telemetry.check_server(), None);
     telemetry.tick_at(&busy(), moment(1.0));
     assert!(telemetry.server.is_none());
 }
@@ -220,7 +220,7 @@ fn metrics_follow_the_ticks() {
 }
 
 #[test]
-fn an_address_that_cannot_be_had_ends_the_start() {
+fn an_address_that_cannot_be_used_is_an_error() {
     let arguments = TelemetryArguments {
         json_log: None,
         metrics: Some("127.0.0.1:http?".to_owned()),

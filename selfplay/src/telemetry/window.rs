@@ -1,11 +1,11 @@
-//! How the counters changed over the last while: what rates are computed from.
+//! The change of the counters over a window of time, for rates.
 
 use super::counters::{Counters, ratio, rounded};
 use network::{DeviceCounters, DeviceUse};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A window moves on in so many steps: it is this share longer than it was asked to be, at most.
+/// Samples kept of a window: it is longer than its length by at most one over this.
 const STEPS: u32 = 30;
 
 /// The counters at one time since the start.
@@ -15,7 +15,7 @@ pub(super) struct Sample {
     pub(super) counters: Counters,
 }
 
-/// What came between two samples.
+/// The difference of two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Change {
     earlier: Sample,
@@ -34,12 +34,12 @@ impl Change {
         self.later.at.saturating_sub(self.earlier.at).as_secs_f64()
     }
 
-    /// By how much a number rose; 0 where it fell.
+    /// The rise of a number; 0 where it fell.
     pub(super) fn of(&self, number: fn(&Counters) -> u64) -> u64 {
         number(&self.later.counters).saturating_sub(number(&self.earlier.counters))
     }
 
-    /// The same a second; 0 where no time passed.
+    /// The rise a second; 0 where no time passed.
     pub(super) fn per_second(&self, number: fn(&Counters) -> u64) -> f64 {
         let rate = self.of(number) as f64 / self.seconds();
         if rate.is_finite() { rate } else { 0.0 }
@@ -50,7 +50,7 @@ impl Change {
         ratio(self.of(|now| now.evaluations), self.of(|now| now.batches))
     }
 
-    /// How the devices were used.
+    /// The use of the devices.
     pub(super) fn devices(&self) -> Vec<DeviceUse> {
         let (earlier, later) = (&self.earlier.counters, &self.later.counters);
         DeviceCounters::between(&earlier.devices, &later.devices)
@@ -66,7 +66,7 @@ impl Change {
     }
 }
 
-/// The last while. Its memory is bounded, however often it is looked at.
+/// The latest samples. Their number is bounded, however often one is added.
 #[derive(Debug)]
 pub(super) struct Window {
     length: Duration,
@@ -74,7 +74,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A window of a length that begins with a sample.
+    /// A window of a length, which begins with a sample.
     pub(super) fn new(length: Duration, first: Sample) -> Self {
         Self {
             length,
@@ -82,7 +82,7 @@ impl Window {
         }
     }
 
-    /// What changed from one length ago (or the beginning, if that is later) until now.
+    /// The change from one length ago, or from the beginning if that is later, until now.
     pub(super) fn until(&mut self, now: Sample) -> Change {
         while self
             .samples

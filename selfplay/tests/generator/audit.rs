@@ -134,7 +134,7 @@ pub(crate) fn in_flight(places: &GeneratorPlaces) -> Vec<GameInFlight> {
 }
 
 /// Asserts that a finished game begins with the turns of one in flight: none of them was played again.
-pub(crate) fn assert_goes_on(finished: &GameRecord, begun: &GameInFlight) {
+pub(crate) fn assert_resumes(finished: &GameRecord, begun: &GameInFlight) {
     let Beginning { id, seed, start } = begun.beginning;
     assert_eq!(
         (finished.id, finished.seed, finished.start),

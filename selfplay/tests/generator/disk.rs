@@ -1,8 +1,8 @@
-//! Generators that can't write for a while: they say so, lose nothing, and go on.
+//! Generators that can't write for a while: they report it, lose nothing, and continue.
 
 use super::audit::{Audit, in_flight};
-use super::process::{Orders, Running};
-use engine::record::list_shards;
+use super::process::{GeneratorCommand, Running};
+use engine::shard::list_shards;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,20 +14,22 @@ const GOING_ON: &str = "resumed: it could be written";
 const GAMES: u64 = 60;
 
 /// Some games that depend on nothing but the seed.
-fn orders(folder: &Path) -> Orders {
+fn command(folder: &Path) -> GeneratorCommand {
     let keys = [
         "selfplay.search.reuse_tree=false",
         "selfplay.games_per_shard=4",
     ];
     let games = GAMES.to_string();
     let arguments = ["--games", &games, "--threads", "2", "--seed", "51"];
-    Orders::for_run(folder).set(&keys).with(&arguments)
+    GeneratorCommand::for_run(folder)
+        .set(&keys)
+        .with(&arguments)
 }
 
 /// Asserts that the games are those of a run that nothing came in the way of.
-fn assert_undisturbed(orders_given: &Orders) {
+fn assert_undisturbed(orders_given: &GeneratorCommand) {
     let folder = tempfile::tempdir().unwrap();
-    let spared = orders(folder.path());
+    let spared = command(folder.path());
     spared.finish();
     let audit = Audit::of(orders_given.places());
     audit.assert_complete(orders_given.places(), &[0], GAMES);
@@ -37,32 +39,32 @@ fn assert_undisturbed(orders_given: &Orders) {
 
 /// A limit on the size of files stands for a full disk: what is over it can't be written.
 #[test]
-fn a_generator_that_is_killed_on_a_full_disk_goes_on_when_there_is_space() {
+fn a_generator_killed_on_a_full_disk_resumes_when_there_is_space() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = orders(folder.path());
+    let command = command(folder.path());
     for blocks in [32, 100] {
         // Without the trap the signal would end the program.
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
-        let mut running = orders.start_in_shell(&script);
+        let mut running = command.start_in_shell(&script);
         running.wait_until("it pauses", |running| running.said().contains(PAUSED));
         assert!(!running.said().contains(GOING_ON));
         let reason = running.said();
         assert!(reason.contains(".journal"), "{reason}");
         running.kill();
-        Audit::of(orders.places()).assert_sound();
-        assert!(!in_flight(orders.places()).is_empty());
+        Audit::of(command.places()).assert_sound();
+        assert!(!in_flight(command.places()).is_empty());
     }
-    orders.finish();
-    assert_undisturbed(&orders);
+    command.finish();
+    assert_undisturbed(&command);
 }
 
 #[test]
-fn a_generator_on_a_full_disk_goes_on_as_soon_as_there_is_space() {
+fn a_generator_on_a_full_disk_continues_when_there_is_space() {
     play_on_a_full_disk(5_800);
 }
 
 #[test]
-fn a_generator_that_starts_on_a_full_disk_begins_as_soon_as_there_is_space() {
+fn a_generator_that_starts_on_a_full_disk_begins_when_there_is_space() {
     play_on_a_full_disk(7_000);
 }
 
@@ -79,7 +81,7 @@ fn play_on_a_full_disk(ballast_kib: u32) {
         return;
     }
     // The mount ends with the shell, so what is on the disk is copied to where the test can see it.
-    let orders = orders(&folder.path().join("run"));
+    let command = command(&folder.path().join("run"));
     let outside = tempfile::tempdir().unwrap();
     let script = r#"
         exec unshare -rm sh -euc '
@@ -96,7 +98,7 @@ fn play_on_a_full_disk(ballast_kib: u32) {
         .replace("BALLAST", &ballast_kib.to_string())
         .replace("FOLDER", &folder.path().display().to_string())
         .replace("OUTSIDE", &outside.path().display().to_string());
-    let mut running = orders.start_in_shell(&script);
+    let mut running = command.start_in_shell(&script);
     running.wait_until("it pauses", |running| running.said().contains(PAUSED));
     assert!(!running.said().contains(GOING_ON), "{}", running.said());
     fs::write(outside.path().join("go"), b"").unwrap();
@@ -105,15 +107,15 @@ fn play_on_a_full_disk(ballast_kib: u32) {
     for part in [PAUSED, GOING_ON] {
         assert!(ended.said.contains(part), "{part}: {}", ended.said);
     }
-    assert_undisturbed(&self::orders(&outside.path().join("run")));
+    assert_undisturbed(&self::command(&outside.path().join("run")));
 }
 
 #[test]
 fn a_generator_waits_for_a_folder_that_it_may_not_write_to() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = orders(folder.path());
-    let shards = &orders.places().shards;
-    let Some(mut running) = start_obeying_permissions(&orders) else {
+    let command = command(folder.path());
+    let shards = &command.places().shards;
+    let Some(mut running) = start_obeying_permissions(&command) else {
         eprintln!("skipped: this user may write everywhere");
         return;
     };
@@ -126,17 +128,17 @@ fn a_generator_waits_for_a_folder_that_it_may_not_write_to() {
     let ended = running.wait();
     assert!(ended.status.success(), "{ended:?}");
     assert!(ended.said.contains(GOING_ON), "{}", ended.said);
-    assert_undisturbed(&orders);
+    assert_undisturbed(&command);
 }
 
 /// Starts it without the right of the superuser to write everywhere. None where it has that right, and can't be rid of it.
-fn start_obeying_permissions(orders: &Orders) -> Option<Running> {
+fn start_obeying_permissions(command: &GeneratorCommand) -> Option<Running> {
     const WITHOUT: &str = "--bounding-set=-dac_override,-dac_read_search";
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
     if fs::write(&file, b"").is_err() {
-        return Some(orders.start());
+        return Some(command.start());
     }
     fs::remove_file(&file).unwrap();
     let works = |arguments: &[&str]| {
@@ -145,5 +147,5 @@ fn start_obeying_permissions(orders: &Orders) -> Option<Running> {
         output.is_ok_and(|output| output.status.success())
     };
     let is_rid_of_it = works(&["true"]) && !works(&["touch", &file.display().to_string()]);
-    is_rid_of_it.then(|| orders.start_in_shell(&format!("exec setpriv {WITHOUT} \"$@\"")))
+    is_rid_of_it.then(|| command.start_in_shell(&format!("exec setpriv {WITHOUT} \"$@\"")))
 }

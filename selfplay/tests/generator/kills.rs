@@ -1,9 +1,7 @@
 //! Generators that are killed at any moment, and the same command again.
 
-use super::audit::{Audit, assert_goes_on, in_flight};
-use super::process::{Orders, done_file, names};
-use engine::record::journal::GameInFlight;
-use engine::record::{Ending, GameId};
+use super::audit::{Audit, assert_resumes, in_flight};
+use super::process::{GeneratorCommand, done_file, names};
 use engine::run::GeneratorPlaces;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -52,19 +50,24 @@ fn journal_bytes(places: &GeneratorPlaces, but: &[String]) -> Option<u64> {
 
 /// Kills a command's generator so many times at most, at moments drawn from the seed, and lets it end at last. How much it has
 /// done between two kills is drawn too, up to so many bytes of the journal: whatever the machine, the kills fall into its work.
-pub(crate) fn kill_until_done(orders: &Orders, kills: usize, work: u64, seed: u64) -> Ordeal {
+pub(crate) fn kill_until_done(
+    command: &GeneratorCommand,
+    kills: usize,
+    work: u64,
+    seed: u64,
+) -> Ordeal {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut ordeal = Ordeal::default();
-    let places = orders.places();
+    let places = command.places();
     let mut shards = BTreeMap::new();
     // It may be killed after it has said that all is done; the same command is another generator's then.
     while !done_file(places, 0).exists() {
         if ordeal.kills == kills {
-            orders.finish();
+            command.finish();
             break;
         }
         let before = names(&places.journal);
-        let mut running = orders.start();
+        let mut running = command.start();
         // Before it has a plan a first start only wastes a number, and games depend on that.
         if ordeal.kills == 0 || rng.random_bool(0.8) {
             let work = rng.random_range(0..work);
@@ -106,7 +109,7 @@ pub(crate) fn kill_until_done(orders: &Orders, kills: usize, work: u64, seed: u6
 
 fn assert_all_go_on(ordeal: &Ordeal, audit: &Audit) {
     for (id, begun) in &ordeal.begun {
-        assert_goes_on(&audit.games[id], begun);
+        assert_resumes(&audit.games[id], begun);
     }
 }
 
@@ -144,24 +147,24 @@ fn many_kills() {
     let mut seed = 100;
     while toll.kills < kills {
         let folder = tempfile::tempdir().unwrap();
-        let orders = |name: &str| {
+        let command = |name: &str| {
             let run = folder.path().join(name);
             let seed = seed.to_string();
             let arguments = ["--games", "300", "--threads", "3", "--seed", &seed];
-            let orders = Orders::for_run(&run).with(&arguments);
+            let command = GeneratorCommand::for_run(&run).with(&arguments);
             match seed.parse::<u64>().unwrap() % 3 {
-                0 => orders.set(&VARIED),
-                1 => orders.set(&[
+                0 => command.set(&VARIED),
+                1 => command.set(&[
                     "selfplay.search.reuse_tree=false",
                     "selfplay.games_per_shard=1",
                 ]),
-                _ => orders.set(&[
+                _ => command.set(&[
                     "selfplay.search.reuse_tree=false",
                     "selfplay.games_per_shard=20",
                 ]),
             }
         };
-        let (killed, spared) = (orders("killed"), orders("spared"));
+        let (killed, spared) = (command("killed"), command("spared"));
         let ordeal = kill_until_done(&killed, 25.min(kills - toll.kills), 100_000, seed);
         spared.finish();
         let audit = Audit::of(killed.places());
@@ -185,15 +188,15 @@ fn many_kills() {
 }
 
 #[test]
-fn a_killed_generator_goes_on_with_all_its_games() {
+fn a_killed_generator_resumes_all_its_games() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = Orders::for_folder(folder.path())
+    let command = GeneratorCommand::for_folder(folder.path())
         .set(&["selfplay.games_per_shard=7"])
         .with(&["--games", "60", "--threads", "3", "--seed", "11"]);
-    let ordeal = kill_until_done(&orders, 6, 150_000, 1);
+    let ordeal = kill_until_done(&command, 6, 150_000, 1);
     assert!(ordeal.kills >= 3 && !ordeal.begun.is_empty(), "{ordeal:?}");
-    let audit = Audit::of(orders.places());
-    audit.assert_complete(orders.places(), &[0], 60);
+    let audit = Audit::of(command.places());
+    audit.assert_complete(command.places(), &[0], 60);
     assert_all_go_on(&ordeal, &audit);
     let shard = folder.path().display().to_string();
     let mut inspect = assert_cmd::Command::new(env!("CARGO_BIN_EXE_selfplay"));
@@ -203,14 +206,14 @@ fn a_killed_generator_goes_on_with_all_its_games() {
 #[test]
 fn kills_change_no_game() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = |name: &str| {
+    let command = |name: &str| {
         let run = folder.path().join(name);
         let arguments = ["--games", "60", "--threads", "2", "--seed", "12"];
         // Not `uniform`, which is rarely sure enough to resign.
-        let orders = Orders::following(&run).with(&["--network", "material"]);
-        orders.set(&VARIED).with(&arguments)
+        let command = GeneratorCommand::following(&run).with(&["--network", "material"]);
+        command.set(&VARIED).with(&arguments)
     };
-    let (killed, spared) = (orders("killed"), orders("spared"));
+    let (killed, spared) = (command("killed"), command("spared"));
     let ordeal = kill_until_done(&killed, 6, 60_000, 2);
     assert!(ordeal.kills >= 3, "{ordeal:?}");
     spared.finish();
@@ -229,17 +232,17 @@ fn kills_change_no_game() {
 #[test]
 fn kills_between_the_steps_of_tiny_shards_change_no_game() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = |name: &str| {
+    let command = |name: &str| {
         let keys = [
             "selfplay.games_per_shard=1",
             "selfplay.max_turns=6",
             "selfplay.search.reuse_tree=false",
         ];
-        Orders::for_folder(&folder.path().join(name))
+        GeneratorCommand::for_folder(&folder.path().join(name))
             .set(&keys)
             .with(&["--games", "150", "--threads", "2", "--seed", "13"])
     };
-    let (killed, spared) = (orders("killed"), orders("spared"));
+    let (killed, spared) = (command("killed"), command("spared"));
     let ordeal = kill_until_done(&killed, 8, 60_000, 3);
     assert!(ordeal.kills >= 3, "{ordeal:?}");
     spared.finish();

@@ -1,7 +1,7 @@
 //! Generators that follow a run's networks.
 
 use super::audit::Audit;
-use super::process::{Orders, Running, names, wait_until};
+use super::process::{GeneratorCommand, Running, names, wait_until};
 use super::stops::{get, metrics_address};
 use engine::record::{EvaluatorId, GameRecord, ShardName, ShardReader, TurnRecord, list_shards};
 use engine::run::RunDirectory;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 /// A generator of a run that has no network yet, and plays until it is stopped.
-fn orders(run: &Path, change: &str) -> Orders {
+fn command(run: &Path, change: &str) -> GeneratorCommand {
     let change = format!("selfplay.network_change={change}");
     let keys = [
         "network.precision=fp32",
@@ -20,7 +20,7 @@ fn orders(run: &Path, change: &str) -> Orders {
         &change,
     ];
     let arguments = ["--threads", "1", "--seed", "61"];
-    Orders::following(run).set(&keys).with(&arguments)
+    GeneratorCommand::following(run).set(&keys).with(&arguments)
 }
 
 /// Puts a small network into the run, all at once.
@@ -36,8 +36,8 @@ fn publish(run: &Path, generation: u32) {
 }
 
 /// The evaluators that the shards' headers name, one shard after the other.
-fn named(orders: &Orders) -> Vec<(ShardName, EvaluatorId)> {
-    let shards = list_shards(&orders.places().shards).unwrap_or_default();
+fn named(command: &GeneratorCommand) -> Vec<(ShardName, EvaluatorId)> {
+    let shards = list_shards(&command.places().shards).unwrap_or_default();
     let header = |(name, path)| {
         let reader = ShardReader::open(path).unwrap();
         (name, reader.header().evaluator.clone())
@@ -46,8 +46,8 @@ fn named(orders: &Orders) -> Vec<(ShardName, EvaluatorId)> {
 }
 
 /// Whether one of the last shards names an evaluator like this.
-fn has_shard_by(orders: &Orders, name: &str) -> bool {
-    let shards = list_shards(&orders.places().shards).unwrap_or_default();
+fn has_shard_by(command: &GeneratorCommand, name: &str) -> bool {
+    let shards = list_shards(&command.places().shards).unwrap_or_default();
     let mut last = shards.values().rev().take(3);
     last.any(|path| {
         let reader = ShardReader::open(path).unwrap();
@@ -55,8 +55,8 @@ fn has_shard_by(orders: &Orders, name: &str) -> bool {
     })
 }
 
-fn wait_for_shard_by(running: &mut Running, orders: &Orders, name: &str) {
-    running.wait_until(name, |_| has_shard_by(orders, name));
+fn wait_for_shard_by(running: &mut Running, command: &GeneratorCommand, name: &str) {
+    running.wait_until(name, |_| has_shard_by(command, name));
 }
 
 /// Who judged a game's turns, one turn after the other.
@@ -71,28 +71,28 @@ fn judges(record: &GameRecord) -> Vec<&str> {
 }
 
 /// Plays without a network until there are shards, then with one until there are shards by it.
-fn play_through_a_change(run: &Path, change: &str) -> (Audit, Orders) {
-    let orders = orders(run, change);
-    let mut running = orders.start();
-    wait_for_shard_by(&mut running, &orders, "uniform");
+fn play_through_a_change(run: &Path, change: &str) -> (Audit, GeneratorCommand) {
+    let command = command(run, change);
+    let mut running = command.start();
+    wait_for_shard_by(&mut running, &command, "uniform");
     publish(run, 0);
-    wait_for_shard_by(&mut running, &orders, "00000");
+    wait_for_shard_by(&mut running, &command, "00000");
     running.wait_until("its games", |_| {
-        let audit = Audit::of(orders.places());
+        let audit = Audit::of(command.places());
         audit
             .games
             .values()
             .any(|game| judges(game)[0] != "uniform")
     });
     running.stop();
-    let audit = Audit::of(orders.places());
+    let audit = Audit::of(command.places());
     audit.assert_sound();
-    (audit, orders)
+    (audit, command)
 }
 
 /// Asserts that shards by the network come after those without, and that what it judged is in them.
-fn assert_shards_change_with_the_network(audit: &Audit, orders: &Orders) {
-    let named = named(orders);
+fn assert_shards_change_with_the_network(audit: &Audit, command: &GeneratorCommand) {
+    let named = named(command);
     let first = named
         .iter()
         .position(|(_, evaluator)| evaluator.name != "uniform");
@@ -101,7 +101,7 @@ fn assert_shards_change_with_the_network(audit: &Audit, orders: &Orders) {
     assert!(after.iter().all(|(_, evaluator)| *evaluator == after[0].1));
     assert_ne!(after[0].1.identity, after[0].1.name, "the network's digest");
     for (name, _) in before {
-        let path = orders.places().shards.join(name.to_string());
+        let path = command.places().shards.join(name.to_string());
         for record in ShardReader::open(&path).unwrap() {
             let record = record.unwrap();
             assert!(
@@ -116,8 +116,8 @@ fn assert_shards_change_with_the_network(audit: &Audit, orders: &Orders) {
 #[test]
 fn a_new_network_takes_over_between_turns() {
     let folder = tempfile::tempdir().unwrap();
-    let (audit, orders) = play_through_a_change(folder.path(), "turn");
-    assert_shards_change_with_the_network(&audit, &orders);
+    let (audit, command) = play_through_a_change(folder.path(), "turn");
+    assert_shards_change_with_the_network(&audit, &command);
     let mut mixed = 0;
     for record in audit.games.values() {
         let judges = judges(record);
@@ -132,8 +132,8 @@ fn a_new_network_takes_over_between_turns() {
 #[test]
 fn a_new_network_takes_over_between_games() {
     let folder = tempfile::tempdir().unwrap();
-    let (audit, orders) = play_through_a_change(folder.path(), "game");
-    assert_shards_change_with_the_network(&audit, &orders);
+    let (audit, command) = play_through_a_change(folder.path(), "game");
+    assert_shards_change_with_the_network(&audit, &command);
     let mut by = [0, 0];
     for record in audit.games.values() {
         assert_eq!(record.evaluators.len(), 1);
@@ -144,22 +144,22 @@ fn a_new_network_takes_over_between_games() {
 
 /// As on a GPU: the service keeps every network that has rows in flight, however soon the next one comes.
 #[test]
-fn networks_follow_one_another_in_the_evaluation_service() {
+fn networks_change_in_the_evaluation_service() {
     for change in ["turn", "game"] {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path();
         publish(run, 0);
         let service = ["--device", "cpu:service"];
-        let orders = orders(run, change)
+        let command = command(run, change)
             .set(&["selfplay.groups=2"])
             .with(&service);
-        let mut running = orders.start();
+        let mut running = command.start();
         for generation in 0..4 {
-            wait_for_shard_by(&mut running, &orders, &format!("{generation:05}"));
+            wait_for_shard_by(&mut running, &command, &format!("{generation:05}"));
             publish(run, generation + 1);
         }
         running.stop();
-        let audit = Audit::of(orders.places());
+        let audit = Audit::of(command.places());
         audit.assert_sound();
         let mut played = [false; 4];
         for record in audit.games.values() {
@@ -180,19 +180,19 @@ fn networks_follow_one_another_in_the_evaluation_service() {
 }
 
 #[test]
-fn a_start_with_a_broken_network_plays_with_the_one_before_it() {
+fn a_start_with_a_damaged_network_plays_with_the_previous_one() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     publish(&run, 0);
     fs::write(RunDirectory::new(&run).network(1), b"nothing of a network").unwrap();
-    let ended = orders(&run, "turn").with(&["--hours", "0.0005"]).finish();
+    let ended = command(&run, "turn").with(&["--hours", "0.0005"]).finish();
     let said = ended.said;
     assert!(
         said.contains("network 0 plays") && said.contains("00001.safetensors"),
         "{said}"
     );
     fs::write(RunDirectory::new(&run).network(0), b"nothing either").unwrap();
-    let failed = orders(&run, "turn").start().wait();
+    let failed = command(&run, "turn").start().wait();
     let said = failed.said;
     assert!(
         !failed.status.success() && said.contains("00001.safetensors: "),
@@ -201,11 +201,11 @@ fn a_start_with_a_broken_network_plays_with_the_one_before_it() {
 }
 
 #[test]
-fn no_network_takes_over_where_none_is_to_and_one_that_is_broken_is_named() {
+fn a_fixed_network_stays_and_a_damaged_one_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let (stays, follows) = (folder.path().join("stays"), folder.path().join("follows"));
     publish(&follows, 0);
-    let (staying, following) = (orders(&stays, "never"), orders(&follows, "turn"));
+    let (staying, following) = (command(&stays, "never"), command(&follows, "turn"));
     let mut running = [staying.start(), following.start()];
     wait_for_shard_by(&mut running[0], &staying, "uniform");
     wait_for_shard_by(&mut running[1], &following, "00000");
@@ -214,9 +214,9 @@ fn no_network_takes_over_where_none_is_to_and_one_that_is_broken_is_named() {
     fs::write(&broken, b"nothing of a network").unwrap();
     running[1].wait_until("it is named", |running| running.said().contains("00001"));
     let before = names(&following.places().shards).len();
-    let more = |running: &mut Running, orders: &Orders, least: usize| {
+    let more = |running: &mut Running, command: &GeneratorCommand, least: usize| {
         running.wait_until("more shards", |_| {
-            names(&orders.places().shards).len() >= least
+            names(&command.places().shards).len() >= least
         });
     };
     more(&mut running[1], &following, before + 5);
@@ -237,19 +237,19 @@ fn no_network_takes_over_where_none_is_to_and_one_that_is_broken_is_named() {
         "{}",
         followed.said
     );
-    for orders in [&staying, &following] {
-        Audit::of(orders.places()).assert_sound();
+    for command in [&staying, &following] {
+        Audit::of(command.places()).assert_sound();
     }
 }
 
 #[test]
-fn the_devices_of_a_service_are_seen_in_every_output() {
+fn the_devices_of_a_service_are_in_every_output() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     publish(&run, 0);
     let log = folder.path().join("log.jsonl");
     let path = log.display().to_string();
-    let orders = orders(&run, "turn").with(&[
+    let command = command(&run, "turn").with(&[
         "--device",
         "cpu:service",
         "--metrics",
@@ -257,7 +257,7 @@ fn the_devices_of_a_service_are_seen_in_every_output() {
         "--json-log",
         &path,
     ]);
-    let mut running = orders.start();
+    let mut running = command.start();
     let address = metrics_address(&mut running);
     wait_until("batches are counted", || {
         let metrics = get(&address);
@@ -265,7 +265,7 @@ fn the_devices_of_a_service_are_seen_in_every_output() {
         metrics.contains("tusker_device_batch_fill_ratio{device=\"cpu:service\"}")
     });
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    let status = json(&fs::read_to_string(orders.places().status(0)).unwrap());
+    let status = json(&fs::read_to_string(command.places().status(0)).unwrap());
     assert_eq!(status["devices"][0]["device"], "cpu:service");
     running.stop();
     let text = fs::read_to_string(&log).unwrap();

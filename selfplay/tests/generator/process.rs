@@ -16,14 +16,14 @@ const SMALL: [&str; 5] = [
     "selfplay.games_in_flight=4",
 ];
 
-/// A command: the same orders again are the same command.
+/// A command: the same command again are the same command.
 #[derive(Debug, Clone)]
-pub(crate) struct Orders {
+pub(crate) struct GeneratorCommand {
     places: GeneratorPlaces,
     arguments: Vec<String>,
 }
 
-impl Orders {
+impl GeneratorCommand {
     /// Shards in a folder, by `uniform`.
     pub(crate) fn for_folder(out: &Path) -> Self {
         let places = GeneratorPlaces {

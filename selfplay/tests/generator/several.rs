@@ -1,8 +1,8 @@
 //! Several generators on one run, killed and started again.
 
-use super::audit::{Audit, assert_goes_on, in_flight};
-use super::process::{Orders, Running, done_file, names};
-use engine::record::list_shards;
+use super::audit::{Audit, assert_resumes, in_flight};
+use super::process::{GeneratorCommand, Running, done_file, names};
+use engine::shard::list_shards;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// Starts a command, and waits until its generator is beyond taking over what others have left.
-fn start(orders: &Orders) -> Running {
-    let journal = || names(&orders.places().journal);
+fn start(command: &GeneratorCommand) -> Running {
+    let journal = || names(&command.places().journal);
     let before = journal();
-    let mut running = orders.start();
+    let mut running = command.start();
     running.wait_until("its journal is there", |_| {
         let new = |name: &String| name.ends_with(".journal") && !before.contains(name);
         journal().iter().any(new)
@@ -24,10 +24,15 @@ fn start(orders: &Orders) -> Running {
 
 /// Keeps two commands' generators at work on one run, kills one of them now and then, and lets both end. Returns how many it has
 /// killed. With care one of them is beyond its start at any time.
-fn kill_in_turns(orders: &[Orders; 2], kills: usize, seed: u64, with_care: bool) -> usize {
+fn kill_in_turns(
+    command: &[GeneratorCommand; 2],
+    kills: usize,
+    seed: u64,
+    with_care: bool,
+) -> usize {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let places = orders[0].places();
-    let mut running: Vec<Running> = orders.iter().map(Orders::start).collect();
+    let places = command[0].places();
+    let mut running: Vec<Running> = command.iter().map(GeneratorCommand::start).collect();
     if with_care {
         let has_plan = |number| {
             let plan = done_file(places, number).with_file_name("plan.toml");
@@ -43,14 +48,14 @@ fn kill_in_turns(orders: &[Orders; 2], kills: usize, seed: u64, with_care: bool)
         killed += 1;
         // It may have said that all is done; the same command is another generator's then.
         if is_done().contains(&true) {
-            last = Some(&orders[victim]);
+            last = Some(&command[victim]);
             break;
         }
         running.insert(
             victim,
             match with_care {
-                true => start(&orders[victim]),
-                false => orders[victim].start(),
+                true => start(&command[victim]),
+                false => command[victim].start(),
             },
         );
         sleep(Duration::from_millis(rng.random_range(0..50)));
@@ -60,31 +65,31 @@ fn kill_in_turns(orders: &[Orders; 2], kills: usize, seed: u64, with_care: bool)
         assert!(ended.status.success(), "{ended:?}");
     }
     // Unless it was that one that is done, and has left nothing to another.
-    if let Some(orders) = last
+    if let Some(command) = last
         && (!with_care || is_done().contains(&false))
     {
-        orders.finish();
+        command.finish();
     }
     killed
 }
 
-fn orders(run: &Path, seed: &str) -> Orders {
+fn command(run: &Path, seed: &str) -> GeneratorCommand {
     let arguments = ["--games", "300", "--threads", "1", "--seed", seed];
-    Orders::for_run(run)
+    GeneratorCommand::for_run(run)
         .set(&["selfplay.games_per_shard=4"])
         .with(&arguments)
 }
 
 #[test]
-fn two_generators_on_one_run_keep_apart() {
+fn two_generators_on_one_run_are_independent() {
     let folder = tempfile::tempdir().unwrap();
     for (name, seeds) in [("alike", ["21", "21"]), ("other seeds", ["22", "23"])] {
         let run = folder.path().join(name);
-        let orders = seeds.map(|seed| orders(&run, seed));
-        let killed = kill_in_turns(&orders, 3, 4, true);
+        let command = seeds.map(|seed| command(&run, seed));
+        let killed = kill_in_turns(&command, 3, 4, true);
         assert!(killed >= 1);
-        let audit = Audit::of(orders[0].places());
-        audit.assert_complete(orders[0].places(), &[0, 1], 300);
+        let audit = Audit::of(command[0].places());
+        audit.assert_complete(command[0].places(), &[0, 1], 300);
         let games = audit.games.iter();
         let found: BTreeSet<_> = games.map(|(id, game)| (id.generator, game.seed)).collect();
         let mut found: Vec<String> = found.iter().map(|(_, seed)| seed.to_string()).collect();
@@ -95,14 +100,14 @@ fn two_generators_on_one_run_keep_apart() {
 
 /// One that starts while the other is dead takes over its games, and the dead one's command gets another number.
 #[test]
-fn two_generators_that_die_together_lose_no_game() {
+fn two_generators_killed_together_lose_no_game() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = ["24", "25"].map(|seed| orders(folder.path(), seed));
-    let killed = kill_in_turns(&orders, 10, 5, false);
+    let command = ["24", "25"].map(|seed| command(folder.path(), seed));
+    let killed = kill_in_turns(&command, 10, 5, false);
     assert!(killed >= 1);
-    let audit = Audit::of(orders[0].places());
+    let audit = Audit::of(command[0].places());
     audit.assert_sound();
-    assert_eq!(in_flight(orders[0].places()), []);
+    assert_eq!(in_flight(command[0].places()), []);
     for generator in audit.generators() {
         let counters = audit.counters(generator);
         assert_eq!(counters, (0..counters.len() as u64).collect::<Vec<_>>());
@@ -111,11 +116,11 @@ fn two_generators_that_die_together_lose_no_game() {
 }
 
 #[test]
-fn the_games_of_a_dead_generator_are_another_one_s_to_finish() {
+fn the_games_of_a_dead_generator_are_adopted() {
     let folder = tempfile::tempdir().unwrap();
     let order = |seed: &str, games: &str| {
         let arguments = ["--threads", "2", "--seed", seed, "--games", games];
-        Orders::for_run(folder.path())
+        GeneratorCommand::for_run(folder.path())
             .set(&["selfplay.games_per_shard=6"])
             .with(&arguments)
     };
@@ -138,7 +143,7 @@ fn the_games_of_a_dead_generator_are_another_one_s_to_finish() {
     audit.assert_sound();
     assert_eq!(in_flight(places), []);
     for game in &begun {
-        assert_goes_on(&audit.games[&game.beginning.id], game);
+        assert_resumes(&audit.games[&game.beginning.id], game);
     }
     for (id, game) in &before.games {
         assert_eq!(audit.games.get(id), Some(game));
@@ -149,7 +154,7 @@ fn the_games_of_a_dead_generator_are_another_one_s_to_finish() {
     // They count among its own.
     let own = 20 - begun.len().min(20) as u64;
     assert_eq!(audit.counters(1), (0..own).collect::<Vec<_>>());
-    // Nobody goes on under the number of the dead any more.
+    // The number of the dead generator is no longer resumed.
     order("31", "100000").with(&["--hours", "0.00001"]).finish();
     assert_eq!(
         in_flight(places)

@@ -1,9 +1,9 @@
-//! Generators that are asked to stop, or that reach a limit: all end well, and the same command goes on.
+//! Generators that are stopped or reach a limit: they exit cleanly, and the same command resumes.
 
-use super::audit::{Audit, assert_goes_on, in_flight};
-use super::process::{Ended, Orders, Running};
-use engine::record::journal::GameInFlight;
-use engine::record::list_shards;
+use super::audit::{Audit, assert_resumes, in_flight};
+use super::process::{Ended, GeneratorCommand, Running};
+use engine::shard::journal::GameInFlight;
+use engine::shard::list_shards;
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,33 +11,33 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Games without an end.
-fn endless(folder: &Path, keys: &[&str]) -> Orders {
-    Orders::for_folder(folder)
+fn endless(folder: &Path, keys: &[&str]) -> GeneratorCommand {
+    GeneratorCommand::for_folder(folder)
         .set(&["selfplay.games_per_shard=5"])
         .set(keys)
         .with(&["--threads", "2", "--seed", "41"])
 }
 
-fn has_shards(orders: &Orders) -> bool {
-    list_shards(&orders.places().shards).is_ok_and(|shards| !shards.is_empty())
+fn has_shards(command: &GeneratorCommand) -> bool {
+    list_shards(&command.places().shards).is_ok_and(|shards| !shards.is_empty())
 }
 
-fn started(orders: &Orders) -> Running {
-    let mut running = orders.start();
-    running.wait_until("there are shards", |_| has_shards(orders));
+fn started(command: &GeneratorCommand) -> Running {
+    let mut running = command.start();
+    running.wait_until("there are shards", |_| has_shards(command));
     running
 }
 
 /// Asserts that it ended well, for this reason, and that nothing is lost. Returns the games that can be resumed.
-fn assert_stopped(ended: &Ended, reason: &str, orders: &Orders) -> Vec<GameInFlight> {
+fn assert_stopped(ended: &Ended, reason: &str, command: &GeneratorCommand) -> Vec<GameInFlight> {
     assert!(ended.status.success(), "{ended:?}");
-    let begun = in_flight(orders.places());
+    let begun = in_flight(command.places());
     let left = format!(
         "stopped, {reason}: {} games in flight are in the journal; the same command resumes them\n",
         begun.len()
     );
     assert!(ended.printed.ends_with(&left), "{ended:?}");
-    let audit = Audit::of(orders.places());
+    let audit = Audit::of(command.places());
     audit.assert_sound();
     let games = audit.games.len();
     let all: Vec<u64> = (0..(games + begun.len()) as u64).collect();
@@ -48,32 +48,32 @@ fn assert_stopped(ended: &Ended, reason: &str, orders: &Orders) -> Vec<GameInFli
     begun
 }
 
-/// As [`assert_stopped`], and that the same command goes on.
-fn assert_goes_on_after(ended: &Ended, reason: &str, orders: &Orders) {
-    let begun = assert_stopped(ended, reason, orders);
-    let mut again = orders.start();
+/// As [`assert_stopped`], and that the same command resumes.
+fn assert_goes_on_after(ended: &Ended, reason: &str, command: &GeneratorCommand) {
+    let begun = assert_stopped(ended, reason, command);
+    let mut again = command.start();
     again.wait_until("it has gone on", |_| {
-        let audit = Audit::of(orders.places());
+        let audit = Audit::of(command.places());
         begun
             .iter()
             .all(|game| audit.games.contains_key(&game.beginning.id))
     });
     again.stop();
-    let audit = Audit::of(orders.places());
+    let audit = Audit::of(command.places());
     audit.assert_sound();
     for game in begun {
-        assert_goes_on(&audit.games[&game.beginning.id], &game);
+        assert_resumes(&audit.games[&game.beginning.id], &game);
     }
 }
 
 #[test]
-fn signals_stop_it_and_the_same_command_goes_on() {
+fn signals_stop_it_and_the_same_command_resumes() {
     for signal in ["TERM", "INT", "HUP"] {
         let folder = tempfile::tempdir().unwrap();
-        let orders = endless(folder.path(), &[]);
-        let running = started(&orders);
+        let command = endless(folder.path(), &[]);
+        let running = started(&command);
         running.signal(signal);
-        assert_goes_on_after(&running.wait(), "asked to stop", &orders);
+        assert_goes_on_after(&running.wait(), "asked to stop", &command);
     }
 }
 
@@ -81,7 +81,7 @@ fn signals_stop_it_and_the_same_command_goes_on() {
 #[test]
 fn the_second_signal_ends_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = endless(folder.path(), &[]);
+    let command = endless(folder.path(), &[]);
     let (_reader, mut writer) = std::io::pipe().unwrap();
     fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
     loop {
@@ -92,8 +92,8 @@ fn the_second_signal_ends_it_at_once() {
         }
     }
     fcntl_setfl(&writer, OFlags::empty()).unwrap();
-    let mut running = orders.start_printing_to(writer);
-    running.wait_until("there are shards", |_| has_shards(&orders));
+    let mut running = command.start_printing_to(writer);
+    running.wait_until("there are shards", |_| has_shards(&command));
     running.signal("TERM");
     running.wait_until("all is written", |running| {
         running.said().contains("workers: ")
@@ -102,13 +102,13 @@ fn the_second_signal_ends_it_at_once() {
     std::thread::sleep(Duration::from_millis(300));
     running.signal("TERM");
     assert_eq!(running.wait().status.code(), Some(128 + 15));
-    let audit = Audit::of(orders.places());
+    let audit = Audit::of(command.places());
     audit.assert_sound();
-    assert!(!in_flight(orders.places()).is_empty());
+    assert!(!in_flight(command.places()).is_empty());
 }
 
 #[test]
-fn limits_stop_it_and_the_same_command_goes_on() {
+fn limits_stop_it_and_the_same_command_resumes() {
     for (limit, reason) in [
         (["--hours", "0.0001"], "the hours are over"),
         (["--max-disk", "0.0001"], "--max-disk is reached"),
@@ -123,46 +123,46 @@ fn limits_stop_it_and_the_same_command_goes_on() {
 #[test]
 fn a_generator_that_takes_too_much_memory_plays_fewer_games_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = endless(
+    let command = endless(
         folder.path(),
         &["selfplay.games_in_flight=40", "selfplay.evaluations=300"],
     );
-    let mut running = orders.clone().with(&["--max-memory", "0.001"]).start();
+    let mut running = command.clone().with(&["--max-memory", "0.001"]).start();
     running.wait_until("it plays fewer", |running| {
         running
             .said()
             .contains("--max-memory: 30 games at once a thread")
     });
     running.signal("TERM");
-    assert_stopped(&running.wait(), "asked to stop", &orders);
+    assert_stopped(&running.wait(), "asked to stop", &command);
 }
 
 #[test]
 #[ignore = "it is given minutes to get by with less memory"]
-fn a_generator_that_can_t_get_by_with_its_memory_stops() {
+fn a_generator_that_exceeds_its_memory_with_one_game_stops() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = endless(folder.path(), &["selfplay.games_in_flight=2"]);
-    let ended = orders
+    let command = endless(folder.path(), &["selfplay.games_in_flight=2"]);
+    let ended = command
         .clone()
         .with(&["--max-memory", "0.001"])
         .start()
         .wait();
     let reason = "--max-memory is exceeded with a single game a thread";
-    assert_stopped(&ended, reason, &orders);
+    assert_stopped(&ended, reason, &command);
 }
 
 #[test]
-fn it_is_seen_over_http_and_in_a_log() {
+fn its_progress_is_served_over_http_and_logged() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.jsonl");
     let path = log.display().to_string();
-    let orders = endless(&folder.path().join("out"), &[]).with(&[
+    let command = endless(&folder.path().join("out"), &[]).with(&[
         "--metrics",
         "127.0.0.1:0",
         "--json-log",
         &path,
     ]);
-    let mut running = started(&orders);
+    let mut running = started(&command);
     let address = &metrics_address(&mut running);
     let games = |metrics: &str| -> f64 {
         let line = metrics
@@ -196,7 +196,7 @@ fn it_is_seen_over_http_and_in_a_log() {
         (&last["event"], &last["reason"]),
         (&"end".into(), &"asked to stop".into())
     );
-    let written = Audit::of(orders.places()).games.len();
+    let written = Audit::of(command.places()).games.len();
     assert_eq!(last["games"], written, "{ended:?}");
     // The worker evaluates by itself.
     assert_eq!(last["devices"], serde_json::json!([]));

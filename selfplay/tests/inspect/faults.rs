@@ -67,7 +67,7 @@ fn a_flipped_bit_is_named_with_its_place() {
 }
 
 #[test]
-fn games_behind_an_impossible_length_are_counted() {
+fn games_after_an_impossible_length_are_counted() {
     let (games, complaint, offsets) = one_fault(|bytes, frames| bytes[frames[1] + 3] = 200);
     assert_eq!(games, 7);
     let place = format!(": frame 2 at byte {}: it claims ", offsets[1]);
@@ -86,7 +86,7 @@ fn a_cut_is_named() {
 }
 
 #[test]
-fn bytes_behind_the_end_are_named() {
+fn bytes_after_the_end_are_named() {
     let (games, complaint, _) = one_fault(|bytes, _| bytes.extend([0; 5]));
     assert_eq!(games, 8);
     assert!(complaint.contains("frame 6 at byte "), "{complaint}");
@@ -142,7 +142,7 @@ fn a_game_that_breaks_the_rules_is_named_with_its_place() {
 }
 
 #[test]
-fn numbers_that_are_none_are_faults_and_no_panic() {
+fn invalid_numbers_are_faults() {
     let folder = tempfile::tempdir().unwrap();
     let mut games = [sample(0, 6), sample(1, 6), sample(2, 6)];
     games[0].turns[2].rows[0].weight = f32::NAN;
@@ -187,7 +187,7 @@ fn a_doubled_game_is_named_with_both_places() {
 }
 
 #[test]
-fn a_shard_without_games_has_nothing_to_divide_by() {
+fn means_of_a_shard_without_games_are_null() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_shard(folder.path(), 0, &[]);
     let (code, text, complaints) = outcome(inspect().arg(&path));
@@ -203,7 +203,7 @@ fn a_shard_without_games_has_nothing_to_divide_by() {
 }
 
 #[test]
-fn a_name_does_not_command_the_terminal() {
+fn control_characters_in_a_name_are_not_printed() {
     let folder = tempfile::tempdir().unwrap();
     let mut hostile = sample(0, 4);
     hostile.evaluators[0].name = "\u{1b}[2J\nbad frames  0".into();

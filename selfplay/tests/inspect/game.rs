@@ -35,7 +35,7 @@ fn one_game_is_printed_with_boards() {
 }
 
 #[test]
-fn searches_targets_and_endings_are_said() {
+fn searches_targets_and_endings_are_printed() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_shard(folder.path(), 0, &made::games());
     let shown = |game: &str| {

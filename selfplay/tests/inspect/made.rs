@@ -125,7 +125,7 @@ pub(crate) fn games() -> Vec<GameRecord> {
 }
 
 #[test]
-fn every_number_is_the_one_counted_by_hand() {
+fn every_number_is_as_counted_by_hand() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_shard(folder.path(), 0, &games());
     let (code, text, complaints) = outcome(inspect().arg(&path));
@@ -172,7 +172,7 @@ bad frames  0
 }
 
 #[test]
-fn the_object_has_the_same_under_its_keys() {
+fn the_object_has_the_same_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_shard(folder.path(), 0, &games());
     let (_, json, _) = outcome(inspect().arg(&path).arg("--json"));

@@ -117,7 +117,7 @@ fn a_good_run_is_counted() {
 }
 
 #[test]
-fn what_is_missing_or_empty_is_an_error_by_name() {
+fn missing_and_empty_paths_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let (code, _, complaints) = outcome(inspect().arg(&missing));
@@ -146,7 +146,7 @@ fn wrong_usage_ends_with_2() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_is_no_panic() {
+fn a_closed_pipe_is_not_an_error() {
     let (run, ..) = run_directory();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

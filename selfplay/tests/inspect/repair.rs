@@ -16,7 +16,7 @@ fn files_in(folder: &Path) -> usize {
 }
 
 #[test]
-fn the_good_games_of_damaged_shards_are_copied_and_nothing_else() {
+fn only_the_good_games_of_damaged_shards_are_copied() {
     let (run, ..) = run_directory();
     let path = run.path().join("shards/000-000000.shard");
     let frames = offsets(&path);
@@ -86,7 +86,7 @@ fn a_game_is_kept_once_and_a_missing_end_is_written() {
 }
 
 #[test]
-fn what_can_not_be_repaired_is_said() {
+fn what_can_not_be_repaired_is_named() {
     let (run, ..) = run_directory();
     let shards = run.path().join("shards");
     let [header, games] = ["000-000000.shard", "000-000001.shard"].map(|name| shards.join(name));
@@ -97,7 +97,7 @@ fn what_can_not_be_repaired_is_said() {
     let (code, text, _) = outcome(inspect().arg(&shards).arg("--repair").arg(&folder));
     assert_eq!(code, 1);
     let said = format!(
-        "{}: can't be repaired, for its header can't be read",
+        "{}: can't be repaired: its header can't be read",
         header.display()
     );
     assert!(text.contains(&said), "{text}");
@@ -153,7 +153,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn names_that_are_none_or_stand_twice_are_refused() {
+fn invalid_and_equal_names_are_refused() {
     let (run, ..) = run_directory();
     let path = run.path().join("shards/000-000000.shard");
     damage(&path, |bytes| bytes.truncate(bytes.len() - 1));

@@ -1,5 +1,6 @@
-mod going_on;
+mod resuming;
 mod rows;
+mod weights;
 
 use super::*;
 use crate::generate::log::NoLog;
@@ -123,7 +124,7 @@ fn play_sure_of_gold(config: &Config, value: f32, games: u64) -> Vec<GameRecord>
 }
 
 #[test]
-fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
+fn groups_slots_and_the_evaluators_place_change_no_game() {
     let config = config();
     // Its answers differ from state to state: one that goes to another game changes that game.
     let local =
@@ -161,7 +162,7 @@ fn records_replay_under_the_rules() {
 }
 
 #[test]
-fn a_game_is_the_same_in_whatever_company_it_is_played() {
+fn games_in_flight_together_do_not_change_each_other() {
     let together = play(0..6);
     let alone: Vec<_> = (0..6)
         .flat_map(|counter| play(counter..counter + 1))

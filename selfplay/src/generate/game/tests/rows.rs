@@ -38,7 +38,7 @@ fn a_share_of_turns_is_searched_in_full_and_the_others_fast() {
 }
 
 #[test]
-fn what_a_game_begins_with_gives_a_row_with_any_visits() {
+fn the_first_state_of_a_game_gives_a_row_with_any_visits() {
     let mut config = config();
     config.selfplay.search.goal_solver = false;
     config.selfplay.targets.min_visits = 10_000;
@@ -55,7 +55,7 @@ fn what_a_game_begins_with_gives_a_row_with_any_visits() {
 }
 
 #[test]
-fn a_full_turn_of_playout_caps_does_not_build_on_what_was_there() {
+fn a_full_turn_with_playout_caps_does_not_reuse_the_tree() {
     // Whether trees are kept makes no difference where all turns are full and none may keep one.
     let mut config = config();
     config.selfplay.playout_cap.full_share = 0.999_999;
@@ -118,7 +118,7 @@ fn one_side_is_weaker_in_a_share_of_games() {
 }
 
 #[test]
-fn a_hopeless_side_resigns_but_for_the_games_that_are_played_out() {
+fn a_losing_side_resigns_except_in_games_that_are_played_out() {
     let mut config = config();
     config.selfplay.max_turns = 12;
     config.selfplay.resignation.turns = 4;
@@ -155,7 +155,7 @@ fn a_hopeless_side_resigns_but_for_the_games_that_are_played_out() {
 }
 
 #[test]
-fn decided_games_get_less_work_and_less_weight() {
+fn decided_games_get_fewer_evaluations_and_less_weight() {
     let mut config = config();
     config.selfplay.max_turns = 8;
     config.selfplay.soft_resignation.turns = 3;

@@ -5,18 +5,12 @@ use std::sync::Mutex;
 
 /// Keeps everything, as a journal does.
 #[derive(Debug, Default)]
-struct Kept(Mutex<std::collections::BTreeMap<GameId, Unfinished>>);
+struct Kept(Mutex<std::collections::BTreeMap<GameId, GameInFlight>>);
 
 impl GameLog for Kept {
-    fn begin(&self, id: GameId, seed: u64, start: Start) -> Result<()> {
-        let unfinished = Unfinished {
-            id,
-            seed,
-            start,
-            evaluators: Vec::new(),
-            turns: Vec::new(),
-        };
-        assert_eq!(self.0.lock().unwrap().insert(id, unfinished), None);
+    fn begin(&self, beginning: Beginning) -> Result<()> {
+        let game = in_flight(beginning, Vec::new(), Vec::new());
+        assert_eq!(self.0.lock().unwrap().insert(beginning.id, game), None);
         Ok(())
     }
 
@@ -40,6 +34,27 @@ impl GameLog for Kept {
     }
 }
 
+fn in_flight(
+    beginning: Beginning,
+    evaluators: Vec<EvaluatorId>,
+    turns: Vec<TurnRecord>,
+) -> GameInFlight {
+    GameInFlight {
+        beginning,
+        evaluators,
+        turns,
+    }
+}
+
+/// A game with seed 5, from the empty board.
+fn from_empty(id: GameId) -> Beginning {
+    Beginning {
+        id,
+        seed: 5,
+        start: Start::Empty,
+    }
+}
+
 /// Everything on at once.
 fn varied() -> Config {
     let mut config = config();
@@ -60,7 +75,7 @@ fn varied() -> Config {
 }
 
 #[test]
-fn a_game_that_is_gone_on_with_goes_as_it_would_have_gone() {
+fn a_resumed_game_equals_an_uninterrupted_one() {
     let config = varied();
     let log = Arc::new(Kept::default());
     let setting = setting(&config, log.clone());
@@ -90,19 +105,17 @@ fn a_game_that_is_gone_on_with_goes_as_it_would_have_gone() {
         for cut in [0, 1, 2, expected.turns.len() / 2, expected.turns.len()] {
             let mut evaluators = expected.evaluators.clone();
             evaluators.truncate(cut);
-            let unfinished = Unfinished {
-                id: expected.id,
-                seed: expected.seed,
-                start: expected.start,
-                evaluators: evaluators.clone(),
-                // As they stand in a journal: weights by surprise are given at the end.
-                turns: unweighed(&config, expected)[..cut].to_vec(),
-            };
+            let GameRecord {
+                id, seed, start, ..
+            } = *expected;
+            // As they stand in a journal: weights by surprise are given at the end.
+            let turns = unweighed(&config, expected)[..cut].to_vec();
+            let unfinished = in_flight(Beginning { id, seed, start }, evaluators, turns);
             log.0
                 .lock()
                 .unwrap()
                 .insert(expected.id, unfinished.clone());
-            let game = SelfplayGame::go_on(&setting, unfinished).unwrap();
+            let game = SelfplayGame::resume(&setting, unfinished).unwrap();
             assert_eq!(&finish(game), expected, "cut at {cut}");
             let kept = &log.0.lock().unwrap()[&expected.id];
             assert_eq!(kept.turns.len(), expected.turns.len());
@@ -137,16 +150,10 @@ fn an_illegal_journal_is_an_error_that_names_the_game() {
     let setting = setting(&config(), Arc::new(NoLog));
     let mut record = play(3..4).remove(0);
     record.turns.swap(1, 2);
-    let unfinished = Unfinished {
-        id: record.id,
-        seed: 5,
-        start: Start::Empty,
-        evaluators: record.evaluators,
-        turns: record.turns,
-    };
+    let unfinished = in_flight(from_empty(record.id), record.evaluators, record.turns);
     let error = format!(
         "{:#}",
-        SelfplayGame::go_on(&setting, unfinished).unwrap_err()
+        SelfplayGame::resume(&setting, unfinished).unwrap_err()
     );
     assert!(error.contains("game 1-3"), "{error}");
 }
@@ -212,7 +219,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
 }
 
 #[test]
-fn a_configuration_that_resigns_earlier_does_not_reach_into_the_past() {
+fn a_changed_resignation_threshold_applies_to_new_turns_only() {
     // Played without resignation, and resumed where the first searches would have made Silver resign.
     let mut config = config();
     config.selfplay.max_turns = 12;
@@ -221,14 +228,8 @@ fn a_configuration_that_resigns_earlier_does_not_reach_into_the_past() {
     config.selfplay.resignation.threshold = 0.05;
     config.selfplay.resignation.played_out_share = 0.0;
     let go_on = |turns: Vec<TurnRecord>| {
-        let unfinished = Unfinished {
-            id: record.id,
-            seed: 5,
-            start: Start::Empty,
-            evaluators: record.evaluators.clone(),
-            turns,
-        };
-        SelfplayGame::go_on(&setting(&config, Arc::new(NoLog)), unfinished).unwrap()
+        let unfinished = in_flight(from_empty(record.id), record.evaluators.clone(), turns);
+        SelfplayGame::resume(&setting(&config, Arc::new(NoLog)), unfinished).unwrap()
     };
     let mut turns = record.turns[..8].to_vec();
     assert!(go_on(turns.clone()).is_over(), "the last searches agree");
