@@ -37,7 +37,7 @@ use engine::config::Config;
 use engine::progress::{Progress, say};
 use folder::MatchFolder;
 use plan::{MATCH_FORMAT, MatchPlan};
-use player::{Defaults, LoadedPlayer, PlayerKind};
+use player::{Defaults, LoadedPlayer, PlayerKind, ResolvedPlayer};
 use report::{MatchInfo, MatchReport};
 use result::GameSummary;
 use schedule::Games;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         max_turns: plan.max_turns as usize,
         openings: in_words(&plan.openings),
         games_asked: games.count(),
-        reproducible: !prepared.players.iter().any(LoadedPlayer::is_timed),
+        reproducible: !plan.players.iter().any(ResolvedPlayer::is_timed),
         times: WorkTimes::default(),
         seconds: 0.0,
         folder: folder.path().to_owned(),
@@ -179,7 +179,7 @@ impl Prepared {
         if spec.sprt.is_some() && players.all(|player| player.devices().is_local()) {
             limit = limit.min(IN_FLIGHT_FOR_A_TEST);
         }
-        if self.players.iter().any(LoadedPlayer::is_timed) {
+        if plan.players.iter().any(ResolvedPlayer::is_timed) {
             // What a search finds in a second is not to depend on how many games share the thread.
             limit = 1;
         }
@@ -310,7 +310,7 @@ fn folder_name(players: &[LoadedPlayer], origin: &SpecOrigin, seed: u64) -> Stri
         let mut evaluations: Vec<String> = players
             .iter()
             .filter_map(|player| match &player.kind {
-                PlayerKind::Search(search) => search.evaluations,
+                PlayerKind::Search { options, .. } => options.budget.evaluations,
                 PlayerKind::Policy { .. } | PlayerKind::Random | PlayerKind::Engine(_) => None,
             })
             .map(|evaluations| evaluations.to_string())

@@ -3,7 +3,7 @@
 use super::external_engine::{EngineSpec, TimeControl};
 use super::spec::SpecOrigin;
 use crate::output;
-use crate::worker::channel::EvaluationChannel;
+use crate::worker::channel::{ClosedChannel, EvaluationChannel};
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Error, Result, bail, ensure};
@@ -50,31 +50,25 @@ pub(super) struct ResolvedPlayer {
     pub(super) settings: PlayerSpec,
 }
 
-/// How a player comes to its turns.
+/// How a player finds its turns.
 #[derive(Debug, Clone)]
 pub(super) enum PlayerKind {
     /// By a search.
-    Search(SearchSettings),
+    Search {
+        /// The search's configuration.
+        config: SearchConfig,
+        /// The strongest play with it within the player's budget.
+        options: SearchOptions,
+    },
     /// By its network's policy alone, action by action.
     Policy {
         /// 0 takes the likeliest action each time, 1 draws from the policy as it is.
         temperature: f32,
     },
-    /// Any legal step is as likely as any other.
+    /// Any legal step is as likely as any other, the end of the turn among them.
     Random,
     /// By an external engine.
     Engine(EngineSpec),
-}
-
-/// How a player of a match searches.
-#[derive(Debug, Clone)]
-pub(super) struct SearchSettings {
-    /// Everything but its budget.
-    pub(super) config: SearchConfig,
-    /// Evaluations a turn, if they are limited.
-    pub(super) evaluations: Option<u32>,
-    /// Time a turn, if it is limited.
-    pub(super) time: Option<Duration>,
 }
 
 impl LoadedPlayer {
@@ -144,9 +138,9 @@ impl LoadedPlayer {
         };
         let mut search = Table::new();
         match &self.kind {
-            PlayerKind::Search(own) => {
-                settings.evaluations = own.evaluations;
-                search = Table::try_from(own.config)?;
+            PlayerKind::Search { config, options } => {
+                settings.evaluations = options.budget.evaluations;
+                search = Table::try_from(config)?;
             }
             PlayerKind::Policy { temperature } => settings.temperature = Some(*temperature),
             PlayerKind::Engine(engine) => settings.clock = Some(engine.control().to_string()),
@@ -164,18 +158,23 @@ impl LoadedPlayer {
         })
     }
 
-    /// A channel to its evaluator for one thread; none for a player that needs none.
-    pub(super) fn channel(&self) -> Result<Option<Box<dyn EvaluationChannel>>> {
-        self.player.channel()
+    /// A channel to its evaluator for one thread; a closed one for a player that needs none.
+    pub(super) fn channel(&self) -> Result<Box<dyn EvaluationChannel>> {
+        let channel = self.player.channel()?;
+        Ok(channel.unwrap_or_else(|| Box::new(ClosedChannel)))
+    }
+}
+
+impl ResolvedPlayer {
+    /// Whether its turns depend on the speed of the machine.
+    pub(super) fn is_timed(&self) -> bool {
+        self.settings.time.is_some() || self.settings.clock.is_some()
     }
 
-    /// Whether its turns depend on how fast the machine is.
-    pub(super) fn is_timed(&self) -> bool {
-        match &self.kind {
-            PlayerKind::Search(search) => search.time.is_some(),
-            PlayerKind::Engine(_) => true,
-            PlayerKind::Policy { .. } | PlayerKind::Random => false,
-        }
+    /// Its name in the match.
+    pub(super) fn name(&self) -> &str {
+        let settings = &self.settings;
+        settings.name.as_deref().unwrap_or(&settings.player)
     }
 }
 
@@ -235,13 +234,15 @@ impl PlayerKind {
             PlayerName::Policy(_) => Self::Policy {
                 temperature: spec.temperature.unwrap_or(0.0),
             },
-            _ => Self::Search(SearchSettings::new(spec, defaults, key)?),
+            _ => Self::search(spec, defaults, key)?,
         })
     }
-}
 
-impl SearchSettings {
-    fn new(spec: &PlayerSpec, defaults: Defaults, key: &impl Fn(&str) -> String) -> Result<Self> {
+    fn search(
+        spec: &PlayerSpec,
+        defaults: Defaults,
+        key: &impl Fn(&str) -> String,
+    ) -> Result<Self> {
         let time = spec.time.map(Duration::from_secs_f64);
         let evaluations = match time {
             Some(_) => spec.evaluations,
@@ -254,22 +255,14 @@ impl SearchSettings {
         );
         let config = defaults.config.match_search(&spec.search);
         let config = config.map_err(Error::msg).with_context(|| key("search"))?;
-        Ok(Self {
-            config,
+        let budget = Budget {
+            memory_mib: config.memory_mib,
             evaluations,
             time,
-        })
-    }
-
-    /// The strongest play within its budget.
-    pub(super) fn options(&self) -> SearchOptions {
-        let budget = Budget {
-            memory_mib: self.config.memory_mib,
-            evaluations: self.evaluations,
-            time: self.time,
             ..Budget::unlimited()
         };
-        SearchOptions::strongest_within(&self.config, budget)
+        let options = SearchOptions::strongest_within(&config, budget);
+        Ok(Self::Search { config, options })
     }
 }
 
@@ -294,13 +287,13 @@ mod tests {
     fn a_player_has_settings_of_its_own() {
         let text = "uniform evaluations=9 search.reuse_tree=false search.puct.exploration=1";
         let loaded = load(text, Some(64)).unwrap();
-        let PlayerKind::Search(search) = &loaded.kind else {
+        let PlayerKind::Search { config, .. } = &loaded.kind else {
             panic!("{:?}", loaded.kind);
         };
         let mut expected = Config::default().matches.search;
         expected.reuse_tree = false;
         expected.puct.exploration = 1.0;
-        assert_eq!(search.config, expected);
+        assert_eq!(*config, expected);
         let label = "uniform (search.puct.exploration=1, search.reuse_tree=false)";
         assert_eq!(loaded.label, label);
         let resolved = loaded.resolved().unwrap();
@@ -343,7 +336,7 @@ mod tests {
     #[test]
     fn own_time_takes_the_place_of_the_evaluations_for_all() {
         let search = |text| match load(text, Some(64)).unwrap().kind {
-            PlayerKind::Search(search) => (search.evaluations, search.time),
+            PlayerKind::Search { options, .. } => (options.budget.evaluations, options.budget.time),
             other => panic!("{other:?}"),
         };
         let half = Some(Duration::from_millis(500));

@@ -93,7 +93,10 @@ impl GameSummary {
             false => GameResult::Loss,
         };
         let (result, reason) = match (over.forfeit(), game.outcome()) {
-            (Some(forfeit), _) => (won_by(forfeit.loser.opponent()), End::Fault(forfeit.kind())),
+            (Some(forfeit), _) => (
+                won_by(forfeit.loser.opponent()),
+                End::Fault(forfeit.fault.kind),
+            ),
             (None, Some(outcome)) => (won_by(outcome.winner), outcome.reason.into()),
             (None, None) => (GameResult::Unfinished, End::TurnLimit),
         };
@@ -129,7 +132,7 @@ fn header(over: &PitGame, tags: Tags) -> String {
             format!(
                 "{:?} wins by {} of {:?}",
                 forfeit.loser.opponent(),
-                forfeit.kind(),
+                forfeit.fault.kind,
                 forfeit.loser
             )
         }
@@ -177,7 +180,7 @@ fn push_judged(text: &mut String, turns: &str, over: &PitGame) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::chance::random_setup;
-    use super::super::game::Chooser;
+    use super::super::player::PlayerKind;
     use super::super::schedule::Fixture;
     use super::*;
     use crate::worker::batch::{InPlay, Tally};
@@ -200,25 +203,19 @@ pub(super) mod tests {
     }
 
     /// A game of a policy against random turns, from an opening to its end or the limit.
-    fn played(number: u64, opening: Game, max_turns: usize) -> PitGame {
+    fn played(number: u64, opening: Game, max_turns: usize) -> PitGame<'static> {
         let fixture = Fixture {
             number,
             pairing: 0,
             players: [0, 1],
             pair: 0,
         };
-        let policy = Chooser::Policy {
-            evaluator: 0,
-            temperature: 0.0,
-        };
-        let mut game = PitGame::new(
-            fixture,
-            opening,
-            &[policy, Chooser::Random],
-            [None, None],
-            1,
-            max_turns,
-        );
+        let players = [
+            &PlayerKind::Policy { temperature: 0.0 },
+            &PlayerKind::Random,
+        ];
+        let players = fixture.by_colour().map(|player| players[player]);
+        let mut game = PitGame::new(fixture, opening, players, [None, None], 1, max_turns);
         let mut answers = Evaluations::default();
         while let Some((_, queries)) = game.next_queries(&mut Tally::default()).unwrap() {
             let queries = queries.to_vec();

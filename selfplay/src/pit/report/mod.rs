@@ -215,7 +215,7 @@ impl SeveralPlayers {
         let name = |player: usize| {
             players
                 .get(player)
-                .map_or(String::new(), |player| player.name().to_owned())
+                .map_or(String::new(), |player| player.resolved.name().to_owned())
         };
         let pairings = scores.iter().map(|&([a, b], score)| Pairing {
             a: name(a),
@@ -258,11 +258,5 @@ impl Participant {
                 milliseconds_per_turn: usage.milliseconds_per_turn(),
             },
         }
-    }
-
-    /// What it is called in the match.
-    fn name(&self) -> &str {
-        let settings = &self.resolved.settings;
-        settings.name.as_deref().unwrap_or(&settings.player)
     }
 }

@@ -62,7 +62,7 @@ impl SeveralPlayers {
         let names = self
             .players
             .iter()
-            .map(|rated| rated.player.name().chars().count());
+            .map(|rated| rated.player.resolved.name().chars().count());
         names.max().unwrap_or_default().max("player".len())
     }
 
@@ -78,7 +78,7 @@ impl SeveralPlayers {
         let elo = |elo: Option<f64>| elo.unwrap_or(f64::NEG_INFINITY);
         order.sort_by(|a, b| elo(b.elo).total_cmp(&elo(a.elo)));
         for rated in order {
-            let name = rated.player.name();
+            let name = rated.player.resolved.name();
             let rating = match (rated.elo, rated.elo_low, rated.elo_high) {
                 (Some(elo), Some(low), Some(high)) => {
                     let [elo, low, high] = [elo, low, high].map(in_whole);
