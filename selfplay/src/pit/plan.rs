@@ -1,7 +1,7 @@
 //! A match as resolved: what its folder keeps, and what a match that goes on is held against.
 
 use super::player::ResolvedPlayer;
-use super::spec::Schedule;
+use super::schedule::Schedule;
 use super::sprt::SprtOrder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -14,19 +14,34 @@ pub(super) struct SprtOrder {
     /// That of the second, above it.
     pub(super) elo1: f64,
     /// How often the second may be taken where the first is true.
-    #[serde(default = "usual_error")]
+    #[serde(default = "default_error")]
     pub(super) alpha: f64,
     /// How often the first may be taken where the second is true.
-    #[serde(default = "usual_error")]
+    #[serde(default = "default_error")]
     pub(super) beta: f64,
 }
 
-/// The error rates of a test by default otherwise.
-pub(super) fn usual_error() -> f64 {
+/// The default of both error rates.
+fn default_error() -> f64 {
     0.05
 }
 
 impl SprtOrder {
+    /// Reads two Elo differences, as in `0,10`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let elo = text.split_once(',').and_then(|(elo0, elo1)| {
+            let [elo0, elo1] = [elo0, elo1].map(|elo| elo.trim().parse().ok());
+            elo0.zip(elo1)
+        });
+        let (elo0, elo1) = elo.ok_or("expected two numbers, as in 0,10")?;
+        Ok(Self {
+            elo0,
+            elo1,
+            alpha: default_error(),
+            beta: default_error(),
+        })
+    }
+
     /// Checks the numbers; `what` names them in errors.
     pub(super) fn check(&self, what: &str) -> Result<()> {
         self.test().with_context(|| what.to_owned()).map(drop)
