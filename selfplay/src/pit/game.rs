@@ -1,8 +1,8 @@
 //! One game of a match.
 
-use super::chance::{game_stream, random_turn};
 use super::player::PlayerKind;
 use super::referee::{Forfeit, Referee, TurnSource};
+use super::sampling::{game_stream, random_turn};
 use super::schedule::Fixture;
 use super::usage::Usage;
 use crate::worker::batch::{InPlay, Tally};
@@ -276,7 +276,7 @@ impl InPlay for PitGame<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chance::{opening_stream, random_setup};
+    use super::super::sampling::{opening_stream, random_setup};
     use super::*;
     use arimaa::rules::StepState;
     use engine::config::SearchConfig;

@@ -166,11 +166,6 @@ impl LoadedPlayer {
 }
 
 impl ResolvedPlayer {
-    /// Whether its turns depend on the speed of the machine.
-    pub(super) fn is_timed(&self) -> bool {
-        self.settings.time.is_some() || self.settings.clock.is_some()
-    }
-
     /// Its name in the match.
     pub(super) fn name(&self) -> &str {
         let settings = &self.settings;

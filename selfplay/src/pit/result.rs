@@ -179,8 +179,8 @@ fn push_judged(text: &mut String, turns: &str, over: &PitGame) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::chance::random_setup;
     use super::super::player::PlayerKind;
+    use super::super::sampling::random_setup;
     use super::super::schedule::Fixture;
     use super::*;
     use crate::worker::batch::{InPlay, Tally};
@@ -229,7 +229,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_record_is_read_back_with_all_that_it_says_besides() {
-        let mut rng = super::super::chance::opening_stream(1, 0);
+        let mut rng = super::super::sampling::opening_stream(1, 0);
         let mut opening = Game::new();
         for _ in Side::ALL {
             opening.play_unchecked(Turn::Setup(random_setup(&mut rng)));

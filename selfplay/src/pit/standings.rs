@@ -54,7 +54,12 @@ impl Results {
         }
     }
 
-    /// The games that are not over yet, in order.
+    /// The games of the match.
+    pub(super) fn games(&self) -> &Games {
+        &self.games
+    }
+
+    /// The numbers of the games that are not over yet, in order.
     pub(super) fn missing(&self) -> Vec<u64> {
         let numbers = (0..).zip(&self.over);
         numbers
@@ -148,13 +153,14 @@ impl Results {
         faults
     }
 
-    /// The first game that counts, was lost besides by the rules, and why.
-    pub(super) fn first_fault(&self) -> Option<(u64, &str)> {
-        let faults = self
-            .counted()
-            .filter(|game| is_fault(game))
-            .filter_map(|game| Some((game.game, game.fault.as_deref()?)));
-        faults.min_by_key(|(game, _)| *game)
+    /// The first game that counts and was lost other than by the rules.
+    pub(super) fn first_fault(&self) -> Option<FirstFault> {
+        let faults = self.counted().filter(|game| is_fault(game));
+        let faults = faults.filter_map(|game| {
+            let (game, reason) = (game.game, game.fault.clone()?);
+            Some(FirstFault { game, reason })
+        });
+        faults.min_by_key(|fault| fault.game)
     }
 
     /// How the games that count ended.
@@ -176,12 +182,12 @@ impl Results {
     }
 }
 
-/// The two games of a pair, if both are over.
-/// Whether a game was lost in a way that says little of strength.
+/// Whether a game was lost in a way that says little about strength.
 fn is_fault(game: &GameSummary) -> bool {
     matches!(game.reason, End::Fault(kind) if kind != FaultKind::Resignation)
 }
 
+/// The two games of a pair, if both are over.
 fn pair_of<'a>(
     games: &Games,
     over: &'a [Option<GameSummary>],
@@ -191,6 +197,15 @@ fn pair_of<'a>(
     let [first, second] = games.of_pair(pairing, pair);
     let game = |number: u64| over.get(number as usize)?.as_ref();
     Some([game(first)?, game(second)?])
+}
+
+/// A game that was lost other than by the rules.
+#[derive(Debug, Serialize)]
+pub(super) struct FirstFault {
+    /// Its number in the match.
+    pub(super) game: u64,
+    /// The fault, with the engine's last lines.
+    pub(super) reason: String,
 }
 
 /// The score of two players and the Elo difference that it speaks for.

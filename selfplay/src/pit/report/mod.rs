@@ -1,17 +1,19 @@
-//! What a match says at its end: an object for programs (its fields are the keys of `--json`), and words for people.
+//! The report of a match: as JSON (its fields are the keys of `--json`) and as text.
 
 mod text;
 
+use super::folder::MatchFolder;
+use super::plan::MatchPlan;
 use super::player::ResolvedPlayer;
 use super::result::End;
 use super::sprt::SprtReport;
-use super::standings::{Results, Score};
-use super::usage::Usage;
+use super::standings::{FirstFault, Results, Score};
 use super::worker::WorkTimes;
 use engine::ratings::Rating;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The result of a match.
 #[derive(Debug, Serialize)]
@@ -20,25 +22,25 @@ pub(super) struct MatchReport {
     pub(super) players: Players,
     pub(super) seed: u64,
     /// The turn limit.
-    pub(super) max_turns: usize,
-    /// Where the games began.
+    pub(super) max_turns: u32,
+    /// The kind of openings.
     pub(super) openings: String,
-    /// How many games were requested, of all pairings.
+    /// Requested games of all pairings.
     pub(super) games_asked: u64,
-    /// How many are over; those count whose pair is whole, and where there is a sequential test, those that it has counted.
+    /// Games that are over. Those of whole pairs count, or with a sequential test those that it has counted.
     pub(super) games_over: u64,
-    /// How many of those that count are no copy of another.
+    /// Games that count and are no copy of another.
     pub(super) distinct_games: u64,
     /// How the games that count ended.
     pub(super) ends: BTreeMap<End, u64>,
-    /// The first of the games that an external engine lost besides by the rules, and why; the results have all.
+    /// The first game that an external engine lost other than by the rules; `results.jsonl` has all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) first_fault: Option<FirstFault>,
     /// Whether the same command plays the same games.
     pub(super) reproducible: bool,
-    /// The share of the workers' time that was not the players'; null where no game was played.
+    /// The share of the workers' time outside the players; null if no game was played.
     pub(super) overhead: Option<f64>,
-    /// Seconds that were played for, this time.
+    /// The duration of this run in seconds.
     pub(super) seconds: f64,
     /// The match's folder.
     pub(super) folder: PathBuf,
@@ -46,16 +48,7 @@ pub(super) struct MatchReport {
     pub(super) records: PathBuf,
 }
 
-/// A game that was lost besides by the rules.
-#[derive(Debug, Serialize)]
-pub(super) struct FirstFault {
-    /// Its number in the match.
-    pub(super) game: u64,
-    /// Why, with the last lines of the engine.
-    pub(super) reason: String,
-}
-
-/// The players, and what came of their games.
+/// The players with their results.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Players {
@@ -107,7 +100,7 @@ pub(super) struct RatedPlayer {
     pub(super) elo_high: Option<f64>,
 }
 
-/// Two of several players, and what came of their games.
+/// Two of several players with their score.
 #[derive(Debug, Serialize)]
 pub(super) struct Pairing {
     /// Their names.
@@ -117,68 +110,56 @@ pub(super) struct Pairing {
     pub(super) score: Score,
 }
 
-/// A player of the match, and what it took.
+/// A player of the match, and its usage.
 #[derive(Debug, Serialize)]
 pub(super) struct Participant {
     #[serde(flatten)]
     pub(super) resolved: ResolvedPlayer,
-    #[serde(flatten)]
-    pub(super) used: Used,
-    /// How it lost games that count besides by the rules.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) faults: BTreeMap<End, u64>,
-}
-
-/// What a player's turns took in the games that count.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Used {
-    /// Turns that it decided.
+    /// Turns that it decided in the games that count.
     pub(super) turns: u64,
     /// Their mean evaluations.
     pub(super) evaluations_per_turn: f64,
     /// Their mean time: that of one worker thread, searching and evaluating.
     pub(super) milliseconds_per_turn: f64,
-}
-
-/// What else there is to say of a match.
-#[derive(Debug)]
-pub(super) struct MatchInfo {
-    pub(super) seed: u64,
-    pub(super) max_turns: usize,
-    pub(super) openings: String,
-    pub(super) games_asked: u64,
-    pub(super) reproducible: bool,
-    pub(super) times: WorkTimes,
-    pub(super) seconds: f64,
-    pub(super) folder: PathBuf,
-    pub(super) records: PathBuf,
+    /// Games that count and that it lost other than by the rules.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) faults: BTreeMap<End, u64>,
 }
 
 impl MatchReport {
-    pub(super) fn new(players: &[ResolvedPlayer], results: &Results, about: MatchInfo) -> Self {
-        let usage = results.usage(players.len());
-        let lost = usage.into_iter().zip(results.faults(players.len()));
-        let players = players.iter().zip(lost);
-        let players =
-            players.map(|(player, (usage, faults))| Participant::new(player, usage, faults));
+    /// The report of a match whose workers spent `times`, and which was played for `played`, this time.
+    pub(super) fn new(
+        plan: &MatchPlan,
+        results: &Results,
+        folder: &MatchFolder,
+        times: WorkTimes,
+        played: Duration,
+    ) -> Self {
+        let count = plan.players.len();
+        let players = plan.players.iter().cloned();
+        let players = players.zip(results.usage(count)).zip(results.faults(count));
+        let players = players.map(|((resolved, usage), faults)| Participant {
+            resolved,
+            turns: usage.turns,
+            evaluations_per_turn: usage.evaluations_per_turn(),
+            milliseconds_per_turn: usage.milliseconds_per_turn(),
+            faults,
+        });
         Self {
             players: Players::new(players.collect(), results),
-            seed: about.seed,
-            max_turns: about.max_turns,
-            openings: about.openings,
-            games_asked: about.games_asked,
+            seed: plan.seed,
+            max_turns: plan.max_turns,
+            openings: plan.openings.to_string(),
+            games_asked: results.games().count(),
             games_over: results.played() as u64,
             distinct_games: results.distinct() as u64,
             ends: results.ends(),
-            first_fault: results.first_fault().map(|(game, reason)| FirstFault {
-                game,
-                reason: reason.to_owned(),
-            }),
-            reproducible: about.reproducible,
-            overhead: about.times.overhead(),
-            seconds: about.seconds,
-            folder: about.folder,
-            records: about.records,
+            first_fault: results.first_fault(),
+            reproducible: !plan.is_timed(),
+            overhead: times.overhead(),
+            seconds: played.as_secs_f64(),
+            folder: folder.path().to_owned(),
+            records: folder.games(),
         }
     }
 }
@@ -243,20 +224,6 @@ impl SeveralPlayers {
                 .map(|pairing| pairing.score.unfinished)
                 .sum(),
             pairings,
-        }
-    }
-}
-
-impl Participant {
-    fn new(resolved: &ResolvedPlayer, usage: Usage, faults: BTreeMap<End, u64>) -> Self {
-        Self {
-            resolved: resolved.clone(),
-            faults,
-            used: Used {
-                turns: usage.turns,
-                evaluations_per_turn: usage.evaluations_per_turn(),
-                milliseconds_per_turn: usage.milliseconds_per_turn(),
-            },
         }
     }
 }

@@ -6,16 +6,16 @@ use std::fmt;
 
 impl fmt::Display for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (settings, used) = (&self.resolved.settings, &self.used);
+        let settings = &self.resolved.settings;
         f.write_str(&self.resolved.spec)?;
         if settings.clock.is_some() {
-            write!(f, ": used {:.2} s a turn", used.milliseconds_per_turn / 1e3)?;
-        } else if used.turns > 0 && (settings.temperature.is_some() || !settings.search.is_empty())
+            write!(f, ": used {:.2} s a turn", self.milliseconds_per_turn / 1e3)?;
+        } else if self.turns > 0 && (settings.temperature.is_some() || !settings.search.is_empty())
         {
             write!(
                 f,
                 ": used {:.1} evaluations and {:.2} ms a turn",
-                used.evaluations_per_turn, used.milliseconds_per_turn
+                self.evaluations_per_turn, self.milliseconds_per_turn
             )?;
         }
         if self.faults.is_empty() {
