@@ -1,6 +1,6 @@
 //! A player of a match, with the settings of its own.
 
-use super::external_engine::{EngineSpec, TimeControl};
+use super::external_engine::{EngineSpec, TimeControl, set_option};
 use super::spec::SpecOrigin;
 use crate::output;
 use crate::worker::channel::{ClosedChannel, EvaluationChannel};
@@ -10,6 +10,7 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use engine::config::{Config, PlayerSpec, Precision, SearchConfig};
 use engine::search::{Budget, SearchOptions};
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use toml::Table;
 
@@ -102,13 +103,13 @@ impl LoadedPlayer {
         let player = match &kind {
             PlayerKind::Engine(engine) => {
                 let named = || key("player");
-                let (identity, complaints) = engine.check().with_context(named)?;
-                for complaint in complaints {
+                let engine = engine.start(&AtomicBool::new(false)).with_context(named)?;
+                for complaint in &engine.complaints {
                     // It is another program's text.
                     let complaint = complaint.replace(char::is_control, "?");
                     output::complain(format_args!("note: {} says: {complaint}", named()));
                 }
-                Player::of_engine(&name, devices, &identity)
+                Player::of_engine(&name, devices, &engine.identity)
             }
             _ => Player::open(&name, devices).with_context(|| key("player"))?,
         };
@@ -143,7 +144,7 @@ impl LoadedPlayer {
                 search = Table::try_from(config)?;
             }
             PlayerKind::Policy { temperature } => settings.temperature = Some(*temperature),
-            PlayerKind::Engine(engine) => settings.clock = Some(engine.control().to_string()),
+            PlayerKind::Engine(engine) => settings.clock = Some(engine.control.to_string()),
             PlayerKind::Random => {}
         }
         Ok(ResolvedPlayer {
@@ -220,11 +221,13 @@ impl PlayerKind {
                         key("player")
                     )
                 })?;
-                let options = spec.option.iter().map(|option| option.parse());
+                let options = spec.option.iter().map(|option| set_option(option));
                 let options: Result<_, _> = options.collect();
-                let options = options.with_context(|| key("option"))?;
-                let command = command.parse().with_context(|| key("player"))?;
-                Self::Engine(EngineSpec::new(command, options, control))
+                Self::Engine(EngineSpec {
+                    command: command.parse().with_context(|| key("player"))?,
+                    options: options.with_context(|| key("option"))?,
+                    control,
+                })
             }
             PlayerName::Policy(_) => Self::Policy {
                 temperature: spec.temperature.unwrap_or(0.0),

@@ -58,7 +58,7 @@ impl Referee {
 
     fn begin_game(&mut self, sources: &mut [Option<TurnSource>; 2], game: &Game, max_turns: usize) {
         let controls = sources.each_ref().map(|source| match source {
-            Some(TurnSource::Engine(engine)) => Some(*engine.control()),
+            Some(TurnSource::Engine(engine)) => Some(engine.spec.control),
             _ => None,
         });
         // A player without a control is shown with the other's.

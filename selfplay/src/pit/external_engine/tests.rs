@@ -42,8 +42,10 @@ fn limits() -> Limits {
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn start_with(command: &str, options: &[&str], limits: Limits) -> Result<Engine, Interruption> {
-    let options: Vec<super::command::OptionSetting> =
-        options.iter().map(|text| text.parse().unwrap()).collect();
+    let options: Vec<_> = options
+        .iter()
+        .map(|text| set_option(text).unwrap())
+        .collect();
     Engine::start(&command.parse().unwrap(), &options, limits, &GO_ON)
 }
 
@@ -93,7 +95,7 @@ fn a_game_is_told_in_the_words_of_the_protocol() {
         "echo info score -29; echo info depth 6+; echo info pv Ee2n s ee4n; echo bestmove Ee2n";
     let command = script(folder.path(), "echo a banner; echo >&2 careful", on_go);
     let mut engine = start_with(&command, &["hash=500", "book=my book"], limits()).unwrap();
-    assert_eq!(engine.identity(), "Fake 2");
+    assert_eq!(engine.identity, "Fake 2");
     let mut game = game();
     let mut clock = clock("20s/3s");
     begin(&mut engine, &game, "20s/3s");
