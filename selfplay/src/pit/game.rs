@@ -4,12 +4,12 @@ use super::player::PlayerKind;
 use super::referee::{Forfeit, Referee, TurnSource};
 use super::sampling::{game_stream, random_turn};
 use super::schedule::Fixture;
-use super::usage::Usage;
 use crate::worker::batch::{InPlay, Tally};
 use anyhow::{Context, Result};
 use arimaa::rules::{Game, Side, Turn};
 use engine::search::{Evaluation, PolicySampler, Query, Search};
 use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// What a player reports about its turn.
@@ -19,6 +19,55 @@ pub(super) struct TurnInfo {
     pub(super) value: f32,
     /// Evaluations for the turn.
     pub(super) evaluations: u32,
+}
+
+/// The cost of a player's turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Usage {
+    /// Turns that were decided.
+    pub(super) turns: u64,
+    /// Evaluations of these turns.
+    pub(super) evaluations: u64,
+    /// Time of a worker thread for these turns.
+    #[serde(with = "seconds")]
+    pub(super) time: Duration,
+}
+
+impl Usage {
+    pub(super) fn add(&mut self, other: Self) {
+        self.turns += other.turns;
+        self.evaluations += other.evaluations;
+        self.time += other.time;
+    }
+
+    /// A turn's mean evaluations.
+    pub(super) fn evaluations_per_turn(&self) -> f64 {
+        self.evaluations as f64 / self.turns.max(1) as f64
+    }
+
+    /// A turn's mean time.
+    pub(super) fn milliseconds_per_turn(&self) -> f64 {
+        match self.turns {
+            // A game may be lost before the first turn.
+            0 => 0.0,
+            turns => 1e3 * self.time.as_secs_f64() / turns as f64,
+        }
+    }
+}
+
+/// A time in seconds with a microsecond's resolution.
+mod seconds {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64((time.as_secs_f64() * 1e6).round() / 1e6)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
 /// A game between two players of a match. The number of a player is also that of its evaluator.

@@ -21,7 +21,6 @@ mod schedule;
 mod spec;
 mod sprt;
 mod standings;
-mod usage;
 mod worker;
 
 pub(crate) use arguments::PitArguments;

@@ -1,9 +1,8 @@
 //! What came of a game, and its record.
 
 use super::external_engine::FaultKind;
-use super::game::PitGame;
+use super::game::{PitGame, Usage};
 use super::referee::Forfeit;
-use super::usage::Usage;
 use arimaa::notation::format_record;
 use arimaa::rules::{Reason, Side};
 use engine::ratings::GameResult;

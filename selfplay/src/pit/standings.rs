@@ -1,10 +1,10 @@
 //! What the games of a match say of the players' strength, so far or at its end.
 
 use super::external_engine::FaultKind;
+use super::game::Usage;
 use super::result::{End, GameSummary};
 use super::schedule::Games;
 use super::sprt::SequentialTest;
-use super::usage::Usage;
 use engine::ratings::{EloInterval, GameResult, PairCounts, PairTable, Rating};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

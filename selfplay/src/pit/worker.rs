@@ -1,13 +1,12 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
 use super::external_engine::{EnginePlayer, FaultKind};
-use super::game::PitGame;
+use super::game::{PitGame, Usage};
 use super::opening::Openings;
 use super::player::{LoadedPlayer, PlayerKind};
 use super::referee::{Forfeit, TurnSource};
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
-use super::usage::Usage;
 use crate::worker::batch::Batcher;
 use anyhow::{Result, bail};
 use std::cell::RefCell;
