@@ -10,14 +10,12 @@
 
 mod channel;
 mod clock;
-mod fallback;
 mod findings;
-mod manifest;
 mod messages;
+mod no_search;
 mod options;
 mod search_thread;
 mod session;
-mod setups;
 mod stages;
 mod thinking;
 
@@ -110,7 +108,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
                 .with_context(|| format!("--network: can't read the network {name}"))?;
             settings.network = absolute(path)?;
         }
-        let manifest = manifest::manifest(&arguments.to_start_with(&method)?, &settings);
+        let manifest = settings.manifest(&arguments.to_start_with(&method)?);
         output::print(&(serde_json::to_string_pretty(&manifest)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -2,10 +2,9 @@
 
 use super::channel::Channel;
 use super::clock::TurnClock;
-use super::fallback::turn_to_fall_back_on;
-use super::manifest::{AUTHOR, NAME, VERSION};
 use super::messages::{Event, Order, SearchMessage, SearchTask};
-use super::options::{Effect, Offered, Settings};
+use super::no_search::turn_to_fall_back_on;
+use super::options::{AUTHOR, Effect, NAME, Offered, Settings, VERSION};
 use super::thinking::Thinking;
 use crate::worker::player::PlayerName;
 use arimaa::aei::{

@@ -30,27 +30,27 @@ pub(crate) struct PitArguments {
     /// Several players, each as --a
     #[arg(long, value_name = "PLAYER", num_args = 2..)]
     players: Option<Vec<PlayerSpec>>,
-    /// A file that says everything about the match; `configs/match.toml` explains every key
+    /// A file that specifies the whole match; `configs/match.toml` explains every key
     #[arg(long = "match", value_name = "FILE", conflicts_with_all = [
         "games", "evaluations", "clock", "schedule", "openings", "opening_turns", "opening_player", "seed", "sprt",
     ])]
     match_file: Option<PathBuf>,
     #[command(flatten)]
     spec: MatchSpec,
-    /// How often the test may take H1 where H0 is true [default: 0.05]
+    /// How often the test may accept H1 although H0 is true [default: 0.05]
     #[arg(long, value_name = "SHARE", requires = "sprt")]
     alpha: Option<f64>,
-    /// How often the test may take H0 where H1 is true [default: 0.05]
+    /// How often the test may accept H0 although H1 is true [default: 0.05]
     #[arg(long, value_name = "SHARE", requires = "sprt")]
     beta: Option<f64>,
     #[command(flatten)]
     pub(super) config: ConfigArguments,
     #[command(flatten)]
     pub(super) workers: WorkerArguments,
-    /// The folder that the match's games are written into, in a new folder of the match's own
+    /// The folder for matches; each match gets a new folder in it
     #[arg(long, value_name = "DIR", default_value = "pit")]
     pub(super) out: PathBuf,
-    /// Resume this match: it is found in --out by what is played. If it is not there, that is an error; `or-begin` begins it
+    /// Resume this match, which is found in --out by its settings. A missing match is an error; `or-begin` begins it
     #[arg(long, value_name = "or-begin", num_args = 0..=1, require_equals = true, default_missing_value = "must")]
     pub(super) resume: Option<Resume>,
     /// Print the result as one JSON object
@@ -58,7 +58,7 @@ pub(crate) struct PitArguments {
     pub(super) json: bool,
 }
 
-/// What to do if there is no match to resume.
+/// The reaction to a missing match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Resume {
     /// It is an error

@@ -376,7 +376,7 @@ mod tests {
         assert_eq!((again.game(), again.turn_infos()), (&game, &turn_infos[..]));
     }
 
-    /// Answers what a game asks for.
+    /// Answers a game's queries.
     fn answer(game: &mut PitGame, queries: &[Query], evaluator: &mut dyn Evaluator) {
         let mut answers = Evaluations::default();
         evaluator.evaluate(queries, &mut answers).unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_player_never_sees_what_the_other_s_search_found() {
+    fn a_player_never_sees_the_other_s_tree() {
         let player = search(32);
         let mut game = game(0, [&player, &player], 30);
         let first_of_silver = loop {
@@ -398,7 +398,7 @@ mod tests {
             let queries = queries.to_vec();
             answer(&mut game, &queries, &mut Uniform);
         };
-        // In the tree that Gold's search has grown, it might have an evaluation already.
+        // In the tree of Gold's search it might have an evaluation already.
         assert_eq!(first_of_silver, StepState::new(game.game().position()));
         assert_eq!(game.game().position().side(), Side::Silver);
         let [first, second] = game.usage();
@@ -429,13 +429,13 @@ mod tests {
         assert_eq!((first.turns, second.turns, second.evaluations), (5, 5, 0));
         // One evaluation for each step and for the end of a turn.
         assert!((5..=5 * 5).contains(&first.evaluations), "{first:?}");
-        assert_eq!(played.turn_infos()[3], None, "random turns are not judged");
+        assert_eq!(played.turn_infos()[3], None, "random turns have no report");
         assert!(played.turn_infos()[2].is_some());
         assert_eq!(play().game(), played.game());
     }
 
     #[test]
-    fn random_games_end_or_stop_at_the_limit() {
+    fn random_games_end_or_are_truncated_at_the_limit() {
         let random = [&PlayerKind::Random; 2];
         for number in 0..10 {
             let mut game = game(number, random, 400);

@@ -265,7 +265,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn random_openings_follow_from_seed_and_pair_alone() {
+    fn random_openings_depend_on_seed_and_pair_alone() {
         let openings = |seed, turns| Openings::Random { seed, turns };
         let game = |seed, turns, pair| openings(seed, turns).game(pair).unwrap();
         assert_eq!(game(9, 6, 3), game(9, 6, 3));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_s_openings_come_in_order_and_again() {
+    fn openings_of_a_file_repeat_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("o.txt");
         let games: Vec<Game> = (0..2)

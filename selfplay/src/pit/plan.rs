@@ -125,7 +125,7 @@ impl MatchPlan {
     }
 }
 
-/// Adds what differs at and below a key.
+/// Adds the differences at and below a key.
 fn compare(key: &str, there: &Value, here: &Value, found: &mut Vec<String>) {
     let below = |name: &str| match key {
         "" => name.to_owned(),
@@ -223,14 +223,18 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_match_s_differences_are_named() {
+    fn differences_of_another_match_are_named() {
         let here = plan();
         let there = |change: fn(&mut MatchPlan)| {
             let mut there = plan();
             change(&mut there);
             here.differences(&there).join("; ")
         };
-        assert_eq!(there(|plan| plan.games = 10), "", "it may go on for longer");
+        assert_eq!(
+            there(|plan| plan.games = 10),
+            "",
+            "a resumed match may be longer"
+        );
         assert_eq!(
             there(|plan| plan.players[0].settings.player = "elsewhere".into()),
             ""

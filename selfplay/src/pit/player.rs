@@ -1,4 +1,4 @@
-//! A player of a match, with the settings of its own.
+//! The players of a match with their settings.
 
 use super::external_engine::{EngineSpec, TimeControl, set_option};
 use super::spec::SpecOrigin;
@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use toml::Table;
 
-/// What holds for all players that have nothing of their own.
+/// The settings of players without their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Defaults<'a> {
     pub(super) config: &'a Config,
@@ -31,22 +31,22 @@ pub(super) struct LoadedPlayer {
     pub(super) player: Player,
     /// As specified.
     pub(super) spec: PlayerSpec,
-    /// What to call it: its name in the match, or else its own with the settings that it has of its own.
+    /// Its name in the match; without one, the player's name with its own settings.
     pub(super) label: String,
     pub(super) kind: PlayerKind,
 }
 
-/// A player of a match with everything that its games follow from: what the match's folder keeps and the report has.
+/// A player of a match with everything that determines its games, as the match's folder and the report have it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ResolvedPlayer {
-    /// In words, with what the match gave it.
+    /// As words, with the settings that the match gave it.
     pub(super) spec: String,
     /// A network's hash, an engine's name, or the name of a player without either.
     pub(super) identity: String,
     /// The number format of its network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) precision: Option<Precision>,
-    /// The same with all keys of its search.
+    /// Its settings with all keys of its search.
     #[serde(flatten)]
     pub(super) settings: PlayerSpec,
 }
@@ -73,7 +73,7 @@ pub(super) enum PlayerKind {
 }
 
 impl LoadedPlayer {
-    /// Checks that player `index` of a match can play as it is told to, and opens it.
+    /// Checks the settings of player `index` of a match, and opens it.
     pub(super) fn new(
         index: usize,
         spec: &PlayerSpec,
@@ -129,7 +129,7 @@ impl LoadedPlayer {
         })
     }
 
-    /// Everything that its games follow from.
+    /// Everything that determines its games.
     pub(super) fn resolved(&self) -> Result<ResolvedPlayer> {
         let has_network = !self.player.forms().is_empty();
         let devices = self.player.devices();
@@ -181,33 +181,23 @@ impl PlayerKind {
         defaults: Defaults,
         key: &impl Fn(&str) -> String,
     ) -> Result<Self> {
-        if let Some(reason) = name.without_search() {
-            let searched = [
-                ("search", !spec.search.is_empty()),
-                ("evaluations", spec.evaluations.is_some()),
-                ("time", spec.time.is_some()),
-            ];
-            if let Some((given, _)) = searched.iter().find(|(_, is_given)| *is_given) {
-                bail!("{}: this is for players that search: {reason}", key(given));
-            }
-        }
-        let is_policy = matches!(name, PlayerName::Policy(_));
-        let is_engine = matches!(name, PlayerName::Engine(_));
-        for (given, is_given, fits, only) in [
-            (
-                "temperature",
-                spec.temperature.is_some(),
-                is_policy,
-                "policy:NETWORK",
-            ),
-            ("option", !spec.option.is_empty(), is_engine, "aei:COMMAND"),
-            ("clock", spec.clock.is_some(), is_engine, "aei:COMMAND"),
+        let search = name
+            .without_search()
+            .map(|reason| format!("players that search: {reason}"));
+        let policy =
+            (!matches!(name, PlayerName::Policy(_))).then(|| "`policy:NETWORK` alone".into());
+        let engine = (!matches!(name, PlayerName::Engine(_))).then(|| "`aei:COMMAND` alone".into());
+        for (setting, is_given, only) in [
+            ("search", !spec.search.is_empty(), &search),
+            ("evaluations", spec.evaluations.is_some(), &search),
+            ("time", spec.time.is_some(), &search),
+            ("temperature", spec.temperature.is_some(), &policy),
+            ("option", !spec.option.is_empty(), &engine),
+            ("clock", spec.clock.is_some(), &engine),
         ] {
-            ensure!(
-                fits || !is_given,
-                "{}: this is for `{only}` alone",
-                key(given)
-            );
+            if let (true, Some(only)) = (is_given, only) {
+                bail!("{}: this is for {only}", key(setting));
+            }
         }
         Ok(match name {
             PlayerName::Random => Self::Random,
@@ -332,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn own_time_takes_the_place_of_the_evaluations_for_all() {
+    fn own_time_replaces_the_evaluations_for_all() {
         let search = |text| match load(text, Some(64)).unwrap().kind {
             PlayerKind::Search { options, .. } => (options.budget.evaluations, options.budget.time),
             other => panic!("{other:?}"),
@@ -344,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_with_a_player_is_refused_by_name() {
+    fn settings_that_do_not_fit_a_player_are_refused_by_name() {
         for (text, parts) in [
             ("material", ["m.toml: player 1 (material)", "has no limit"]),
             (

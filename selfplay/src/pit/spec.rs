@@ -1,4 +1,4 @@
-//! What a match is: the players, the pairings, the games, the openings. One definition for the command line and for files.
+//! The specification of a match: players, games, schedule, openings. One definition for the command line and for files.
 
 use super::external_engine::TimeControl;
 use super::schedule::Schedule;
@@ -85,7 +85,7 @@ fn even(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Where games begin.
+/// The openings as requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub(super) enum OpeningsSpec {
@@ -262,7 +262,7 @@ mod tests {
         "[[player]]\nplayer = \"material\"\n[[player]]\nname = \"second\"\nplayer = \"random\"\n";
 
     #[test]
-    fn a_file_says_everything() {
+    fn a_file_specifies_a_whole_match() {
         let text = format!(
             "games = 4\nopenings = \"o.txt\"\nschedule = \"first-against-others\"\nseed = 3\nmax_turns = 50\n\
              sprt = {{ elo0 = 0.0, elo1 = 5.0 }}\n{TWO}temperature = 0.5\ntime = 2\nsearch.mode = \"puct\"\n"

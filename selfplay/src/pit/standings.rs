@@ -1,4 +1,4 @@
-//! What the games of a match say of the players' strength, so far or at its end.
+//! Scores and ratings from the games of a match, during it or at its end.
 
 use super::external_engine::FaultKind;
 use super::game::Usage;
@@ -20,7 +20,7 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// What is known of a match's games.
+    /// The results with the known games of a match.
     pub(super) fn new(
         games: Games,
         known: BTreeMap<u64, GameSummary>,
@@ -68,7 +68,7 @@ impl Results {
             .collect()
     }
 
-    /// Whether a sequential test is decided: nothing more needs to be played.
+    /// Whether a sequential test is decided: no more games are needed.
     pub(super) fn is_decided(&self) -> bool {
         self.test.as_ref().is_some_and(SequentialTest::is_decided)
     }
@@ -83,8 +83,7 @@ impl Results {
         self.over.iter().flatten().count()
     }
 
-    /// The pairs of a pairing that count: those of which both games are over, and where there is a sequential test, those that
-    /// it has counted.
+    /// The pairs of a pairing that count: both games are over, and the sequential test, if there is one, has counted them.
     fn pairs(&self, pairing: usize) -> impl Iterator<Item = [&GameSummary; 2]> {
         let counted = self.test.as_ref().map(|test| test.pairs() as u64);
         let pairs = counted.unwrap_or(self.games.pairs).min(self.games.pairs);
@@ -120,7 +119,7 @@ impl Results {
         table.ratings(0)
     }
 
-    /// What the players' turns took in the games that count.
+    /// The players' usage in the games that count.
     pub(super) fn usage(&self, players: usize) -> Vec<Usage> {
         let mut usage = vec![Usage::default(); players];
         for game in self.counted() {
@@ -136,7 +135,7 @@ impl Results {
         usage
     }
 
-    /// By player: how it lost games that count besides by the rules. A resignation is the player's word that the rules would do it.
+    /// By player: the games that count and that it lost other than by the rules. A resignation is no fault.
     pub(super) fn faults(&self, players: usize) -> Vec<BTreeMap<End, u64>> {
         let mut faults = vec![BTreeMap::new(); players];
         for game in self.counted().filter(|game| is_fault(game)) {
@@ -172,7 +171,7 @@ impl Results {
         ends
     }
 
-    /// How many of the games that count are no copy of another of the same players with the same colours.
+    /// The number of games that count and are no copy of another of the same players with the same colours.
     pub(super) fn distinct(&self) -> usize {
         let games = self.counted().filter_map(|game| {
             let fixture = self.games.get(game.game)?;
@@ -208,7 +207,7 @@ pub(super) struct FirstFault {
     pub(super) reason: String,
 }
 
-/// The score of two players and the Elo difference that it speaks for.
+/// The score of two players and their Elo difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Score {
     /// Games that count: whole pairs.
@@ -217,13 +216,13 @@ pub(super) struct Score {
     pub(super) wins_a: u64,
     /// Games that it lost.
     pub(super) losses_a: u64,
-    /// Games stopped at the turn limit.
+    /// Games truncated at the turn limit.
     pub(super) unfinished: u64,
     /// Pairs by the first player's points in them: 0, ½, 1, 1½ and 2.
     pub(super) pairs: [u64; 5],
     /// Its points a game, 0 to 1.
     pub(super) score: f64,
-    /// How much stronger it is than the other.
+    /// The Elo difference of the first player to the second.
     pub(super) elo: f64,
     /// The lower end of the Elo difference's 95% interval.
     pub(super) elo_low: f64,
@@ -263,7 +262,7 @@ impl Score {
     }
 }
 
-/// Elo in whole points. What lies just below 0 is 0.
+/// Elo in whole points. A value just below 0 is `+0`.
 pub(super) fn in_whole(elo: f64) -> String {
     // The sum of -0 and 0 is 0.
     format!("{:+.0}", elo.round() + 0.0)
@@ -295,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elo_has_a_sign_and_zero_has_one_alone() {
+    fn elo_has_a_sign_and_zero_has_only_one() {
         let shown = [-12.5, -0.4, 0.0, 0.4, f64::INFINITY].map(in_whole);
         assert_eq!(shown, ["-13", "+0", "+0", "+0", "+inf"]);
     }

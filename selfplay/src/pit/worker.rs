@@ -24,7 +24,7 @@ const HOLD: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct MatchTask {
     pub(super) players: Vec<LoadedPlayer>,
-    /// What they are called in records.
+    /// The players' names in records.
     pub(super) labels: Vec<String>,
     pub(super) games: Games,
     pub(super) openings: Openings,
@@ -33,14 +33,14 @@ pub(super) struct MatchTask {
     pub(super) games_in_flight: usize,
     /// The games to play, in order.
     pub(super) to_play: Vec<u64>,
-    /// How many of these are begun.
+    /// The number of these that are begun.
     pub(super) begun: AtomicUsize,
     pub(super) stop: Arc<AtomicBool>,
     /// By player: games in a row in which it failed before its first turn. Only external engines can.
     pub(super) failures: Vec<AtomicU32>,
 }
 
-/// After so many games in a row in which an engine failed before its first turn it is no player.
+/// The match ends after so many games in a row in which an engine failed before its first turn.
 const MOST_FAILURES: u32 = 3;
 
 /// A game that is over.
@@ -50,21 +50,21 @@ pub(super) struct Finished {
     pub(super) record: String,
 }
 
-/// What a worker leaves behind.
+/// The result of a worker.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     pub(super) times: WorkTimes,
-    /// Games that an external engine lost before its first turn, and that it played none of since: they count unless another worker
-    /// finds that it can't play at all.
+    /// Games that an external engine lost before its first turn, without a turn since. They count unless another worker finds that the
+    /// engine can't play at all.
     pub(super) doubtful: Vec<Finished>,
 }
 
-/// Where the workers' time went while they had games.
+/// The workers' time while they had games.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct WorkTimes {
     /// All of it.
     pub(super) total: Duration,
-    /// Searching, evaluating or waiting for it, drawing from policies, choosing at random: what the players need by themselves.
+    /// The players' part: searching, evaluating and waiting for it, drawing turns.
     pub(super) players: Duration,
 }
 
@@ -74,7 +74,7 @@ impl WorkTimes {
         self.players += other.players;
     }
 
-    /// The share of the time that was the match's own: openings, the rules, handing games over. None where there was no time.
+    /// The share of the time outside the players: openings, rules, records. None if there was no time.
     pub(super) fn overhead(&self) -> Option<f64> {
         let total = self.total.as_secs_f64();
         (total > 0.0).then(|| 1.0 - (self.players.as_secs_f64() / total).min(1.0))
@@ -82,7 +82,7 @@ impl WorkTimes {
 }
 
 impl MatchTask {
-    /// Plays games until there are none left to begin, or it is time to stop.
+    /// Plays games until none is left to begin, or the match stops.
     pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<Unfinished> {
         let channels = self.players.iter().map(LoadedPlayer::channel);
         let channels = channels.collect::<Result<_>>()?;
@@ -110,7 +110,7 @@ impl MatchTask {
                     if !over.is_given_up() {
                         let game = self.summarise(&over, usage, &costs);
                         match fails {
-                            // Where the player turns out to be none, the game was none.
+                            // It doesn't count if the engine turns out to be unable to play.
                             Some(player) => doubtful.entry(player).or_default().push(game),
                             None => held.push(game),
                         }
@@ -120,8 +120,7 @@ impl MatchTask {
                             held.extend(doubtful.remove(player).unwrap_or_default());
                         }
                     }
-                    // With engines the next game may last, and its end need not come; and where no evaluator is used, all
-                    // games are played in one round.
+                    // With engines the next game may last long or never end; without evaluators one round plays all games.
                     if has_engines || held_since.elapsed() >= HOLD {
                         is_received &= finished.send(std::mem::take(&mut held)).is_ok();
                     }
@@ -136,7 +135,7 @@ impl MatchTask {
         }
         let total = begun.elapsed();
         if is_received && !held.is_empty() {
-            // The receiver may be gone since.
+            // The receiver may be gone by now.
             let _ = finished.send(held);
         }
         let given_up = batcher.games().flat_map(PitGame::usage);

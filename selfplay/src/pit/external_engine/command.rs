@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_split_as_a_shell_splits_them_and_no_shell_reads_them() {
+    fn words_are_split_as_a_shell_splits_them_without_a_shell() {
         let command: EngineCommand =
             r#" ./bot --book "my book" 'a $HOME' b\ c;d "#.parse().unwrap();
         assert_eq!(command.program, "./bot");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn options_become_commands_but_not_those_that_are_the_match_s() {
+    fn options_become_commands_except_those_of_the_match() {
         let written = |text: &str| set_option(text).map(|command| command.to_string());
         assert_eq!(
             written("hash=500").unwrap(),
