@@ -224,12 +224,8 @@ fn open_players(
             let name = &player.label;
             ensure!(
                 names.insert(name),
-                "{} {name}: two players are called so; a match's file can give them names",
-                origin.key(if *origin == SpecOrigin::Players {
-                    "players"
-                } else {
-                    "player"
-                })
+                "{} {name}: two players have this name; give one another name",
+                origin.of_players()
             );
         }
     }

@@ -136,10 +136,9 @@ impl MatchReport {
         times: WorkTimes,
         played: Duration,
     ) -> Self {
-        let count = plan.players.len();
-        let players = plan.players.iter().cloned();
-        let players = players.zip(results.usage(count)).zip(results.faults(count));
-        let players = players.map(|((resolved, usage), faults)| Participant {
+        let totals = results.by_player(plan.players.len());
+        let players = plan.players.iter().cloned().zip(totals);
+        let players = players.map(|(resolved, (usage, faults))| Participant {
             resolved,
             turns: usage.turns,
             evaluations_per_turn: usage.evaluations_per_turn(),

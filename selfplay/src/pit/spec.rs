@@ -128,6 +128,14 @@ impl SpecOrigin {
         }
     }
 
+    /// The key or option of the list of players.
+    pub(super) fn of_players(&self) -> String {
+        self.key(match self {
+            Self::Pair | Self::Players => "players",
+            Self::File(_) => "player",
+        })
+    }
+
     /// The key or option of a value of player `index`.
     pub(super) fn of_player(&self, index: usize, spec: &PlayerSpec, key: &str) -> String {
         let letter = if index == 0 { 'a' } else { 'b' };
@@ -159,15 +167,10 @@ impl MatchSpec {
     pub(super) fn check(&self, origin: &SpecOrigin) -> Result<()> {
         let key = |name: &str| origin.key(name);
         let Self { players, games, .. } = self;
-        let who = if matches!(origin, SpecOrigin::File(_)) {
-            "player"
-        } else {
-            "players"
-        };
         ensure!(
             (2..=MOST_PLAYERS).contains(&players.len()),
             "{}: a match has 2 to {MOST_PLAYERS} players, not {}",
-            key(who),
+            origin.of_players(),
             players.len()
         );
         ensure!(
@@ -205,7 +208,7 @@ impl MatchSpec {
             if let Some(name) = &player.name {
                 ensure!(
                     names.insert(name),
-                    "{} {name}: another player is called so",
+                    "{} {name}: another player has this name",
                     of("name")
                 );
             }

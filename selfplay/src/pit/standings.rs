@@ -119,37 +119,22 @@ impl Results {
         table.ratings(0)
     }
 
-    /// The players' usage in the games that count.
-    pub(super) fn usage(&self, players: usize) -> Vec<Usage> {
-        let mut usage = vec![Usage::default(); players];
+    /// By player: the usage in the games that count, and the faults by which it lost some of them. A resignation is no fault.
+    pub(super) fn by_player(&self, players: usize) -> Vec<(Usage, BTreeMap<End, u64>)> {
+        let mut totals = vec![<(Usage, BTreeMap<End, u64>)>::default(); players];
         for game in self.counted() {
-            let fixture = self.games.get(game.game);
-            for (player, used) in fixture
-                .into_iter()
-                .flat_map(|fixture| fixture.players)
-                .zip(game.usage)
-            {
-                usage[player].add(used);
-            }
-        }
-        usage
-    }
-
-    /// By player: the games that count and that it lost other than by the rules. A resignation is no fault.
-    pub(super) fn faults(&self, players: usize) -> Vec<BTreeMap<End, u64>> {
-        let mut faults = vec![BTreeMap::new(); players];
-        for game in self.counted().filter(|game| is_fault(game)) {
-            let loser = match game.result {
-                GameResult::Win => 1,
-                GameResult::Loss | GameResult::Unfinished => 0,
+            let Some(fixture) = self.games.get(game.game) else {
+                continue;
             };
-            let fixture = self.games.get(game.game);
-            if let Some(faults) = fixture.and_then(|fixture| faults.get_mut(fixture.players[loser]))
-            {
-                *faults.entry(game.reason).or_default() += 1;
+            for (player, used) in fixture.players.into_iter().zip(game.usage) {
+                totals[player].0.add(used);
+            }
+            if is_fault(game) {
+                let loser = fixture.players[usize::from(game.result == GameResult::Win)];
+                *totals[loser].1.entry(game.reason).or_default() += 1;
             }
         }
-        faults
+        totals
     }
 
     /// The first game that counts and was lost other than by the rules.
