@@ -1,4 +1,4 @@
-//! The lines that go between a controller and the engine: over standard input and output, or over a socket.
+//! The lines between a controller and the engine, over standard input and output or a socket.
 
 use super::messages::Event;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -6,13 +6,13 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread;
 
-/// The bytes of a line that is read; those of the protocol have some hundred.
+/// The most bytes of a line; those of the protocol have a few hundred.
 const LONGEST: u64 = 1 << 16;
 
-/// The lines that wait for a session at most; then the controller has to wait too.
+/// The most lines that wait for a session; then the controller waits too.
 const WAITING: usize = 256;
 
-/// The way back to the controller.
+/// The connection to the controller.
 pub(super) enum Channel {
     /// Standard input and output.
     Standard,
@@ -21,13 +21,13 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    /// Hands all lines of the controller to a session, from a thread of its own. Each takes room, which the session gives back by
-    /// receiving once for each line.
+    /// Passes all lines of the controller to a session, from a thread of its own. Each line takes room; the session frees it by receiving
+    /// once for each line.
     pub(super) fn listen(&self, events: Sender<Event>) -> io::Result<Receiver<()>> {
         let lines: Box<dyn Read + Send> = match self {
             Self::Standard => Box::new(io::stdin()),
             Self::Socket(stream) => {
-                // Lines are short, and each is waited for.
+                // Lines are short, and the controller waits for each.
                 stream.set_nodelay(true)?;
                 Box::new(stream.try_clone()?)
             }
@@ -40,7 +40,7 @@ impl Channel {
         Ok(room)
     }
 
-    /// Says one line.
+    /// Sends one line.
     pub(super) fn say(&mut self, line: &str) -> io::Result<()> {
         let line = format!("{line}\n");
         match self {
@@ -57,13 +57,13 @@ impl Channel {
 impl Drop for Channel {
     fn drop(&mut self) {
         if let Self::Socket(stream) = self {
-            // Nothing is left to do where the other side has done it already.
+            // The other side may have closed the connection already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
 
-/// Hands on lines until there are no more or the session has ended. Bytes that are no text become signs that no message has.
+/// Passes lines on until the input or the session ends. Bytes that are no UTF-8 are replaced by a character that no message has.
 fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>, taken: &SyncSender<()>) {
     let mut bytes = Vec::new();
     loop {
@@ -74,8 +74,7 @@ fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>, taken: &SyncSender
             Ok(_) => Event::Line(String::from_utf8_lossy(&bytes).into_owned()),
         };
         let goes_on = matches!(event, Event::Line(_));
-        // The thinker's events don't wait for room: the session would wait for itself.
-        // The last event needs no room.
+        // The last event needs no room, and neither do the search thread's: the session would wait for itself.
         let has_room = !goes_on || taken.send(()).is_ok();
         if !has_room || events.send(event).is_err() || !goes_on {
             return;
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_any_ending_are_handed_on_and_the_last_may_have_none() {
+    fn lines_of_any_ending_are_passed_on_and_the_last_needs_none() {
         assert_eq!(events(b""), ["End"]);
         assert_eq!(
             events(b"aei\r\nis\xffready\nquit"),

@@ -1,19 +1,17 @@
-//! How long to think about a turn.
+//! The time for a turn.
 //!
-//! Time controls of the game server (and of the referees that follow it): each turn has `tcmove` seconds; what it doesn't use goes to
-//! the reserve, `tcpercent` of it and never beyond `tcmax`; what it uses beyond comes from the reserve, and who has none left has lost.
+//! Time controls of the game server (and of the referees that follow it): each turn has `tcmove` seconds. `tcpercent` of the unused
+//! time goes to the reserve, up to `tcmax`; time beyond `tcmove` comes from the reserve, and a side without reserve loses.
 //! `tcturntime` limits a single turn and `tctotal` the whole game.
 //!
-//! A turn gets a target, which is some of the time that it has for itself and a little of the reserve, and a most, to which the
-//! search goes where the decision is open. A reserve that was not stated is not spent: whatever else the turns took, in flight
-//! above all, is not known here. The most stays away from the end of the time by a margin: for messages in flight, for
-//! a machine that has other work, and for what a search can't interrupt.
+//! A turn gets a target, most of its own time and a little of the reserve, and a maximum, up to which the search lasts while the
+//! decision is open. A reserve that was not stated is not spent: the delay of messages is not known here. The maximum keeps a margin
+//! to the end of the time: for messages in flight, for a busy machine, and for work that a search can't interrupt.
 
 use arimaa::rules::Side;
 use std::time::Duration;
 
-/// What a controller has said about time, in seconds; 0 is no limit where [`StandardOption`](arimaa::aei::StandardOption) says nothing
-/// else.
+/// The controller's time options in seconds; 0 is no limit unless [`StandardOption`](arimaa::aei::StandardOption) says otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TurnClock {
     pub(super) of_turn: f64,
@@ -23,11 +21,11 @@ pub(super) struct TurnClock {
     pub(super) of_game: f64,
     pub(super) turns_of_game: u32,
     pub(super) most_of_turn: f64,
-    /// The reserves of Gold and of Silver that the controller has told.
+    /// The reserves of Gold and of Silver that the controller has stated.
     pub(super) reserves: [Option<f64>; 2],
-    /// What is left of those that were told, or of the first ones, by what was counted since.
+    /// The remaining reserves by the turns counted since the last statement.
     pub(super) counted: [Option<f64>; 2],
-    /// What has been used of the turn that is due.
+    /// The used time of the turn that is due.
     pub(super) used: f64,
 }
 
@@ -48,38 +46,38 @@ impl Default for TurnClock {
     }
 }
 
-/// How long a turn may take from its `go` on.
+/// The times of a turn from its `go` on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Times {
-    /// How long it takes where the decision is neither clear nor open.
+    /// The duration if the decision is neither clear nor open.
     pub(super) target: Duration,
-    /// How long it takes at most; not less than the target.
+    /// The longest duration; not less than the target.
     pub(super) most: Duration,
-    /// When the time is over.
+    /// The end of the time.
     pub(super) end: Duration,
-    /// Whether time that is not used is of use later.
+    /// Whether unused time can be used later.
     pub(super) saves: bool,
 }
 
-/// The reserve is given out as if the game went on for so many turns of a side.
+/// The reserve is divided as if so many turns of a side remained.
 const TURNS_AHEAD: f64 = 30.0;
 /// The part of a turn's own time that is its target.
 const USUAL_PART: f64 = 0.8;
 /// The part of the reserve that an open decision may take.
 const RESERVE_PART: f64 = 0.2;
-/// The part of what there is that is kept free besides the lag, up to a number of seconds.
+/// The part of the time that is kept free besides the lag, up to a number of seconds.
 const FREE_PART: f64 = 0.02;
 const MOST_FREE: f64 = 1.0;
-/// Thinking is never shorter, in seconds: without time the search still needs a turn.
+/// The shortest duration in seconds: even without time the search must find a turn.
 const LEAST: f64 = 0.001;
 
 impl TurnClock {
-    /// How long the turn of a side may take; none where nothing limits it. `lag` is what messages and a busy machine may take,
-    /// `passed` how long the game has lasted, in seconds, and `turn` the turn's number, from 1.
+    /// The times of a side's turn; none without a limit. `lag` is the allowance for messages and a busy machine, `passed` the duration
+    /// of the game so far, both in seconds, and `turn` the turn's number from 1.
     pub(super) fn times(&self, side: Side, lag: f64, passed: f64, turn: u32) -> Option<Times> {
         let reserve = self.reserve_of(side);
         let own = (self.of_turn - self.used).max(0.0);
-        // Where one side has a reserve, the other has used its own up.
+        // If one side has a reserve, the other has used up its own.
         let mut reserves = self.reserves.into_iter().flatten();
         let has_base =
             self.of_turn > 0.0 || self.reserve > 0.0 || reserves.any(|reserve| reserve > 0.0);
@@ -118,8 +116,8 @@ impl TurnClock {
         })
     }
 
-    /// Counts a turn of a side, for controllers that don't say what is left of the reserve: each turn as if messages had taken `lag`
-    /// more, and never beyond what the reserve was when it was stated.
+    /// Counts a turn of a side, for controllers that don't state the remaining reserve: each turn as if messages had taken `lag` more. The
+    /// reserve never exceeds the stated one.
     pub(super) fn count(&mut self, side: Side, used: f64, lag: f64) {
         let place = side.index();
         let told = self.reserves[place].unwrap_or(self.reserve).max(0.0);
@@ -137,19 +135,19 @@ impl TurnClock {
         self.counted[place] = Some((left + change).clamp(0.0, most));
     }
 
-    /// Sets the reserve that both sides begin with: what was counted of another one counts no more.
+    /// Sets the reserve that both sides begin with, and discards the counted ones.
     pub(super) fn begin_with(&mut self, reserve: f64) {
         self.reserve = reserve;
         self.counted = [None; 2];
     }
 
-    /// Sets what is left of a side's reserve.
+    /// Sets a side's remaining reserve.
     pub(super) fn tell(&mut self, side: Side, reserve: f64) {
         self.reserves[side.index()] = Some(reserve);
         self.counted[side.index()] = None;
     }
 
-    /// A new game: the reserves are what they are at the start.
+    /// Begins a new game with the first reserves.
     pub(super) fn new_game(&mut self) {
         self.reserves = [None; 2];
         self.counted = [None; 2];
@@ -225,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_said_the_margin_is_kept() {
+    fn the_margin_is_kept_for_all_options() {
         for of_turn in [0.0, 0.2, 1.0, 30.0, 1e8] {
             for reserve in [0.0, 0.05, 10.0, 1e9] {
                 for (of_game, most_of_turn, used) in [
@@ -270,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_that_was_told_counts_and_not_the_first_one() {
+    fn the_stated_reserve_counts_and_not_the_first_one() {
         let told = TurnClock {
             reserves: [Some(0.0), Some(100.0)],
             ..clock(2.0, 50.0)
@@ -286,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_saved_only_where_it_is_of_use() {
+    fn time_is_saved_only_if_it_can_be_used_later() {
         let saves = |clock: &TurnClock| clock.times(Side::Gold, LAG, 0.0, 3).unwrap().saves;
         let full = TurnClock {
             most_reserve: 20.0,
@@ -311,13 +309,13 @@ mod tests {
         counted.count(Side::Gold, 6.0, 0.5);
         assert_eq!(reserves(&counted), [7.5, 10.0]);
         counted.count(Side::Gold, 1.5, 0.5);
-        // It grows, and never beyond what was told.
+        // It grows, and never beyond the stated reserve.
         counted.count(Side::Silver, 0.0, 0.5);
         assert_eq!(reserves(&counted), [8.5, 10.0]);
         counted.most_reserve = 9.0;
         counted.count(Side::Gold, 0.0, 0.5);
         assert_eq!(reserves(&counted), [9.0, 10.0]);
-        // What the controller tells counts, and is counted on.
+        // A stated reserve replaces the counted one.
         counted.tell(Side::Gold, 5.0);
         counted.count(Side::Gold, 4.5, 0.5);
         assert_eq!(reserves(&counted), [4.0, 10.0]);
@@ -331,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_that_nobody_told_is_not_spent() {
+    fn a_reserve_that_was_not_stated_is_not_spent() {
         let mut silent = clock(1.0, 0.0);
         let before = times(&silent);
         for _ in 0..100 {
@@ -347,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_taken_away_leaves_no_reserve_to_play_by() {
+    fn a_removed_clock_leaves_no_reserve() {
         let mut gone = clock(1.0, 0.0);
         gone.count(Side::Gold, 0.5, LAG);
         assert!(gone.times(Side::Gold, LAG, 0.0, 3).is_some());

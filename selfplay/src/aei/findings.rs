@@ -1,4 +1,4 @@
-//! What is told of a search while it goes on, and how open its decision is.
+//! The reports of a running search to the controller.
 
 use arimaa::aei::{Info, format_variation};
 use arimaa::rules::Side;
@@ -8,28 +8,24 @@ use std::time::Duration;
 /// Steps in a whole turn.
 const STEPS: f64 = 4.0;
 
-/// When the first news of a search are due; then every second.
+/// The time of a search's first report; the next ones follow every second.
 const FIRST: Duration = Duration::from_millis(100);
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Simulations of a stage that say little yet.
+/// A later stage with fewer simulations reports nothing: the stage before knew better.
 const FEW: u32 = 100;
-/// Making reports takes no more than one part of so many of the time.
+/// Reports take at most this fraction of the time, 1 / `REPORTING`.
 const REPORTING: u32 = 20;
-
-/// How much better the chosen turn must be than any other for a clear decision, as a win probability; and how little for an open one.
-const CLEAR: f32 = 0.1;
-const OPEN: f32 = 0.02;
 
 /// The logarithm of the odds that a rabbit is worth at the start of a game, as `material` counts it. The protocol's scores are
 /// hundredths of that.
 const RABBIT: f64 = 0.35;
-/// The score of a win that is proven, less the turns to it; what is not proven has less.
+/// The score of a proven win, less the turns to it; other scores are smaller.
 const WON: i64 = 10_000;
 const MOST_OPEN: f64 = 9_000.0;
 
-/// Tells what a search has found.
+/// Reports what a search has found.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct Reporter {
     lines: usize,
     next: Duration,
     next_depth: Duration,
@@ -37,8 +33,8 @@ pub(super) struct Teller {
     visits: u64,
 }
 
-impl Teller {
-    /// One that tells of so many turns.
+impl Reporter {
+    /// One that reports so many turns.
     pub(super) fn new(lines: usize) -> Self {
         Self {
             lines,
@@ -53,19 +49,18 @@ impl Teller {
         self.visits += u64::from(decision.visits);
     }
 
-    /// Whether news are due.
+    /// Whether a report is due.
     pub(super) fn is_due(&self, passed: Duration) -> bool {
         passed >= self.next
     }
 
-    /// Puts the next news off.
+    /// Sets the time of the next report, after one that took `cost`.
     pub(super) fn wait(&mut self, passed: Duration, cost: Duration) {
         let usual = if passed < INTERVAL { passed } else { INTERVAL };
         self.next = passed + usual.max(REPORTING * cost);
     }
 
-    /// What a search has found, and the turn that it would choose now. Nothing at the beginning of a stage that is not the first:
-    /// the one before knew better.
+    /// What a search has found, and the turn that it would choose now. Nothing at the beginning of a later stage.
     pub(super) fn tell(&self, search: &Search, passed: Duration) -> (Vec<Info>, Option<String>) {
         let report = search.report(self.lines);
         if self.visits > 0 && report.visits < FEW {
@@ -92,7 +87,7 @@ impl Teller {
         if passed < self.next_depth {
             return false;
         }
-        // Deeper searches grow slowly: there is no need to look often.
+        // The depth grows slowly: it need not be checked often.
         self.next_depth = passed + (passed / REPORTING).max(Duration::from_millis(1));
         STEPS * search.report(1).depth.mean >= f64::from(steps)
     }
@@ -154,47 +149,6 @@ fn score(value: f32, proven: Option<Proven>, side: Side) -> i64 {
     (100.0 * odds / RABBIT).clamp(-MOST_OPEN, MOST_OPEN).round() as i64
 }
 
-/// How open a decision is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Openness {
-    /// How much better the chosen turn is than the best other one that was looked at as closely; none where there is no such.
-    pub(super) gap: Option<f32>,
-    /// Whether the stage before had chosen another turn.
-    pub(super) changed: bool,
-}
-
-impl Openness {
-    /// That of a search which has decided, with the turn that the stage before had chosen.
-    pub(super) fn of(search: &Search, before: Option<&str>) -> Self {
-        let report = search.report(4);
-        let chosen = report.turns.iter().find(|turn| turn.is_chosen);
-        let Some(chosen) = chosen else {
-            return Self {
-                gap: Some(0.0),
-                changed: true,
-            };
-        };
-        let as_closely =
-            |turn: &&ReportedTurn| !turn.is_chosen && turn.visits >= chosen.visits / 4.0;
-        let others = report.turns.iter().filter(as_closely);
-        let best = others.filter_map(|turn| turn.value).reduce(f32::max);
-        Self {
-            gap: best.zip(chosen.value).map(|(best, chosen)| chosen - best),
-            changed: before.is_some_and(|before| before != chosen.turn),
-        }
-    }
-
-    /// Whether more thinking would hardly change the decision.
-    pub(super) fn is_clear(&self) -> bool {
-        !self.changed && self.gap.is_none_or(|gap| gap >= CLEAR)
-    }
-
-    /// Whether more thinking may well change the decision.
-    pub(super) fn is_open(&self) -> bool {
-        self.changed || self.gap.is_some_and(|gap| gap < OPEN)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,7 +159,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
 
     #[test]
-    fn a_rabbit_is_a_hundred_and_a_proof_more_than_any_opinion() {
+    fn a_rabbit_is_a_hundred_and_a_proof_more_than_any_estimate() {
         let of_rabbit = (1.0 / (1.0 + (-RABBIT).exp())) as f32;
         let open = |value| score(value, None, Side::Silver);
         assert_eq!((open(0.5), open(of_rabbit)), (0, 100));
@@ -216,21 +170,21 @@ mod tests {
     }
 
     #[test]
-    fn news_come_soon_and_then_every_second() {
-        let mut teller = Teller::new(1);
+    fn reports_come_soon_and_then_every_second() {
+        let mut reporter = Reporter::new(1);
         let mut times = Vec::new();
         for tenth in 0..50 {
             let passed = Duration::from_millis(100 * tenth);
-            if teller.is_due(passed) {
+            if reporter.is_due(passed) {
                 times.push(tenth);
-                teller.wait(passed, Duration::ZERO);
+                reporter.wait(passed, Duration::ZERO);
             }
         }
         assert_eq!(times, [1, 2, 4, 8, 16, 26, 36, 46]);
         let slow = Duration::from_millis(200);
-        teller.wait(Duration::from_secs(10), slow);
-        assert!(!teller.is_due(Duration::from_secs(13)));
-        assert!(teller.is_due(Duration::from_secs(14)));
+        reporter.wait(Duration::from_secs(10), slow);
+        assert!(!reporter.is_due(Duration::from_secs(13)));
+        assert!(reporter.is_due(Duration::from_secs(14)));
     }
 
     #[test]
@@ -266,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_turns_are_told_with_the_line() {
+    fn the_best_turns_are_reported_with_the_principal_variation() {
         let text = "g [rrrrrrrrhdcemcdh                                HDCMECDHRRRRRRRR]";
         let game = Game::from_position(text.parse().unwrap());
         let options = SearchOptions::strongest(&SearchConfig::default(), 200);
@@ -274,9 +228,9 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut material = Material::default();
         let decision = run_search(&mut search, &mut material, game.history(), &mut rng).unwrap();
-        let mut teller = Teller::new(3);
-        teller.count(&decision);
-        let (infos, best) = teller.tell(&search, Duration::from_millis(1234));
+        let mut reporter = Reporter::new(3);
+        reporter.count(&decision);
+        let (infos, best) = reporter.tell(&search, Duration::from_millis(1234));
         let written: Vec<String> = infos.iter().map(Info::to_string).collect();
         let has = |start: &str| written.iter().any(|info| info.starts_with(start));
         let best = best.unwrap();

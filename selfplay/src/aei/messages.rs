@@ -1,4 +1,4 @@
-//! What the session, the search thread and the controller's lines send each other.
+//! The messages between the session, the search thread and the thread that reads the controller's lines.
 
 use super::clock::Times;
 use super::options::Setups;
@@ -9,23 +9,23 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Something that a session has to see to.
+/// An event for the session.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// The controller has said something.
+    /// A line of the controller.
     Line(String),
-    /// A line of the controller that is too long.
+    /// A line of the controller was too long.
     TooLong,
-    /// The controller has gone away.
+    /// The controller has left.
     End,
-    /// The thinking thread has something to say.
+    /// A message of the search thread.
     SearchMessage(SearchMessage),
 }
 
-/// What the thread is told to do, one after the other.
+/// An order to the search thread, which handles them in sequence.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Take another evaluator.
+    /// Load another evaluator.
     Load(PlayerName),
     /// Find a turn.
     Think(Box<SearchTask>),
@@ -38,42 +38,42 @@ pub(super) struct SearchTask {
     pub(super) number: u64,
     pub(super) position: Position,
     pub(super) history: History,
-    /// Ends the thinking when it is set.
+    /// Ends the search when it is set.
     pub(super) flag: Arc<AtomicBool>,
-    /// When the clock began to run.
+    /// The start of the turn's clock.
     pub(super) begun: Instant,
     pub(super) times: Option<Times>,
     pub(super) evaluations: Option<u32>,
     /// Steps.
     pub(super) depth: Option<u32>,
     pub(super) memory_mib: u32,
-    /// How many turns to tell of.
+    /// The number of turns to report.
     pub(super) lines: usize,
     pub(super) setups: Setups,
 }
 
-/// What the thread says.
+/// A message of the search thread.
 #[derive(Debug)]
 pub(super) enum SearchMessage {
-    /// The evaluator that was ordered is there.
+    /// The ordered evaluator is loaded.
     Loaded,
-    /// The evaluator that was ordered can't be had; the one before stays.
+    /// The ordered evaluator can't be loaded; the previous one stays.
     NotLoaded(String),
-    /// What a job has found so far.
+    /// The findings of a task so far.
     Found {
         number: u64,
         infos: Vec<Info>,
-        /// The turn that it would choose now.
+        /// The turn that the search would choose now.
         best: Option<String>,
     },
-    /// A job's turn, and what it took.
+    /// A task's turn, and its cost.
     Decided {
         number: u64,
         turn: String,
-        /// Whether it is a setup that people play, which more thinking would not change.
+        /// Whether it is a known setup, which more search would not change.
         is_known: bool,
         cost: String,
     },
-    /// The thread is at its end.
+    /// The thread has failed.
     Failed(String),
 }

@@ -1,23 +1,21 @@
 //! `selfplay aei`: an engine for game rooms, referees and programs for players, by the Arimaa Engine Interface.
 //!
 //! ```text
-//! controller ── lines ──> [controller thread] ── events ──> session ── orders ──> thinker (evaluator, search)
-//!            <─ replies ─────────────────────────────────── session <── events ── thinker
+//! controller ── lines ──> [controller thread] ── events ──> session ── orders ──> search thread (evaluator, search)
+//!            <─ replies ─────────────────────────────────── session <── events ── search thread
 //! ```
 //!
-//! The session never waits for the search, so that every command is handled at once; it watches the clock too, and stops the search
-//! by a flag. The network is opened by the thinker, after the opening phase.
+//! The session never waits for the search, so it handles each command at once. It also watches the clock, and stops the search by a
+//! flag. The search thread loads the network after the opening phase.
 
 mod channel;
 mod clock;
-mod fallback;
 mod findings;
-mod manifest;
 mod messages;
+mod no_search;
 mod options;
 mod search_thread;
 mod session;
-mod setups;
 mod stages;
 mod thinking;
 
@@ -105,12 +103,12 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     );
     if arguments.manifest {
         if let PlayerName::Network(NetworkSource::File(path)) = name {
-            // A manifest outlives this command: what it names has to be there.
+            // A manifest outlives this command: the file must exist.
             std::fs::File::open(path)
                 .with_context(|| format!("--network: can't read the network {name}"))?;
             settings.network = absolute(path)?;
         }
-        let manifest = manifest::manifest(&arguments.to_start_with(&method)?, &settings);
+        let manifest = settings.manifest(&arguments.to_start_with(&method)?);
         output::print(&(serde_json::to_string_pretty(&manifest)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -132,7 +130,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
             1
         }
     };
-    // A batch that is still being evaluated is not waited for.
+    // The program doesn't wait for a batch in flight.
     low_level::exit(code)
 }
 
@@ -198,11 +196,11 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
             .with_context(|| format!("can't take connections at {at}"))?;
         match serve(Channel::Socket(stream), method, settings) {
             Ok(Ended::Quit) => {}
-            // The next controller may fare better: networks come and go.
+            // The next controller may name another network.
             Ok(Ended::Refused(why) | Ended::Failed(why)) => {
                 output::complain(format_args!("session with {peer}: {why}"));
             }
-            // The controller went before it said anything.
+            // The controller left before its first message.
             Err(error) => output::complain(format_args!("session with {peer}: {error:#}")),
         }
         ensure!(

@@ -1,9 +1,16 @@
-//! What a controller can set: one definition for `setoption` and for the manifest.
+//! The options that a controller can set, once for `setoption` and for the manifest of the engine.
 
 use super::clock::TurnClock;
 use arimaa::aei::{OptionError, OptionKind, OptionValue, StandardOption};
 use arimaa::rules::Side;
 use serde_json::{Value, json};
+
+/// The engine's name.
+pub(super) const NAME: &str = "Tusker";
+/// Its authors.
+pub(super) const AUTHOR: &str = "Tusker's contributors";
+/// Its version.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An option of this engine: those that the protocol leaves to engines, and its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,10 +24,10 @@ pub(super) enum Offered {
     Network,
 }
 
-/// Who sets up the engine's pieces.
+/// How the engine chooses its setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Setups {
-    /// The search where there is a network, else one of the known setups.
+    /// By the search with a network, else one of the known setups.
     Auto,
     Search,
     Known,
@@ -33,7 +40,7 @@ const SETUPS: [(&str, Setups); 3] = [
 ];
 const SETUP_WORDS: [&str; 3] = [SETUPS[0].0, SETUPS[1].0, SETUPS[2].0];
 
-/// The most turns that are said with `multipv`.
+/// The most turns that are reported with `multipv`.
 const MOST_LINES: i64 = 100;
 
 impl Offered {
@@ -107,7 +114,7 @@ impl Offered {
     }
 }
 
-/// Everything that was set.
+/// The values of all options.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {
     pub(super) clock: TurnClock,
@@ -123,17 +130,17 @@ pub(super) struct Settings {
     pub(super) network: String,
 }
 
-/// What setting an option asks of the session.
+/// The effect of an option on the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing: the next turn sees it.
+    /// None: the next turn uses the value.
     Kept,
-    /// The network is to be loaded.
+    /// A network must be loaded.
     Load(String),
 }
 
 impl Settings {
-    /// Nothing is set yet; a network, and the memory that the configuration says.
+    /// The defaults with a network and the configured memory.
     pub(super) fn new(network: String, memory_mib: u32) -> Self {
         Self {
             clock: TurnClock::default(),
@@ -167,7 +174,7 @@ impl Settings {
             StandardOption::GoldReserve => clock.tell(Side::Gold, number),
             StandardOption::SilverReserve => clock.tell(Side::Silver, number),
             StandardOption::MoveUsed => clock.used = number,
-            // Who plays, for what, and what was used before changes nothing of a turn. Hash and depth are offered.
+            // These change nothing about a turn. Hash and depth are offered.
             StandardOption::GoldUsed
             | StandardOption::SilverUsed
             | StandardOption::LastMoveUsed
@@ -183,7 +190,7 @@ impl Settings {
     }
 
     fn set_offered(&mut self, option: Offered, value: OptionValue) -> Effect {
-        // The value was read by the option's own kind, whose range fits.
+        // The option's kind has checked the range.
         let above_zero = |value: &OptionValue| match value {
             OptionValue::Spin(number) => u32::try_from(*number).ok().filter(|&number| number > 0),
             _ => None,
@@ -227,8 +234,24 @@ impl Settings {
         }
     }
 
+    /// `engine.json`: what programs that offer engines need to know of this one (`ENGINE_MANIFEST.md` of Janzert/AEI, version 1). The
+    /// engine is started with `arguments` and then has these settings. There are no downloads: a publisher of binaries adds theirs.
+    pub(super) fn manifest(&self, arguments: &[String]) -> Value {
+        json!({
+            "manifest_version": 1,
+            "id": "tusker",
+            "name": NAME,
+            "version": VERSION,
+            "author": AUTHOR,
+            "description": "Searches whole turns with a policy and value network that it has learned from its own games.",
+            "license": "MIT OR Apache-2.0",
+            "args": arguments,
+            "options": self.described(),
+        })
+    }
+
     /// All options as the manifest describes them, with these settings as their defaults.
-    pub(super) fn described(&self) -> Vec<Value> {
+    fn described(&self) -> Vec<Value> {
         let describe = |option: Offered| {
             let mut entry = json!({
                 "name": option.name(),
@@ -263,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn every_standard_option_is_taken() {
+    fn every_standard_option_is_accepted() {
         let mut set = settings();
         for option in StandardOption::ALL {
             assert_eq!(set.set(option.word(), Some("1")), Ok(Effect::Kept));
@@ -290,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_changes_nothing() {
+    fn a_refused_value_changes_nothing() {
         let mut set = settings();
         for (name, value, said) in [
             ("tcmove", Some("-1"), "`-1` is not a number from 0 to"),
@@ -308,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_is_set_and_0_takes_limits_away() {
+    fn offered_options_are_set_and_0_removes_limits() {
         let mut set = settings();
         for (name, value) in [
             ("evaluations", "500"),

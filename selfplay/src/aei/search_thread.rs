@@ -1,13 +1,15 @@
-//! The thread that thinks: it owns the evaluator and the search, takes orders, and says what it finds.
+//! The search thread: it owns the evaluator and the search, takes orders, and reports what it finds.
 
-use super::findings::{Openness, Teller};
+use super::findings::Reporter;
 use super::messages::{Event, Order, SearchMessage, SearchTask};
+use super::no_search::known_setup;
 use super::options::Setups;
-use super::setups::known_setup;
-use super::stages::{is_over, next_stage};
+use super::stages::{Openness, is_over, next_stage};
+use crate::worker::batch::evaluate_leaves;
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use arimaa::aei::Info;
 use arimaa::notation::format_turn;
 use arimaa::rules::{History, Phase, Position, StepState, Turn};
 use engine::config::SearchConfig;
@@ -22,11 +24,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How the thread works.
+/// The settings of the thread.
 #[derive(Debug, Clone)]
 pub(super) struct Method {
     pub(super) devices: Devices,
-    /// Those that evaluate a network on the processor.
+    /// Threads that evaluate a network on the processor.
     pub(super) threads: usize,
     pub(super) search: SearchConfig,
     pub(super) seed: u64,
@@ -46,7 +48,7 @@ pub(super) fn start(method: Method, events: Sender<Event>) -> Result<Sender<Orde
     Ok(sender)
 }
 
-/// Tells the session if the thread panics: it would wait for ever.
+/// Tells the session if the thread panics, so that it doesn't wait for an answer.
 struct Guard(Sender<Event>);
 
 impl Drop for Guard {
@@ -58,25 +60,24 @@ impl Drop for Guard {
     }
 }
 
-/// How many turns are tried before one that loses at once is accepted: some ten milliseconds, and all of nearly every position.
+/// Turns that are tried before one that loses at once is accepted. They take about ten milliseconds, and are nearly always all turns.
 const LOST_TURN_CHECKS: u32 = 20_000;
 
-/// The most seconds that may go into keeping what was found on the turns before: a `stop` has to wait for it. A network takes minutes
-/// to find as much as that.
+/// The most seconds for keeping the tree of the turns before: a `stop` has to wait for it. A network takes minutes to grow such a tree.
 const KEEPING: f64 = 0.025;
-/// No more of a turn's target goes into it either.
+/// The largest part of a turn's target for it.
 const KEEPING_PART: f64 = 0.15;
-/// Seconds for each byte, until it is known better.
+/// Seconds for each byte, until they are measured.
 const KEEPING_OF_BYTE: f64 = 1e-9;
-/// Bytes of a tree that say something of how long keeping it takes.
+/// The smallest tree, in bytes, whose time is measured.
 const TELLING_BYTES: usize = 1 << 20;
 
-/// The evaluations that a network makes before it says that it is ready: the first ones are slow. Controllers don't wait for ever:
-/// after a time no more are begun.
+/// Batches that a network evaluates before it is ready: the first ones are slow. Controllers have a limit: after a time no more are
+/// begun.
 const WARM_UP: [usize; 3] = [32, 1, 32];
 const WARM_UP_TIME: Duration = Duration::from_secs(1);
 
-/// After so long the slowest batch that was seen counts half: one that had to wait for other work says little of the next ones.
+/// The slowest batch counts half after this time: it may have waited for other work.
 const SLOWEST_HALVES: Duration = Duration::from_secs(2);
 
 struct SearchThread {
@@ -86,12 +87,12 @@ struct SearchThread {
     has_network: bool,
     search: Option<Search>,
     rng: ChaCha8Rng,
-    /// The slowest batch that was seen, older ones counting less and less; and when it was last looked at.
+    /// The slowest batch, older ones counting less; and the time of its last update.
     slowest: Duration,
     slowest_at: Instant,
-    /// What making a report took last.
+    /// The time of the last report.
     report_cost: Duration,
-    /// Seconds for each byte of a tree that is kept.
+    /// Seconds for each byte of a kept tree.
     keeping: f64,
 }
 
@@ -161,7 +162,7 @@ impl SearchThread {
         Ok(())
     }
 
-    /// A job's turn, and whether it is one of the known setups.
+    /// The turn of a task, and whether it is a known setup.
     fn think(&mut self, job: &SearchTask) -> Result<(String, bool)> {
         let sets_up = job.position.phase() == Phase::Setup;
         let knows = match job.setups {
@@ -175,7 +176,7 @@ impl SearchThread {
         {
             return Ok((format_turn(&Turn::Setup(setup), &job.position), true));
         }
-        let mut teller = Teller::new(job.lines);
+        let mut reporter = Reporter::new(job.lines);
         let mut end = job.times.map(|times| match times.saves {
             true => times.target / 2,
             false => times.target,
@@ -184,7 +185,7 @@ impl SearchThread {
         loop {
             let time = end.map(|end| end.saturating_sub(job.begun.elapsed()));
             let mut search = self.begin(job, self.options(job, time))?;
-            let result = self.run(job, &mut search, &mut teller);
+            let result = self.run(job, &mut search, &mut reporter);
             let search = self.search.insert(search);
             let decision = result?;
             let turn = format_turn(&decision.turn, &job.position);
@@ -196,15 +197,15 @@ impl SearchThread {
                 _ => None,
             };
             if next.is_none() {
-                self.tell_last(job, &mut teller);
+                self.tell_last(job, &mut reporter);
                 return Ok((turn, false));
             }
-            teller.count(&decision);
+            reporter.count(&decision);
             (before, end) = (Some(turn), next);
         }
     }
 
-    /// The only place that says how a turn is searched.
+    /// The options of a turn's search.
     fn options(&self, job: &SearchTask, time: Option<Duration>) -> SearchOptions {
         let budget = Budget {
             evaluations: job.evaluations,
@@ -225,7 +226,7 @@ impl SearchThread {
         options
     }
 
-    /// The search at the job's position, with what it holds of the turns before unless keeping that would take too long.
+    /// The search at the task's position, with the tree of the turns before unless keeping it would take too long.
     fn begin(&mut self, job: &SearchTask, options: SearchOptions) -> Result<Search, SearchError> {
         let Some(mut search) = self.search.take() else {
             let mut search = Search::new(&job.position, &job.history, options)?;
@@ -256,38 +257,21 @@ impl SearchThread {
         &mut self,
         job: &SearchTask,
         search: &mut Search,
-        teller: &mut Teller,
+        reporter: &mut Reporter,
     ) -> Result<Decision> {
         let evaluator = self.evaluator.as_mut().context("no network is loaded")?;
         let mut answers = Evaluations::default();
-        let mut is_first = teller.is_at_first_stage();
+        let mut is_first = reporter.is_at_first_stage();
         if is_first {
             tell_best(&self.events, job, search);
         }
-        loop {
-            let queries = search.leaves(&job.history, &mut self.rng);
-            let count = queries.len();
-            if count == 0 {
-                let decision = search.decision();
-                return Ok(decision
-                    .context("the search ended without a decision")?
-                    .clone());
-            }
-            let begun = Instant::now();
-            evaluator.evaluate(queries, &mut answers)?;
+        let (history, rng) = (&job.history, &mut self.rng);
+        while let Some(took) =
+            evaluate_leaves(search, evaluator.as_mut(), history, rng, &mut answers)?
+        {
             let since = self.slowest_at.elapsed().div_duration_f64(SLOWEST_HALVES);
             let slowest = self.slowest.mul_f64((-since).exp2());
-            (self.slowest, self.slowest_at) = (begun.elapsed().max(slowest), Instant::now());
-            ensure!(
-                answers.len() == count,
-                "{}: {} answers came for {count} step states",
-                evaluator.name(),
-                answers.len()
-            );
-            for (index, answer) in (0..count).filter_map(|index| Some((index, answers.get(index)?)))
-            {
-                search.answer(index, evaluator.name(), answer)?;
-            }
+            (self.slowest, self.slowest_at) = (took.max(slowest), Instant::now());
             if std::mem::take(&mut is_first) {
                 tell_best(&self.events, job, search);
             }
@@ -299,30 +283,26 @@ impl SearchThread {
             {
                 search.stop();
             }
-            if teller.is_due(passed) {
+            if reporter.is_due(passed) {
                 let begun = Instant::now();
-                let (infos, best) = teller.tell(search, passed);
+                let (infos, best) = reporter.tell(search, passed);
                 self.report_cost = begun.elapsed();
-                teller.wait(passed, self.report_cost);
-                let number = job.number;
-                let found = SearchMessage::Found {
-                    number,
-                    infos,
-                    best,
-                };
-                // Who is gone needs nothing.
-                let _ = self.events.send(Event::SearchMessage(found));
+                reporter.wait(passed, self.report_cost);
+                send_found(&self.events, job, infos, best);
             }
             if let Some(depth) = job.depth
-                && teller.is_deep(search, depth, passed)
+                && reporter.is_deep(search, depth, passed)
             {
                 search.stop();
             }
         }
+        let decision = search.decision();
+        let decision = decision.context("the search ended without a decision")?;
+        Ok(decision.clone())
     }
 
-    /// Tells what the search ended with, unless that is wanted at once.
-    fn tell_last(&mut self, job: &SearchTask, teller: &mut Teller) {
+    /// Reports the end of the search, unless the turn is needed at once.
+    fn tell_last(&mut self, job: &SearchTask, reporter: &mut Reporter) {
         let Some(search) = &self.search else { return };
         let passed = job.begun.elapsed();
         let is_late = job
@@ -332,13 +312,8 @@ impl SearchThread {
         if is_late || is_hurried {
             return;
         }
-        let (infos, best) = teller.tell(search, passed);
-        let found = SearchMessage::Found {
-            number: job.number,
-            infos,
-            best,
-        };
-        let _ = self.events.send(Event::SearchMessage(found));
+        let (infos, best) = reporter.tell(search, passed);
+        send_found(&self.events, job, infos, best);
     }
 
     fn cost(&self, job: &SearchTask) -> String {
@@ -350,14 +325,19 @@ impl SearchThread {
     }
 }
 
-/// Lets the session know the best turn before there is anything worth telling: it may have to play it.
+/// Tells the session the best turn before the first report is due: it may have to play it.
 fn tell_best(events: &Sender<Event>, job: &SearchTask, search: &Search) {
-    if let Some(best) = Teller::best(search) {
-        let found = SearchMessage::Found {
-            number: job.number,
-            infos: Vec::new(),
-            best: Some(best),
-        };
-        let _ = events.send(Event::SearchMessage(found));
+    if let Some(best) = Reporter::best(search) {
+        send_found(events, job, Vec::new(), Some(best));
     }
+}
+
+/// Sends what a search has found. A session that has ended needs nothing.
+fn send_found(events: &Sender<Event>, job: &SearchTask, infos: Vec<Info>, best: Option<String>) {
+    let number = job.number;
+    let _ = events.send(Event::SearchMessage(SearchMessage::Found {
+        number,
+        infos,
+        best,
+    }));
 }

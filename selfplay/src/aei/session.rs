@@ -1,11 +1,10 @@
-//! A session: what the controller says is done in its order, also while a search goes on.
+//! A session: it handles the controller's commands in order, also during a search.
 
 use super::channel::Channel;
 use super::clock::TurnClock;
-use super::fallback::turn_to_fall_back_on;
-use super::manifest::{AUTHOR, NAME, VERSION};
 use super::messages::{Event, Order, SearchMessage, SearchTask};
-use super::options::{Effect, Offered, Settings};
+use super::no_search::turn_to_fall_back_on;
+use super::options::{AUTHOR, Effect, NAME, Offered, Settings, VERSION};
 use super::thinking::Thinking;
 use crate::worker::player::PlayerName;
 use arimaa::aei::{
@@ -22,11 +21,11 @@ use std::time::Instant;
 /// How a session ends.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// As the controller wished, or because it is gone.
+    /// By `quit`, or because the controller has left.
     Quit,
-    /// The controller said what the protocol doesn't know.
+    /// By a message that is not in the protocol.
     Refused(String),
-    /// The engine can't go on.
+    /// By a failure of the engine.
     Failed(String),
 }
 
@@ -34,32 +33,32 @@ type Outcome = Result<(), Ended>;
 
 pub(super) struct Session {
     channel: Channel,
-    /// Room for lines of the controller: one is taken for each.
+    /// A token for each line of the controller that was received.
     room: Receiver<()>,
     orders: Sender<Order>,
     settings: Settings,
-    /// Whether `aei` has been said.
+    /// Whether `aei` has been received.
     is_open: bool,
     game: Game,
     /// When the game began.
     begun: Instant,
-    /// Orders to load that have not been answered.
+    /// Load orders without an answer yet.
     loading: usize,
-    /// Whether an evaluator has ever been there.
+    /// Whether an evaluator was ever loaded.
     has_evaluator: bool,
-    /// How many `isready` wait for an evaluator.
+    /// The number of `isready` that wait for an evaluator.
     waiting: usize,
     thinking: Option<Thinking>,
-    /// Who was told a turn by the clock, and the seconds that it took: they count once it is played.
+    /// The side of the last turn by the clock, and its seconds: they count once the turn is played.
     took: Option<(Side, f64)>,
-    /// The turns of both sides since the game began, also those that came as positions.
+    /// The turns of both sides since the game began, with those that were given as positions.
     turns: usize,
     /// Searches so far.
     searches: u64,
 }
 
 impl Session {
-    /// One that takes from `room` for each line that it hears, as [`Channel::listen`] says.
+    /// A session that receives from `room` once for each line, as [`Channel::listen`] requires.
     pub(super) fn new(
         channel: Channel,
         room: Receiver<()>,
@@ -84,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Does what the controller says until the end.
+    /// Handles events until the session ends.
     pub(super) fn run(mut self, events: &Receiver<Event>) -> Ended {
         loop {
             if let Err(ended) = self.next(events) {
@@ -107,7 +106,7 @@ impl Session {
         match event {
             Event::Line(line) => {
                 let _ = self.room.try_recv();
-                self.hear(&line)
+                self.handle_line(&line)
             }
             Event::TooLong => {
                 let why = "a line of more than 65536 bytes is no message".to_owned();
@@ -119,7 +118,7 @@ impl Session {
         }
     }
 
-    fn hear(&mut self, line: &str) -> Outcome {
+    fn handle_line(&mut self, line: &str) -> Outcome {
         let command = match line.parse::<Command>() {
             Ok(command) => command,
             Err(MessageError::Empty) => return Ok(()),
@@ -163,7 +162,7 @@ impl Session {
         }
     }
 
-    /// Ends the opening phase; only then is the network loaded.
+    /// Ends the opening phase, then loads the network.
     fn open(&mut self) -> Outcome {
         self.is_open = true;
         self.say(&Reply::ProtocolVersion(PROTOCOL_VERSION))?;
@@ -194,7 +193,7 @@ impl Session {
         Ok(())
     }
 
-    /// Goes to a position, in the same game: some controllers tell turns that way. One that is asked about again was not played on.
+    /// Sets the position within the same game: some controllers send turns this way. The same position again is no turn.
     fn set_position(&mut self, position: Position) {
         let took = self.took.take();
         if let Some((side, used)) = took.filter(|_| position != *self.game.position()) {
@@ -218,7 +217,7 @@ impl Session {
         }
     }
 
-    /// Lets a search by the clock keep to what was said of the clock meanwhile; `is_use` where that is the use of its turn.
+    /// Adapts the times of a running search to the clock's options; `is_use` if the used time of its turn was set.
     fn keep_time(&mut self, is_use: bool) {
         let Some(thinking) = self.thinking.as_mut().filter(|one| one.has_clock) else {
             return;
@@ -226,7 +225,7 @@ impl Session {
         if is_use {
             thinking.has_used(self.settings.clock.used, Instant::now());
         }
-        // What is used is in the turn's beginning already.
+        // The turn's beginning includes the used time already.
         let clock = TurnClock {
             used: 0.0,
             ..self.settings.clock.clone()
@@ -238,7 +237,7 @@ impl Session {
         }
     }
 
-    /// An illegal turn changes nothing: a search goes on.
+    /// Plays a turn. An illegal one changes nothing, and a search continues.
     fn make_move(&mut self, text: &str) -> Outcome {
         let turn = match parse_turn(text, self.game.position()) {
             Ok(turn) => turn,
@@ -283,7 +282,7 @@ impl Session {
                 return self.log(LogLevel::Warning, &over);
             }
             self.complain(&over)?;
-            // A controller that waits for a turn must not wait for ever.
+            // The controller must not wait for a turn without end.
             return self.say(&Reply::BestMove(String::new()));
         }
         let position = *self.game.position();
@@ -319,7 +318,7 @@ impl Session {
         };
         thinking.holds |= times.is_none() && job.evaluations.is_none() && job.depth.is_none();
         self.order(Order::Think(Box::new(job)))?;
-        // The search has begun meanwhile.
+        // The search thread works already.
         thinking.best = turn_to_fall_back_on(&position, self.game.history());
         self.thinking = Some(thinking);
         Ok(())
@@ -335,7 +334,7 @@ impl Session {
         }
     }
 
-    /// A time has come that the search was given.
+    /// Handles a time limit of the search.
     fn alarm(&mut self) -> Outcome {
         let Some(thinking) = &mut self.thinking else {
             return Ok(());
@@ -409,7 +408,7 @@ impl Session {
         }
     }
 
-    /// Says the turn of the search that is going on, which it ends.
+    /// Ends the running search, and sends its turn.
     fn play(&mut self, turn: String) -> Outcome {
         if let Some(thinking) = self.thinking.take() {
             thinking.end();
@@ -418,7 +417,7 @@ impl Session {
                 self.took = Some((thinking.side, used));
             }
             if thinking.has_told_another(&turn) {
-                // A program that shows the line shows the turn that is played.
+                // Programs that show the principal variation then show the turn that is played.
                 let line = format_variation(thinking.side, [turn.as_str()]);
                 self.say(&Reply::Info(Info::Variation(line)))?;
             }
@@ -426,7 +425,7 @@ impl Session {
         self.say(&Reply::BestMove(turn))
     }
 
-    /// Ends the search before what comes next. One that was stopped still owes its turn: the best so far.
+    /// Ends the search before the next command. A stopped search still sends its turn: the best so far.
     fn leave(&mut self) -> Outcome {
         let stopped = self.thinking.as_mut().filter(|one| one.is_stopped);
         if let Some(turn) = stopped.and_then(|thinking| thinking.best.take()) {
@@ -436,7 +435,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends a search whose turn is not awaited.
+    /// Ends a search without sending its turn.
     fn cancel(&mut self) {
         if let Some(thinking) = self.thinking.take() {
             thinking.end();
@@ -456,7 +455,7 @@ impl Session {
         self.say(&Reply::log(level, what))
     }
 
-    /// A controller that doesn't listen any more is gone.
+    /// Sends a reply. A controller that can't be reached has left.
     fn say(&mut self, reply: &Reply) -> Outcome {
         self.channel
             .say(&reply.to_string())

@@ -1,24 +1,69 @@
-//! The stages that a turn is searched in: each resumes the tree of the one before. Without a clock there is one. With a clock the
-//! first takes half of the target; the second the rest, unless the first was clear; and while the decision is open, because the chosen
-//! turn has changed or another one is as good, further ones follow up to the most that the clock allows.
+//! The stages of a turn's search. Each resumes the tree of the stage before. Without a clock there is one. With a clock the first takes
+//! half of the target, and the second the rest unless the first was clear. While the decision is open, because the chosen turn has
+//! changed or another is as good, further stages follow up to the most that the clock allows.
 
 use super::clock::Times;
-use super::findings::Openness;
 use super::messages::SearchTask;
-use engine::search::Decision;
+use engine::search::{Decision, ReportedTurn, Search};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Whether nothing is left to think about after a stage that might have gone on to `end`.
+/// The lead of the chosen turn, as a win probability, from which a decision is clear.
+const CLEAR: f32 = 0.1;
+/// The lead below which it is open.
+const OPEN: f32 = 0.02;
+
+/// How open a decision is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Openness {
+    /// The lead of the chosen turn over the best other with enough visits to compare; none if there is no such turn.
+    pub(super) gap: Option<f32>,
+    /// Whether the stage before chose another turn.
+    pub(super) changed: bool,
+}
+
+impl Openness {
+    /// The openness of a search that has decided, with the turn that the stage before chose.
+    pub(super) fn of(search: &Search, before: Option<&str>) -> Self {
+        let report = search.report(4);
+        let chosen = report.turns.iter().find(|turn| turn.is_chosen);
+        let Some(chosen) = chosen else {
+            return Self {
+                gap: Some(0.0),
+                changed: true,
+            };
+        };
+        let as_closely =
+            |turn: &&ReportedTurn| !turn.is_chosen && turn.visits >= chosen.visits / 4.0;
+        let others = report.turns.iter().filter(as_closely);
+        let best = others.filter_map(|turn| turn.value).reduce(f32::max);
+        Self {
+            gap: best.zip(chosen.value).map(|(best, chosen)| chosen - best),
+            changed: before.is_some_and(|before| before != chosen.turn),
+        }
+    }
+
+    /// Whether more search would hardly change the decision.
+    pub(super) fn is_clear(&self) -> bool {
+        !self.changed && self.gap.is_none_or(|gap| gap >= CLEAR)
+    }
+
+    /// Whether more search may well change the decision.
+    pub(super) fn is_open(&self) -> bool {
+        self.changed || self.gap.is_some_and(|gap| gap < OPEN)
+    }
+}
+
+/// Whether the search is over after a stage that could have lasted until `end`.
 pub(super) fn is_over(job: &SearchTask, decision: &Decision, end: Duration) -> bool {
     job.flag.load(Relaxed)
         || job.evaluations.is_some()
         || decision.proven_winner.is_some()
-        // Nothing but one legal turn, one candidate left, or the depth ends a stage early.
+        // Only one legal turn, one last candidate or the depth ends a stage early.
         || job.begun.elapsed() < end.mul_f64(0.9)
 }
 
-/// Until when the next stage may last, if there is to be one.
+/// The end of the next stage, if there is one.
 pub(super) fn next_stage(
     times: &Times,
     end: Duration,
@@ -29,7 +74,7 @@ pub(super) fn next_stage(
         return (!openness.is_clear()).then_some(times.target);
     }
     let next = (end + times.target / 2).min(times.most);
-    // What is too short finds nothing more.
+    // A shorter stage finds nothing more.
     (openness.is_open() && next > passed + times.target / 5).then_some(next)
 }
 

@@ -1,4 +1,4 @@
-//! A search that is going on, as the session sees it.
+//! A running search, as the session sees it.
 
 use super::clock::Times;
 use arimaa::aei::Info;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long after `stop` the turn that was the best so far is played, where the search is held up.
+/// The wait after `stop` before the best turn so far is played, if the search is held up.
 const STOP_PATIENCE: Duration = Duration::from_millis(25);
 
 #[derive(Debug)]
@@ -15,31 +15,31 @@ pub(super) struct Thinking {
     pub(super) number: u64,
     pub(super) flag: Arc<AtomicBool>,
     pub(super) side: Side,
-    /// When it was requested.
+    /// The time of `go`.
     pub(super) asked: Instant,
-    /// When the turn's clock began to run: earlier, where the controller says that time of the turn was used before.
+    /// The start of the turn's clock: earlier than `go` if the controller reports used time.
     pub(super) begun: Instant,
     pub(super) has_clock: bool,
     /// Whether it is the opponent's turn.
     pub(super) ponders: bool,
-    /// Whether the turn is not said before the controller asks: while pondering, and in an analysis without clock and limits.
+    /// Whether the turn is held until `stop`: while pondering, and in an analysis without clock and limits.
     pub(super) holds: bool,
-    /// Whether the controller has said `stop`, and waits for the turn.
+    /// Whether the controller has sent `stop`, and waits for the turn.
     pub(super) is_stopped: bool,
-    /// The turn that was found and is held.
+    /// The held turn.
     pub(super) decided: Option<String>,
-    /// The best turn so far: from the beginning there is one to fall back on.
+    /// The best turn so far; at first a turn to fall back on.
     pub(super) best: Option<String>,
-    /// The first turn of the line that was told last.
+    /// The first turn of the principal variation that was reported last.
     told: Option<String>,
-    /// When the search is to be stopped.
+    /// When to stop the search.
     pub(super) stop_at: Option<Instant>,
-    /// When the best turn so far is to be played, whatever the search does.
+    /// When to play the best turn so far, even if the search is held up.
     pub(super) play_at: Option<Instant>,
 }
 
 impl Thinking {
-    /// One without a clock, that was requested at an instant.
+    /// A search without a clock, requested at an instant.
     pub(super) fn new(number: u64, side: Side, asked: Instant, ponders: bool) -> Self {
         Self {
             number,
@@ -59,10 +59,10 @@ impl Thinking {
         }
     }
 
-    /// Sets the times, counted from some instant. A search that has been told to end is not given more.
+    /// Sets the times, counted from an instant. A search that was told to end gets no more time.
     pub(super) fn keep_to(&mut self, times: &Times, from: Instant) {
         self.has_clock = true;
-        // In the middle of what is kept free.
+        // In the middle of the time that is kept free.
         let play_at = from + (times.most + times.end) / 2;
         if self.flag.load(Relaxed) {
             self.play_at = self.play_at.map(|at| at.min(play_at));
@@ -72,19 +72,19 @@ impl Thinking {
         }
     }
 
-    /// The turn had used so many seconds of its time at an instant.
+    /// Sets the seconds that the turn had used at an instant.
     pub(super) fn has_used(&mut self, seconds: f64, at: Instant) {
         let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let begun = at.checked_sub(seconds).unwrap_or(at);
         self.begun = begun.min(self.asked);
     }
 
-    /// The next time at which something is to be done.
+    /// The next time limit.
     pub(super) fn alarm(&self) -> Option<Instant> {
         [self.stop_at, self.play_at].into_iter().flatten().min()
     }
 
-    /// Ends the search soon; or returns the turn that was held.
+    /// Ends the search soon, or returns the held turn.
     pub(super) fn stop(&mut self) -> Option<String> {
         (self.ponders, self.holds) = (false, false);
         self.is_stopped = true;
@@ -100,17 +100,17 @@ impl Thinking {
         self.flag.store(true, Relaxed);
     }
 
-    /// Notes what is told.
+    /// Notes the principal variation of a report.
     pub(super) fn note(&mut self, info: &Info) {
         if let Info::Variation(line) = info {
-            // The enemy's turns stand behind its side.
-            let enemy = format!(" {} ", self.side.opponent().letter());
-            let first = line.split(enemy.as_str()).next();
+            // The opponent's turns follow its side's letter.
+            let opponent = format!(" {} ", self.side.opponent().letter());
+            let first = line.split(opponent.as_str()).next();
             self.told = first.map(str::to_owned);
         }
     }
 
-    /// Whether the line that was told last begins with another turn.
+    /// Whether the principal variation that was reported last begins with another turn.
     pub(super) fn has_told_another(&self, turn: &str) -> bool {
         self.told.as_deref().is_some_and(|told| told != turn)
     }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turn_that_was_told_last_is_known() {
+    fn the_turn_that_was_reported_last_is_known() {
         let mut thinking = Thinking::new(1, Side::Silver, Instant::now(), false);
         assert!(!thinking.has_told_another("ee7s"));
         thinking.note(&Info::Variation("ee7s ee6s g Ee2n s ee5s".into()));

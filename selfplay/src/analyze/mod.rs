@@ -3,6 +3,7 @@
 mod subject;
 
 use crate::output;
+use crate::worker::batch::evaluate_leaves;
 use crate::worker::devices::DeviceArguments;
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool;
@@ -164,7 +165,7 @@ impl AnalyzeArguments {
     }
 }
 
-/// Searches until the budget is used or the search is stopped. On a terminal it says meanwhile what it thinks.
+/// Searches until the budget is used or the search is stopped. Shows progress on a terminal.
 fn search_on(
     search: &mut Search,
     evaluator: &mut dyn Evaluator,
@@ -172,43 +173,29 @@ fn search_on(
     rng: &mut ChaCha8Rng,
 ) -> Result<()> {
     let mut answers = Evaluations::default();
-    let mut spoken = Spoken::new();
-    loop {
-        let queries = search.leaves(game.history(), rng);
-        let count = queries.len();
-        if count == 0 {
-            return Ok(());
-        }
-        evaluator.evaluate(queries, &mut answers)?;
-        ensure!(
-            answers.len() == count,
-            "{}: {} answers came for {count} step states",
-            evaluator.name(),
-            answers.len()
-        );
-        for (index, answer) in (0..count).filter_map(|index| Some((index, answers.get(index)?))) {
-            search.answer(index, evaluator.name(), answer)?;
-        }
-        spoken.speak(search);
+    let mut progress = SearchProgress::new();
+    while evaluate_leaves(search, evaluator, game.history(), rng, &mut answers)?.is_some() {
+        progress.show(search);
     }
+    Ok(())
 }
 
-/// What is printed during a search, at a terminal: after a second, and each time after twice as long.
-struct Spoken {
+/// The progress of a search at a terminal: a line after a second, then each time after twice as long.
+struct SearchProgress {
     begun: Instant,
     next: Option<Duration>,
 }
 
-impl Spoken {
+impl SearchProgress {
     fn new() -> Self {
-        let listens = std::io::stderr().is_terminal();
+        let is_terminal = std::io::stderr().is_terminal();
         Self {
             begun: Instant::now(),
-            next: listens.then_some(Duration::from_secs(1)),
+            next: is_terminal.then_some(Duration::from_secs(1)),
         }
     }
 
-    fn speak(&mut self, search: &Search) {
+    fn show(&mut self, search: &Search) {
         let passed = self.begun.elapsed();
         if let Some(next) = self.next.filter(|&next| passed >= next) {
             say(&progress_line(passed, &search.report(1)));
@@ -217,7 +204,7 @@ impl Spoken {
     }
 }
 
-/// How long, how much, and what is thought so far.
+/// The time, the evaluations, and the best turn so far.
 fn progress_line(passed: Duration, report: &SearchReport) -> String {
     let mut line = format!("{}, {} evaluations", in_words(passed), report.evaluations);
     if let Some(value) = report.gold_value {

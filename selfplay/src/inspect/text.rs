@@ -2,7 +2,7 @@
 
 use super::lengths::Lengths;
 use super::summary::{Mean, Rows, Searches, ShardSummary, Version};
-use crate::statistics::text::{calibration, percent};
+use crate::statistics::{percent, write_calibration};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use std::fmt::{self, Display, Formatter};
@@ -16,8 +16,8 @@ impl Display for ShardSummary {
         self.games(&mut lines);
         self.turns(&mut lines);
         writeln!(f, "{}", lines.finish())?;
-        calibration(f, "search", &self.search_calibration.report())?;
-        calibration(f, "network", &self.network_calibration.report())?;
+        write_calibration(f, "search", &self.search_calibration.report())?;
+        write_calibration(f, "network", &self.network_calibration.report())?;
         let mut lines = Lines::default();
         for total in &self.evaluators {
             let name = printable(&total.evaluator.name);

@@ -1,9 +1,8 @@
 //! What is printed. The fields are the keys of the JSON object; null stands where there is nothing to take a mean or a share of.
 
 use super::evaluation::NetworkEvaluation;
-use crate::statistics::text::{calibration, line, percent};
-use crate::statistics::{CalibrationReport, Share, mean};
-use engine::record::EvaluatorId;
+use crate::statistics::{CalibrationReport, Share, line, mean, percent, write_calibration};
+use engine::shard::EvaluatorId;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
@@ -86,7 +85,7 @@ impl Display for JudgeReport {
             "games",
             format_args!("{games}, {turns} turns behind the setups"),
         )?;
-        calibration(f, "its", &self.values)?;
+        write_calibration(f, "its", &self.values)?;
         let policy = &self.policy;
         if let (Some(likeliest), Some(loss), Some(even)) =
             (policy.likeliest, policy.loss, policy.even_loss)

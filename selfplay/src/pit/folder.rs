@@ -1,16 +1,16 @@
-//! A match's folder: what is played, and every game that is over.
+//! A match's folder: the plan, and each game that is over.
 //!
 //! ```text
-//! match.toml      the match as resolved (Plan)
+//! match.toml      the match as resolved (MatchPlan)
 //! results.jsonl   a line for each game that is over, in the order in which they ended
 //! games/          the games' records by number: 000000.txt, …
-//! openings.txt    openings that a player has sampled
+//! openings.txt    openings that a player sampled
 //! match.lock      held by the program that plays the match
 //! ```
 //!
-//! A game's record is written before its line, and the line holds the record's hash: a game counts once both are there and agree.
-//! Neither is flushed to the disk game by game: a process that is killed loses nothing, and after a power cut whatever is missing or
-//! torn is played again.
+//! A game's record is written before its line, and the line holds the record's hash: a game counts once both exist and agree.
+//! Neither is flushed to the disk game by game. A killed process loses nothing; after a power cut, missing or torn games are
+//! played again.
 
 use super::plan::MatchPlan;
 use super::result::{GameSummary, hash_of};
@@ -29,16 +29,16 @@ const RESULTS: &str = "results.jsonl";
 const LOCK: &str = "match.lock";
 const GAMES: &str = "games";
 
-/// The bytes of a plan; those that are there have a few thousand.
+/// The most bytes of a plan; a usual one has a few thousand.
 const LARGEST_PLAN: u64 = 1 << 20;
 
-/// The bytes of all results: a million games have some 300 MB.
+/// The most bytes of all results: a million games have about 300 MB.
 const LARGEST_RESULTS: u64 = 1 << 32;
 
-/// The bytes of a record.
+/// The most bytes of a record.
 const LARGEST_RECORD: u64 = 1 << 26;
 
-/// Between two flushes to the disk.
+/// The time between two flushes to the disk.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The folder of a match that is being played.
@@ -48,12 +48,12 @@ pub(super) struct MatchFolder {
     results: File,
     /// Locked until it is closed.
     _lock: File,
-    /// When the first line was written that is not flushed yet.
+    /// The time of the first line that is not flushed yet.
     unflushed_since: Option<Instant>,
 }
 
 impl MatchFolder {
-    /// Makes a folder that no other match has: `name` in `out`, or `name.2`, `name.3`, ….
+    /// Makes a new folder: `name` in `out`, or `name.2`, `name.3`, ….
     pub(super) fn begin(out: &Path, name: &str, plan: &MatchPlan) -> Result<Self> {
         make_folder(out)?;
         let path = claim(out, name)?;
@@ -62,8 +62,7 @@ impl MatchFolder {
         Self::open(path, lock)
     }
 
-    /// The match in `out` that is the same as `plan`, the last begun of several; the error names what the one that comes nearest
-    /// differs in.
+    /// The match in `out` with the same plan, the last begun of several. Else the differences of the nearest match, as text.
     pub(super) fn find(out: &Path, plan: &MatchPlan) -> Result<Result<PathBuf, String>> {
         let mut same: Vec<PathBuf> = Vec::new();
         let mut nearest: Option<(PathBuf, Vec<String>)> = None;
@@ -87,7 +86,7 @@ impl MatchFolder {
                 nearest = Some((path, differences));
             }
         }
-        // They are numbered; but another name may have been taken in between.
+        // Folders are numbered, but another name may stand between them.
         let last = same.into_iter().max_by_key(|path| {
             let plan = std::fs::metadata(path.join(PLAN));
             let begun = plan.and_then(|plan| plan.modified()).ok();
@@ -107,7 +106,7 @@ impl MatchFolder {
         }))
     }
 
-    /// Goes on with a match: its folder, and the games that are over by number. What is torn is left out, said, and taken away.
+    /// Resumes a match: its folder, and the games that are over by number. Torn games are reported and removed.
     pub(super) fn resume(
         path: &Path,
         plan: &MatchPlan,
@@ -128,7 +127,7 @@ impl MatchFolder {
             let text: String = games.values().map(GameSummary::to_line).collect();
             write_file(&path.join(RESULTS), text.as_bytes())?;
         }
-        // It may go on for longer than it was to.
+        // The resumed match may have more games.
         write_file(&path.join(PLAN), plan.to_toml().as_bytes())?;
         Ok((Self::open(path.to_owned(), lock)?, games))
     }
@@ -145,7 +144,7 @@ impl MatchFolder {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -155,12 +154,12 @@ impl MatchFolder {
         self.path.join(GAMES)
     }
 
-    /// The file of openings that a player has sampled.
+    /// The file of openings that a player sampled.
     pub(super) fn openings(&self) -> PathBuf {
         self.path.join("openings.txt")
     }
 
-    /// Keeps a game that is over: what came of it, and its record.
+    /// Keeps a game that is over: its summary and its record.
     pub(super) fn keep(&mut self, summary: &GameSummary, record: &str) -> Result<()> {
         let name = self.path.join(record_name(summary.game));
         fs::write(&name, record).with_context(|| format!("can't write {}", name.display()))?;
@@ -170,7 +169,7 @@ impl MatchFolder {
         Ok(())
     }
 
-    /// Flushes the results to the disk, if some have waited for long enough.
+    /// Flushes the results to the disk once the interval has passed.
     pub(super) fn flush_if_due(&mut self) -> Result<()> {
         match self.unflushed_since {
             Some(since) if since.elapsed() >= FLUSH_INTERVAL => self.flush(),
@@ -238,7 +237,7 @@ fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-/// The folders in a folder; none where it isn't there.
+/// The folders in a folder; none if it doesn't exist.
 fn folders(out: &Path) -> Result<Vec<PathBuf>> {
     let what = || format!("can't read the folder {}", out.display());
     let entries = match fs::read_dir(out) {
@@ -256,13 +255,13 @@ fn folders(out: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The plan of a folder; none where it is no match. A plan that can't be read is an error in words.
+/// The plan of a folder; none if it is no match. The inner error is the reason as text.
 fn read_plan(folder: &Path) -> Option<Result<MatchPlan, String>> {
     let bytes = read_whole(&folder.join(PLAN), LARGEST_PLAN).ok()?;
     Some(MatchPlan::parse(&String::from_utf8(bytes).ok()?))
 }
 
-/// The results by game, and how many lines are none.
+/// The results by game, and the number of torn lines.
 fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
     let path = folder.join(RESULTS);
     let bytes = match read_whole(&path, LARGEST_RESULTS) {
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_found_again() {
+    fn games_that_are_over_are_found_again() {
         let out = tempfile::tempdir().unwrap();
         assert_eq!(
             found(out.path(), &plan()).unwrap_err(),
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_the_last_is_gone_on_with_and_the_nearest_named() {
+    fn the_last_of_several_is_resumed_and_the_nearest_is_named() {
         let out = tempfile::tempdir().unwrap();
         for _ in 0..11 {
             drop(MatchFolder::begin(out.path(), "m", &plan()).unwrap());
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_torn_anywhere_is_played_again() {
+    fn torn_games_are_played_again() {
         let out = tempfile::tempdir().unwrap();
         let path = played(out.path(), 6);
         let results = path.join(RESULTS);

@@ -1,90 +1,115 @@
 //! One game of a match.
 
-use super::chance::{game_stream, random_turn};
+use super::player::PlayerKind;
 use super::referee::{Forfeit, Referee, TurnSource};
+use super::sampling::{game_stream, random_turn};
 use super::schedule::Fixture;
-use super::usage::Usage;
 use crate::worker::batch::{InPlay, Tally};
 use anyhow::{Context, Result};
 use arimaa::rules::{Game, Side, Turn};
-use engine::search::{Evaluation, PolicySampler, Query, Search, SearchOptions};
+use engine::search::{Evaluation, PolicySampler, Query, Search};
 use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// How a player comes to its turns.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Chooser {
-    /// By a search, whose leaves evaluator `evaluator` judges.
-    Search {
-        /// The evaluator's place in the worker's list.
-        evaluator: usize,
-        /// The search's options.
-        options: SearchOptions,
-        /// Whether its searches keep what they found below the turns played.
-        reuse_tree: bool,
-    },
-    /// By the policy of evaluator `evaluator`, action by action.
-    Policy {
-        /// The evaluator's place in the worker's list.
-        evaluator: usize,
-        /// 0 takes the likeliest action each time.
-        temperature: f32,
-    },
-    /// Any legal step is as likely as any other, the end of the turn among them.
-    Random,
-    /// By another program.
-    Engine,
-}
-
-/// What a player said of its turn.
+/// What a player reports about its turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TurnInfo {
-    /// Win probability of Gold where the turn began.
+    /// Win probability of Gold at the start of the turn.
     pub(super) value: f32,
     /// Evaluations for the turn.
     pub(super) evaluations: u32,
 }
 
-/// A game between two players.
+/// The cost of a player's turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Usage {
+    /// Turns that were decided.
+    pub(super) turns: u64,
+    /// Evaluations of these turns.
+    pub(super) evaluations: u64,
+    /// Time of a worker thread for these turns.
+    #[serde(with = "seconds")]
+    pub(super) time: Duration,
+}
+
+impl Usage {
+    pub(super) fn add(&mut self, other: Self) {
+        self.turns += other.turns;
+        self.evaluations += other.evaluations;
+        self.time += other.time;
+    }
+
+    /// A turn's mean evaluations.
+    pub(super) fn evaluations_per_turn(&self) -> f64 {
+        self.evaluations as f64 / self.turns.max(1) as f64
+    }
+
+    /// A turn's mean time.
+    pub(super) fn milliseconds_per_turn(&self) -> f64 {
+        match self.turns {
+            // A game may be lost before the first turn.
+            0 => 0.0,
+            turns => 1e3 * self.time.as_secs_f64() / turns as f64,
+        }
+    }
+}
+
+/// A time in seconds with a microsecond's resolution.
+mod seconds {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64((time.as_secs_f64() * 1e6).round() / 1e6)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+/// A game between two players of a match. The number of a player is also that of its evaluator.
 #[derive(Debug)]
-pub(super) struct PitGame {
+pub(super) struct PitGame<'m> {
     pub(super) fixture: Fixture,
-    /// Gold's and Silver's.
-    choosers: [Chooser; 2],
+    /// Gold and Silver.
+    players: [&'m PlayerKind; 2],
     max_turns: usize,
     rng: ChaCha8Rng,
     game: Game,
-    /// Gold's source and Silver's: what one player found by its evaluator is never shown to the other.
+    /// Gold's source and Silver's: each player sees only its own tree.
     sources: [Option<TurnSource>; 2],
-    /// Whether they have thought in this game: what they know is of another one until then.
+    /// Whether each source has searched in this game: before that, its tree is of an earlier game.
     have_thought: [bool; 2],
-    /// Whether the source of the side to move is at the present turn.
+    /// Whether the source of the side to move is set to the present turn.
     is_thinking: bool,
-    /// What the turns of Gold and of Silver took, evaluators' time not counted.
+    /// Usage of Gold and of Silver without the evaluators' time.
     usage: [Usage; 2],
-    /// By turn, those of the opening included: what its player said, if it says anything.
+    /// By turn, those of the opening included: the player's report, if it gives one.
     turn_infos: Vec<Option<TurnInfo>>,
-    /// Where external engines play.
+    /// None in games without external engines.
     referee: Option<Box<Referee>>,
 }
 
-impl PitGame {
-    /// A game of a match that goes on behind its opening. `choosers` are those of all the match's players; `sources` are what Gold and
-    /// Silver may use again, of other games of theirs.
+impl<'m> PitGame<'m> {
+    /// A game of a match after its opening. `players` are Gold and Silver; `sources` are theirs of earlier games, for reuse.
     pub(super) fn new(
         fixture: Fixture,
         opening: Game,
-        choosers: &[Chooser],
+        players: [&'m PlayerKind; 2],
         sources: [Option<TurnSource>; 2],
         seed: u64,
         max_turns: usize,
     ) -> Self {
-        let of = |player: usize| choosers.get(player).copied().unwrap_or(Chooser::Random);
-        let choosers = fixture.by_colour().map(of);
+        let has_engine = players
+            .iter()
+            .any(|player| matches!(player, PlayerKind::Engine(_)));
         Self {
             fixture,
-            referee: choosers.contains(&Chooser::Engine).then(Box::default),
-            choosers,
+            referee: has_engine.then(Box::default),
+            players,
             max_turns,
             rng: game_stream(seed, fixture.number),
             turn_infos: vec![None; opening.turns().len()],
@@ -104,28 +129,31 @@ impl PitGame {
             || self.is_given_up()
     }
 
-    /// How it was lost, if it was, besides by the rules.
+    /// How an external engine lost the game other than by the rules, if one did.
     pub(super) fn forfeit(&self) -> Option<&Forfeit> {
-        self.referee.as_deref().and_then(Referee::forfeit)
+        self.referee.as_deref()?.forfeit.as_ref()
     }
 
-    /// Whether the match stops, and nothing came of the game.
+    /// Whether the match stopped before the game had a result.
     pub(super) fn is_given_up(&self) -> bool {
-        self.referee.as_deref().is_some_and(Referee::is_given_up)
+        self.referee
+            .as_deref()
+            .is_some_and(|referee| referee.is_given_up)
     }
 
-    /// What an external engine said of the turn at a place in the game.
+    /// An external engine's remark on the turn at a place in the game.
     pub(super) fn remark(&self, turn: usize) -> Option<&str> {
-        self.referee.as_deref()?.remark(turn)
+        let remark = self.referee.as_deref()?.remarks.get(&turn);
+        remark.map(String::as_str)
     }
 
-    /// What was needed before the first turn.
+    /// The time before the first turn, in which external engines start.
     pub(super) fn preparation(&self) -> Duration {
         let referee = self.referee.as_deref();
-        referee.map(Referee::preparation).unwrap_or_default()
+        referee.map_or(Duration::ZERO, |referee| referee.preparation)
     }
 
-    /// What the turns of the pairing's first player and of its second took so far, evaluators' time not counted.
+    /// Usage of the pairing's first player and of its second so far, without the evaluators' time.
     pub(super) fn usage(&self) -> [Usage; 2] {
         let [gold, silver] = self.usage;
         match self.fixture.first_has() {
@@ -139,13 +167,13 @@ impl PitGame {
         &self.game
     }
 
-    /// What was said of each turn.
+    /// The players' reports by turn.
     pub(super) fn turn_infos(&self) -> &[Option<TurnInfo>] {
         &self.turn_infos
     }
 
-    /// What its players thought with, Gold's and Silver's.
-    pub(super) fn into_minds(self) -> [Option<TurnSource>; 2] {
+    /// The turn sources of Gold and Silver.
+    pub(super) fn into_sources(self) -> [Option<TurnSource>; 2] {
         self.sources
     }
 
@@ -154,7 +182,7 @@ impl PitGame {
     }
 
     /// Sets the source of the side to move to the present turn, unless that is done.
-    fn begin_turn(&mut self, chooser: Chooser) -> Result<()> {
+    fn begin_turn(&mut self) -> Result<()> {
         if self.is_thinking {
             return Ok(());
         }
@@ -162,36 +190,31 @@ impl PitGame {
         let has_thought = std::mem::replace(&mut self.have_thought[side], true);
         let source = &mut self.sources[side];
         let (position, history) = (self.game.position(), self.game.history());
-        match (source, chooser) {
-            (
-                Some(TurnSource::Search(search)),
-                Chooser::Search {
-                    options,
-                    reuse_tree,
-                    ..
-                },
-            ) => match reuse_tree && has_thought {
-                true => search.reuse_tree(position, history, options)?,
-                false => search.restart(position, history, options)?,
-            },
-            (Some(TurnSource::Policy(sampler)), Chooser::Policy { temperature, .. }) => {
-                sampler.restart(position, history, temperature)?;
+        match (source, self.players[side]) {
+            (Some(TurnSource::Search(search)), PlayerKind::Search { config, options }) => {
+                match config.reuse_tree && has_thought {
+                    true => search.reuse_tree(position, history, *options)?,
+                    false => search.restart(position, history, *options)?,
+                }
             }
-            (source, Chooser::Search { options, .. }) => {
-                let search = Search::new(position, history, options)?;
+            (Some(TurnSource::Policy(sampler)), PlayerKind::Policy { temperature }) => {
+                sampler.restart(position, history, *temperature)?;
+            }
+            (source, PlayerKind::Search { options, .. }) => {
+                let search = Search::new(position, history, *options)?;
                 *source = Some(TurnSource::Search(Box::new(search)));
             }
-            (source, Chooser::Policy { temperature, .. }) => {
-                let sampler = PolicySampler::new(position, history, temperature)?;
+            (source, PlayerKind::Policy { temperature }) => {
+                let sampler = PolicySampler::new(position, history, *temperature)?;
                 *source = Some(TurnSource::Policy(Box::new(sampler)));
             }
-            (_, Chooser::Random | Chooser::Engine) => {}
+            (_, PlayerKind::Random | PlayerKind::Engine(_)) => {}
         }
         self.is_thinking = true;
         Ok(())
     }
 
-    /// What the side to move asks for; nothing once its turn is decided.
+    /// The queries of the side to move; none once its turn is decided.
     fn leaves(&mut self) -> &[Query] {
         let (history, rng) = (self.game.history(), &mut self.rng);
         match &mut self.sources[self.game.position().side().index()] {
@@ -201,7 +224,7 @@ impl PitGame {
         }
     }
 
-    /// The turn that the side to move has decided on, and what it says of it.
+    /// The turn that the side to move has decided on, with its report.
     fn decided_turn(&mut self) -> Result<(Turn, TurnInfo)> {
         let (turn, value, evaluations) = match &self.sources[self.to_move()] {
             Some(TurnSource::Search(search)) => {
@@ -219,28 +242,28 @@ impl PitGame {
         Ok((turn.clone(), TurnInfo { value, evaluations }))
     }
 
-    /// The turn that an external engine chooses; none where it loses the game, or the match stops.
+    /// The turn that an external engine chooses; none if it loses the game or the match stops.
     fn engine_turn(&mut self) -> Option<Turn> {
         let side = self.to_move();
         match (&mut self.referee, &mut self.sources[side]) {
-            (Some(referee), Some(TurnSource::Engine(seat))) => referee.choose(seat, &self.game),
+            (Some(referee), Some(TurnSource::Engine(engine))) => referee.choose(engine, &self.game),
             _ => None,
         }
     }
 
-    /// The turn of the side to move, once it is decided; none while evaluations are awaited, or where an external engine has none to
-    /// give. The time goes to the player.
-    fn next_turn(&mut self, chooser: Chooser) -> Result<Option<(Turn, Option<TurnInfo>)>> {
+    /// The turn of the side to move, once it is decided; none while evaluations are awaited, or if an external engine gives none. The
+    /// player is charged for the time.
+    fn next_turn(&mut self) -> Result<Option<(Turn, Option<TurnInfo>)>> {
         let begun = Instant::now();
         let side = self.to_move();
-        let decided = match chooser {
-            Chooser::Random => {
+        let decided = match self.players[side] {
+            PlayerKind::Random => {
                 let (position, history) = (self.game.position(), self.game.history());
                 Some((random_turn(position, history, &mut self.rng), None))
             }
-            Chooser::Engine => self.engine_turn().map(|turn| (turn, None)),
-            Chooser::Search { .. } | Chooser::Policy { .. } => {
-                self.begin_turn(chooser)?;
+            PlayerKind::Engine(_) => self.engine_turn().map(|turn| (turn, None)),
+            PlayerKind::Search { .. } | PlayerKind::Policy { .. } => {
+                self.begin_turn()?;
                 match self.leaves().is_empty() {
                     true => {
                         let (turn, info) = self.decided_turn()?;
@@ -260,7 +283,7 @@ impl PitGame {
     }
 }
 
-impl InPlay for PitGame {
+impl InPlay for PitGame<'_> {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
             if let Some(referee) = &mut self.referee {
@@ -269,13 +292,13 @@ impl InPlay for PitGame {
                     break;
                 }
             }
-            let chooser = self.choosers[self.to_move()];
-            let Some((turn, info)) = self.next_turn(chooser)? else {
-                return Ok(match chooser {
-                    Chooser::Search { evaluator, .. } | Chooser::Policy { evaluator, .. } => {
-                        Some((evaluator, self.leaves()))
+            let side = self.to_move();
+            let Some((turn, info)) = self.next_turn()? else {
+                return Ok(match self.players[side] {
+                    PlayerKind::Search { .. } | PlayerKind::Policy { .. } => {
+                        Some((self.fixture.by_colour()[side], self.leaves()))
                     }
-                    Chooser::Random | Chooser::Engine => None,
+                    PlayerKind::Random | PlayerKind::Engine(_) => None,
                 });
             };
             self.is_thinking = false;
@@ -302,13 +325,24 @@ impl InPlay for PitGame {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chance::{opening_stream, random_setup};
+    use super::super::sampling::{opening_stream, random_setup};
     use super::*;
     use arimaa::rules::StepState;
     use engine::config::SearchConfig;
-    use engine::search::{Evaluations, Evaluator, Material, Uniform};
+    use engine::search::{Evaluations, Evaluator, Material, SearchOptions, Uniform};
 
-    fn game(number: u64, choosers: [Chooser; 2], max_turns: usize) -> PitGame {
+    fn search(evaluations: u32) -> PlayerKind {
+        let config = SearchConfig {
+            reuse_tree: true,
+            ..SearchConfig::default()
+        };
+        PlayerKind::Search {
+            options: SearchOptions::strongest(&config, evaluations),
+            config,
+        }
+    }
+
+    fn game(number: u64, players: [&PlayerKind; 2], max_turns: usize) -> PitGame<'_> {
         let fixture = Fixture {
             number,
             pairing: 0,
@@ -320,19 +354,14 @@ mod tests {
         for _ in Side::ALL {
             opening.play_unchecked(Turn::Setup(random_setup(&mut setups)));
         }
-        PitGame::new(fixture, opening, &choosers, [None, None], 4, max_turns)
+        PitGame::new(fixture, opening, players, [None, None], 4, max_turns)
     }
 
     #[test]
-    fn a_mind_that_is_used_again_plays_as_a_new_one() {
-        let config = SearchConfig::default();
-        let player = Chooser::Search {
-            evaluator: 0,
-            options: SearchOptions::strongest(&config, 24),
-            reuse_tree: true,
-        };
+    fn a_turn_source_that_is_used_again_plays_as_a_new_one() {
+        let player = search(24);
         let play = |sources| {
-            let mut game = game(0, [player, Chooser::Random], 12);
+            let mut game = game(0, [&player, &PlayerKind::Random], 12);
             game.sources = sources;
             while let Some((_, queries)) = game.next_queries(&mut Tally::default()).unwrap() {
                 let queries = queries.to_vec();
@@ -343,11 +372,11 @@ mod tests {
         let first = play([None, None]);
         let (game, turn_infos) = (first.game().clone(), first.turn_infos().to_vec());
         // It has the very positions of the game in its tree.
-        let again = play(first.into_minds());
+        let again = play(first.into_sources());
         assert_eq!((again.game(), again.turn_infos()), (&game, &turn_infos[..]));
     }
 
-    /// Answers what a game asks for.
+    /// Answers a game's queries.
     fn answer(game: &mut PitGame, queries: &[Query], evaluator: &mut dyn Evaluator) {
         let mut answers = Evaluations::default();
         evaluator.evaluate(queries, &mut answers).unwrap();
@@ -358,14 +387,9 @@ mod tests {
     }
 
     #[test]
-    fn a_player_never_sees_what_the_other_s_search_found() {
-        let config = SearchConfig::default();
-        let player = |evaluator| Chooser::Search {
-            evaluator,
-            options: SearchOptions::strongest(&config, 32),
-            reuse_tree: true,
-        };
-        let mut game = game(0, [player(0), player(1)], 30);
+    fn a_player_never_sees_the_other_s_tree() {
+        let player = search(32);
+        let mut game = game(0, [&player, &player], 30);
         let first_of_silver = loop {
             let (evaluator, queries) = game.next_queries(&mut Tally::default()).unwrap().unwrap();
             if evaluator == 1 {
@@ -374,30 +398,27 @@ mod tests {
             let queries = queries.to_vec();
             answer(&mut game, &queries, &mut Uniform);
         };
-        // In the tree that Gold's search has grown, it might have an evaluation already.
+        // In the tree of Gold's search it might have an evaluation already.
         assert_eq!(first_of_silver, StepState::new(game.game().position()));
         assert_eq!(game.game().position().side(), Side::Silver);
         let [first, second] = game.usage();
         assert_eq!((first.turns, second.turns), (1, 0));
         assert!((1..=32).contains(&first.evaluations));
         let judged = game.turn_infos();
-        assert_eq!(judged[..2], [None, None], "the opening is nobody's");
+        assert_eq!(judged[..2], [None, None], "the opening has no reports");
         assert_eq!(u64::from(judged[2].unwrap().evaluations), first.evaluations);
     }
 
     #[test]
     fn a_policy_plays_its_likeliest_steps_without_a_search() {
-        let policy = Chooser::Policy {
-            evaluator: 3,
-            temperature: 0.0,
-        };
+        let policy = PlayerKind::Policy { temperature: 0.0 };
         let play = || {
-            let mut game = game(0, [policy, Chooser::Random], 12);
+            let mut game = game(0, [&policy, &PlayerKind::Random], 12);
             let mut evaluator = Material::default();
             while let Some((evaluator_asked, queries)) =
                 game.next_queries(&mut Tally::default()).unwrap()
             {
-                assert_eq!((evaluator_asked, queries.len()), (3, 1));
+                assert_eq!((evaluator_asked, queries.len()), (0, 1));
                 let queries = queries.to_vec();
                 answer(&mut game, &queries, &mut evaluator);
             }
@@ -408,20 +429,21 @@ mod tests {
         assert_eq!((first.turns, second.turns, second.evaluations), (5, 5, 0));
         // One evaluation for each step and for the end of a turn.
         assert!((5..=5 * 5).contains(&first.evaluations), "{first:?}");
-        assert_eq!(played.turn_infos()[3], None, "random turns are not judged");
+        assert_eq!(played.turn_infos()[3], None, "random turns have no report");
         assert!(played.turn_infos()[2].is_some());
         assert_eq!(play().game(), played.game());
     }
 
     #[test]
-    fn random_games_end_or_stop_at_the_limit() {
+    fn random_games_end_or_are_truncated_at_the_limit() {
+        let random = [&PlayerKind::Random; 2];
         for number in 0..10 {
-            let mut game = game(number, [Chooser::Random, Chooser::Random], 400);
+            let mut game = game(number, random, 400);
             assert_eq!(game.next_queries(&mut Tally::default()).unwrap(), None);
             assert!(game.is_over());
             assert!(game.game().turns().len() <= 400);
         }
-        let mut game = game(0, [Chooser::Random, Chooser::Random], 10);
+        let mut game = game(0, random, 10);
         assert_eq!(game.next_queries(&mut Tally::default()).unwrap(), None);
         assert_eq!(game.game().turns().len(), 10);
         assert_eq!(game.game().outcome(), None);

@@ -1,14 +1,12 @@
 //! `selfplay pit`: matches between players, in pairs of games from the same opening with colours swapped.
 //!
 //! ```text
-//! arguments ─┐                      player  who plays            opening  where games begin
-//!            ├─ order ── plan ──┬── schedule   the pairings         folder   what is kept, and resumed
-//! --match ───┘                  └── worker     a thread's games ─► result ─► standings, sprt ─► report
+//! arguments ─┐
+//!            ├─ spec ── plan (player, opening) ──┬── folder    the kept games, for resuming
+//! --match ───┘                                   └── schedule ── worker (game) ── result ── standings, sprt ── report
 //! ```
 
 mod arguments;
-mod beginning;
-mod chance;
 mod external_engine;
 mod folder;
 mod game;
@@ -18,11 +16,11 @@ mod player;
 mod referee;
 mod report;
 mod result;
+mod sampling;
 mod schedule;
 mod spec;
 mod sprt;
 mod standings;
-mod usage;
 mod worker;
 
 pub(crate) use arguments::PitArguments;
@@ -32,13 +30,13 @@ use crate::worker::devices::Devices;
 use crate::worker::worker_pool;
 use anyhow::{Result, bail, ensure};
 use arguments::Resume;
-use beginning::OpeningSource;
 use engine::config::Config;
 use engine::progress::{Progress, say};
 use folder::MatchFolder;
+use opening::OpeningSource;
 use plan::{MATCH_FORMAT, MatchPlan};
 use player::{Defaults, LoadedPlayer, PlayerKind};
-use report::{MatchInfo, MatchReport};
+use report::MatchReport;
 use result::GameSummary;
 use schedule::Games;
 use spec::{MatchSpec, SpecOrigin};
@@ -55,19 +53,18 @@ use worker::{Finished, MatchTask, Unfinished, WorkTimes};
 /// The most players whose ratings the line of progress shows.
 const SHOWN_PLAYERS: usize = 5;
 
-/// The most games that a worker which evaluates by itself plays at once for a sequential test: what is under way when it is decided is
-/// given up, and larger batches are hardly faster there.
+/// The most games at once of a worker with its own evaluators in a sequential test: games in flight at the decision are lost, and
+/// larger batches are hardly faster there.
 const IN_FLIGHT_FOR_A_TEST: u32 = 32;
 
-/// A match that can be played.
+/// A checked match with its open players, before it has a folder.
 struct Prepared {
-    spec: MatchSpec,
-    players: Vec<LoadedPlayer>,
-    beginning: OpeningSource,
     plan: MatchPlan,
-    /// What the players are called in records.
+    players: Vec<LoadedPlayer>,
+    /// The players' names in records.
     labels: Vec<String>,
-    /// What the match's folder is to be called.
+    openings: OpeningSource,
+    /// The name for the match's folder.
     name: String,
 }
 
@@ -79,41 +76,28 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let prepared = prepare(arguments, &config)?;
-    let (out, plan) = (&arguments.out, prepared.plan.clone());
-    let (mut folder, known) = open_folder(out, &prepared.name, &plan, arguments.resume)?;
+    let plan = prepared.plan.clone();
+    let (mut folder, known) = open_folder(&arguments.out, &prepared.name, &plan, arguments.resume)?;
     let games = Games::new(plan.schedule, plan.players.len(), plan.games);
     let test = plan.sprt.map(SequentialTest::new).transpose()?;
-    let mut results = Results::new(games.clone(), known, test);
-    let mut about = MatchInfo {
-        seed: plan.seed,
-        max_turns: plan.max_turns as usize,
-        openings: in_words(&plan.openings),
-        games_asked: games.count(),
-        reproducible: !prepared.players.iter().any(LoadedPlayer::is_timed),
-        times: WorkTimes::default(),
-        seconds: 0.0,
-        folder: folder.path().to_owned(),
-        records: folder.games(),
-    };
-    let work = prepared.into_work(arguments, &config, games, &folder, &results)?;
+    let mut results = Results::new(games, known, test);
+    let task = prepared.into_task(arguments, &config, &folder, &results)?;
     let begun = Instant::now();
-    about.times = work.play(arguments.workers.threads(), &mut folder, &mut results)?;
-    about.seconds = begun.elapsed().as_secs_f64();
-    let report = MatchReport::new(&plan.players, &results, about);
+    let times = task.play(arguments.workers.threads(), &mut folder, &mut results)?;
+    let report = MatchReport::new(&plan, &results, &folder, times, begun.elapsed());
     let text = match arguments.json {
         true => serde_json::to_string(&report)? + "\n",
         false => report.to_string(),
     };
     output::print(&text)?;
-    let is_stopped = !results.is_decided() && (results.played() as u64) < work.games.count();
-    if is_stopped {
-        say("the match was stopped: the same command with --resume resumes it");
-        return Ok(ExitCode::FAILURE);
+    if results.is_decided() || results.missing().is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    say("the match was stopped: the same command with --resume resumes it");
+    Ok(ExitCode::FAILURE)
 }
 
-/// Checks everything that is requested, and opens all players.
+/// Checks the request, and opens all players.
 fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
     let (spec, origin) = arguments.spec()?;
     spec.check(&origin)?;
@@ -127,77 +111,69 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
         devices: &devices,
     };
     let max_turns = spec.max_turns.unwrap_or(config.matches.max_turns);
-    let (beginning, openings) = OpeningSource::new(&spec, &origin, defaults, max_turns)?;
+    let (openings, openings_plan) = OpeningSource::new(&spec, &origin, defaults, max_turns)?;
     let players = open_players(&spec, &origin, defaults)?;
-    let engines = players.iter();
-    let engines = engines.filter(|player| matches!(player.kind, PlayerKind::Engine(_)));
+    let is_engine = |player: &LoadedPlayer| matches!(player.kind, PlayerKind::Engine(_));
     ensure!(
-        spec.clock.is_none() || engines.count() > 0,
+        spec.clock.is_none() || players.iter().any(is_engine),
         "{}: a clock is for external engines, `aei:COMMAND`, and none plays",
         origin.key("clock")
     );
-    let resolved: Result<_> = players.iter().map(LoadedPlayer::resolved).collect();
-    let resolved = resolved?;
-    let plan = MatchPlan {
-        format: MATCH_FORMAT,
-        games: spec.games,
-        schedule: spec.schedule,
-        seed: spec.seed,
-        max_turns,
-        openings,
-        sprt: spec.sprt,
-        players: resolved,
-    };
+    let resolved = players.iter().map(LoadedPlayer::resolved);
     Ok(Prepared {
+        plan: MatchPlan {
+            format: MATCH_FORMAT,
+            games: spec.games,
+            schedule: spec.schedule,
+            seed: spec.seed,
+            max_turns,
+            openings: openings_plan,
+            sprt: spec.sprt,
+            players: resolved.collect::<Result<_>>()?,
+        },
         labels: labels(&players, &origin),
         name: folder_name(&players, &origin, spec.seed),
-        spec,
         players,
-        beginning,
-        plan,
+        openings,
     })
 }
 
 impl Prepared {
-    /// What the workers share: everything that is to be played.
-    fn into_work(
+    /// The task that all workers share: the games that are not over yet.
+    fn into_task(
         self,
         arguments: &PitArguments,
         config: &Config,
-        games: Games,
         folder: &MatchFolder,
         results: &Results,
     ) -> Result<MatchTask> {
-        let Self { spec, plan, .. } = &self;
-        let threads = arguments.workers.threads();
+        let Self { plan, players, .. } = self;
         let to_play = match results.is_decided() {
             true => Vec::new(),
             false => results.missing(),
         };
         let mut limit = config.selfplay.games_in_flight;
-        let mut players = self.players.iter().map(|player| &player.player);
-        if spec.sprt.is_some() && players.all(|player| player.devices().is_local()) {
+        let is_local = |player: &LoadedPlayer| player.player.devices().is_local();
+        if plan.sprt.is_some() && players.iter().all(is_local) {
             limit = limit.min(IN_FLIGHT_FOR_A_TEST);
         }
-        if self.players.iter().any(LoadedPlayer::is_timed) {
-            // What a search finds in a second is not to depend on how many games share the thread.
+        if plan.is_timed() {
+            // The evaluations within a second must not depend on how many games share the thread.
             limit = 1;
         }
-        let (seed, max_turns) = (plan.seed, plan.max_turns as usize);
+        let (workers, games) = (&arguments.workers, results.games().clone());
         let openings = self
-            .beginning
-            .openings(folder, seed, games.pairs, threads)?;
+            .openings
+            .open(folder, plan.seed, games.pairs, workers.threads())?;
         Ok(MatchTask {
-            failures: self.players.iter().map(|_| AtomicU32::new(0)).collect(),
-            players: self.players,
+            failures: players.iter().map(|_| AtomicU32::new(0)).collect(),
+            players,
             labels: self.labels,
             games,
             openings,
-            max_turns,
-            seed,
-            games_in_flight: arguments
-                .workers
-                .games_in_flight(to_play.len() as u64, limit),
+            max_turns: plan.max_turns as usize,
+            seed: plan.seed,
+            games_in_flight: workers.games_in_flight(to_play.len() as u64, limit),
             to_play,
             begun: AtomicUsize::new(0),
             stop: Arc::new(AtomicBool::new(false)),
@@ -205,7 +181,7 @@ impl Prepared {
     }
 }
 
-/// Keeps games that are over, and says how many these are.
+/// Keeps games that are over, and returns their number.
 fn keep(
     over: impl IntoIterator<Item = Finished>,
     folder: &mut MatchFolder,
@@ -220,7 +196,7 @@ fn keep(
     Ok(count)
 }
 
-/// Makes the devices of single players ready: where one can't be used, no player is opened for minutes before that shows.
+/// Opens the devices of single players: an unusable one is an error before any player is opened, which may take minutes.
 fn open_own_devices(spec: &MatchSpec, origin: &SpecOrigin, config: &Config) -> Result<()> {
     for (index, player) in spec.players.iter().enumerate() {
         if let Some(list) = &player.device {
@@ -248,12 +224,8 @@ fn open_players(
             let name = &player.label;
             ensure!(
                 names.insert(name),
-                "{} {name}: two players are called so; a match's file can give them names",
-                origin.key(if *origin == SpecOrigin::Players {
-                    "players"
-                } else {
-                    "player"
-                })
+                "{} {name}: two players have this name; give one another name",
+                origin.of_players()
             );
         }
     }
@@ -285,7 +257,7 @@ fn open_folder(
     }
 }
 
-/// What the players are called in records. Of two, the letters tell them apart; their settings stand in the match's folder.
+/// The players' names in records. Letters distinguish two players; their settings are in the match's folder.
 fn labels(players: &[LoadedPlayer], origin: &SpecOrigin) -> Vec<String> {
     let named = players.iter().zip(["a", "b"]);
     match origin {
@@ -296,7 +268,7 @@ fn labels(players: &[LoadedPlayer], origin: &SpecOrigin) -> Vec<String> {
     }
 }
 
-/// What a match's folder is called: by its players, their evaluations and the seed, or by its file.
+/// The name of a match's folder: of its players, their evaluations and the seed, or of its file.
 fn folder_name(players: &[LoadedPlayer], origin: &SpecOrigin, seed: u64) -> String {
     let mut parts: Vec<String> = match (origin, players) {
         (SpecOrigin::File(path), _) => {
@@ -310,7 +282,7 @@ fn folder_name(players: &[LoadedPlayer], origin: &SpecOrigin, seed: u64) -> Stri
         let mut evaluations: Vec<String> = players
             .iter()
             .filter_map(|player| match &player.kind {
-                PlayerKind::Search(search) => search.evaluations,
+                PlayerKind::Search { options, .. } => options.budget.evaluations,
                 PlayerKind::Policy { .. } | PlayerKind::Random | PlayerKind::Engine(_) => None,
             })
             .map(|evaluations| evaluations.to_string())
@@ -322,19 +294,8 @@ fn folder_name(players: &[LoadedPlayer], origin: &SpecOrigin, seed: u64) -> Stri
     parts.join("-").replace(['/', ':'], "-")
 }
 
-fn in_words(openings: &plan::OpeningsPlan) -> String {
-    match (&openings.file, &openings.sampled_by) {
-        (Some(file), _) => file.clone(),
-        (None, Some(_)) => format!("{}, {} turns by a policy", openings.from, openings.turns),
-        (None, None) if openings.turns > 0 => {
-            format!("{}, {} random turns", openings.from, openings.turns)
-        }
-        (None, None) => openings.from.clone(),
-    }
-}
-
 impl MatchTask {
-    /// Plays all games, or as many as are over when the match is decided or the user asks to stop. Keeps them as they end.
+    /// Plays all games, until the match is decided or stopped. Keeps each game as it ends.
     fn play(
         &self,
         threads: usize,
@@ -378,7 +339,7 @@ impl MatchTask {
         Ok(times)
     }
 
-    /// How it stands, in a line.
+    /// The standing in one line.
     fn standing(&self, results: &Results) -> String {
         if let [_, _] = self.labels[..] {
             let test = results.test().map(SequentialTest::in_short);

@@ -1,78 +1,71 @@
-//! Where the games of a match begin.
+//! The openings of a match: checked before the first game, and sampled if a player samples them.
 
-use super::chance::{opening_stream, random_setup, random_turn};
+use super::folder::MatchFolder;
+use super::plan::OpeningsPlan;
+use super::player::Defaults;
+use super::result::hash_of;
+use super::sampling::{draw_openings, random_opening};
+use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
 use crate::openings::read_openings;
-use crate::worker::batch::{Batcher, InPlay, Tally};
-use crate::worker::player::Player;
+use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::notation::format_record;
-use arimaa::rules::{Game, Position, Side, Turn};
-use engine::search::{Evaluation, PolicySampler, Query};
-use rand::rngs::ChaCha8Rng;
-use std::ops::Range;
+use arimaa::rules::{Game, Position, Turn};
+use engine::progress::say;
+use engine::run::write_file;
 use std::path::Path;
 
-/// How often an opening is drawn anew because its game is over already.
-const MOST_TRIES: u32 = 1_000;
+/// Turns of the setups.
+const SETUP_TURNS: u32 = 2;
 
-/// How many openings one thread draws at once.
-const DRAWN_AT_ONCE: usize = 256;
-
-/// Where the games of a match begin: pair k of every pairing at opening k. Where there are fewer, they begin again from the first.
+/// The openings of a match: pair k of each pairing has opening k. Listed openings repeat from the first.
 #[derive(Debug)]
 pub(super) enum Openings {
-    /// On the empty board.
+    /// The empty board.
     Own,
-    /// Behind random setups and so many random turns, drawn when they are needed.
+    /// Random setups and random turns, drawn when they are needed.
     Random {
-        /// What they follow from.
+        /// The seed that determines them.
         seed: u64,
-        /// Turns behind the setups.
+        /// Turns after the setups.
         turns: u32,
     },
-    /// Where these end.
+    /// Given openings.
     Listed {
         /// One at least.
         openings: Vec<Opening>,
-        /// What to call them: a file, or who has sampled them.
+        /// Their name: of a file, or of the player that sampled them.
         name: String,
     },
 }
 
-/// The beginning of a game.
+/// An opening: a start and the turns after it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opening {
     start: Position,
     turns: Vec<Turn>,
-    /// Where it stands in its file, if it has one.
+    /// Its line in the file of openings, if it is from one.
     line: Option<usize>,
 }
 
 impl Openings {
     /// Reads a file of openings; none may be over, or reach the turn limit. `what` names the file in errors.
-    pub(super) fn read(path: &Path, what: &str, max_turns: usize) -> Result<Self> {
+    fn read(path: &Path, what: &str, max_turns: usize) -> Result<Self> {
         let written = read_openings(path, what)?;
         let mut openings = Vec::with_capacity(written.len());
         for written in written {
-            let place = || format!("{what}: line {}", written.line);
+            let place = format!("{what}: line {}", written.line);
+            let over = "the game is over at the end of the opening";
             if let Some(outcome) = written.game.outcome() {
-                bail!(
-                    "{}: the game is over at the end of the opening: {outcome}",
-                    place()
-                );
+                bail!("{place}: {over}: {outcome}");
             }
             if let Some(conclusion) = written.conclusion {
-                let winner = conclusion.winner();
-                bail!(
-                    "{}: the game is over at the end of the opening: {winner} wins",
-                    place()
-                );
+                bail!("{place}: {over}: {} wins", conclusion.winner());
             }
             let turns = written.game.turns().len();
             ensure!(
                 turns < max_turns,
-                "{}: the opening has {turns} turns, and games end after {max_turns}",
-                place()
+                "{place}: the opening has {turns} turns, and games end after {max_turns}"
             );
             openings.push(Opening::new(&written.game, Some(written.line)));
         }
@@ -83,16 +76,16 @@ impl Openings {
         })
     }
 
-    /// The beginning of the games of a pair.
+    /// The opening of a pair as a game.
     pub(super) fn game(&self, pair: u64) -> Result<Game> {
         match self {
             Self::Own => Ok(Game::new()),
             Self::Random { seed, turns } => random_opening(*seed, pair, *turns),
-            Self::Listed { openings, .. } => Ok(self::listed(openings, pair).game()),
+            Self::Listed { openings, .. } => Ok(listed(openings, pair).game()),
         }
     }
 
-    /// What to say of the opening of a pair.
+    /// The opening of a pair as records state it.
     pub(super) fn describe(&self, pair: u64) -> String {
         match self {
             Self::Own => "the players' own setups".into(),
@@ -128,83 +121,122 @@ impl Opening {
     }
 }
 
-/// Random setups.
-fn set_up(rng: &mut ChaCha8Rng) -> Game {
-    let mut game = Game::new();
-    for _ in Side::ALL {
-        game.play_unchecked(Turn::Setup(random_setup(rng)));
-    }
-    game
+/// The openings of a match before it has a folder.
+#[derive(Debug)]
+pub(super) enum OpeningSource {
+    /// They are known, or depend only on the seed.
+    Known(Openings),
+    /// A player samples them.
+    Sampled {
+        by: Box<Player>,
+        /// Turns after the setups.
+        turns: u32,
+    },
 }
 
-/// Random setups and so many random turns, drawn anew until the game goes on behind them.
-fn random_opening(seed: u64, pair: u64, turns: u32) -> Result<Game> {
-    let mut rng = opening_stream(seed, pair);
-    for _ in 0..MOST_TRIES {
-        let mut game = set_up(&mut rng);
-        for _ in 0..turns {
-            if game.outcome().is_none() {
-                let turn = random_turn(game.position(), game.history(), &mut rng);
-                game.play_unchecked(turn);
+impl OpeningSource {
+    /// Checks the requested openings, and resolves them for the match's folder.
+    pub(super) fn new(
+        spec: &MatchSpec,
+        origin: &SpecOrigin,
+        defaults: Defaults,
+        max_turns: u32,
+    ) -> Result<(Self, OpeningsPlan)> {
+        match &spec.openings {
+            OpeningsSpec::Own => Ok((Self::Known(Openings::Own), OpeningsPlan::of("own"))),
+            OpeningsSpec::File(path) => {
+                let what = format!("{} {}", origin.key("openings"), path.display());
+                let openings = Openings::read(path, &what, max_turns as usize)?;
+                let text = std::fs::read(path).with_context(|| what.clone())?;
+                let plan = OpeningsPlan {
+                    file: Some(path.display().to_string()),
+                    hash: Some(hash_of(&String::from_utf8_lossy(&text))),
+                    ..OpeningsPlan::of("file")
+                };
+                Ok((Self::Known(openings), plan))
             }
-        }
-        if game.outcome().is_none() {
-            return Ok(game);
+            OpeningsSpec::Sampled => Self::sampled(spec, origin, defaults, max_turns),
         }
     }
-    bail!("opening {pair}: after {turns} random turns every game is over")
-}
 
-/// Draws openings: random setups, and turns from a player's policy as it is (temperature 1). Pair k's follows from the seed and k.
-pub(super) fn draw(
-    player: &Player,
-    seed: u64,
-    turns: u32,
-    pairs: Range<u64>,
-    threads: usize,
-) -> Result<Vec<Opening>> {
-    let draw_share = |thread: usize| -> Result<Vec<(u64, Opening)>> {
-        let line = player
-            .channel()?
-            .context("a player without an evaluator has no policy")?;
-        let mut batcher = Batcher::new(vec![line], DRAWN_AT_ONCE, None);
-        let mut due = pairs.clone().skip(thread).step_by(threads);
-        let mut drawn = Vec::new();
-        loop {
-            batcher.round(
-                || {
-                    due.next()
-                        .map(|pair| Drawing::new(seed, pair, turns))
-                        .transpose()
-                },
-                |over: Drawing| {
-                    drawn.push((over.pair, Opening::new(&over.game, None)));
-                    Ok(())
-                },
-            )?;
-            if batcher.games().next().is_none() {
-                return Ok(drawn);
+    fn sampled(
+        spec: &MatchSpec,
+        origin: &SpecOrigin,
+        defaults: Defaults,
+        max_turns: u32,
+    ) -> Result<(Self, OpeningsPlan)> {
+        let (seed, turns) = (spec.seed, spec.opening_turns);
+        ensure!(
+            SETUP_TURNS + turns < max_turns,
+            "{} = {turns}: games end after {max_turns} turns",
+            origin.key("opening_turns")
+        );
+        let name = spec.opening_player.as_deref().map(str::parse::<PlayerName>);
+        let plan = OpeningsPlan {
+            turns,
+            ..OpeningsPlan::of("sampled")
+        };
+        Ok(match name {
+            None | Some(Ok(PlayerName::Random)) => {
+                (Self::Known(Openings::Random { seed, turns }), plan)
             }
+            Some(Err(never)) => match never {},
+            Some(Ok(name)) => {
+                let key = origin.key("opening_player");
+                let by = Player::open(&name, defaults.devices).with_context(|| key.clone())?;
+                if by.channel().with_context(|| key.clone())?.is_none() {
+                    bail!("{key} {name}: this player has no policy to sample from");
+                }
+                let plan = OpeningsPlan {
+                    sampled_by: Some(by.identity().to_owned()),
+                    ..plan
+                };
+                (
+                    Self::Sampled {
+                        by: by.into(),
+                        turns,
+                    },
+                    plan,
+                )
+            }
+        })
+    }
+
+    /// The openings of so many pairs. Those that a player samples are kept in the match's folder for a resumed match.
+    pub(super) fn open(
+        self,
+        folder: &MatchFolder,
+        seed: u64,
+        pairs: u64,
+        threads: usize,
+    ) -> Result<Openings> {
+        let (by, turns) = match self {
+            Self::Known(openings) => return Ok(openings),
+            Self::Sampled { by, turns } => (by, turns),
+        };
+        let path = folder.openings();
+        let mut openings = match path.exists() {
+            true => read_drawn(&path)?,
+            false => Vec::new(),
+        };
+        let known = openings.len() as u64;
+        if known < pairs {
+            say(&format!(
+                "{} draws {} openings",
+                by.short_name(),
+                pairs - known
+            ));
+            let drawn = draw_openings(&by, seed, turns, known..pairs, threads)?;
+            openings.extend(drawn.iter().map(|game| Opening::new(game, None)));
+            write_file(&path, format_drawn(&openings).as_bytes())?;
         }
-    };
-    let mut drawn = std::thread::scope(|scope| {
-        let draw_share = &draw_share;
-        let threads: Vec<_> = (0..threads)
-            .map(|thread| scope.spawn(move || draw_share(thread)))
-            .collect();
-        let mut all = Vec::new();
-        for thread in threads {
-            let share = thread.join();
-            all.extend(share.unwrap_or_else(|_| bail!("a thread that draws openings panicked"))?);
-        }
-        anyhow::Ok(all)
-    })?;
-    drawn.sort_by_key(|(pair, _)| *pair);
-    Ok(drawn.into_iter().map(|(_, opening)| opening).collect())
+        let name = format!("random setups and {turns} turns by {}", by.short_name());
+        Ok(Openings::Listed { openings, name })
+    }
 }
 
-/// Drawn openings as text, as [`read_drawn`] reads them.
-pub(super) fn format_drawn(openings: &[Opening]) -> String {
+/// Drawn openings as text for [`read_drawn`].
+fn format_drawn(openings: &[Opening]) -> String {
     let mut text = String::new();
     for (pair, opening) in openings.iter().enumerate() {
         text.push_str(&format!(
@@ -215,88 +247,13 @@ pub(super) fn format_drawn(openings: &[Opening]) -> String {
     text
 }
 
-/// Reads drawn openings that were kept.
-pub(super) fn read_drawn(path: &Path) -> Result<Vec<Opening>> {
+/// Reads drawn openings.
+fn read_drawn(path: &Path) -> Result<Vec<Opening>> {
     let written = read_openings(path, &path.display().to_string())?;
     Ok(written
         .iter()
         .map(|written| Opening::new(&written.game, None))
         .collect())
-}
-
-/// An opening that is being drawn.
-struct Drawing {
-    pair: u64,
-    rng: ChaCha8Rng,
-    game: Game,
-    sampler: PolicySampler,
-    /// Turns to draw behind the setups.
-    turns: usize,
-    tries: u32,
-}
-
-impl Drawing {
-    fn new(seed: u64, pair: u64, turns: u32) -> Result<Self> {
-        let mut rng = opening_stream(seed, pair);
-        let game = set_up(&mut rng);
-        Ok(Self {
-            pair,
-            rng,
-            sampler: PolicySampler::new(game.position(), game.history(), 1.0)?,
-            game,
-            turns: turns as usize,
-            tries: 1,
-        })
-    }
-
-    /// Plays a drawn turn, and says whether that was the last.
-    fn play(&mut self, turn: &Turn) -> Result<bool> {
-        self.game.play(turn)?;
-        if self.game.outcome().is_some() {
-            let Self { pair, turns, .. } = self;
-            ensure!(
-                self.tries < MOST_TRIES,
-                "opening {pair}: after {turns} turns every game is over"
-            );
-            self.tries += 1;
-            self.game = set_up(&mut self.rng);
-        }
-        let is_last = self.game.turns().len() >= self.turns + 2;
-        if !is_last {
-            let (position, history) = (self.game.position(), self.game.history());
-            self.sampler.restart(position, history, 1.0)?;
-        }
-        Ok(is_last)
-    }
-}
-
-impl InPlay for Drawing {
-    fn next_queries(&mut self, _: &mut Tally) -> Result<Option<(usize, &[Query])>> {
-        loop {
-            let is_asking = !self
-                .sampler
-                .leaves(self.game.history(), &mut self.rng)
-                .is_empty();
-            if is_asking {
-                return Ok(Some((
-                    0,
-                    self.sampler.leaves(self.game.history(), &mut self.rng),
-                )));
-            }
-            let drawn = self
-                .sampler
-                .decision()
-                .context("the policy ended without a turn")?;
-            let turn = drawn.turn.clone();
-            if self.play(&turn)? {
-                return Ok(None);
-            }
-        }
-    }
-
-    fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
-        Ok(self.sampler.answer(index, evaluator, evaluation)?)
-    }
 }
 
 #[cfg(test)]
@@ -308,7 +265,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn random_openings_follow_from_seed_and_pair_alone() {
+    fn random_openings_depend_on_seed_and_pair_alone() {
         let openings = |seed, turns| Openings::Random { seed, turns };
         let game = |seed, turns, pair| openings(seed, turns).game(pair).unwrap();
         assert_eq!(game(9, 6, 3), game(9, 6, 3));
@@ -324,9 +281,14 @@ mod tests {
     fn drawn_openings_are_the_same_on_any_number_of_threads() {
         let place = Devices::of(vec![Device::Cpu], Precision::Fp32);
         let player = Player::open(&PlayerName::Material, &place).unwrap();
-        let one = draw(&player, 5, 3, 0..7, 1).unwrap();
-        assert_eq!(one, draw(&player, 5, 3, 0..7, 2).unwrap());
-        assert_eq!(one[4..], draw(&player, 5, 3, 4..7, 1).unwrap());
+        let draw = |pairs, threads| {
+            let drawn = draw_openings(&player, 5, 3, pairs, threads).unwrap();
+            let openings = drawn.iter().map(|game| Opening::new(game, None));
+            openings.collect::<Vec<_>>()
+        };
+        let one = draw(0..7, 1);
+        assert_eq!(one, draw(0..7, 2));
+        assert_eq!(one[4..], draw(4..7, 1));
         assert!(one.iter().all(|opening| opening.game().turns().len() == 5));
         assert_ne!(one[0], one[1]);
         let folder = tempfile::tempdir().unwrap();
@@ -336,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_s_openings_come_in_order_and_again() {
+    fn openings_of_a_file_repeat_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("o.txt");
         let games: Vec<Game> = (0..2)

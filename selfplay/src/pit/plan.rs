@@ -1,19 +1,20 @@
-//! A match as resolved: what its folder keeps, and what a match that goes on is held against.
+//! A match as resolved: its folder keeps the plan, and a match is resumed only with the same plan.
 
 use super::player::ResolvedPlayer;
-use super::spec::Schedule;
+use super::schedule::Schedule;
 use super::sprt::SprtOrder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// The version of a match's folder.
 pub(super) const MATCH_FORMAT: u32 = 2;
 
-/// Keys that say where a thing was found, not which it is: its hash stands beside them.
+/// Keys of places. They don't distinguish matches: the hash or identity beside them does.
 const PLACES: [&str; 3] = ["player", "spec", "file"];
 
-/// What a match's games follow from.
+/// Everything that determines a match's games.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MatchPlan {
@@ -30,13 +31,13 @@ pub(super) struct MatchPlan {
     pub(super) players: Vec<ResolvedPlayer>,
 }
 
-/// Where a match's games begin.
+/// The openings of a match as resolved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpeningsPlan {
     /// `sampled`, `own` or `file`.
     pub(super) from: String,
-    /// Turns that are sampled behind the setups.
+    /// Sampled turns after the setups.
     pub(super) turns: u32,
     /// The identity of the player that samples them.
     pub(super) sampled_by: Option<String>,
@@ -46,17 +47,48 @@ pub(super) struct OpeningsPlan {
     pub(super) hash: Option<String>,
 }
 
+impl OpeningsPlan {
+    /// Openings of a kind: `sampled`, `own` or `file`.
+    pub(super) fn of(from: &str) -> Self {
+        Self {
+            from: from.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// As the report states them.
+impl fmt::Display for OpeningsPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, turns, .. } = self;
+        match (&self.file, &self.sampled_by) {
+            (Some(file), _) => f.write_str(file),
+            (None, Some(_)) => write!(f, "{from}, {turns} turns by a policy"),
+            (None, None) if *turns > 0 => write!(f, "{from}, {turns} random turns"),
+            (None, None) => f.write_str(from),
+        }
+    }
+}
+
 impl MatchPlan {
+    /// Whether the games depend on the speed of the machine.
+    pub(super) fn is_timed(&self) -> bool {
+        let settings = self.players.iter().map(|player| &player.settings);
+        settings
+            .into_iter()
+            .any(|settings| settings.time.is_some() || settings.clock.is_some())
+    }
+
     /// The plan as its folder keeps it.
     pub(super) fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| unreachable!("a plan is always TOML: {error}"))
     }
 
-    /// Reads a plan that was kept.
+    /// Reads a kept plan.
     ///
     /// # Errors
     ///
-    /// Another format version, or what is no plan.
+    /// Another format version, or a text that is no plan.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Version {
@@ -73,8 +105,8 @@ impl MatchPlan {
         }
     }
 
-    /// What another match is that was kept: each value in which it differs from this one. More games are no difference: the games
-    /// of a match are the first of a longer one.
+    /// Each value in which a kept match differs from this one. More games here are no difference: a longer match begins with the
+    /// games of a shorter one.
     pub(super) fn differences(&self, kept: &Self) -> Vec<String> {
         let kept_games = Self {
             games: match kept.games <= self.games {
@@ -93,7 +125,7 @@ impl MatchPlan {
     }
 }
 
-/// Adds what differs at and below a key.
+/// Adds the differences at and below a key.
 fn compare(key: &str, there: &Value, here: &Value, found: &mut Vec<String>) {
     let below = |name: &str| match key {
         "" => name.to_owned(),
@@ -191,14 +223,18 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_match_s_differences_are_named() {
+    fn differences_of_another_match_are_named() {
         let here = plan();
         let there = |change: fn(&mut MatchPlan)| {
             let mut there = plan();
             change(&mut there);
             here.differences(&there).join("; ")
         };
-        assert_eq!(there(|plan| plan.games = 10), "", "it may go on for longer");
+        assert_eq!(
+            there(|plan| plan.games = 10),
+            "",
+            "a resumed match may be longer"
+        );
         assert_eq!(
             there(|plan| plan.players[0].settings.player = "elsewhere".into()),
             ""

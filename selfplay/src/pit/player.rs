@@ -1,19 +1,20 @@
-//! A player of a match, with the settings of its own.
+//! The players of a match with their settings.
 
-use super::external_engine::{EngineSpec, TimeControl};
+use super::external_engine::{EngineSpec, TimeControl, set_option};
 use super::spec::SpecOrigin;
 use crate::output;
-use crate::worker::channel::EvaluationChannel;
+use crate::worker::channel::{ClosedChannel, EvaluationChannel};
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Error, Result, bail, ensure};
 use engine::config::{Config, PlayerSpec, Precision, SearchConfig};
 use engine::search::{Budget, SearchOptions};
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use toml::Table;
 
-/// What holds for all players that have nothing of their own.
+/// The settings of players without their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Defaults<'a> {
     pub(super) config: &'a Config,
@@ -30,55 +31,49 @@ pub(super) struct LoadedPlayer {
     pub(super) player: Player,
     /// As specified.
     pub(super) spec: PlayerSpec,
-    /// What to call it: its name in the match, or else its own with the settings that it has of its own.
+    /// Its name in the match; without one, the player's name with its own settings.
     pub(super) label: String,
     pub(super) kind: PlayerKind,
 }
 
-/// A player of a match with everything that its games follow from: what the match's folder keeps and the report has.
+/// A player of a match with everything that determines its games, as the match's folder and the report have it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ResolvedPlayer {
-    /// In words, with what the match gave it.
+    /// As words, with the settings that the match gave it.
     pub(super) spec: String,
     /// A network's hash, an engine's name, or the name of a player without either.
     pub(super) identity: String,
     /// The number format of its network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) precision: Option<Precision>,
-    /// The same with all keys of its search.
+    /// Its settings with all keys of its search.
     #[serde(flatten)]
     pub(super) settings: PlayerSpec,
 }
 
-/// How a player comes to its turns.
+/// How a player finds its turns.
 #[derive(Debug, Clone)]
 pub(super) enum PlayerKind {
     /// By a search.
-    Search(SearchSettings),
+    Search {
+        /// The search's configuration.
+        config: SearchConfig,
+        /// The strongest play with it within the player's budget.
+        options: SearchOptions,
+    },
     /// By its network's policy alone, action by action.
     Policy {
         /// 0 takes the likeliest action each time, 1 draws from the policy as it is.
         temperature: f32,
     },
-    /// Any legal step is as likely as any other.
+    /// Any legal step is as likely as any other, the end of the turn among them.
     Random,
     /// By an external engine.
     Engine(EngineSpec),
 }
 
-/// How a player of a match searches.
-#[derive(Debug, Clone)]
-pub(super) struct SearchSettings {
-    /// Everything but its budget.
-    pub(super) config: SearchConfig,
-    /// Evaluations a turn, if they are limited.
-    pub(super) evaluations: Option<u32>,
-    /// Time a turn, if it is limited.
-    pub(super) time: Option<Duration>,
-}
-
 impl LoadedPlayer {
-    /// Checks that player `index` of a match can play as it is told to, and opens it.
+    /// Checks the settings of player `index` of a match, and opens it.
     pub(super) fn new(
         index: usize,
         spec: &PlayerSpec,
@@ -108,13 +103,13 @@ impl LoadedPlayer {
         let player = match &kind {
             PlayerKind::Engine(engine) => {
                 let named = || key("player");
-                let (identity, complaints) = engine.check().with_context(named)?;
-                for complaint in complaints {
+                let engine = engine.start(&AtomicBool::new(false)).with_context(named)?;
+                for complaint in &engine.complaints {
                     // It is another program's text.
                     let complaint = complaint.replace(char::is_control, "?");
                     output::complain(format_args!("note: {} says: {complaint}", named()));
                 }
-                Player::of_engine(&name, devices, &identity)
+                Player::of_engine(&name, devices, &engine.identity)
             }
             _ => Player::open(&name, devices).with_context(|| key("player"))?,
         };
@@ -134,7 +129,7 @@ impl LoadedPlayer {
         })
     }
 
-    /// Everything that its games follow from.
+    /// Everything that determines its games.
     pub(super) fn resolved(&self) -> Result<ResolvedPlayer> {
         let has_network = !self.player.forms().is_empty();
         let devices = self.player.devices();
@@ -144,12 +139,12 @@ impl LoadedPlayer {
         };
         let mut search = Table::new();
         match &self.kind {
-            PlayerKind::Search(own) => {
-                settings.evaluations = own.evaluations;
-                search = Table::try_from(own.config)?;
+            PlayerKind::Search { config, options } => {
+                settings.evaluations = options.budget.evaluations;
+                search = Table::try_from(config)?;
             }
             PlayerKind::Policy { temperature } => settings.temperature = Some(*temperature),
-            PlayerKind::Engine(engine) => settings.clock = Some(engine.control().to_string()),
+            PlayerKind::Engine(engine) => settings.clock = Some(engine.control.to_string()),
             PlayerKind::Random => {}
         }
         Ok(ResolvedPlayer {
@@ -164,18 +159,18 @@ impl LoadedPlayer {
         })
     }
 
-    /// A channel to its evaluator for one thread; none for a player that needs none.
-    pub(super) fn channel(&self) -> Result<Option<Box<dyn EvaluationChannel>>> {
-        self.player.channel()
+    /// A channel to its evaluator for one thread; a closed one for a player that needs none.
+    pub(super) fn channel(&self) -> Result<Box<dyn EvaluationChannel>> {
+        let channel = self.player.channel()?;
+        Ok(channel.unwrap_or_else(|| Box::new(ClosedChannel)))
     }
+}
 
-    /// Whether its turns depend on how fast the machine is.
-    pub(super) fn is_timed(&self) -> bool {
-        match &self.kind {
-            PlayerKind::Search(search) => search.time.is_some(),
-            PlayerKind::Engine(_) => true,
-            PlayerKind::Policy { .. } | PlayerKind::Random => false,
-        }
+impl ResolvedPlayer {
+    /// Its name in the match.
+    pub(super) fn name(&self) -> &str {
+        let settings = &self.settings;
+        settings.name.as_deref().unwrap_or(&settings.player)
     }
 }
 
@@ -186,33 +181,23 @@ impl PlayerKind {
         defaults: Defaults,
         key: &impl Fn(&str) -> String,
     ) -> Result<Self> {
-        if let Some(reason) = name.without_search() {
-            let searched = [
-                ("search", !spec.search.is_empty()),
-                ("evaluations", spec.evaluations.is_some()),
-                ("time", spec.time.is_some()),
-            ];
-            if let Some((given, _)) = searched.iter().find(|(_, is_given)| *is_given) {
-                bail!("{}: this is for players that search: {reason}", key(given));
-            }
-        }
-        let is_policy = matches!(name, PlayerName::Policy(_));
-        let is_engine = matches!(name, PlayerName::Engine(_));
-        for (given, is_given, fits, only) in [
-            (
-                "temperature",
-                spec.temperature.is_some(),
-                is_policy,
-                "policy:NETWORK",
-            ),
-            ("option", !spec.option.is_empty(), is_engine, "aei:COMMAND"),
-            ("clock", spec.clock.is_some(), is_engine, "aei:COMMAND"),
+        let search = name
+            .without_search()
+            .map(|reason| format!("players that search: {reason}"));
+        let policy =
+            (!matches!(name, PlayerName::Policy(_))).then(|| "`policy:NETWORK` alone".into());
+        let engine = (!matches!(name, PlayerName::Engine(_))).then(|| "`aei:COMMAND` alone".into());
+        for (setting, is_given, only) in [
+            ("search", !spec.search.is_empty(), &search),
+            ("evaluations", spec.evaluations.is_some(), &search),
+            ("time", spec.time.is_some(), &search),
+            ("temperature", spec.temperature.is_some(), &policy),
+            ("option", !spec.option.is_empty(), &engine),
+            ("clock", spec.clock.is_some(), &engine),
         ] {
-            ensure!(
-                fits || !is_given,
-                "{}: this is for `{only}` alone",
-                key(given)
-            );
+            if let (true, Some(only)) = (is_given, only) {
+                bail!("{}: this is for {only}", key(setting));
+            }
         }
         Ok(match name {
             PlayerName::Random => Self::Random,
@@ -226,22 +211,26 @@ impl PlayerKind {
                         key("player")
                     )
                 })?;
-                let options = spec.option.iter().map(|option| option.parse());
+                let options = spec.option.iter().map(|option| set_option(option));
                 let options: Result<_, _> = options.collect();
-                let options = options.with_context(|| key("option"))?;
-                let command = command.parse().with_context(|| key("player"))?;
-                Self::Engine(EngineSpec::new(command, options, control))
+                Self::Engine(EngineSpec {
+                    command: command.parse().with_context(|| key("player"))?,
+                    options: options.with_context(|| key("option"))?,
+                    control,
+                })
             }
             PlayerName::Policy(_) => Self::Policy {
                 temperature: spec.temperature.unwrap_or(0.0),
             },
-            _ => Self::Search(SearchSettings::new(spec, defaults, key)?),
+            _ => Self::search(spec, defaults, key)?,
         })
     }
-}
 
-impl SearchSettings {
-    fn new(spec: &PlayerSpec, defaults: Defaults, key: &impl Fn(&str) -> String) -> Result<Self> {
+    fn search(
+        spec: &PlayerSpec,
+        defaults: Defaults,
+        key: &impl Fn(&str) -> String,
+    ) -> Result<Self> {
         let time = spec.time.map(Duration::from_secs_f64);
         let evaluations = match time {
             Some(_) => spec.evaluations,
@@ -254,22 +243,14 @@ impl SearchSettings {
         );
         let config = defaults.config.match_search(&spec.search);
         let config = config.map_err(Error::msg).with_context(|| key("search"))?;
-        Ok(Self {
-            config,
+        let budget = Budget {
+            memory_mib: config.memory_mib,
             evaluations,
             time,
-        })
-    }
-
-    /// The strongest play within its budget.
-    pub(super) fn options(&self) -> SearchOptions {
-        let budget = Budget {
-            memory_mib: self.config.memory_mib,
-            evaluations: self.evaluations,
-            time: self.time,
             ..Budget::unlimited()
         };
-        SearchOptions::strongest_within(&self.config, budget)
+        let options = SearchOptions::strongest_within(&config, budget);
+        Ok(Self::Search { config, options })
     }
 }
 
@@ -294,13 +275,13 @@ mod tests {
     fn a_player_has_settings_of_its_own() {
         let text = "uniform evaluations=9 search.reuse_tree=false search.puct.exploration=1";
         let loaded = load(text, Some(64)).unwrap();
-        let PlayerKind::Search(search) = &loaded.kind else {
+        let PlayerKind::Search { config, .. } = &loaded.kind else {
             panic!("{:?}", loaded.kind);
         };
         let mut expected = Config::default().matches.search;
         expected.reuse_tree = false;
         expected.puct.exploration = 1.0;
-        assert_eq!(search.config, expected);
+        assert_eq!(*config, expected);
         let label = "uniform (search.puct.exploration=1, search.reuse_tree=false)";
         assert_eq!(loaded.label, label);
         let resolved = loaded.resolved().unwrap();
@@ -341,9 +322,9 @@ mod tests {
     }
 
     #[test]
-    fn own_time_takes_the_place_of_the_evaluations_for_all() {
+    fn own_time_replaces_the_evaluations_for_all() {
         let search = |text| match load(text, Some(64)).unwrap().kind {
-            PlayerKind::Search(search) => (search.evaluations, search.time),
+            PlayerKind::Search { options, .. } => (options.budget.evaluations, options.budget.time),
             other => panic!("{other:?}"),
         };
         let half = Some(Duration::from_millis(500));
@@ -353,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_with_a_player_is_refused_by_name() {
+    fn settings_that_do_not_fit_a_player_are_refused_by_name() {
         for (text, parts) in [
             ("material", ["m.toml: player 1 (material)", "has no limit"]),
             (

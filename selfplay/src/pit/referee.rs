@@ -1,12 +1,12 @@
-//! What a game with external engines has beside the rules: the engines, their clock, and the ways to lose that the rules don't know.
+//! The referee of a game with external engines: it keeps their clock, and decides faults that the rules don't cover.
 
-use super::external_engine::{EngineClock, EngineFault, EnginePlayer, FaultKind, Interruption};
+use super::external_engine::{EngineClock, EngineFault, EnginePlayer, Interruption};
 use arimaa::rules::{Game, Phase, Side, Turn};
 use engine::search::{PolicySampler, Search};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What a player's turns come from, from its first turn on. Once the game is over another game may use its memory.
+/// The source of a player's turns, from its first turn on. After the game another game may use its memory.
 #[derive(Debug)]
 pub(super) enum TurnSource {
     Search(Box<Search>),
@@ -14,7 +14,7 @@ pub(super) enum TurnSource {
     Engine(Box<EnginePlayer>),
 }
 
-/// A game lost besides by the rules.
+/// A game lost other than by the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Forfeit {
     pub(super) loser: Side,
@@ -28,37 +28,19 @@ pub(super) struct Referee {
     clock: Option<EngineClock>,
     /// When the turn that is due began.
     turn_begun: Option<Instant>,
-    /// What an engine needed for it, where it has chosen its turn.
+    /// The time that an engine used for it, once it has chosen its turn.
     used: Option<Duration>,
-    /// What was needed before the first turn: engines start.
-    preparation: Duration,
-    forfeit: Option<Forfeit>,
-    is_given_up: bool,
-    /// By the turn's place in the game.
-    remarks: BTreeMap<usize, String>,
+    /// The time before the first turn, in which engines start.
+    pub(super) preparation: Duration,
+    /// How the game was lost other than by the rules, if it was.
+    pub(super) forfeit: Option<Forfeit>,
+    /// Whether the match stopped before the game had a result.
+    pub(super) is_given_up: bool,
+    /// By the turn's place in the game: an engine's time and its remark.
+    pub(super) remarks: BTreeMap<usize, String>,
 }
 
 impl Referee {
-    /// How the game was lost, if it was, besides by the rules.
-    pub(super) fn forfeit(&self) -> Option<&Forfeit> {
-        self.forfeit.as_ref()
-    }
-
-    /// Whether the match stops, and nothing came of the game.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.is_given_up
-    }
-
-    /// What was needed before the first turn.
-    pub(super) fn preparation(&self) -> Duration {
-        self.preparation
-    }
-
-    /// What an engine said of the turn at a place in the game, and how long it took.
-    pub(super) fn remark(&self, turn: usize) -> Option<&str> {
-        self.remarks.get(&turn).map(String::as_str)
-    }
-
     /// Begins the game, unless that is done, and the turn that is due.
     pub(super) fn begin(
         &mut self,
@@ -76,10 +58,10 @@ impl Referee {
 
     fn begin_game(&mut self, sources: &mut [Option<TurnSource>; 2], game: &Game, max_turns: usize) {
         let controls = sources.each_ref().map(|source| match source {
-            Some(TurnSource::Engine(engine)) => Some(*engine.control()),
+            Some(TurnSource::Engine(engine)) => Some(engine.spec.control),
             _ => None,
         });
-        // Who has none is shown with the other's.
+        // A player without a control is shown with the other's.
         let (gold, silver) = match controls {
             [Some(gold), Some(silver)] => (gold, silver),
             [Some(control), None] | [None, Some(control)] => (control, control),
@@ -108,7 +90,7 @@ impl Referee {
         }
     }
 
-    /// The turn that an engine chooses; none where it loses the game, or the match stops.
+    /// The turn that an engine chooses; none if it loses the game or the match stops.
     pub(super) fn choose(&mut self, engine: &mut EnginePlayer, game: &Game) -> Option<Turn> {
         let clock = self.clock.as_ref()?;
         match engine.choose(game, clock) {
@@ -145,14 +127,9 @@ impl Referee {
 }
 
 impl Forfeit {
-    /// In words, with the loser's last lines below.
+    /// The side, the fault, and the engine's last lines below.
     pub(super) fn in_words(&self) -> String {
         let Self { loser, fault } = self;
         format!("{loser:?} lost by {}: {fault}", fault.kind)
-    }
-
-    /// In what way.
-    pub(super) fn kind(&self) -> FaultKind {
-        self.fault.kind
     }
 }

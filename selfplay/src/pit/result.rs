@@ -1,36 +1,35 @@
-//! What came of a game, and its record.
+//! The summary of a game, and its record.
 
 use super::external_engine::FaultKind;
-use super::game::PitGame;
+use super::game::{PitGame, Usage};
 use super::referee::Forfeit;
-use super::usage::Usage;
 use arimaa::notation::format_record;
-use arimaa::rules::{Reason, Side};
+use arimaa::rules::Reason;
 use engine::ratings::GameResult;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
-/// The hash of a record, as results hold it.
+/// The hash of a text, as the results hold it.
 pub(super) fn hash_of(text: &str) -> String {
     let hash = blake3::hash(text.as_bytes()).to_hex();
     hash[..16].to_owned()
 }
 
-/// What came of a game, as results keep it.
+/// The summary of a game, as the results keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GameSummary {
     /// Its number in the match.
     pub(super) game: u64,
-    /// For the pairing's first player.
+    /// The result of the pairing's first player.
     pub(super) result: GameResult,
     pub(super) reason: End,
-    /// What the loser did, where it is an external engine that lost besides by the rules, with its last lines.
+    /// The fault of an external engine that lost other than by the rules, with its last lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fault: Option<String>,
     /// Turns, those of the opening included.
     pub(super) turns: u64,
-    /// What the turns of the pairing's two players took.
+    /// The usage of the pairing's two players.
     pub(super) usage: [Usage; 2],
     /// The hash of its turns.
     pub(super) moves: String,
@@ -47,7 +46,7 @@ pub(super) enum End {
     Immobilization,
     /// Half a point each.
     TurnLimit,
-    /// In a way that the rules don't know: the loser is an external engine.
+    /// Other than by the rules: the loser is an external engine.
     #[serde(untagged)]
     Fault(FaultKind),
 }
@@ -74,33 +73,44 @@ impl fmt::Display for End {
     }
 }
 
-/// What a record says above its turns.
+/// The header of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tags<'a> {
-    /// All players of the match.
+    /// The names of all players of the match.
     pub(super) players: &'a [String],
-    /// Where the game began.
+    /// The game's opening.
     pub(super) opening: &'a str,
     pub(super) seed: u64,
 }
 
 impl GameSummary {
-    /// What came of a game that is over, and its record: `tags`, the turns, and behind each what its player said of it.
+    /// The summary of a game that is over, and its record: `tags`, and the turns with their players' reports.
     pub(super) fn of(over: &PitGame, usage: [Usage; 2], tags: Tags) -> (Self, String) {
         let game = over.game();
-        let won_by = |winner: Side| match winner == over.fixture.first_has() {
-            true => GameResult::Win,
-            false => GameResult::Loss,
+        let (winner, reason, outcome) = match (over.forfeit(), game.outcome()) {
+            (Some(Forfeit { loser, fault }), _) => {
+                let winner = loser.opponent();
+                let outcome = format!("{winner:?} wins by {} of {loser:?}", fault.kind);
+                (Some(winner), End::Fault(fault.kind), outcome)
+            }
+            (None, Some(outcome)) => {
+                let reason = outcome.reason.into();
+                (Some(outcome.winner), reason, outcome.to_string())
+            }
+            (None, None) => {
+                let outcome = format!("unfinished after {} turns", game.turns().len());
+                (None, End::TurnLimit, outcome)
+            }
         };
-        let (result, reason) = match (over.forfeit(), game.outcome()) {
-            (Some(forfeit), _) => (won_by(forfeit.loser.opponent()), End::Fault(forfeit.kind())),
-            (None, Some(outcome)) => (won_by(outcome.winner), outcome.reason.into()),
-            (None, None) => (GameResult::Unfinished, End::TurnLimit),
+        let result = match winner {
+            Some(winner) if winner == over.fixture.first_has() => GameResult::Win,
+            Some(_) => GameResult::Loss,
+            None => GameResult::Unfinished,
         };
         let turns = format_record(game);
-        let mut record = header(over, tags) + "\n";
+        let mut record = header(over, tags, &outcome);
         record.reserve(2 * turns.len());
-        push_judged(&mut record, &turns, over);
+        push_turns(&mut record, &turns, over);
         let summary = Self {
             game: over.fixture.number,
             result,
@@ -121,34 +131,21 @@ impl GameSummary {
     }
 }
 
-fn header(over: &PitGame, tags: Tags) -> String {
+fn header(over: &PitGame, tags: Tags, outcome: &str) -> String {
     let [gold, silver] = over.fixture.by_colour();
-    let name = |player: usize| tags.players.get(player).map_or("", String::as_str);
-    let result = match (over.forfeit(), over.game().outcome()) {
-        (Some(forfeit), _) => {
-            format!(
-                "{:?} wins by {} of {:?}",
-                forfeit.loser.opponent(),
-                forfeit.kind(),
-                forfeit.loser
-            )
-        }
-        (None, Some(outcome)) => outcome.to_string(),
-        (None, None) => format!("unfinished after {} turns", over.game().turns().len()),
-    };
     format!(
-        "Gold: {}\nSilver: {}\nResult: {result}\nGame: {}\nSeed: {}\nOpening: {}\n",
-        name(gold),
-        name(silver),
+        "Gold: {}\nSilver: {}\nResult: {outcome}\nGame: {}\nSeed: {}\nOpening: {}\n\n",
+        tags.players[gold],
+        tags.players[silver],
         over.fixture.number,
         tags.seed,
-        // A file's name may hold anything.
+        // A file's name may contain line breaks.
         tags.opening.replace(char::is_control, "?")
     )
 }
 
-/// Writes the turns with remarks behind those that were judged. A text takes all that is written to it.
-fn push_judged(text: &mut String, turns: &str, over: &PitGame) {
+/// Writes the turns, each with its player's report. Writing to a text can't fail.
+fn push_turns(text: &mut String, turns: &str, over: &PitGame) {
     let lines = turns.lines();
     let positions = lines.clone().count() - over.game().turns().len();
     let turn_infos = std::iter::repeat_n(&None, positions).chain(over.turn_infos());
@@ -176,13 +173,13 @@ fn push_judged(text: &mut String, turns: &str, over: &PitGame) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::chance::random_setup;
-    use super::super::game::Chooser;
+    use super::super::player::PlayerKind;
+    use super::super::sampling::random_setup;
     use super::super::schedule::Fixture;
     use super::*;
     use crate::worker::batch::{InPlay, Tally};
     use arimaa::notation::{RecordReader, parse_record};
-    use arimaa::rules::{Game, Turn};
+    use arimaa::rules::{Game, Side, Turn};
     use engine::search::{Evaluations, Evaluator, Material};
 
     /// Some game's summary, with this record.
@@ -200,25 +197,19 @@ pub(super) mod tests {
     }
 
     /// A game of a policy against random turns, from an opening to its end or the limit.
-    fn played(number: u64, opening: Game, max_turns: usize) -> PitGame {
+    fn played(number: u64, opening: Game, max_turns: usize) -> PitGame<'static> {
         let fixture = Fixture {
             number,
             pairing: 0,
             players: [0, 1],
             pair: 0,
         };
-        let policy = Chooser::Policy {
-            evaluator: 0,
-            temperature: 0.0,
-        };
-        let mut game = PitGame::new(
-            fixture,
-            opening,
-            &[policy, Chooser::Random],
-            [None, None],
-            1,
-            max_turns,
-        );
+        let players = [
+            &PlayerKind::Policy { temperature: 0.0 },
+            &PlayerKind::Random,
+        ];
+        let players = fixture.by_colour().map(|player| players[player]);
+        let mut game = PitGame::new(fixture, opening, players, [None, None], 1, max_turns);
         let mut answers = Evaluations::default();
         while let Some((_, queries)) = game.next_queries(&mut Tally::default()).unwrap() {
             let queries = queries.to_vec();
@@ -231,8 +222,8 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_record_is_read_back_with_all_that_it_says_besides() {
-        let mut rng = super::super::chance::opening_stream(1, 0);
+    fn a_record_is_read_back_with_its_header_and_reports() {
+        let mut rng = super::super::sampling::opening_stream(1, 0);
         let mut opening = Game::new();
         for _ in Side::ALL {
             opening.play_unchecked(Turn::Setup(random_setup(&mut rng)));

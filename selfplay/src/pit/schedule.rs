@@ -1,7 +1,29 @@
 //! The players of each game of a match.
 
-use super::spec::Schedule;
 use arimaa::rules::Side;
+use serde::{Deserialize, Serialize};
+
+/// Which players meet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Schedule {
+    /// Each player meets each other one
+    #[default]
+    RoundRobin,
+    /// The first player meets each of the others
+    FirstAgainstOthers,
+}
+
+impl Schedule {
+    /// The pairings, by the players' numbers.
+    pub(super) fn pairings(self, players: usize) -> Vec<[usize; 2]> {
+        let all = (0..players).flat_map(|a| (a + 1..players).map(move |b| [a, b]));
+        match self {
+            Self::RoundRobin => all.collect(),
+            Self::FirstAgainstOthers => all.filter(|[a, _]| *a == 0).collect(),
+        }
+    }
+}
 
 /// The games of a match by their numbers. Games 2k and 2k + 1 are a pair: the same two players from the same opening, with colours
 /// swapped. The pairings take turns pair by pair, so that they are all at the same stage, and a longer match begins with the games
@@ -82,6 +104,14 @@ impl Fixture {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_players_meet_or_the_first_meets_the_others() {
+        let pairings = Schedule::RoundRobin.pairings(4);
+        assert_eq!(pairings, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
+        let pairings = Schedule::FirstAgainstOthers.pairings(4);
+        assert_eq!(pairings, [[0, 1], [0, 2], [0, 3]]);
+    }
 
     #[test]
     fn pairs_swap_colours_and_pairings_take_turns() {

@@ -1,80 +1,95 @@
-//! What a match is: the players, the pairings, the games, the openings. One definition for the command line and for files.
+//! The specification of a match: players, games, schedule, openings. One definition for the command line and for files.
 
 use super::external_engine::TimeControl;
+use super::schedule::Schedule;
 use super::sprt::SprtOrder;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::Args;
 use engine::config::{MOST_EVALUATIONS, PlayerSpec};
 use engine::files;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The most games of a match.
-pub(super) const MOST_GAMES: u64 = 1_000_000;
+const MOST_GAMES: u64 = 1_000_000;
 
 /// The most players of a match.
 const MOST_PLAYERS: usize = 100;
 
 /// The most turns that are sampled for an opening.
-pub(super) const MOST_OPENING_TURNS: u32 = 40;
+const MOST_OPENING_TURNS: u32 = 40;
 
-/// The bytes of a match's file; those that are there have a few hundred.
+/// The most bytes of a match's file; a usual one has a few hundred.
 const LARGEST: u64 = 1 << 20;
 
-/// A match as requested.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A match as requested. All but the players and the turn limit are options of the command line too.
+#[derive(Debug, Clone, Default, PartialEq, Args, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct MatchSpec {
-    /// The players, two at least.
+    /// Two at least
+    #[arg(skip)]
     #[serde(rename = "player")]
     pub(super) players: Vec<PlayerSpec>,
-    /// Games of each two that meet, an even number.
+    /// Games of each two that meet, an even number
+    // A match's file has its own: the default is never used.
+    #[arg(long, value_name = "N", value_parser = even, required_unless_present = "match_file")]
+    #[arg(default_value = "2", hide_default_value = true)]
     pub(super) games: u64,
-    /// The pairings.
-    #[serde(default)]
+    /// Which of several players meet
+    #[arg(
+        long,
+        value_name = "SCHEDULE",
+        requires = "players",
+        default_value = "round-robin"
+    )]
     pub(super) schedule: Schedule,
-    /// Evaluations a turn for players that search and have neither evaluations nor time of their own.
-    #[serde(default)]
+    /// Evaluations a turn, for players that search and have no limit of their own
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_EVALUATIONS)))]
     pub(super) evaluations: Option<u32>,
-    /// The time control of external engines without one of their own.
-    #[serde(default)]
+    /// Time control of external engines: `TURN/RESERVE/PERCENT/MAX`, all but the first may be left out. TURN is the time of a
+    /// turn; what it leaves goes by PERCENT into the reserve, up to MAX, and what it takes beyond is taken from there. Examples: 2s,
+    /// 15s/2m, 30s/5m/100/10m. Each worker plays one game at a time then
+    #[arg(long, value_name = "CONTROL")]
     pub(super) clock: Option<TimeControl>,
-    /// `sampled`, `own`, or a file.
-    #[serde(default)]
+    /// Where games begin: after `sampled` setups; on the empty board, so that the players set up their `own` pieces; or where the
+    /// games and positions of a file end, pair k at the k-th, and again from the first
+    #[arg(long, value_name = "sampled|own|FILE", default_value = "sampled")]
     pub(super) openings: OpeningsSpec,
-    /// How many turns behind sampled setups are sampled too.
-    #[serde(default)]
+    /// Turns after sampled setups that are sampled too
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_OPENING_TURNS)))]
     pub(super) opening_turns: u32,
-    /// The player that samples them.
-    #[serde(default)]
+    /// Player that samples opening turns: `random`, or one with a policy [default: random]
+    #[arg(long, value_name = "PLAYER", requires = "opening_turns")]
     pub(super) opening_player: Option<String>,
-    /// All that is random follows from it.
-    #[serde(default)]
+    /// Seed of the openings and of all other randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
     pub(super) seed: u64,
-    /// The turn limit, where it is not that of the configuration.
-    #[serde(default)]
+    /// The turn limit, in place of the configuration's
+    #[arg(skip)]
     pub(super) max_turns: Option<u32>,
-    /// When to stop early.
-    #[serde(default)]
+    /// Stop as soon as it is decided whether a is ELO0 (H0) or ELO1 (H1) stronger than b: a sequential probability ratio
+    /// test on the pairs, in the order of their numbers
+    #[arg(long, value_name = "ELO0,ELO1", value_parser = SprtOrder::parse, allow_hyphen_values = true)]
     pub(super) sprt: Option<SprtOrder>,
 }
 
-/// Which players meet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Schedule {
-    /// Each player meets each other one
-    #[default]
-    RoundRobin,
-    /// The first player meets each of the others
-    FirstAgainstOthers,
+fn even(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(games @ 2..=MOST_GAMES) if games % 2 == 0 => Ok(games),
+        _ => Err(format!(
+            "a match is made of pairs of games: an even number from 2 to {MOST_GAMES}"
+        )),
+    }
 }
 
-/// Where games begin.
+/// The openings as requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub(super) enum OpeningsSpec {
-    /// Behind random setups, and turns that are sampled.
+    /// After random setups and sampled turns.
     #[default]
     Sampled,
     /// On the empty board.
@@ -93,10 +108,10 @@ impl From<String> for OpeningsSpec {
     }
 }
 
-/// Where a match is specified, for messages.
+/// The place where a match is specified, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SpecOrigin {
-    /// `--a` and `--b`, with options of their own.
+    /// `--a` and `--b`.
     Pair,
     /// `--players`.
     Players,
@@ -105,7 +120,7 @@ pub(super) enum SpecOrigin {
 }
 
 impl SpecOrigin {
-    /// What to call a value of the match.
+    /// The key or option of a value of the match.
     pub(super) fn key(&self, key: &str) -> String {
         match self {
             Self::Pair | Self::Players => format!("--{}", key.replace('_', "-")),
@@ -113,7 +128,15 @@ impl SpecOrigin {
         }
     }
 
-    /// What to call a value of player `index`.
+    /// The key or option of the list of players.
+    pub(super) fn of_players(&self) -> String {
+        self.key(match self {
+            Self::Pair | Self::Players => "players",
+            Self::File(_) => "player",
+        })
+    }
+
+    /// The key or option of a value of player `index`.
     pub(super) fn of_player(&self, index: usize, spec: &PlayerSpec, key: &str) -> String {
         let letter = if index == 0 { 'a' } else { 'b' };
         let player = match self {
@@ -144,15 +167,10 @@ impl MatchSpec {
     pub(super) fn check(&self, origin: &SpecOrigin) -> Result<()> {
         let key = |name: &str| origin.key(name);
         let Self { players, games, .. } = self;
-        let who = if matches!(origin, SpecOrigin::File(_)) {
-            "player"
-        } else {
-            "players"
-        };
         ensure!(
             (2..=MOST_PLAYERS).contains(&players.len()),
             "{}: a match has 2 to {MOST_PLAYERS} players, not {}",
-            key(who),
+            origin.of_players(),
             players.len()
         );
         ensure!(
@@ -174,7 +192,13 @@ impl MatchSpec {
                 key("max_turns")
             );
         }
-        check_evaluations(self.evaluations, || key("evaluations"))?;
+        if let Some(number) = self.evaluations {
+            ensure!(
+                (1..=MOST_EVALUATIONS).contains(&number),
+                "{} = {number} is out of range: allowed is 1 to {MOST_EVALUATIONS}",
+                key("evaluations")
+            );
+        }
         let mut names = BTreeSet::new();
         for (index, player) in players.iter().enumerate() {
             let of = |key: &str| origin.of_player(index, player, key);
@@ -184,7 +208,7 @@ impl MatchSpec {
             if let Some(name) = &player.name {
                 ensure!(
                     names.insert(name),
-                    "{} {name}: another player is called so",
+                    "{} {name}: another player has this name",
                     of("name")
                 );
             }
@@ -224,27 +248,6 @@ impl MatchSpec {
     }
 }
 
-fn check_evaluations(evaluations: Option<u32>, key: impl Fn() -> String) -> Result<()> {
-    match evaluations {
-        Some(number) if !(1..=MOST_EVALUATIONS).contains(&number) => bail!(
-            "{} = {number} is out of range: allowed is 1 to {MOST_EVALUATIONS}",
-            key()
-        ),
-        _ => Ok(()),
-    }
-}
-
-impl Schedule {
-    /// The pairings, by the players' numbers.
-    pub(super) fn pairings(self, players: usize) -> Vec<[usize; 2]> {
-        let all = (0..players).flat_map(|a| (a + 1..players).map(move |b| [a, b]));
-        match self {
-            Self::RoundRobin => all.collect(),
-            Self::FirstAgainstOthers => all.filter(|[a, _]| *a == 0).collect(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,7 +265,7 @@ mod tests {
         "[[player]]\nplayer = \"material\"\n[[player]]\nname = \"second\"\nplayer = \"random\"\n";
 
     #[test]
-    fn a_file_says_everything() {
+    fn a_file_specifies_a_whole_match() {
         let text = format!(
             "games = 4\nopenings = \"o.txt\"\nschedule = \"first-against-others\"\nseed = 3\nmax_turns = 50\n\
              sprt = {{ elo0 = 0.0, elo1 = 5.0 }}\n{TWO}temperature = 0.5\ntime = 2\nsearch.mode = \"puct\"\n"
@@ -345,13 +348,5 @@ mod tests {
         }
         let missing = MatchSpec::load(Path::new("/nowhere/m.toml")).unwrap_err();
         assert!(format!("{missing:#}").contains("--match /nowhere/m.toml"));
-    }
-
-    #[test]
-    fn everybody_meets_everybody_or_the_first_alone() {
-        let pairings = Schedule::RoundRobin.pairings(4);
-        assert_eq!(pairings, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
-        let pairings = Schedule::FirstAgainstOthers.pairings(4);
-        assert_eq!(pairings, [[0, 1], [0, 2], [0, 3]]);
     }
 }

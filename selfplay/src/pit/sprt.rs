@@ -1,4 +1,4 @@
-//! The sequential test of a match: when it is decided, and what is said of it.
+//! The sequential test of a match: its decision and its report.
 
 use anyhow::{Context, Result};
 use engine::ratings::{GameResult, Hypothesis, PairCounts, Sprt};
@@ -13,20 +13,35 @@ pub(super) struct SprtOrder {
     pub(super) elo0: f64,
     /// That of the second, above it.
     pub(super) elo1: f64,
-    /// How often the second may be taken where the first is true.
-    #[serde(default = "usual_error")]
+    /// How often the second may be accepted although the first is true.
+    #[serde(default = "default_error")]
     pub(super) alpha: f64,
-    /// How often the first may be taken where the second is true.
-    #[serde(default = "usual_error")]
+    /// How often the first may be accepted although the second is true.
+    #[serde(default = "default_error")]
     pub(super) beta: f64,
 }
 
-/// The error rates of a test by default otherwise.
-pub(super) fn usual_error() -> f64 {
+/// The default of both error rates.
+fn default_error() -> f64 {
     0.05
 }
 
 impl SprtOrder {
+    /// Reads two Elo differences, as in `0,10`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let elo = text.split_once(',').and_then(|(elo0, elo1)| {
+            let [elo0, elo1] = [elo0, elo1].map(|elo| elo.trim().parse().ok());
+            elo0.zip(elo1)
+        });
+        let (elo0, elo1) = elo.ok_or("expected two numbers, as in 0,10")?;
+        Ok(Self {
+            elo0,
+            elo1,
+            alpha: default_error(),
+            beta: default_error(),
+        })
+    }
+
     /// Checks the numbers; `what` names them in errors.
     pub(super) fn check(&self, what: &str) -> Result<()> {
         self.test().with_context(|| what.to_owned()).map(drop)
@@ -37,20 +52,19 @@ impl SprtOrder {
     }
 }
 
-/// A sequential test at work. Pairs count in the order of their numbers, a pair only behind all before it: which pair decides depends
-/// on the games alone, and not on which of them took longer or on the number of threads. Counting pairs as they end would count
-/// short games first.
+/// A running sequential test. Pairs count in the order of their numbers, a pair only after all before it: the deciding pair depends on
+/// the games alone, not on their duration or on the number of threads. Counting pairs as they end would count short games first.
 #[derive(Debug, Clone)]
 pub(super) struct SequentialTest {
     order: SprtOrder,
     test: Sprt,
     counts: PairCounts,
-    /// Pairs that are counted.
+    /// Counted pairs.
     pairs: usize,
     verdict: Option<Hypothesis>,
 }
 
-/// What a sequential test says, as printed with `--json`.
+/// The state of a sequential test, as `--json` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct SprtReport {
     #[serde(flatten)]
@@ -59,19 +73,10 @@ pub(super) struct SprtReport {
     pairs: usize,
     /// The logarithm of how much likelier they are if the difference is `elo1`.
     llr: f64,
-    /// Where it ends: at or below the first with `H0`, at or above the second with `H1`.
+    /// The test accepts `H0` at or below the first, `H1` at or above the second.
     bounds: [f64; 2],
-    /// The hypothesis that was taken.
-    verdict: Option<Verdict>,
-}
-
-/// A hypothesis that was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-enum Verdict {
-    /// The difference is `elo0`, or less.
-    H0,
-    /// The difference is `elo1`, or more.
-    H1,
+    /// The accepted hypothesis: `H0` that the difference is `elo0` or less, `H1` that it is `elo1` or more.
+    verdict: Option<&'static str>,
 }
 
 impl SequentialTest {
@@ -85,8 +90,8 @@ impl SequentialTest {
         })
     }
 
-    /// Counts on, as far as pairs without a gap are played; nothing more once it is decided. `pair` gives the results of a pair
-    /// of which both games are over.
+    /// Counts pairs up to the first that is not over; none once the test is decided. `pair` gives the results of a pair of which both
+    /// games are over.
     pub(super) fn count(&mut self, pair: impl Fn(usize) -> Option<[GameResult; 2]>) {
         while self.verdict.is_none()
             && let Some(results) = pair(self.pairs)
@@ -114,8 +119,8 @@ impl SequentialTest {
             llr: self.test.log_likelihood_ratio(&self.counts),
             bounds: self.test.bounds(),
             verdict: self.verdict.map(|verdict| match verdict {
-                Hypothesis::Zero => Verdict::H0,
-                Hypothesis::One => Verdict::H1,
+                Hypothesis::Zero => "H0",
+                Hypothesis::One => "H1",
             }),
         }
     }
@@ -142,8 +147,7 @@ impl fmt::Display for SprtReport {
         } = self;
         write!(f, "SPRT of Elo {elo0} (H0) against {elo1} (H1): ")?;
         match verdict {
-            Some(Verdict::H0) => write!(f, "H0 accepted")?,
-            Some(Verdict::H1) => write!(f, "H1 accepted")?,
+            Some(hypothesis) => write!(f, "{hypothesis} accepted")?,
             None => write!(f, "undecided")?,
         }
         write!(

@@ -1,10 +1,10 @@
-//! What the games of a match say of the players' strength, so far or at its end.
+//! Scores and ratings from the games of a match, during it or at its end.
 
 use super::external_engine::FaultKind;
+use super::game::Usage;
 use super::result::{End, GameSummary};
 use super::schedule::Games;
 use super::sprt::SequentialTest;
-use super::usage::Usage;
 use engine::ratings::{EloInterval, GameResult, PairCounts, PairTable, Rating};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// What is known of a match's games.
+    /// The results with the known games of a match.
     pub(super) fn new(
         games: Games,
         known: BTreeMap<u64, GameSummary>,
@@ -54,7 +54,12 @@ impl Results {
         }
     }
 
-    /// The games that are not over yet, in order.
+    /// The games of the match.
+    pub(super) fn games(&self) -> &Games {
+        &self.games
+    }
+
+    /// The numbers of the games that are not over yet, in order.
     pub(super) fn missing(&self) -> Vec<u64> {
         let numbers = (0..).zip(&self.over);
         numbers
@@ -63,7 +68,7 @@ impl Results {
             .collect()
     }
 
-    /// Whether a sequential test is decided: nothing more needs to be played.
+    /// Whether a sequential test is decided: no more games are needed.
     pub(super) fn is_decided(&self) -> bool {
         self.test.as_ref().is_some_and(SequentialTest::is_decided)
     }
@@ -78,8 +83,7 @@ impl Results {
         self.over.iter().flatten().count()
     }
 
-    /// The pairs of a pairing that count: those of which both games are over, and where there is a sequential test, those that
-    /// it has counted.
+    /// The pairs of a pairing that count: both games are over, and the sequential test, if there is one, has counted them.
     fn pairs(&self, pairing: usize) -> impl Iterator<Item = [&GameSummary; 2]> {
         let counted = self.test.as_ref().map(|test| test.pairs() as u64);
         let pairs = counted.unwrap_or(self.games.pairs).min(self.games.pairs);
@@ -115,46 +119,32 @@ impl Results {
         table.ratings(0)
     }
 
-    /// What the players' turns took in the games that count.
-    pub(super) fn usage(&self, players: usize) -> Vec<Usage> {
-        let mut usage = vec![Usage::default(); players];
+    /// By player: the usage in the games that count, and the faults by which it lost some of them. A resignation is no fault.
+    pub(super) fn by_player(&self, players: usize) -> Vec<(Usage, BTreeMap<End, u64>)> {
+        let mut totals = vec![<(Usage, BTreeMap<End, u64>)>::default(); players];
         for game in self.counted() {
-            let fixture = self.games.get(game.game);
-            for (player, used) in fixture
-                .into_iter()
-                .flat_map(|fixture| fixture.players)
-                .zip(game.usage)
-            {
-                usage[player].add(used);
-            }
-        }
-        usage
-    }
-
-    /// By player: how it lost games that count besides by the rules. A resignation is the player's word that the rules would do it.
-    pub(super) fn faults(&self, players: usize) -> Vec<BTreeMap<End, u64>> {
-        let mut faults = vec![BTreeMap::new(); players];
-        for game in self.counted().filter(|game| is_fault(game)) {
-            let loser = match game.result {
-                GameResult::Win => 1,
-                GameResult::Loss | GameResult::Unfinished => 0,
+            let Some(fixture) = self.games.get(game.game) else {
+                continue;
             };
-            let fixture = self.games.get(game.game);
-            if let Some(faults) = fixture.and_then(|fixture| faults.get_mut(fixture.players[loser]))
-            {
-                *faults.entry(game.reason).or_default() += 1;
+            for (player, used) in fixture.players.into_iter().zip(game.usage) {
+                totals[player].0.add(used);
+            }
+            if is_fault(game) {
+                let loser = fixture.players[usize::from(game.result == GameResult::Win)];
+                *totals[loser].1.entry(game.reason).or_default() += 1;
             }
         }
-        faults
+        totals
     }
 
-    /// The first game that counts, was lost besides by the rules, and why.
-    pub(super) fn first_fault(&self) -> Option<(u64, &str)> {
-        let faults = self
-            .counted()
-            .filter(|game| is_fault(game))
-            .filter_map(|game| Some((game.game, game.fault.as_deref()?)));
-        faults.min_by_key(|(game, _)| *game)
+    /// The first game that counts and was lost other than by the rules.
+    pub(super) fn first_fault(&self) -> Option<FirstFault> {
+        let faults = self.counted().filter(|game| is_fault(game));
+        let faults = faults.filter_map(|game| {
+            let (game, reason) = (game.game, game.fault.clone()?);
+            Some(FirstFault { game, reason })
+        });
+        faults.min_by_key(|fault| fault.game)
     }
 
     /// How the games that count ended.
@@ -166,7 +156,7 @@ impl Results {
         ends
     }
 
-    /// How many of the games that count are no copy of another of the same players with the same colours.
+    /// The number of games that count and are no copy of another of the same players with the same colours.
     pub(super) fn distinct(&self) -> usize {
         let games = self.counted().filter_map(|game| {
             let fixture = self.games.get(game.game)?;
@@ -176,12 +166,12 @@ impl Results {
     }
 }
 
-/// The two games of a pair, if both are over.
-/// Whether a game was lost in a way that says little of strength.
+/// Whether a game was lost in a way that says little about strength.
 fn is_fault(game: &GameSummary) -> bool {
     matches!(game.reason, End::Fault(kind) if kind != FaultKind::Resignation)
 }
 
+/// The two games of a pair, if both are over.
 fn pair_of<'a>(
     games: &Games,
     over: &'a [Option<GameSummary>],
@@ -193,7 +183,16 @@ fn pair_of<'a>(
     Some([game(first)?, game(second)?])
 }
 
-/// The score of two players and the Elo difference that it speaks for.
+/// A game that was lost other than by the rules.
+#[derive(Debug, Serialize)]
+pub(super) struct FirstFault {
+    /// Its number in the match.
+    pub(super) game: u64,
+    /// The fault, with the engine's last lines.
+    pub(super) reason: String,
+}
+
+/// The score of two players and their Elo difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Score {
     /// Games that count: whole pairs.
@@ -202,13 +201,13 @@ pub(super) struct Score {
     pub(super) wins_a: u64,
     /// Games that it lost.
     pub(super) losses_a: u64,
-    /// Games stopped at the turn limit.
+    /// Games truncated at the turn limit.
     pub(super) unfinished: u64,
     /// Pairs by the first player's points in them: 0, ½, 1, 1½ and 2.
     pub(super) pairs: [u64; 5],
     /// Its points a game, 0 to 1.
     pub(super) score: f64,
-    /// How much stronger it is than the other.
+    /// The Elo difference of the first player to the second.
     pub(super) elo: f64,
     /// The lower end of the Elo difference's 95% interval.
     pub(super) elo_low: f64,
@@ -248,7 +247,7 @@ impl Score {
     }
 }
 
-/// Elo in whole points. What lies just below 0 is 0.
+/// Elo in whole points. A value just below 0 is `+0`.
 pub(super) fn in_whole(elo: f64) -> String {
     // The sum of -0 and 0 is 0.
     format!("{:+.0}", elo.round() + 0.0)
@@ -280,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elo_has_a_sign_and_zero_has_one_alone() {
+    fn elo_has_a_sign_and_zero_has_only_one() {
         let shown = [-12.5, -0.4, 0.0, 0.4, f64::INFINITY].map(in_whole);
         assert_eq!(shown, ["-13", "+0", "+0", "+0", "+inf"]);
     }

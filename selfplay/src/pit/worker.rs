@@ -1,16 +1,13 @@
 //! A worker of a match: a thread with its own evaluators and games.
 
 use super::external_engine::{EnginePlayer, FaultKind};
-use super::game::{Chooser, PitGame};
+use super::game::{PitGame, Usage};
 use super::opening::Openings;
 use super::player::{LoadedPlayer, PlayerKind};
-use super::referee::Forfeit;
-use super::referee::TurnSource;
+use super::referee::{Forfeit, TurnSource};
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
-use super::usage::Usage;
 use crate::worker::batch::Batcher;
-use crate::worker::channel::EvaluationChannel;
 use anyhow::{Result, bail};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,18 +16,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// How long finished games are held back at most. Each handing over wakes the thread that takes them, which on a busy machine costs the
+/// The longest time that finished games are held back. Each message wakes the receiving thread, which on a busy machine costs the
 /// worker its place on the core.
 const HOLD: Duration = Duration::from_millis(50);
-
-/// A worker's channels to evaluators.
-type Channels = Vec<Box<dyn EvaluationChannel>>;
 
 /// What all workers share.
 #[derive(Debug)]
 pub(super) struct MatchTask {
     pub(super) players: Vec<LoadedPlayer>,
-    /// What they are called in records.
+    /// The players' names in records.
     pub(super) labels: Vec<String>,
     pub(super) games: Games,
     pub(super) openings: Openings,
@@ -39,14 +33,14 @@ pub(super) struct MatchTask {
     pub(super) games_in_flight: usize,
     /// The games to play, in order.
     pub(super) to_play: Vec<u64>,
-    /// How many of these are begun.
+    /// The number of these that are begun.
     pub(super) begun: AtomicUsize,
     pub(super) stop: Arc<AtomicBool>,
     /// By player: games in a row in which it failed before its first turn. Only external engines can.
     pub(super) failures: Vec<AtomicU32>,
 }
 
-/// After so many games in a row in which an engine failed before its first turn it is no player.
+/// The match ends after so many games in a row in which an engine failed before its first turn.
 const MOST_FAILURES: u32 = 3;
 
 /// A game that is over.
@@ -56,21 +50,21 @@ pub(super) struct Finished {
     pub(super) record: String,
 }
 
-/// What a worker leaves behind.
+/// The result of a worker.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     pub(super) times: WorkTimes,
-    /// Games that an external engine lost before its first turn, and that it played none of since: they count unless another worker
-    /// finds that it can't play at all.
+    /// Games that an external engine lost before its first turn, without a turn since. They count unless another worker finds that the
+    /// engine can't play at all.
     pub(super) doubtful: Vec<Finished>,
 }
 
-/// Where the workers' time went while they had games.
+/// The workers' time while they had games.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct WorkTimes {
     /// All of it.
     pub(super) total: Duration,
-    /// Searching, evaluating or waiting for it, drawing from policies, choosing at random: what the players need by themselves.
+    /// The players' part: searching, evaluating and waiting for it, drawing turns.
     pub(super) players: Duration,
 }
 
@@ -80,7 +74,7 @@ impl WorkTimes {
         self.players += other.players;
     }
 
-    /// The share of the time that was the match's own: openings, the rules, handing games over. None where there was no time.
+    /// The share of the time outside the players: openings, rules, records. None if there was no time.
     pub(super) fn overhead(&self) -> Option<f64> {
         let total = self.total.as_secs_f64();
         (total > 0.0).then(|| 1.0 - (self.players.as_secs_f64() / total).min(1.0))
@@ -88,12 +82,14 @@ impl WorkTimes {
 }
 
 impl MatchTask {
-    /// Plays games until there are none left to begin, or it is time to stop.
+    /// Plays games until none is left to begin, or the match stops.
     pub(super) fn run(&self, finished: &Sender<Vec<Finished>>) -> Result<Unfinished> {
-        let (channels, choosers) = self.channels()?;
+        let channels = self.players.iter().map(LoadedPlayer::channel);
+        let channels = channels.collect::<Result<_>>()?;
         let mut batcher = Batcher::new(channels, self.games_in_flight, None);
         let spare: RefCell<Spare> = RefCell::default();
-        let has_engines = choosers.contains(&Chooser::Engine);
+        let mut players = self.players.iter();
+        let has_engines = players.any(|player| matches!(player.kind, PlayerKind::Engine(_)));
         let mut thought = Duration::ZERO;
         let (mut held, mut held_since) = (Vec::new(), Instant::now());
         let mut doubtful: BTreeMap<usize, Vec<Finished>> = BTreeMap::new();
@@ -102,7 +98,7 @@ impl MatchTask {
         while is_received && !is_done && !self.stop.load(Relaxed) {
             let costs = costs(&batcher);
             batcher.round(
-                || self.begin(&choosers, &mut spare.borrow_mut()),
+                || self.begin(&mut spare.borrow_mut()),
                 |over: PitGame| {
                     let usage = over.usage();
                     thought += over.preparation();
@@ -112,9 +108,9 @@ impl MatchTask {
                     }
                     let fails = self.check_engines(&over)?;
                     if !over.is_given_up() {
-                        let game = self.summarise(&over, usage, &choosers, &costs);
+                        let game = self.summarise(&over, usage, &costs);
                         match fails {
-                            // Where the player turns out to be none, the game was none.
+                            // It doesn't count if the engine turns out to be unable to play.
                             Some(player) => doubtful.entry(player).or_default().push(game),
                             None => held.push(game),
                         }
@@ -124,8 +120,7 @@ impl MatchTask {
                             held.extend(doubtful.remove(player).unwrap_or_default());
                         }
                     }
-                    // With engines the next game may last, and its end need not come; and where no evaluator is used, all
-                    // games are played in one round.
+                    // With engines the next game may last long or never end; without evaluators one round plays all games.
                     if has_engines || held_since.elapsed() >= HOLD {
                         is_received &= finished.send(std::mem::take(&mut held)).is_ok();
                     }
@@ -140,7 +135,7 @@ impl MatchTask {
         }
         let total = begun.elapsed();
         if is_received && !held.is_empty() {
-            // The receiver may be gone since.
+            // The receiver may be gone by now.
             let _ = finished.send(held);
         }
         let given_up = batcher.games().flat_map(PitGame::usage);
@@ -156,32 +151,8 @@ impl MatchTask {
         })
     }
 
-    /// A channel for each player that needs one, and how all players choose.
-    fn channels(&self) -> Result<(Channels, Vec<Chooser>)> {
-        let mut channels = Vec::new();
-        let mut choosers = Vec::new();
-        for player in &self.players {
-            let evaluator = channels.len();
-            channels.extend(player.channel()?);
-            choosers.push(match &player.kind {
-                PlayerKind::Search(search) => Chooser::Search {
-                    evaluator,
-                    options: search.options(),
-                    reuse_tree: search.config.reuse_tree,
-                },
-                PlayerKind::Policy { temperature } => Chooser::Policy {
-                    evaluator,
-                    temperature: *temperature,
-                },
-                PlayerKind::Random => Chooser::Random,
-                PlayerKind::Engine(_) => Chooser::Engine,
-            });
-        }
-        Ok((channels, choosers))
-    }
-
     /// The next game, if there is one to begin.
-    fn begin(&self, choosers: &[Chooser], spare: &mut Spare) -> Result<Option<PitGame>> {
+    fn begin(&self, spare: &mut Spare) -> Result<Option<PitGame<'_>>> {
         if self.stop.load(Relaxed) {
             return Ok(None);
         }
@@ -196,39 +167,37 @@ impl MatchTask {
         let opening = self.openings.game(fixture.pair)?;
         let [gold, silver] = fixture.by_colour();
         let sources = [(gold, silver), (silver, gold)];
-        let sources = sources.map(|(player, opponent)| match spare.give(player) {
-            Some(TurnSource::Engine(seat)) => Some(self.seated(seat, opponent)),
-            None => self.seat(player).map(|seat| self.seated(seat, opponent)),
-            source => source,
+        let sources = sources.map(|(player, opponent)| {
+            let spare = spare.0.get_mut(&player).and_then(Vec::pop);
+            let mut source = spare.or_else(|| self.new_engine(player));
+            if let Some(TurnSource::Engine(engine)) = &mut source {
+                engine.meet(&self.labels[opponent]);
+            }
+            source
         });
         Ok(Some(PitGame::new(
             fixture,
             opening,
-            choosers,
+            fixture.by_colour().map(|player| &self.players[player].kind),
             sources,
             self.seed,
             self.max_turns,
         )))
     }
 
-    /// The seat of an external engine, if the player is one.
-    fn seat(&self, player: usize) -> Option<Box<EnginePlayer>> {
-        match &self.players.get(player)?.kind {
-            PlayerKind::Engine(order) => {
-                let stop = Arc::clone(&self.stop);
-                Some(Box::new(EnginePlayer::new(order.clone(), stop)))
+    /// An external engine that is not started yet, if the player is one.
+    fn new_engine(&self, player: usize) -> Option<TurnSource> {
+        match &self.players[player].kind {
+            PlayerKind::Engine(spec) => {
+                let engine = EnginePlayer::new(spec.clone(), Arc::clone(&self.stop));
+                Some(TurnSource::Engine(Box::new(engine)))
             }
             _ => None,
         }
     }
 
-    fn seated(&self, mut seat: Box<EnginePlayer>, opponent: usize) -> TurnSource {
-        seat.meet(self.labels.get(opponent).map_or("", String::as_str));
-        TurnSource::Engine(seat)
-    }
-
-    /// Ends a match of which an engine can't play a turn: its games would all be lost, and prove nothing. Says who has failed so in
-    /// this game.
+    /// Ends the match if an engine can't play a turn: it would lose all its games, which would prove nothing. Returns the player that
+    /// failed before its first turn in this game.
     fn check_engines(&self, over: &PitGame) -> Result<Option<usize>> {
         let failed = |forfeit: &&Forfeit| {
             use FaultKind::{Crash, Hang, Rubbish};
@@ -266,20 +235,9 @@ impl MatchTask {
         Ok(fails)
     }
 
-    fn summarise(
-        &self,
-        over: &PitGame,
-        mut usage: [Usage; 2],
-        choosers: &[Chooser],
-        costs: &[f64],
-    ) -> Finished {
+    fn summarise(&self, over: &PitGame, mut usage: [Usage; 2], costs: &[f64]) -> Finished {
         for (usage, player) in usage.iter_mut().zip(over.fixture.players) {
-            if let Some(Chooser::Search { evaluator, .. } | Chooser::Policy { evaluator, .. }) =
-                choosers.get(player)
-            {
-                let cost = costs.get(*evaluator).copied().unwrap_or_default();
-                usage.time += Duration::from_secs_f64(usage.evaluations as f64 * cost);
-            }
+            usage.time += Duration::from_secs_f64(usage.evaluations as f64 * costs[player]);
         }
         let opening = self.openings.describe(over.fixture.pair);
         let tags = Tags {
@@ -292,24 +250,20 @@ impl MatchTask {
     }
 }
 
-/// What players thought with in games that are over, by player: games that begin use its memory again.
+/// By player: the turn sources of games that are over. New games reuse their memory.
 #[derive(Debug, Default)]
 struct Spare(BTreeMap<usize, Vec<TurnSource>>);
 
 impl Spare {
     fn take(&mut self, over: PitGame) {
         let players = over.fixture.by_colour();
-        for (player, source) in players.into_iter().zip(over.into_minds()) {
+        for (player, source) in players.into_iter().zip(over.into_sources()) {
             self.0.entry(player).or_default().extend(source);
         }
     }
-
-    fn give(&mut self, player: usize) -> Option<TurnSource> {
-        self.0.get_mut(&player)?.pop()
-    }
 }
 
-/// By evaluator: the seconds of an evaluation. Batches are shared by games, so that none has a time of its own.
+/// The mean seconds of an evaluation by player. Games share batches, so no game has a time of its own.
 fn costs(batcher: &Batcher<PitGame>) -> Vec<f64> {
     (0..batcher.evaluators())
         .map(|slot| {

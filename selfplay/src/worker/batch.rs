@@ -2,9 +2,40 @@
 
 use crate::worker::channel::{ClosedChannel, EvaluationChannel, default_groups};
 use anyhow::{Result, ensure};
-use engine::search::{Evaluation, Evaluations, Query};
+use arimaa::rules::History;
+use engine::search::{Evaluation, Evaluations, Evaluator, Query, Search};
+use rand::Rng;
 use std::fmt;
 use std::time::{Duration, Instant};
+
+/// Evaluates the next leaves of a single search, and returns how long the evaluator took; none once the search is over. `answers` is
+/// room that is used again.
+pub(crate) fn evaluate_leaves<R: Rng>(
+    search: &mut Search,
+    evaluator: &mut dyn Evaluator,
+    history: &History,
+    rng: &mut R,
+    answers: &mut Evaluations,
+) -> Result<Option<Duration>> {
+    let queries = search.leaves(history, rng);
+    let count = queries.len();
+    if count == 0 {
+        return Ok(None);
+    }
+    let begun = Instant::now();
+    evaluator.evaluate(queries, answers)?;
+    let took = begun.elapsed();
+    ensure!(
+        answers.len() == count,
+        "{}: {} answers came for {count} step states",
+        evaluator.name(),
+        answers.len()
+    );
+    for (index, answer) in (0..count).filter_map(|index| Some((index, answers.get(index)?))) {
+        search.answer(index, evaluator.name(), answer)?;
+    }
+    Ok(Some(took))
+}
 
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {

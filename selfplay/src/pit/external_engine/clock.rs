@@ -1,31 +1,31 @@
-//! The referee's clock: how long an engine may think, in the notation of Arimaa's time controls, and what it has left.
+//! The referee's clock: time controls in Arimaa's notation, and the time that engines have left.
 
 use arimaa::aei::{Command, StandardOption};
 use arimaa::rules::Side;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What an answer may be late by: pipes and a busy machine take their share. It counts as time used all the same.
+/// The tolerance for late answers, because of pipes and a busy machine. It counts as used time.
 pub(crate) const LAG: Duration = Duration::from_millis(100);
 
-/// The longest time of a control: far beyond any game, and far from what a clock can't hold.
+/// The longest time of a control: longer than any game, and short enough for any sum of times.
 const LONGEST: Duration = Duration::from_secs(100 * 86_400);
 
-/// The most of the unused time that a reserve can gain, in percent.
+/// The largest share of the unused time that a reserve can gain, in percent.
 const MOST_PERCENT: u32 = 1_000;
 
-/// How long an engine may think: `TURN/RESERVE/PERCENT/MAX/GAME/TURNTIME`, where all but the first may be left out.
+/// The time of an engine: `TURN/RESERVE/PERCENT/MAX/GAME/TURNTIME`. All but the first may be left out.
 ///
-/// A turn may take TURN and what is in the reserve, TURNTIME at most. What it takes beyond TURN is taken from the reserve; of what it
-/// leaves, PERCENT goes into it, up to MAX. Setups change no reserve, as with the reference referee. GAME is 0: a match has a
-/// turn limit instead. Times are like `30s`, `1m30s`, `500ms` or `1:30` (minutes and seconds), and 0 means no limit for
-/// MAX and TURNTIME. A number without a unit is refused: the notation means minutes by it, and people seconds.
+/// A turn may take TURN and the reserve, TURNTIME at most. Time beyond TURN is taken from the reserve; PERCENT of the unused time goes
+/// into it, up to MAX. Setups change no reserve, as with the reference referee. GAME is 0: a match has a turn limit instead. Times
+/// are like `30s`, `1m30s`, `500ms` or `1:30` (minutes and seconds); 0 means no limit for MAX and TURNTIME. A number without a unit is
+/// refused: it means minutes in the notation, and seconds for most people.
 ///
 /// Source of the notation: the match rules of arimaa.com (`M/R/P/L/G/T`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) struct TimeControl {
     turn: Duration,
     reserve: Duration,
@@ -154,14 +154,8 @@ impl TryFrom<String> for TimeControl {
     }
 }
 
-impl From<TimeControl> for String {
-    fn from(control: TimeControl) -> Self {
-        control.to_string()
-    }
-}
-
 impl TimeControl {
-    /// The options that tell an engine of the control before a game. `max_turns` is the match's turn limit, in turns of one side.
+    /// The options that tell an engine the control before a game. `max_turns` is the match's turn limit, in turns of either side.
     pub(super) fn commands(&self, max_turns: usize) -> Vec<Command> {
         use StandardOption as Name;
         vec![
@@ -183,9 +177,9 @@ pub(crate) struct EngineClock {
     controls: [TimeControl; 2],
     /// Gold's and Silver's.
     reserves: [Duration; 2],
-    /// By the last turn of Gold and of Silver, if there was one.
+    /// Time of the last turn of Gold and of Silver, if there was one.
     used: [Option<Duration>; 2],
-    /// By the last turn.
+    /// Time of the last turn.
     last_used: Option<Duration>,
 }
 
@@ -200,7 +194,7 @@ impl EngineClock {
         }
     }
 
-    /// How long the turn of a side may take, the lag aside.
+    /// The time that the turn of a side may take, without the lag.
     pub(crate) fn allowance(&self, side: Side) -> Duration {
         let control = &self.controls[side.index()];
         let all = control.turn + self.reserves[side.index()];
@@ -230,8 +224,8 @@ impl EngineClock {
         }
     }
 
-    /// The options that tell an engine how the clock stands before its turn. Seconds are whole, reserves rounded down: there are
-    /// engines that read nothing else.
+    /// The options that tell an engine the clock before its turn. Seconds are whole and reserves rounded down: some engines read nothing
+    /// else.
     pub(super) fn commands(&self) -> Vec<Command> {
         use StandardOption as Name;
         let reserves = [Name::GoldReserve, Name::SilverReserve].into_iter();

@@ -1,11 +1,9 @@
-//! What is started as an engine, and what it is told at once.
+//! The command that starts an engine, and the options that it gets before the match.
 
 use arimaa::aei::{Command, StandardOption};
-use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
-/// The options that a match itself sets: by its clock, and by who plays.
+/// The options that a match itself sets, from its clock and its players.
 const SET_BY_MATCH: [StandardOption; 16] = [
     StandardOption::TcMove,
     StandardOption::TcReserve,
@@ -25,13 +23,11 @@ const SET_BY_MATCH: [StandardOption; 16] = [
     StandardOption::Event,
 ];
 
-/// A program and its arguments. It is started as it is: no shell reads the text, but quotes and backslashes mean in it what they
-/// mean in a shell.
+/// A program and its arguments. No shell reads the text, but quotes and backslashes have their meaning of a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EngineCommand {
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
-    text: String,
 }
 
 /// Why a text is no command.
@@ -41,7 +37,7 @@ pub(crate) enum CommandError {
     Quotes,
     #[error("a program must be named")]
     Empty,
-    #[error("a byte 0 stands in it")]
+    #[error("it contains a byte 0")]
     Zero,
 }
 
@@ -57,24 +53,8 @@ impl FromStr for EngineCommand {
         Ok(Self {
             program: program.ok_or(CommandError::Empty)?,
             arguments: words.collect(),
-            text: text.trim().to_owned(),
         })
     }
-}
-
-/// As it was given.
-impl fmt::Display for EngineCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-/// An option of an engine, `NAME=VALUE`, or `NAME` alone for one that is an action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) struct OptionSetting {
-    name: String,
-    value: Option<String>,
 }
 
 /// Why a text sets no option.
@@ -83,68 +63,35 @@ pub(crate) enum OptionSettingError {
     #[error("an option's name is one word, and NAME=VALUE sets it: `{0}`")]
     Name(String),
     #[error("an option's value is one line: `{0}`")]
-    Channels(String),
+    Lines(String),
     #[error("`{0}` is set by the match itself, from its clock and its players")]
     OfMatch(String),
 }
 
-impl OptionSetting {
-    /// The command that sets it.
-    pub(super) fn command(&self) -> Command {
-        Command::SetOption {
-            name: self.name.clone(),
-            value: self.value.clone(),
-        }
+/// The command that sets an option of an engine: `NAME=VALUE`, or `NAME` alone for an action.
+///
+/// # Errors
+///
+/// A name that is not one word or is set by the match, or a text of several lines.
+pub(crate) fn set_option(text: &str) -> Result<Command, OptionSettingError> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name.trim(), Some(value.trim())),
+        None => (text.trim(), None),
+    };
+    let shown = || text.escape_debug().to_string();
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return Err(OptionSettingError::Name(shown()));
     }
-}
-
-impl FromStr for OptionSetting {
-    type Err = OptionSettingError;
-
-    fn from_str(text: &str) -> Result<Self, OptionSettingError> {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name.trim(), Some(value.trim())),
-            None => (text.trim(), None),
-        };
-        let shown = || text.escape_debug().to_string();
-        if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(OptionSettingError::Name(shown()));
-        }
-        if text.contains(char::is_control) {
-            return Err(OptionSettingError::Channels(shown()));
-        }
-        if StandardOption::of(name).is_some_and(|option| SET_BY_MATCH.contains(&option)) {
-            return Err(OptionSettingError::OfMatch(name.to_owned()));
-        }
-        Ok(Self {
-            name: name.to_owned(),
-            value: value.map(str::to_owned),
-        })
+    if text.contains(char::is_control) {
+        return Err(OptionSettingError::Lines(shown()));
     }
-}
-
-impl fmt::Display for OptionSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        match &self.value {
-            Some(value) => write!(f, "={value}"),
-            None => Ok(()),
-        }
+    if StandardOption::of(name).is_some_and(|option| SET_BY_MATCH.contains(&option)) {
+        return Err(OptionSettingError::OfMatch(name.to_owned()));
     }
-}
-
-impl TryFrom<String> for OptionSetting {
-    type Error = OptionSettingError;
-
-    fn try_from(text: String) -> Result<Self, OptionSettingError> {
-        text.parse()
-    }
-}
-
-impl From<OptionSetting> for String {
-    fn from(setting: OptionSetting) -> Self {
-        setting.to_string()
-    }
+    Ok(Command::SetOption {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    })
 }
 
 #[cfg(test)]
@@ -152,15 +99,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_split_as_a_shell_splits_them_and_no_shell_reads_them() {
+    fn words_are_split_as_a_shell_splits_them_without_a_shell() {
         let command: EngineCommand =
             r#" ./bot --book "my book" 'a $HOME' b\ c;d "#.parse().unwrap();
         assert_eq!(command.program, "./bot");
         assert_eq!(command.arguments, ["--book", "my book", "a $HOME", "b c;d"]);
-        assert_eq!(
-            command.to_string(),
-            r#"./bot --book "my book" 'a $HOME' b\ c;d"#
-        );
         for (text, error) in [
             ("", CommandError::Empty),
             ("  ", CommandError::Empty),
@@ -174,11 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn options_become_commands_but_not_those_that_are_the_match_s() {
-        let written = |text: &str| {
-            let setting: Result<OptionSetting, _> = text.parse();
-            setting.map(|setting| setting.command().to_string())
-        };
+    fn options_become_commands_except_those_of_the_match() {
+        let written = |text: &str| set_option(text).map(|command| command.to_string());
         assert_eq!(
             written("hash=500").unwrap(),
             "setoption name hash value 500"
@@ -196,7 +136,7 @@ mod tests {
         }
         assert!(matches!(
             written("a=b\nquit"),
-            Err(OptionSettingError::Channels(_))
+            Err(OptionSettingError::Lines(_))
         ));
         assert!(matches!(
             written("tcmove=3"),

@@ -1,9 +1,9 @@
-//! Why an engine loses a game besides by the rules.
+//! Why an engine loses a game other than by the rules.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The ways to lose a game that the rules don't know.
+/// The ways to lose a game other than by the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FaultKind {
@@ -13,7 +13,7 @@ pub(crate) enum FaultKind {
     Hang,
     /// Its turn is against the rules, or no turn at all.
     IllegalTurn,
-    /// What it wrote is no message: a line that doesn't end.
+    /// It wrote no message: a line without end, or another version of the protocol.
     Rubbish,
     /// It answered, but too late.
     Time,
@@ -34,7 +34,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// What an engine did instead of playing on.
+/// A fault of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}{}", below(last_lines))]
 pub(crate) struct EngineFault {
@@ -45,18 +45,15 @@ pub(crate) struct EngineFault {
     pub(crate) last_lines: Vec<String>,
 }
 
-/// Channels below a reason.
+/// The lines below a reason.
 fn below(lines: &[String]) -> String {
     match lines {
         [] => String::new(),
-        lines => {
-            let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
-            format!("; its last lines:{lines}")
-        }
+        lines => format!("; its last lines:\n  {}", lines.join("\n  ")),
     }
 }
 
-/// Why an engine doesn't go on.
+/// Why a wait for an engine ended without an answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Interruption {
     /// The match is to stop: no engine is at fault.

@@ -1,27 +1,26 @@
-//! Channels of another program: bounded, whatever it writes.
+//! The lines of another program, bounded in length and number.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::{Mutex, PoisonError};
 
-/// The bytes of a line that are kept; what goes on beyond them is no message.
+/// The longest line in bytes; a longer one is no message.
 pub(super) const LONGEST_LINE: usize = 1 << 16;
 
-/// How many of the last lines are kept for errors, and how many characters of each.
+/// Last lines that are kept for errors, and characters of each.
 const LAST_LINES: usize = 20;
 const SHOWN: usize = 200;
 
 /// A line that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReadLine {
-    /// A whole line, without its end. What is no UTF-8 is replaced.
+    /// A whole line, without its end. Bytes that are no UTF-8 are replaced.
     Whole(String),
-    /// The beginning of a line that is too long; the rest of it is thrown away.
+    /// The beginning of a line that is too long; the rest is discarded.
     Cut(String),
 }
 
-/// Hands over the lines of a pipe until it ends or can't be read, or `take` returns false. What stands behind the last line's end
-/// is a line too.
+/// Passes the lines of a pipe to `take` until the pipe ends or can't be read, or `take` returns false. The last line needs no end.
 pub(super) fn read_lines(pipe: impl Read, mut take: impl FnMut(ReadLine) -> bool) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();
@@ -80,7 +79,7 @@ impl LastLines {
         if shown.len() < line.len() {
             shown.push('…');
         }
-        // What is no letter stays visible, and does nothing to a terminal.
+        // Control characters stay visible, and can't change the terminal.
         let shown = shown.replace(
             |letter: char| letter.is_control() && letter != '\t',
             "\u{fffd}",

@@ -1,16 +1,16 @@
-//! Programs of others as players: AEI engines, each a child process that speaks over its standard input and output.
+//! External engines as players: child processes that speak the Arimaa Engine Interface over standard input and output.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `EngineCommand` | the program, its arguments and options, as requested |
-//! | [`TimeControl`], [`EngineClock`] | how long an engine may think, and what it has left |
-//! | `EngineProcess` | the child: lines in and out, bounded, its last lines kept, gone when it is dropped |
-//! | `Engine` | the talk: opening phase, games, turns, each checked by the rules |
-//! | [`EnginePlayer`] | an engine's place at a worker: started, and started anew where it was at fault |
-//! | [`EngineFault`] | why an engine loses a game besides by the rules |
+//! | `EngineCommand` | the program and its arguments, as requested |
+//! | [`TimeControl`], [`EngineClock`] | the time of an engine, and the time that is left |
+//! | `EngineProcess` | the child: bounded lines in and out, its last lines kept, killed when dropped |
+//! | `Engine` | the session: opening phase, games, turns, each checked by the rules |
+//! | [`EnginePlayer`] | an engine at a worker: started, and restarted after a fault |
+//! | [`EngineFault`] | why an engine loses a game other than by the rules |
 //!
-//! Nothing that a child does can stop, block or crash this program: a line that never ends is cut, one that never comes is waited for
-//! up to a limit, and what is sent never waits for the child to read it.
+//! A child can't stop, block or crash this program: a line without end is cut, each wait has a limit, and sending never waits for the
+//! child to read.
 
 mod clock;
 mod command;
@@ -23,5 +23,6 @@ mod session;
 mod tests;
 
 pub(crate) use clock::{EngineClock, TimeControl};
+pub(crate) use command::set_option;
 pub(crate) use fault::{EngineFault, FaultKind, Interruption};
 pub(crate) use player::{EnginePlayer, EngineSpec};

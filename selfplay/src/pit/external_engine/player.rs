@@ -1,9 +1,10 @@
-//! An engine's place in a match: what is to be played, and the engine itself, started when it is needed and anew where it failed.
+//! An external engine as a player: started when it is needed, and restarted after a fault.
 
 use super::clock::{EngineClock, TimeControl};
-use super::command::{EngineCommand, OptionSetting};
+use super::command::EngineCommand;
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::session::{Engine, EngineTurn, GameSetting, Limits};
+use arimaa::aei::Command;
 use arimaa::rules::{Game, Position, Turn};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,79 +12,50 @@ use std::sync::atomic::AtomicBool;
 /// An engine as requested.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EngineSpec {
-    command: EngineCommand,
-    options: Vec<OptionSetting>,
-    control: TimeControl,
-    limits: Limits,
+    pub(crate) command: EngineCommand,
+    /// The commands that set its options.
+    pub(crate) options: Vec<Command>,
+    pub(crate) control: TimeControl,
 }
 
 impl EngineSpec {
-    pub(crate) fn new(
-        command: EngineCommand,
-        options: Vec<OptionSetting>,
-        control: TimeControl,
-    ) -> Self {
-        let limits = Limits::default();
-        Self {
-            command,
-            options,
-            control,
-            limits,
-        }
-    }
-
-    /// How long it may think.
-    pub(crate) fn control(&self) -> &TimeControl {
-        &self.control
-    }
-
-    /// Whether it can be started and answers; as what, and what it has to complain of.
-    pub(crate) fn check(&self) -> Result<(String, Vec<String>), Interruption> {
-        let engine = self.start(&AtomicBool::new(false))?;
-        Ok((engine.identity().to_owned(), engine.complaints().to_vec()))
-    }
-
-    fn start(&self, stop: &AtomicBool) -> Result<Engine, Interruption> {
-        Engine::start(&self.command, &self.options, self.limits, stop)
+    /// Starts it, and waits until it is ready; it is interrupted once `stop` is set.
+    pub(crate) fn start(&self, stop: &AtomicBool) -> Result<Engine, Interruption> {
+        Engine::start(&self.command, &self.options, Limits::default(), stop)
     }
 }
 
 /// An engine that plays one game at a time.
 #[derive(Debug)]
 pub(crate) struct EnginePlayer {
-    order: EngineSpec,
+    pub(crate) spec: EngineSpec,
     /// None before the first game, and after a game that it lost by a fault.
     engine: Option<Engine>,
-    /// Who plays against it in its present game.
+    /// Its opponent in the present game.
     opponent: String,
     stop: Arc<AtomicBool>,
 }
 
 impl EnginePlayer {
     /// An engine that isn't started yet. It is interrupted once `stop` is set.
-    pub(crate) fn new(order: EngineSpec, stop: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(spec: EngineSpec, stop: Arc<AtomicBool>) -> Self {
         Self {
-            order,
+            spec,
             engine: None,
             opponent: String::new(),
             stop,
         }
     }
 
-    /// Who plays against it in its next game.
+    /// Sets its opponent in its next game.
     pub(crate) fn meet(&mut self, opponent: &str) {
         opponent.clone_into(&mut self.opponent);
     }
 
-    /// How long it may think.
-    pub(crate) fn control(&self) -> &TimeControl {
-        self.order.control()
-    }
-
-    /// Begins a game. An engine that has left since its last one, or doesn't answer, is started anew once: no game was going on.
+    /// Begins a game. An engine that ended since its last game, or doesn't answer, is restarted once: no game was in progress.
     pub(crate) fn begin(&mut self, game: &Game, max_turns: usize) -> Result<(), Interruption> {
         let setting = GameSetting {
-            control: &self.order.control,
+            control: &self.spec.control,
             max_turns,
             opponent: &self.opponent,
         };
@@ -93,13 +65,13 @@ impl EnginePlayer {
                 result => return result,
             }
         }
-        let mut engine = self.order.start(&self.stop)?;
+        let mut engine = self.spec.start(&self.stop)?;
         engine.new_game(game, setting, &self.stop)?;
         self.engine = Some(engine);
         Ok(())
     }
 
-    /// Has the engine choose the turn that is due. After a fault it is gone; after resigning it isn't.
+    /// Lets the engine choose the turn that is due. After a fault other than a resignation the engine is ended.
     pub(crate) fn choose(
         &mut self,
         game: &Game,

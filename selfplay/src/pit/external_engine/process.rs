@@ -1,10 +1,12 @@
-//! An engine's process: what it is sent, what it writes, and its end.
+//! An engine's process: its input, its output, and its end.
 
 use super::command::EngineCommand;
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::lines::{LONGEST_LINE, LastLines, ReadLine, read_lines};
-use engine::process::end_with_parent;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use engine::child::end_with_parent;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
+};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,45 +16,45 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Channels that an engine may be ahead of its reader; then its writing waits.
+/// Lines that an engine may be ahead of the reader; then its writing waits.
 const LINES_AHEAD: usize = 4_096;
 
-/// Between two looks at whether the match is to stop.
+/// The time between two checks of the stop flag.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Between two looks at whether a process has ended.
+/// The time between two checks whether a process has ended.
 const END_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long an engine is waited for that was told to quit, before it is killed.
+/// The wait for an engine to quit before it is killed.
 const QUIT_LIMIT: Duration = Duration::from_millis(500);
 
-/// How long is waited for the exit status of an engine that has closed its output, and for its last words.
+/// The wait for the exit status and the last lines of an engine that has closed its output.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
 
-/// A line of an engine, and when it came.
+/// A line of an engine, and its time.
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) at: Instant,
     line: ReadLine,
 }
 
-/// A child process that is talked to by lines.
+/// A child process that reads and writes lines.
 ///
-/// It runs in a process group of its own: a Ctrl-C at the terminal doesn't reach it, and when it is dropped, what it has started
-/// goes with it. Where this program is killed, the system kills the child too (Linux), and for all else its input ends.
+/// It runs in a process group of its own: a Ctrl-C at the terminal doesn't reach it, and dropping it ends the processes that it has
+/// started too. If this program is killed, the system kills the child (Linux), and the input of its own processes ends.
 #[derive(Debug)]
 pub(crate) struct EngineProcess {
     child: Child,
-    /// What is to be written, by a thread that may wait for the child to read. None once nothing more may be sent.
+    /// Lines for the thread that writes, which may wait for the child to read. None once nothing more may be sent.
     to_write: Option<Sender<String>>,
     heard: Receiver<Heard>,
     last_lines: Arc<LastLines>,
     /// Reads standard error.
-    errors: JoinHandle<()>,
+    errors: Option<JoinHandle<()>>,
 }
 
 impl EngineProcess {
-    /// Starts a program. The thread that does so must outlive it, for the system ends the child with the thread.
+    /// Starts a program. The calling thread must outlive it: the system ends the child with the thread.
     pub(crate) fn start(command: &EngineCommand) -> std::io::Result<Self> {
         let mut to_start = Command::new(&command.program);
         to_start
@@ -61,25 +63,59 @@ impl EngineProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        // Abandoned engines would think on for ever.
+        // An abandoned engine would run for ever.
         end_with_parent(&mut to_start, Signal::KILL);
-        let child = Started(Some(to_start.spawn()?));
-        child.talk()
+        let mut child = to_start.spawn()?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (to_write, written) = channel::<String>();
+        let (sender, heard) = sync_channel(LINES_AHEAD);
+        // From here on an error drops the process, which kills the child.
+        let mut process = Self {
+            child,
+            to_write: Some(to_write),
+            heard,
+            last_lines: Arc::default(),
+            errors: None,
+        };
+        let (Some(mut input), Some(output), Some(errors)) = pipes else {
+            return Err(std::io::Error::other("a pipe to it is missing"));
+        };
+        let thread = |name: &str| Builder::new().name(name.to_owned());
+        thread("engine input").spawn(move || {
+            for line in written {
+                let sent = input.write_all(line.as_bytes());
+                if sent.and_then(|()| input.flush()).is_err() {
+                    break;
+                }
+            }
+        })?;
+        let last = Arc::clone(&process.last_lines);
+        thread("engine output")
+            .spawn(move || read_lines(output, |line| hear(line, &last, &sender)))?;
+        let last = Arc::clone(&process.last_lines);
+        let read_errors = move || {
+            read_lines(errors, |line| {
+                note(&line, &last);
+                true
+            });
+        };
+        process.errors = Some(thread("engine errors").spawn(read_errors)?);
+        Ok(process)
     }
 
-    /// Sends a line. One that can't be sent any more is no error here: what follows from it will be heard.
+    /// Sends a line. One that can't be sent is no error here: the end of the engine's output will show it.
     pub(super) fn send(&self, line: impl std::fmt::Display) {
         if let Some(to_write) = &self.to_write {
             let _ = to_write.send(format!("{line}\n"));
         }
     }
 
-    /// Discards the lines that have come and were not requested.
+    /// Discards the lines received so far.
     pub(super) fn forget_lines(&self) {
         while self.heard.try_recv().is_ok() {}
     }
 
-    /// The next line and when it came; none at the deadline.
+    /// The next line and its time; none at the deadline.
     pub(super) fn next_line(
         &mut self,
         deadline: Instant,
@@ -121,7 +157,9 @@ impl EngineProcess {
     /// The fault of an engine that has closed its output.
     fn ended(&mut self) -> EngineFault {
         let limit = Instant::now() + LAST_WORDS_LIMIT;
-        while !(self.has_ended() && self.errors.is_finished()) && Instant::now() < limit {
+        let is_read =
+            |errors: &Option<JoinHandle<()>>| errors.as_ref().is_none_or(JoinHandle::is_finished);
+        while !(self.has_ended() && is_read(&self.errors)) && Instant::now() < limit {
             std::thread::sleep(END_INTERVAL);
         }
         let reason = match self.has_ended().then(|| self.reap()).flatten() {
@@ -131,23 +169,29 @@ impl EngineProcess {
         self.fault(FaultKind::Crash, reason)
     }
 
-    /// Whether the process has ended. It isn't reaped, so that its number stays its own.
+    /// Whether the process has ended. It isn't reaped, so that its id stays its own.
     fn has_ended(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // What can't be waited for has been.
-        !matches!(
-            waitid(WaitId::Pid(Pid::from_child(&self.child)), look),
-            Ok(None)
-        )
+        // A child that the system doesn't know was reaped before.
+        !matches!(self.look(), Ok(None))
     }
 
-    /// Kills what is left of the group, and returns how the process itself ended.
+    fn look(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&self.child)), options)
+    }
+
+    /// Kills the child's whole group, then reaps the child: until then no other group can have the id. Returns how the child ended.
     fn reap(&mut self) -> Option<ExitStatus> {
-        end(&mut self.child)
+        if self.look().is_ok() {
+            // The whole group may have ended already.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+        // The standard library knows the status of a child that was reaped before.
+        self.child.wait().ok()
     }
 }
 
-/// Asked to quit, and killed with all that it has started if it doesn't, or has left something behind.
+/// Tells the engine to quit, then kills what is left of its group.
 impl Drop for EngineProcess {
     fn drop(&mut self) {
         self.send(arimaa::aei::Command::Quit);
@@ -161,61 +205,7 @@ impl Drop for EngineProcess {
     }
 }
 
-/// A child that is killed unless it is taken over.
-struct Started(Option<Child>);
-
-impl Started {
-    /// Starts the threads that talk to the child.
-    fn talk(mut self) -> std::io::Result<EngineProcess> {
-        let none = || std::io::Error::other("a pipe to it is missing");
-        let child = self.0.as_mut().ok_or_else(none)?;
-        let mut input = child.stdin.take().ok_or_else(none)?;
-        let output = child.stdout.take().ok_or_else(none)?;
-        let errors = child.stderr.take().ok_or_else(none)?;
-        let last_lines = Arc::new(LastLines::default());
-        let (to_write, written): (Sender<String>, Receiver<String>) = channel();
-        let thread = |name: &str| Builder::new().name(name.to_owned());
-        thread("engine input").spawn(move || {
-            for line in written {
-                if input
-                    .write_all(line.as_bytes())
-                    .and_then(|()| input.flush())
-                    .is_err()
-                {
-                    break;
-                }
-            }
-        })?;
-        let (sender, heard) = sync_channel(LINES_AHEAD);
-        let last = Arc::clone(&last_lines);
-        thread("engine output")
-            .spawn(move || read_lines(output, |line| hear(line, &last, &sender)))?;
-        let last = Arc::clone(&last_lines);
-        let errors = thread("engine errors").spawn(move || {
-            read_lines(errors, |line| {
-                note(&line, &last);
-                true
-            });
-        })?;
-        Ok(EngineProcess {
-            child: self.0.take().ok_or_else(none)?,
-            to_write: Some(to_write),
-            heard,
-            last_lines,
-            errors,
-        })
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            end(child);
-        }
-    }
-}
-
-/// Passes a line on; false once the receiver is gone, or the rest is useless.
+/// Passes a line on; false once the receiver is gone, or after a line that was cut.
 fn hear(line: ReadLine, last: &LastLines, sender: &SyncSender<Heard>) -> bool {
     note(&line, last);
     let goes_on = matches!(line, ReadLine::Whole(_));
@@ -228,15 +218,4 @@ fn note(line: &ReadLine, last: &LastLines) {
     if !text.trim().is_empty() {
         last.push(text);
     }
-}
-
-/// Kills a child's whole group and reaps the child, in this order: until it is reaped, the group's number is no other's.
-fn end(child: &mut Child) -> Option<ExitStatus> {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    // Of a child that was reaped before, the standard library still knows the status; the system knows no such child.
-    if waitid(WaitId::Pid(Pid::from_child(child)), look).is_ok() {
-        // All of the group may be gone already.
-        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-    }
-    child.wait().ok()
 }

@@ -1,7 +1,7 @@
-//! The talk with an engine: the opening phase, games, and turns.
+//! The session with an engine: the opening phase, games, and turns.
 
 use super::clock::{EngineClock, LAG, TimeControl};
-use super::command::{EngineCommand, OptionSetting};
+use super::command::EngineCommand;
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::process::EngineProcess;
 use arimaa::aei::{Command, IdentityKind, Info, LogLevel, PROTOCOL_VERSION, Reply, StandardOption};
@@ -10,7 +10,7 @@ use arimaa::rules::{Game, Position, Turn};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How long an engine is waited for where no clock runs.
+/// The longest waits for an engine while no clock runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limits {
     /// From `aei` to `aeiok`.
@@ -31,13 +31,13 @@ impl Default for Limits {
     }
 }
 
-/// What an engine is told of a game before it begins.
+/// A game as an engine is told of it before it begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GameSetting<'a> {
     pub(crate) control: &'a TimeControl,
     /// The turn limit, in turns of one side.
     pub(crate) max_turns: usize,
-    /// Who plays against it.
+    /// Its opponent's name.
     pub(crate) opponent: &'a str,
 }
 
@@ -47,11 +47,11 @@ pub(crate) struct EngineTurn {
     pub(crate) turn: Turn,
     /// From `go` to `bestmove`.
     pub(crate) used: Duration,
-    /// What it said of its search last, if it said anything.
+    /// Its last remarks on its search, if there were any.
     pub(crate) remark: Option<String>,
 }
 
-/// What an engine says of its search: of each kind the last.
+/// An engine's last remark of each kind on its search.
 #[derive(Debug, Default)]
 struct Remarks {
     score: Option<i64>,
@@ -87,24 +87,25 @@ impl Remarks {
     }
 }
 
-/// An engine that is at work.
+/// A running engine.
 #[derive(Debug)]
 pub(crate) struct Engine {
     process: EngineProcess,
     limits: Limits,
-    /// As it calls itself, with its version; empty where it doesn't say.
-    identity: String,
-    complaints: Vec<String>,
+    /// The name and version that it gives; empty if it gives none.
+    pub(crate) identity: String,
+    /// The warnings and errors that it logged on its options.
+    pub(crate) complaints: Vec<String>,
 }
 
-/// So many warnings and errors are kept.
+/// The most warnings and errors that are kept.
 const MOST_COMPLAINTS: usize = 10;
 
 impl Engine {
     /// Starts an engine, sets its options, and waits until it is ready.
     pub(crate) fn start(
         command: &EngineCommand,
-        options: &[OptionSetting],
+        options: &[Command],
         limits: Limits,
         stop: &AtomicBool,
     ) -> Result<Self, Interruption> {
@@ -121,20 +122,10 @@ impl Engine {
         };
         engine.open(stop)?;
         for option in options {
-            engine.process.send(option.command());
+            engine.process.send(option);
         }
         engine.complaints = engine.wait_until_ready(stop)?;
         Ok(engine)
-    }
-
-    /// As it calls itself, with its version; empty where it doesn't say.
-    pub(crate) fn identity(&self) -> &str {
-        &self.identity
-    }
-
-    /// The warnings and errors that it logged when it was told its options.
-    pub(crate) fn complaints(&self) -> &[String] {
-        &self.complaints
     }
 
     /// The opening phase.
@@ -166,21 +157,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins a game: the engine learns the clock, its opponent, and where the game stands.
+    /// Begins a game: the engine is told the clock, its opponent, and the turns so far.
     pub(crate) fn new_game(
         &mut self,
         game: &Game,
         setting: GameSetting,
         stop: &AtomicBool,
     ) -> Result<(), Interruption> {
-        for command in setting.control.commands(setting.max_turns) {
+        let mut commands = setting.control.commands(setting.max_turns);
+        commands.push(Command::set(StandardOption::Rated, 0));
+        commands.push(Command::set(StandardOption::Opponent, setting.opponent));
+        commands.push(Command::NewGame);
+        for command in commands {
             self.process.send(command);
         }
-        self.process.send(Command::set(StandardOption::Rated, 0));
-        let opponent = setting.opponent;
-        self.process
-            .send(Command::set(StandardOption::Opponent, opponent));
-        self.process.send(Command::NewGame);
         if *game.start() != Position::INITIAL {
             self.process.send(Command::SetPosition(*game.start()));
         }
@@ -198,7 +188,7 @@ impl Engine {
             .send(Command::MakeMove(format_turn(turn, position)));
     }
 
-    /// Has the engine choose the turn that is due in a game that it knows of, on a clock. It is not yet told that its turn was
+    /// Lets the engine choose the turn that is due in a game that it was told of, on a clock. It is not told yet that its turn is
     /// played.
     pub(crate) fn choose(
         &mut self,
@@ -266,7 +256,7 @@ impl Engine {
         self.process.fault(FaultKind::Time, reason)
     }
 
-    /// The fault of an engine whose time has run out: whether it is slow or has stopped to answer shows when it is told to stop.
+    /// The fault of an engine that is out of time. Its answer to `stop` shows whether it is slow or hangs.
     fn out_of_time(
         &mut self,
         allowance: Duration,
@@ -293,7 +283,7 @@ impl Engine {
         }
     }
 
-    /// Returns the warnings and errors that it logged on the way.
+    /// Returns the warnings and errors that it logs meanwhile.
     fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<Vec<String>, Interruption> {
         let mut complaints = Vec::new();
         let deadline = Instant::now() + self.limits.ready;
@@ -326,8 +316,7 @@ impl Engine {
         self.process.fault(FaultKind::Hang, reason)
     }
 
-    /// The next message and when it came; none at the deadline. Channels that are no messages are passed over: they stay among the
-    /// last lines.
+    /// The next message and its time; none at the deadline. Lines that are no messages are skipped: they stay among the last lines.
     fn next_reply(
         &mut self,
         deadline: Instant,
@@ -337,7 +326,7 @@ impl Engine {
             if let Ok(reply) = line.parse() {
                 return Ok(Some((reply, at)));
             }
-            // Channels may come faster than time passes.
+            // An engine may write lines without end.
             if Instant::now() > deadline {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Engines of shell script, in all their ways to fail.
+//! Engines of shell script and their faults.
 
 use super::session::{Engine, EngineTurn, GameSetting, Limits};
 use super::*;
@@ -42,8 +42,10 @@ fn limits() -> Limits {
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn start_with(command: &str, options: &[&str], limits: Limits) -> Result<Engine, Interruption> {
-    let options: Vec<super::command::OptionSetting> =
-        options.iter().map(|text| text.parse().unwrap()).collect();
+    let options: Vec<_> = options
+        .iter()
+        .map(|text| set_option(text).unwrap())
+        .collect();
     Engine::start(&command.parse().unwrap(), &options, limits, &GO_ON)
 }
 
@@ -93,7 +95,7 @@ fn a_game_is_told_in_the_words_of_the_protocol() {
         "echo info score -29; echo info depth 6+; echo info pv Ee2n s ee4n; echo bestmove Ee2n";
     let command = script(folder.path(), "echo a banner; echo >&2 careful", on_go);
     let mut engine = start_with(&command, &["hash=500", "book=my book"], limits()).unwrap();
-    assert_eq!(engine.identity(), "Fake 2");
+    assert_eq!(engine.identity, "Fake 2");
     let mut game = game();
     let mut clock = clock("20s/3s");
     begin(&mut engine, &game, "20s/3s");
@@ -168,7 +170,7 @@ fn openings_from_the_empty_board_are_played_by_turns() {
 }
 
 #[test]
-fn an_engine_that_does_not_come_up_is_named_with_its_last_lines() {
+fn an_engine_that_does_not_start_is_named_with_its_last_lines() {
     let short = Limits {
         opening: Duration::from_millis(300),
         ready: Duration::from_millis(300),
@@ -356,7 +358,7 @@ fn wait_for(what: impl Fn() -> bool) -> bool {
 }
 
 #[test]
-fn what_an_engine_has_started_goes_with_it() {
+fn processes_that_an_engine_started_end_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let before = "sh -c 'echo $$ > \"$0\"/child.part; mv \"$0\"/child.part \"$0\"/child; sleep 600' \"$folder\" &\ntrap '' TERM";
     let engine = start(&script(folder.path(), before, "sleep 600"));
@@ -368,7 +370,7 @@ fn what_an_engine_has_started_goes_with_it() {
 }
 
 #[test]
-fn a_wish_to_stop_is_no_fault() {
+fn a_stopped_match_is_no_fault() {
     let folder = tempfile::tempdir().unwrap();
     let mut engine = start(&script(folder.path(), "", "sleep 600"));
     let clock = clock("600s");
@@ -384,7 +386,7 @@ fn a_wish_to_stop_is_no_fault() {
 }
 
 #[test]
-fn an_engine_that_reads_nothing_stops_nobody() {
+fn an_engine_that_reads_nothing_blocks_nothing() {
     let limits = Limits {
         ready: Duration::from_millis(300),
         ..limits()

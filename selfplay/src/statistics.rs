@@ -1,15 +1,55 @@
-//! Whether values are what they say: Gold's win probabilities against how the games ended.
+//! Shares and means with their confidence intervals, and the calibration of values.
 
-use super::share::{QUANTILE, mean};
 use arimaa::rules::Side;
 use serde::Serialize;
+use std::fmt::{self, Formatter};
+
+/// A part of a whole, both counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) part: u64,
+    pub(crate) whole: u64,
+}
+
+/// The 97.5% quantile of the normal distribution.
+const QUANTILE: f64 = 1.959_964;
+
+impl Share {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.part += other.part;
+        self.whole += other.whole;
+    }
+
+    /// The share itself, 0 to 1; none of nothing.
+    pub(crate) fn value(self) -> Option<f64> {
+        (self.whole > 0).then(|| self.part as f64 / self.whole as f64)
+    }
+
+    /// The 95% interval of the probability behind it (Wilson, Probable Inference, the Law of Succession, and Statistical
+    /// Inference, 1927); none of nothing.
+    pub(crate) fn interval(self) -> Option<[f64; 2]> {
+        let share = self.value()?;
+        let count = self.whole as f64;
+        let square = QUANTILE * QUANTILE;
+        let middle = share + square / (2.0 * count);
+        let width =
+            QUANTILE * (share * (1.0 - share) / count + square / (4.0 * count * count)).sqrt();
+        let scale = 1.0 + square / count;
+        Some([middle - width, middle + width].map(|end| (end / scale).clamp(0.0, 1.0)))
+    }
+}
+
+/// A mean; none of nothing.
+pub(crate) fn mean(sum: f64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum / count as f64)
+}
 
 const BINS: usize = 10;
 
-/// Values of 0 and 1 that turn out wrong would cost without end; they cost what this and its complement do.
+/// Values are clamped to this and its complement: the log loss of a wrong 0 or 1 would be infinite.
 const LEAST: f64 = 1e-6;
 
-/// Values of decided games, each held against its game's result.
+/// Values of decided games against their results.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calibration {
     bins: [Bin; BINS],
@@ -25,7 +65,7 @@ struct Bin {
     won_by_gold: u64,
     /// Games that have any.
     games: u64,
-    /// Over these games: how many values a game has here, n, and by how much they say more than came of it, d: the sums of n², nd and d².
+    /// Sums over these games of n², nd and d²: a game has n values here, and d is their sum minus the number of them won by Gold.
     products: [f64; 3],
 }
 
@@ -47,8 +87,8 @@ impl Bin {
         }
     }
 
-    /// Half the 95% interval of the mean value minus the share won. A game's values share one result, so that it is games and not
-    /// values that are independent: the error of a ratio of sums over clusters (Cochran, Sampling Techniques, 1977, section 2.11).
+    /// Half the 95% interval of the mean value minus the share won. A game's values share one result, so games are independent, not
+    /// values: the error of a ratio of sums over clusters (Cochran, Sampling Techniques, 1977, section 2.11).
     fn error(&self) -> Option<f64> {
         let is_one_sided = self.won_by_gold == 0 || self.won_by_gold == self.values;
         if self.games < 2 || is_one_sided {
@@ -114,41 +154,115 @@ impl Calibration {
     }
 }
 
-/// How good values were.
+/// The calibration of values, as printed with `--json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct CalibrationReport {
-    /// How many there are: one a turn, of games that were won by the rules or by resignation.
+    /// Their number: one a turn, of games that were won by the rules or by resignation.
     pub(crate) values: u64,
-    /// The mean square of value minus result (1 where Gold won, else 0): 0.25 for knowing nothing.
+    /// The mean square of value minus result (1 if Gold won, else 0): 0.25 for constant 0.5.
     pub(crate) brier: Option<f64>,
-    /// The mean of -ln of what the value gave the side that won, in nats; a value of 0 or 1 counts as 1e-6 from it. 0.693 for
-    /// knowing nothing.
+    /// The mean of -ln of the winner's probability, in nats; values are clamped to 1e-6 and its complement. 0.693 for constant 0.5.
     pub(crate) log_loss: Option<f64>,
     /// The values by tenths.
     pub(crate) bins: Vec<BinReport>,
 }
 
-/// The values of one tenth; what stands at a border is in the upper one.
+/// The values of one tenth; a value on a border belongs to the upper one.
 #[derive(Debug, Serialize)]
 pub(crate) struct BinReport {
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) values: u64,
-    /// Their mean: what was expected.
+    /// Their mean, the expected share.
     pub(crate) mean: Option<f64>,
-    /// The share of them whose games Gold won: what happened.
+    /// The share of them whose games Gold won.
     pub(crate) won_by_gold: Option<f64>,
-    /// Half the 95% interval of the difference between the two, from how far games are apart in it; null where they aren't: fewer
-    /// than two games, or all with the same result.
+    /// Half the 95% interval of the difference between the two, from its spread over games; null with fewer than two games, or if all
+    /// have the same result.
     pub(crate) error: Option<f64>,
+}
+
+/// A line of a report: a name and its text.
+pub(crate) fn line(f: &mut Formatter<'_>, name: &str, what: fmt::Arguments) -> fmt::Result {
+    writeln!(f, "{name:<12}{what}")
+}
+
+/// A share with its 95% interval.
+pub(crate) fn percent(share: f64, [low, high]: [f64; 2]) -> String {
+    let [share, low, high] = [share, low, high].map(|share| 100.0 * share);
+    format!("{share:.1}% ({low:.1} to {high:.1})")
+}
+
+/// The calibration of values named `whose`, as lines of a report.
+pub(crate) fn write_calibration(
+    f: &mut Formatter<'_>,
+    whose: &str,
+    report: &CalibrationReport,
+) -> fmt::Result {
+    let (Some(brier), Some(loss)) = (report.brier, report.log_loss) else {
+        return Ok(());
+    };
+    let values = report.values;
+    line(
+        f,
+        "calibration",
+        format_args!(
+            "of {whose} values, {values} in decided games: Brier score {brier:.4}, log loss {loss:.4} nats"
+        ),
+    )?;
+    line(
+        f,
+        "",
+        format_args!("  Gold wins     values   mean%    won%   error"),
+    )?;
+    for bin in &report.bins {
+        let (from, to) = (100.0 * bin.from, 100.0 * bin.to);
+        if let (Some(mean), Some(won)) = (bin.mean, bin.won_by_gold) {
+            let (values, mean, won) = (bin.values, 100.0 * mean, 100.0 * won);
+            let error = bin.error.map_or_else(String::new, |error| {
+                format!(" {:>7}", format!("±{:.1}", 100.0 * error))
+            });
+            line(
+                f,
+                "",
+                format_args!("{from:>3.0} to {to:>3.0}% {values:>9} {mean:>7.1} {won:>7.1}{error}"),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn close(found: [f64; 2], expected: [f64; 2]) -> bool {
+        let pairs = found.into_iter().zip(expected);
+        pairs
+            .map(|(found, expected)| (found - expected).abs())
+            .all(|difference| difference < 1e-4)
+    }
+
+    /// By hand: `(p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)`.
     #[test]
-    fn values_are_held_against_results() {
+    fn intervals_are_those_of_the_formula() {
+        let interval = |part, whole| Share { part, whole }.interval().unwrap();
+        assert!(close(interval(5, 10), [0.2366, 0.7634]));
+        assert!(close(interval(0, 10), [0.0, 0.2775]));
+        assert!(close(interval(10, 10), [0.7225, 1.0]));
+        assert!(close(interval(60, 100), [0.5020, 0.6906]));
+    }
+
+    #[test]
+    fn without_cases_there_is_no_share() {
+        let nothing = Share::default();
+        assert_eq!((nothing.value(), nothing.interval()), (None, None));
+        assert_eq!(mean(0.0, 0), None);
+        assert_eq!(mean(3.0, 2), Some(1.5));
+    }
+
+    #[test]
+    fn values_are_compared_with_results() {
         let mut calibration = Calibration::default();
         calibration.count(&[0.75], Side::Gold);
         let mut others = Calibration::default();
@@ -169,8 +283,8 @@ mod tests {
     }
 
     #[test]
-    fn games_and_not_values_are_what_counts() {
-        // Of 400 games Gold wins three quarters, as was said: the error of a share, whatever a game's length.
+    fn the_error_depends_on_games_and_not_on_values() {
+        // Of 400 games Gold wins three quarters, as predicted: the error of a share, whatever a game's length.
         let error = |turns: usize| {
             let mut calibration = Calibration::default();
             for game in 0..400 {
@@ -200,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_nothing() {
+    fn without_values_there_is_no_mean() {
         let report = Calibration::default().report();
         assert_eq!(
             (report.values, report.brier, report.log_loss),
