@@ -14,7 +14,7 @@ use crate::worker::player::Player;
 use crate::worker::worker_pool::cores;
 use anyhow::{Context, Result, bail};
 use engine::progress::Progress;
-use engine::shard::GameRecord;
+use engine::record::GameRecord;
 use network::{DeviceCounters, DeviceUse, EvaluationService};
 use std::fs;
 use std::path::Path;

@@ -23,7 +23,7 @@
 
 use arimaa::rules::{Reason, Side};
 use engine::encoding::{InputRow, LegalMask, PLANES, POLICY_SIZE, SCALARS, encode};
-use engine::shard::{
+use engine::record::{
     Ending, GameId, GameRecord, POLICY_TOTAL, ReplayError, ReplayedTurn, SearchKind, TurnOrigin,
     replay,
 };

@@ -10,12 +10,12 @@ use crate::worker::batch::{InPlay, Tally};
 use anyhow::{Context, Result, bail};
 use arimaa::rules::{Action, Game, Side};
 use engine::config::{Config, ExplorationConfig, NetworkChange};
-use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
-use engine::shard::journal::{Beginning, GameInFlight};
-use engine::shard::{
+use engine::record::journal::{Beginning, GameInFlight};
+use engine::record::{
     Ending, EvaluatorId, GameId, GameRecord, RowRecord, SearchKind, SearchRecord, Start,
     TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
 };
+use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;

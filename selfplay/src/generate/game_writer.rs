@@ -9,11 +9,11 @@ use super::prune::{Pruning, Removed};
 use anyhow::Result;
 use engine::config::SelfplayConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::run::Generator;
-use engine::shard::journal::{JournalError, JournalFault};
-use engine::shard::{
+use engine::record::journal::{JournalError, JournalFault};
+use engine::record::{
     GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter, remove_unfinished,
 };
+use engine::run::Generator;
 use engine::run::Generator;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 use super::disk::{WriteQueue, may_pass};
 use anyhow::Result;
+use engine::record::journal::{Beginning, Journal, JournalError, JournalFault};
 use engine::record::journal::{Beginning, JournalError, JournalFault};
 use engine::record::{EvaluatorId, GameId, Start, TurnRecord};
+use engine::record::{EvaluatorId, GameId, TurnRecord};
 use engine::run::Generator;
-use engine::shard::journal::{Beginning, Journal, JournalError, JournalFault};
-use engine::shard::{EvaluatorId, GameId, TurnRecord};
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 

@@ -4,9 +4,9 @@
 
 use crate::import;
 use crate::output::complain;
+use engine::record::journal;
+use engine::record::{ShardError, ShardName, ShardReader, list_shards};
 use engine::run::{GeneratorPlaces, RunDirectory};
-use engine::shard::journal;
-use engine::shard::{ShardError, ShardName, ShardReader, list_shards};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

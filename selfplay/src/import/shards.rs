@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use engine::encoding::ENCODING_VERSION;
+use engine::record::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
 use engine::run::{GeneratorPlaces, RunDirectory, claim_generator, make_folder};
-use engine::shard::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
 use std::path::{Path, PathBuf};
 
 /// The evaluator's name in the headers of imported shards.

@@ -1,7 +1,7 @@
 //! Reads all whole games of a shard, and each fault with its place.
 
 use super::summary::Inspected;
-use engine::shard::{
+use engine::record::{
     FrameLocation, GameId, GameRecord, ReplayError, ShardError, ShardFault, ShardReader, replay,
 };
 use rayon::prelude::*;

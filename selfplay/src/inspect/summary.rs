@@ -5,7 +5,7 @@
 use super::lengths::Lengths;
 use crate::statistics::{Calibration, Share, mean};
 use arimaa::rules::{Phase, Reason, Side};
-use engine::shard::{
+use engine::record::{
     Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
     ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, ShardError, Start, TurnOrigin,
 };

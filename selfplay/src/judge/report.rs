@@ -2,7 +2,7 @@
 
 use super::evaluation::NetworkEvaluation;
 use crate::statistics::{CalibrationReport, Share, line, mean, percent, write_calibration};
-use engine::shard::EvaluatorId;
+use engine::record::EvaluatorId;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 

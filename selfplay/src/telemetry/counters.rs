@@ -1,7 +1,7 @@
 //! The counters of a generator, and the facts that are known from its start.
 
 use arimaa::rules::Side;
-use engine::shard::{Ending, GameRecord};
+use engine::record::{Ending, GameRecord};
 use network::DeviceCounters;
 use serde::Serialize;
 use std::path::Path;

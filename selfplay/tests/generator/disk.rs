@@ -2,7 +2,7 @@
 
 use super::audit::{Audit, in_flight};
 use super::process::{GeneratorCommand, Running};
-use engine::shard::list_shards;
+use engine::record::list_shards;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::audit::{Audit, assert_resumes, in_flight};
 use super::process::{GeneratorCommand, Running, done_file, names};
-use engine::shard::list_shards;
+use engine::record::list_shards;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;

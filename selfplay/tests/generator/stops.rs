@@ -2,8 +2,8 @@
 
 use super::audit::{Audit, assert_resumes, in_flight};
 use super::process::{Ended, GeneratorCommand, Running};
-use engine::shard::journal::GameInFlight;
-use engine::shard::list_shards;
+use engine::record::journal::GameInFlight;
+use engine::record::list_shards;
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

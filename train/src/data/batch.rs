@@ -4,7 +4,7 @@ use super::rows::RowRef;
 use super::targets::Target;
 use arimaa::rules::Bitboard;
 use engine::encoding::{InputRow, LegalMask, PLANES, POLICY_SIZE, SCALARS, mirror_index};
-use engine::shard::POLICY_TOTAL;
+use engine::record::POLICY_TOTAL;
 use network::{
     HEADS, Head, HeadOutput, NetworkError, PerHead, RowWeight, unpack_planes, unpack_sets,
 };

@@ -4,7 +4,7 @@ use super::batch::{Batch, Column};
 use super::rows::{GameRows, RowRef};
 use super::targets::TargetOptions;
 use engine::encoding::{ENCODING_VERSION, InputRow, POLICY_SIZE};
-use engine::shard::{
+use engine::record::{
     EvaluatorId, GameId, GameRecord, Header, POLICY_TOTAL, ShardName, ShardWriter, digest,
     quantize_policy, samples::random_game,
 };

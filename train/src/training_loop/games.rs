@@ -7,9 +7,9 @@ use crate::terminal::grouped;
 use crate::trainer::checkpoint;
 use engine::config::LoopOrder;
 use engine::progress::{Progress, say};
+use engine::record::ShardName;
 use engine::record::{ShardName, ShardReader, list_shards};
 use engine::run::RunDirectory;
-use engine::shard::ShardName;
 use std::collections::HashSet;
 use std::time::Duration;
 
