@@ -16,7 +16,6 @@ use engine::record::{
     TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
 };
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
-use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;

@@ -14,7 +14,6 @@ use engine::record::{
     GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter, remove_unfinished,
 };
 use engine::run::Generator;
-use engine::run::Generator;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;

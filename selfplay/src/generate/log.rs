@@ -3,8 +3,6 @@
 use super::disk::{WriteQueue, may_pass};
 use anyhow::Result;
 use engine::record::journal::{Beginning, Journal, JournalError, JournalFault};
-use engine::record::journal::{Beginning, JournalError, JournalFault};
-use engine::record::{EvaluatorId, GameId, Start, TurnRecord};
 use engine::record::{EvaluatorId, GameId, TurnRecord};
 use engine::run::Generator;
 use std::fmt::{self, Debug};

@@ -43,7 +43,6 @@ use anyhow::{Context, Result};
 use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
 use disk::WriteQueue;
-use engine::record;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
 use engine::run::{Generator, GeneratorPlan, RunError, write_file};
 use game_writer::GameWriter;
@@ -76,7 +75,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let player = open_player(&mut plan)?;
     let loaded = LoadedPlayer::new(player, threads)?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
-    let config_digest = shard::digest(plan.config.to_toml().as_bytes());
+    let config_digest = engine::record::digest(plan.config.to_toml().as_bytes());
     let requested = GeneratorPlan {
         seed: arguments.seed,
         games: arguments.games,

@@ -29,7 +29,7 @@ const READY_BATCHES: usize = 8;
 const BATCHES: u64 = READY_BATCHES as u64 + 3;
 
 /// One part in so many of the pools' memory is left to the allocator, which keeps freed memory of games of all sizes
-/// (`engine::allocator`). Full pools of 350 MiB were measured to take 23 to 30% more than their rows.
+/// (`engine::process`). Full pools of 350 MiB were measured to take 23 to 30% more than their rows.
 const SLACK: u64 = 3;
 
 /// What a loader takes in memory, in bytes.

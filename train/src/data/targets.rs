@@ -12,7 +12,7 @@
 //! Without a winner on the board (a truncated game, or one that was forfeited) the search's value is the target, with a
 //! weight of λ, its share in the mix. A turn that was not searched learns from the result alone.
 
-use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState};
+use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState, Turn};
 use engine::config::TrainConfig;
 use engine::encoding::{LegalMask, POLICY_SIZE};
 use engine::record::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};

@@ -2,7 +2,7 @@
 
 use crate::error::TrainError;
 use crate::trainer::stop::Stop;
-use engine::child::end_with_parent;
+use engine::process::end_with_parent;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write, stderr};

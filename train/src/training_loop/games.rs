@@ -8,7 +8,6 @@ use crate::trainer::checkpoint;
 use engine::config::LoopOrder;
 use engine::progress::{Progress, say};
 use engine::record::ShardName;
-use engine::record::{ShardName, ShardReader, list_shards};
 use engine::run::RunDirectory;
 use std::collections::HashSet;
 use std::time::Duration;

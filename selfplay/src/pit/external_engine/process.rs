@@ -3,7 +3,7 @@
 use super::command::EngineCommand;
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::lines::{LONGEST_LINE, LastLines, ReadLine, read_lines};
-use engine::child::end_with_parent;
+use engine::process::end_with_parent;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
 };
