@@ -19,7 +19,7 @@ mod worker;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Games of Arimaa, played by the program against itself
+/// Arimaa self-play, matches and analysis
 #[derive(Debug, Parser)]
 #[command(name = "selfplay", version)]
 struct Cli {
@@ -39,7 +39,7 @@ enum Command {
     ///
     /// Prints the best turns, the principal variation, and the cost of the search. Ctrl-C ends the search and prints its result so far.
     Analyze(analyze::AnalyzeArguments),
-    /// Play in other programs: an engine that speaks the Arimaa Engine Interface, version 1
+    /// Play in other programs, as an engine of the Arimaa Engine Interface, version 1
     ///
     /// It uses the standard input and output, or a socket. By default it plays with the built-in network.
     Aei(aei::AeiArguments),
@@ -47,15 +47,16 @@ enum Command {
     ///
     /// Ctrl-C ends it and prints what was measured so far.
     Bench(bench::BenchArguments),
-    /// Verify shards by replaying every game, and print totals or one game
+    /// Verify shards by replaying each game, and print totals or one game
     ///
-    /// Each fault is printed to standard error with file, frame, byte and reason. With a fault the exit code is 1, also after a repair.
+    /// Prints each fault to standard error with file, frame, byte and reason. The exit code is 1 if there is a fault, also after a
+    /// repair.
     Inspect(inspect::InspectArguments),
     /// Compare a network, without a search, with recorded games: values with results, policy with turns
     ///
     /// Ctrl-C ends it and prints the result so far.
     Judge(judge::JudgeArguments),
-    /// Make shards of other people's games: standard text, or the official server's archive
+    /// Make shards of games that others have played: standard text, or the official server's archive
     Import(import::ImportArguments),
     /// Write the games of shards as standard text, or their rows as arrays for numpy
     Export(export::ExportArguments),

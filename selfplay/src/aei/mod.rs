@@ -47,25 +47,23 @@ pub(crate) struct AeiArguments {
     /// (equal values and priors)
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
-    /// Wait for controllers there, and serve one after the other; with port 0 the system chooses one, which is said on the standard
-    /// error
+    /// Listen for controllers and serve one after another. Port 0 takes a free port and prints it to standard error
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "server")]
     listen: Option<String>,
-    /// Speak with the controller that waits at this host, as game rooms start engines that use sockets
+    /// Connect to the controller at this host, as game rooms with sockets require
     #[arg(long, value_name = "HOST", requires = "port")]
     server: Option<String>,
-    /// The port that the controller waits at
+    /// Port of the controller
     #[arg(long, value_name = "PORT", requires = "server")]
     port: Option<u16>,
-    /// Print the engine's manifest, `engine.json`, for programs that offer engines, and stop: it starts the engine with the other
-    /// options given here
+    /// Print the engine's manifest, `engine.json`, and exit. The manifest starts the engine with the other options given here
     #[arg(long)]
     manifest: bool,
-    /// Threads that evaluate a network on the processor [default: one a core]: one tree uses them all. `material` and `uniform` take
-    /// one thread, and a GPU its own
+    /// Threads that evaluate a network on the processor [default: one per core]. One tree uses them all. `material` and `uniform` use
+    /// one thread, and a GPU has its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// All that is random follows from it: setups, above all [default: another one each time]
+    /// Seed of all randomness, such as setups [default: different each time]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     #[command(flatten)]

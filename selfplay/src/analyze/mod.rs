@@ -31,27 +31,26 @@ pub(crate) struct AnalyzeArguments {
     network: PlayerName,
     #[command(flatten)]
     limits: LimitArguments,
-    /// How turns are found, in place of `match.search.mode`
+    /// Search mode, in place of `match.search.mode`
     #[arg(long, value_name = "MODE")]
     mode: Option<SearchMode>,
-    /// MiB that the search may take, in place of `match.search.memory_mib`; once they are used, a search with other
-    /// limits continues with what it holds
+    /// MiB for the tree, in place of `match.search.memory_mib`. A full tree is searched without growing
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     memory: Option<u32>,
-    /// How many turns to list; the chosen one always is
+    /// Number of turns to list; the chosen one is always listed
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     top: u32,
-    /// Print what was found as one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
-    /// All that is random follows from it
+    /// Seed of all randomness
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
     device: DeviceArguments,
-    /// Threads that evaluate a network on the processor [default: one a core]. Each gets its share of the leaves that the search has in
-    /// flight, and how many these are changes what is searched: the same number of threads gives the same answer, another number
-    /// may give another, unless `search.parallel_leaves` is set. `material` and `uniform` take one thread, and a GPU its own
+    /// Threads that evaluate a network on the processor [default: one per core]. They share the leaves in flight. Their number changes
+    /// the number of leaves and so may change the result, unless `match.search.parallel_leaves` is set. `material` and `uniform` use
+    /// one thread, and a GPU has its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
@@ -61,19 +60,19 @@ pub(crate) struct AnalyzeArguments {
 /// When the search ends.
 #[derive(Debug, Args)]
 struct LimitArguments {
-    /// End after so many evaluations [default: 1000, if nothing else limits the search]
+    /// Limit of evaluations [default: 1000, if nothing else limits the search]
     #[arg(long, value_name = "N", value_parser = count())]
     evaluations: Option<u32>,
-    /// End after so many simulations
+    /// Limit of simulations
     #[arg(long, value_name = "N", value_parser = count())]
     visits: Option<u32>,
-    /// End after so many seconds
+    /// Limit of seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<Duration>,
-    /// End as soon as what is left of the limits can't change the turn that is chosen, but by a proof
+    /// Stop once the remaining budget can change the chosen turn only by a proof
     #[arg(long)]
     stop_when_decided: bool,
-    /// Search until Ctrl-C, or until nothing more is found to evaluate
+    /// Search until Ctrl-C, or until the tree is solved or full
     #[arg(long, conflicts_with_all = ["evaluations", "visits", "time"])]
     until_stopped: bool,
 }

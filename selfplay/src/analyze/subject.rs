@@ -13,21 +13,20 @@ use std::path::{Path, PathBuf};
 #[group(skip)]
 #[command(group = ArgGroup::new("subject").required(true).args(["position", "record", "shard"]))]
 pub(super) struct SubjectArguments {
-    /// The position: side to move and the squares from a8 to h1, as in "g [r …]"
+    /// Position: side to move and the squares from a8 to h1, as in "g [r …]"
     #[arg(long, value_name = "POSITION")]
     position: Option<Position>,
-    /// A game's record, one turn a line behind its number and side, as the pit writes them. The positions that have stood in the game
-    /// count: none may stand a third time
+    /// Record of a game, one turn a line after its number and side, as `pit` writes them. Earlier positions of the game count as
+    /// repetitions
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// A shard, a folder of shards or a run, with a game that counts as one of a record does
+    /// Shard, folder of shards or run that holds the game
     #[arg(long, value_name = "PATH", requires = "game")]
     shard: Option<PathBuf>,
-    /// Which game of the shards, as `selfplay inspect --game` has it: readable games counted in order from 0, or an id like 3-1041
+    /// Game of the shards, as in `selfplay inspect --game`: its place among the readable games, from 0, or an id like 3-1041
     #[arg(long, value_name = "K|ID", conflicts_with_all = ["position", "record"])]
     game: Option<GameChoice>,
-    /// The turn to search, by its number and side as it stands in the record, like `12s`: the position before that turn was played
-    /// [default: the one after the last turn]
+    /// Search the position before this turn of the record, such as `12s` [default: the position after the last turn]
     #[arg(long, value_name = "TURN", conflicts_with = "position")]
     turn: Option<TurnLabel>,
 }

@@ -28,10 +28,11 @@ use std::time::Duration;
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// The network: `tusker` (built in), a file, or a random one of so many blocks and channels [default: a random one of the configuration's size]
+    /// Network: `tusker` (built in), a file, or a random one with these blocks and channels [default: a random one of the
+    /// configuration's size]
     #[arg(long, value_name = "NETWORK|random:BLOCKSxCHANNELS", value_parser = network, conflicts_with = "evaluator")]
     network: Option<PlayerName>,
-    /// Measure without a network: `null` does everything but compute it, `uniform` and `material` are players
+    /// Measure without a network. `null` does everything except compute one; `uniform` and `material` are evaluators
     #[arg(long, value_name = "null|uniform|material", value_parser = evaluator)]
     evaluator: Option<PlayerName>,
     #[command(flatten)]

@@ -19,7 +19,7 @@ pub(crate) struct GenerateArguments {
     #[command(flatten)]
     pub(super) config: ConfigArguments,
     /// Evaluator: a network's file, `tusker` (the built-in network), `material` (hand-made) or `uniform` (equal values and priors)
-    /// [default: a run's newest network, and those that come after it; else `uniform`]
+    /// [default: the run's newest network and its successors; else `uniform`]
     #[arg(long, value_name = "FILE|tusker|uniform|material", value_parser = searcher)]
     network: Option<PlayerName>,
     #[command(flatten)]
@@ -28,13 +28,13 @@ pub(crate) struct GenerateArguments {
     /// [default: no end]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) games: Option<u64>,
-    /// Stop after so many hours
+    /// Stop after this many hours
     #[arg(long, value_name = "H", value_parser = positive)]
     hours: Option<f64>,
-    /// Stop when the run, or the folder of shards, takes so many GiB on the disk
+    /// Stop when the run, or the folder of shards, takes this many GiB on disk
     #[arg(long, value_name = "GIB", value_parser = positive)]
     max_disk: Option<f64>,
-    /// Play fewer games at once where the program takes more than so many GiB of memory
+    /// Play fewer games at once while the program takes more than this many GiB of memory
     #[arg(long, value_name = "GIB", value_parser = positive)]
     max_memory: Option<f64>,
     /// Seed of all randomness, with the numbers of the generator and the game

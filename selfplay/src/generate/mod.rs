@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let generator = Arc::new(generator);
     report_recovery(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
-        if let Err(error) = shard::remove_unfinished(&plan.places.shards, number) {
+        if let Err(error) = engine::record::remove_unfinished(&plan.places.shards, number) {
             complain(format_args!(
                 "unfinished shards of a killed generator are not removed: {error}"
             ));

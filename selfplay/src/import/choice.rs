@@ -7,13 +7,13 @@ use engine::record::GameRecord;
 /// Which games to import, and which rows of them.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Choice {
-    /// Only games of which both players had this rating or a better one
+    /// Only games in which both players had at least this rating
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     min_rating: Option<f64>,
-    /// Only games that counted for the ratings
+    /// Only rated games
     #[arg(long)]
     rated_only: bool,
-    /// Only games of at least so many turns of both sides together, setups included
+    /// Only games of at least this many turns, of both sides together, setups included
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_turns: usize,
     /// Learn only from the winner's turns; games without a known winner are left out

@@ -30,7 +30,7 @@ pub(crate) struct ImportArguments {
     files: Vec<PathBuf>,
     #[command(flatten)]
     target: ShardTarget,
-    /// How the games are written [default: each file's first line says]
+    /// Format of the files [default: detected from each file's first line]
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]

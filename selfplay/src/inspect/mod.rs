@@ -38,12 +38,13 @@ pub(crate) struct InspectArguments {
     /// Shares and means of nothing are null. Every key is explained where it stands in `selfplay/src/inspect/summary.rs`.
     #[arg(long)]
     json: bool,
-    /// Print one game with its boards and searches instead
+    /// Print one game with its boards and searches
     ///
-    /// K counts the readable games of all shards in order from 0; an id is like 3-1041, the generator's number and its game's.
+    /// K is the place among the readable games of all shards, from 0. An id such as 3-1041 is the number of the generator and of its
+    /// game.
     #[arg(long, value_name = "K|ID", conflicts_with_all = ["json", "repair"])]
     game: Option<GameChoice>,
-    /// Copy the good games of every damaged shard into a shard of the same name in this folder
+    /// Copy the good games of each damaged shard into a shard of the same name in this folder
     ///
     /// A missing folder is made. Shards without a fault are not copied, nothing is overwritten, and the damaged shards stay as they
     /// are. Of a doubled game the first is kept. A shard whose header can't be read can't be repaired: the origin of its games is

@@ -31,10 +31,10 @@ pub(crate) struct JudgeArguments {
     /// Shards, folders of shards, or run directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The network: `tusker` (built in), a network's file, `material` or `uniform`
+    /// Network: `tusker` (built in), a network's file, `material` or `uniform`
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
-    /// Only the games that no training with this `train.validation_share` learns from
+    /// Only the validation games of a training with this `train.validation_share`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     validation: Option<f32>,
     #[command(flatten)]

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("opponents").required(true).args(["b", "players", "match_file"]))]
 pub(crate) struct PitArguments {
-    /// The first of two players, with settings of its own: one argument of words, such as `material evaluations=64 search.mode=puct`.
-    /// The first word is `tusker` (the built-in network), a network's file, `policy:` and one of these, `uniform`, `material`,
-    /// `random`, or `aei:` and a command. The settings are name, evaluations, time (seconds a turn), temperature (of a policy),
-    /// device, clock and option (of an external engine), and search.KEY (keys of `match.search`) [default: tusker]
+    /// First of two players: one argument of words, such as `material evaluations=64 search.mode=puct`. The first word is `tusker` (the
+    /// built-in network), a network's file, `policy:` followed by one of these, `uniform`, `material`, `random`, or `aei:` followed by
+    /// a command. The settings are name, evaluations, time (seconds a turn), temperature (of a policy), device, clock and option (of an
+    /// external engine), and search.KEY (keys of `match.search`) [default: tusker]
     #[arg(long, value_name = "PLAYER", requires = "b")]
     a: Option<PlayerSpec>,
-    /// The second
+    /// Second of two players
     #[arg(long, value_name = "PLAYER")]
     b: Option<PlayerSpec>,
     /// Flags of earlier versions: an error that names what replaced them
@@ -27,7 +27,7 @@ pub(crate) struct PitArguments {
         "b-set", "b-option", "b-clock",
     ])]
     _replaced: Option<String>,
-    /// Several players, each as --a
+    /// Three or more players, each written like --a
     #[arg(long, value_name = "PLAYER", num_args = 2..)]
     players: Option<Vec<PlayerSpec>>,
     /// A file that specifies the whole match; `configs/match.toml` explains every key

@@ -31,12 +31,12 @@ pub(super) struct MatchSpec {
     #[arg(skip)]
     #[serde(rename = "player")]
     pub(super) players: Vec<PlayerSpec>,
-    /// Games of each two that meet, an even number
+    /// Number of games of each pairing; even
     // A match's file has its own: the default is never used.
     #[arg(long, value_name = "N", value_parser = even, required_unless_present = "match_file")]
     #[arg(default_value = "2", hide_default_value = true)]
     pub(super) games: u64,
-    /// Which of several players meet
+    /// Pairings of several players
     #[arg(
         long,
         value_name = "SCHEDULE",
@@ -44,13 +44,13 @@ pub(super) struct MatchSpec {
         default_value = "round-robin"
     )]
     pub(super) schedule: Schedule,
-    /// Evaluations a turn, for players that search and have no limit of their own
+    /// Evaluations a turn, for searches without a limit of their own
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_EVALUATIONS)))]
     pub(super) evaluations: Option<u32>,
-    /// Time control of external engines: `TURN/RESERVE/PERCENT/MAX`, all but the first may be left out. TURN is the time of a
-    /// turn; what it leaves goes by PERCENT into the reserve, up to MAX, and what it takes beyond is taken from there. Examples: 2s,
-    /// 15s/2m, 30s/5m/100/10m. Each worker plays one game at a time then
+    /// Time control of external engines: `TURN/RESERVE/PERCENT/MAX`; only TURN is required. Time left of TURN enters the reserve by
+    /// PERCENT, up to MAX. Time beyond TURN is taken from the reserve. Examples: 2s, 15s/2m, 30s/5m/100/10m. Each worker then plays one
+    /// game at a time
     #[arg(long, value_name = "CONTROL")]
     pub(super) clock: Option<TimeControl>,
     /// Where games begin: after `sampled` setups; on the empty board, so that the players set up their `own` pieces; or where the
@@ -70,8 +70,8 @@ pub(super) struct MatchSpec {
     /// The turn limit, in place of the configuration's
     #[arg(skip)]
     pub(super) max_turns: Option<u32>,
-    /// Stop as soon as it is decided whether a is ELO0 (H0) or ELO1 (H1) stronger than b: a sequential probability ratio
-    /// test on the pairs, in the order of their numbers
+    /// Stop once a sequential probability ratio test decides whether a is ELO0 (H0) or ELO1 (H1) stronger than b. It counts pairs in
+    /// the order of their numbers
     #[arg(long, value_name = "ELO0,ELO1", value_parser = SprtOrder::parse, allow_hyphen_values = true)]
     pub(super) sprt: Option<SprtOrder>,
 }

@@ -41,7 +41,7 @@ const TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// Outputs of a generator's progress beside the terminal.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TelemetryArguments {
-    /// Add a line of JSON to this file every 15 seconds, at the start and at the end
+    /// Append a line of JSON to this file at the start, every 15 seconds, and at the end
     #[arg(long, value_name = "FILE")]
     pub(crate) json_log: Option<PathBuf>,
     /// Serve metrics for Prometheus at http://ADDR/metrics, with ADDR like 127.0.0.1:9100; port 0 takes a free one

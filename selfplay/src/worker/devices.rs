@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The devices as options.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeviceArguments {
-    /// Where networks are evaluated: cpu, cuda, cuda:N, or several GPUs side by side, as in cuda:0,cuda:1. cpu:service treats the
-    /// processor as a GPU, for tests
+    /// Device that evaluates networks: cpu, cuda, cuda:N, or several GPUs, such as cuda:0,cuda:1. cpu:service treats the processor as a
+    /// GPU, for tests
     #[arg(
         long = "device",
         value_name = "DEVICE",

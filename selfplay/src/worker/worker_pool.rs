@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct WorkerArguments {
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
-    /// Worker threads [default: one a core]
+    /// Worker threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }

@@ -2,6 +2,8 @@
 
 use super::audit::{Audit, assert_resumes, in_flight};
 use super::process::{GeneratorCommand, done_file, names};
+use engine::record::journal::GameInFlight;
+use engine::record::{Ending, GameId};
 use engine::run::GeneratorPlaces;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};

@@ -19,10 +19,10 @@ pub(crate) struct RunArguments {
     /// Run folder
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
-    /// Steps of the optimizer for this network [default: as many as use the new rows train.reuse_factor times each]
+    /// Training steps of this network [default: as many as use each new row train.reuse_factor times]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
-    /// Fail where games are missing, instead of waiting for a generator
+    /// Fail if games are missing, instead of waiting for a generator
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]

@@ -58,12 +58,13 @@ pub(crate) struct LoopArguments {
     run: PathBuf,
     #[command(flatten)]
     config: ConfigArguments,
-    /// The run's seed: the first network, each game and the order of training follow from it; with several threads games are stored in the order of their ends, which training sees [default: 0]
+    /// Seed of the first network, the games and the order of training. With several threads, games are stored in the order in which
+    /// they end, which training sees [default: 0]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     #[command(flatten)]
     workplace: Workplace,
-    /// Where the generator's networks are computed: cpu, cuda, cuda:N, or several GPUs, as in cuda:1,cuda:2 [default: as --device]
+    /// Device that computes the generator's networks: cpu, cuda, cuda:N, or several GPUs, such as cuda:1,cuda:2 [default: as --device]
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     generator_device: Vec<Device>,
 }

@@ -16,23 +16,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Counts turns of Arimaa positions, and checks the rules against files of positions and cases.
+/// Count turns of Arimaa positions, or check the rules against files of positions and cases.
 ///
-/// Files hold one JSON object a line; engine/arimaa/tests/data/oracle/README.md describes them. All cores are used, or as many as the
-/// environment variable RAYON_NUM_THREADS says. Exit codes: 0 when everything agrees, 1 on a difference or a faulty input, 2 on
-/// wrong usage.
+/// Files hold one JSON object a line; engine/arimaa/tests/data/oracle/README.md describes them. Uses all cores, or as many as the
+/// environment variable RAYON_NUM_THREADS says. Exit codes: 0 when everything agrees, 1 on a difference or a faulty input, 2 on wrong
+/// usage.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
     #[command(flatten)]
     mode: Mode,
 
-    /// With --positions: leaves the checksums out, and ends with a message on stderr that says how many turns a second were
-    /// counted
+    /// With --positions: leave out the checksums, and print the turns counted a second to standard error at the end
     #[arg(long, requires = "positions", conflicts_with_all = ["depth", "position", "check", "cases"])]
     count: bool,
 
-    /// How many turns in a row to count; with --positions, the sequences for each depth up to N stand in one line a position
+    /// Number of turns in a sequence. With --positions, each line holds the counts for each depth up to N
     #[arg(
         long,
         value_name = "N",
@@ -45,15 +44,15 @@ struct Arguments {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Mode {
-    /// Counts the distinct turns of each position of a file
+    /// Count the distinct turns of each position of a file
     #[arg(long, value_name = "FILE")]
     positions: Option<PathBuf>,
 
-    /// Counts likewise, and compares with the counts that the file holds
+    /// Count likewise, and compare with the counts in the file
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 
-    /// Counts the sequences of distinct turns from one position, `g [64 letters, a8 to h1]`, for each depth up to N
+    /// Count the sequences of distinct turns from one position, `g [64 letters, a8 to h1]`, for each depth up to N
     #[arg(long, value_name = "POSITION", requires = "depth")]
     position: Option<String>,
 

@@ -47,7 +47,7 @@ fn add_states(game: &Game, out: &mut Vec<Query>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arimaa::rules::{Pending, Phase};
+    use arimaa::rules::{Pending, Phase, Side};
 
     #[test]
     fn the_positions_are_of_every_kind() {

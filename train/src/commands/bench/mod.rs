@@ -15,7 +15,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measure how fast a part of the trainer is
+/// Measure the speed of the loader or of training steps
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
     /// Measure the loader: from shards to batches in memory, without a network (this or --steps)

@@ -32,18 +32,18 @@ pub(crate) struct InitArguments {
     /// Folder of the new run
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
-    /// Take over the games and, without --config, the configuration of this run, and train the new run's network 1 on them
+    /// Take over the games and, without --config, the configuration of this run. Network 1 is trained on them
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
     /// Begin with this network's weights instead of random ones: a file, or `tusker` for the built-in network
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     network: Option<PathBuf>,
-    /// With --from: steps of the optimizer for network 1 [default: as many as use the rows train.reuse_factor times each]
+    /// With --from: training steps of network 1 [default: as many as use each row train.reuse_factor times]
     #[arg(long, value_name = "N", requires = "from", conflicts_with = "network", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
     #[command(flatten)]
     config: ConfigArguments,
-    /// The run's seed: the network's first weights, the games and the order of training follow from it
+    /// Seed of the first weights, the games and the order of training
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
