@@ -12,6 +12,7 @@ mod memory;
 mod openings;
 mod output;
 mod pit;
+mod removed_options;
 mod statistics;
 mod telemetry;
 mod worker;
@@ -66,6 +67,10 @@ fn main() -> ExitCode {
     engine::process::keep_freed_memory();
     // Every worker thread evaluates its own batches: more threads inside libtorch would only fight the workers.
     network::set_single_threaded();
+    if let Some(replacement) = removed_options::replacement(std::env::args_os().skip(1)) {
+        output::complain(format_args!("error: {replacement}"));
+        return ExitCode::from(2);
+    }
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Pit(arguments) => pit::run(&arguments),

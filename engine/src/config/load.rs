@@ -138,6 +138,29 @@ impl ConfigArguments {
     }
 }
 
+impl ConfigArguments {
+    /// As [`resolve`](Self::resolve) without a fallback, for a command that generates no games: `--set` may name no key of self-play
+    /// but those in `used`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`resolve`](Self::resolve), and other keys of self-play: they would have no effect.
+    pub fn resolve_without_selfplay(&self, used: &[&str]) -> Result<Config, ConfigError> {
+        for setting in &self.set {
+            let key = setting.split('=').next().unwrap_or_default().trim();
+            if key.starts_with("selfplay.") && !used.contains(&key) {
+                return Err(ConfigError::Set {
+                    setting: setting.clone(),
+                    reason:
+                        "this key is for self-play; matches and analysis have section match.search"
+                            .into(),
+                });
+            }
+        }
+        self.resolve(None)
+    }
+}
+
 /// `configs/small.toml`.
 impl Default for Config {
     fn default() -> Self {

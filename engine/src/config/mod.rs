@@ -15,7 +15,7 @@ mod training_loop;
 mod values;
 
 pub use load::{ConfigArguments, ConfigError, Problem};
-pub use player::{MOST_EVALUATIONS, PlayerSpec, PlayerSpecError};
+pub use player::{MOST_EVALUATIONS, PlayerSpec, PlayerSpecError, SET_REPLACED};
 pub use search::{GumbelConfig, PuctConfig, SearchConfig, SearchMode};
 pub use sections::{Config, MatchConfig, NetworkConfig, Precision};
 pub use selfplay::{

@@ -14,6 +14,18 @@ pub(super) fn replacement_of(key: &str) -> Option<String> {
             "is now selfplay.search.{new}, and match.search.{new} for matches"
         ));
     }
+    for section in ["selfplay.search.", "match.search."] {
+        let Some(name) = key.strip_prefix(section) else {
+            continue;
+        };
+        return match find(SEARCH, name) {
+            Some(new) => (new != name).then(|| format!("is now {section}{new}")),
+            None if (section, name) == ("match.search.", "evaluations") => {
+                Some("is a player's setting of its own: evaluations=N".into())
+            }
+            None => replacement_of(&format!("search.{name}")),
+        };
+    }
     let moved = find(MOVED, key).map(|new| format!("is now {new}"));
     moved.or_else(|| find(REMOVED, key).map(|reason| format!("was removed{reason}")))
 }

@@ -67,6 +67,10 @@ const KEYS: [&str; 8] = [
     "search",
 ];
 
+/// What replaced the setting `set` of earlier versions.
+pub const SET_REPLACED: &str =
+    "`set` was removed: keys of match.search are settings of a player, such as search.mode";
+
 /// Why a text is no player.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlayerSpecError {
@@ -180,9 +184,10 @@ impl FromStr for PlayerSpec {
             Self::deserialize(table.clone()).map_err(|found| {
                 let reason = found.message().trim_end();
                 let section = key.split('.').next().unwrap_or_default();
-                error(match KEYS.contains(&section) {
-                    true => reason.to_owned(),
-                    false => format!("unknown key: expected one of {}", KEYS.join(", ")),
+                error(match section {
+                    "set" => SET_REPLACED.into(),
+                    section if KEYS.contains(&section) => reason.to_owned(),
+                    _ => format!("unknown key: expected one of {}", KEYS.join(", ")),
                 })
             })?;
         }
@@ -292,6 +297,10 @@ mod tests {
             (
                 "material me=64",
                 ["`me=64`: unknown key", "evaluations, time"],
+            ),
+            (
+                "material set=search.mode=puct",
+                ["`set` was removed", "search.mode"],
             ),
             (
                 "material evaluations=many",

@@ -134,14 +134,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
 
 impl AeiArguments {
     fn config(&self) -> Result<Config> {
-        for setting in &self.config.set {
-            let key = setting.split('=').next().unwrap_or_default().trim();
-            ensure!(
-                !key.starts_with("selfplay."),
-                "--set {setting}: this key is for self-play; controllers set the option `evaluations`"
-            );
-        }
-        Ok(self.config.resolve(None)?)
+        Ok(self.config.resolve_without_selfplay(&[])?)
     }
 
     /// The arguments that start such an engine from any folder.

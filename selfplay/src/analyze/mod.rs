@@ -7,7 +7,7 @@ use crate::worker::batch::evaluate_leaves;
 use crate::worker::devices::DeviceArguments;
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use arimaa::rules::{Game, Side};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, SearchMode};
@@ -145,14 +145,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
 impl AnalyzeArguments {
     /// The configuration with the options that stand for keys of it.
     fn config(&self) -> Result<Config> {
-        for setting in &self.config.set {
-            let key = setting.split('=').next().unwrap_or_default().trim();
-            ensure!(
-                !key.starts_with("selfplay."),
-                "--set {setting}: this key is for self-play; use --evaluations, or a key of section match.search"
-            );
-        }
-        let mut config = self.config.resolve(None)?;
+        let mut config = self.config.resolve_without_selfplay(&[])?;
         config.matches.search.mode = self.mode.unwrap_or(config.matches.search.mode);
         config.matches.search.memory_mib = self.memory.unwrap_or(config.matches.search.memory_mib);
         Ok(config)

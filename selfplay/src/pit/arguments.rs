@@ -21,12 +21,6 @@ pub(crate) struct PitArguments {
     /// Second of two players
     #[arg(long, value_name = "PLAYER")]
     b: Option<PlayerSpec>,
-    /// Flags of earlier versions: an error that names what replaced them
-    #[arg(long = "a-evaluations", hide = true, value_parser = replaced, aliases = [
-        "a-time", "a-temperature", "a-device", "a-set", "a-option", "a-clock", "b-evaluations", "b-time", "b-temperature", "b-device",
-        "b-set", "b-option", "b-clock",
-    ])]
-    _replaced: Option<String>,
     /// Three or more players, each written like --a
     #[arg(long, value_name = "PLAYER", num_args = 2..)]
     players: Option<Vec<PlayerSpec>>,
@@ -65,10 +59,6 @@ pub(super) enum Resume {
     Must,
     /// Begin it
     OrBegin,
-}
-
-fn replaced(_: &str) -> Result<String, String> {
-    Err("a player's settings are words of its own argument: --a \"material evaluations=64 search.mode=puct\"".into())
 }
 
 impl PitArguments {

@@ -14,6 +14,7 @@
 
 use super::plan::MatchPlan;
 use super::result::{GameSummary, hash_of};
+use crate::output::complain;
 use anyhow::{Context, Result, bail};
 use engine::files::read_whole;
 use engine::progress::say;
@@ -66,12 +67,14 @@ impl MatchFolder {
     pub(super) fn find(out: &Path, plan: &MatchPlan) -> Result<Result<PathBuf, String>> {
         let mut same: Vec<PathBuf> = Vec::new();
         let mut nearest: Option<(PathBuf, Vec<String>)> = None;
-        let mut unreadable = None;
         for path in folders(out)? {
             let kept = match read_plan(&path) {
                 Some(Ok(kept)) => kept,
                 Some(Err(reason)) => {
-                    unreadable = Some(format!("{}: {reason}", path.join(PLAN).display()));
+                    complain(format_args!(
+                        "{}: {reason}; this match is not resumed",
+                        path.join(PLAN).display()
+                    ));
                     continue;
                 }
                 None => continue,
@@ -92,15 +95,13 @@ impl MatchFolder {
             let begun = plan.and_then(|plan| plan.modified()).ok();
             (begun, path.as_os_str().len(), path.clone())
         });
-        Ok(last.ok_or_else(|| match (nearest, unreadable) {
-            (None, None) => format!("there is no match in {}", out.display()),
-            (None, Some(unreadable)) => unreadable,
-            (Some((path, differences)), unreadable) => {
-                let differences = in_short(&differences);
-                let unreadable = unreadable.map_or(String::new(), |found| format!("; {found}"));
+        Ok(last.ok_or_else(|| match nearest {
+            None => format!("there is no match in {}", out.display()),
+            Some((path, differences)) => {
                 format!(
-                    "{} is another match: {differences}{unreadable}",
-                    path.display()
+                    "{} is another match: {}",
+                    path.display(),
+                    in_short(&differences)
                 )
             }
         }))

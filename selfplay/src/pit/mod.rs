@@ -70,7 +70,9 @@ struct Prepared {
 
 /// Runs `selfplay pit`.
 pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
-    let config = arguments.config.resolve(None)?;
+    let config = arguments
+        .config
+        .resolve_without_selfplay(&["selfplay.games_in_flight"])?;
     if arguments.config.print_config {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);

@@ -305,7 +305,19 @@ mod tests {
     #[test]
     fn faulty_search_settings_are_named_with_their_player() {
         for (setting, part) in [
-            ("search.evaluations=5", "search.evaluations is not a key"),
+            (
+                "search.evaluations=5",
+                "search.evaluations is a player's setting of its own",
+            ),
+            (
+                "search.exploration=2",
+                "search.exploration is now search.puct.exploration",
+            ),
+            (
+                "search.noise_share=0.5",
+                "search.noise_share is now selfplay.exploration.dirichlet_share",
+            ),
+            ("search.turns_left_weight=1", "was removed"),
             ("search.dirichlet_share=0.5", "is not a key"),
             ("search.mood=5", "search.mood is not a key"),
             ("search.mode=best", "`gumbel`"),

@@ -5,7 +5,7 @@ use super::schedule::Schedule;
 use super::sprt::SprtOrder;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
-use engine::config::{MOST_EVALUATIONS, PlayerSpec};
+use engine::config::{MOST_EVALUATIONS, PlayerSpec, SET_REPLACED};
 use engine::files;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -160,7 +160,11 @@ impl MatchSpec {
         let what = || format!("--match {}", path.display());
         let bytes = files::read_whole(path, LARGEST).with_context(what)?;
         let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: this is no text", what()))?;
-        toml::from_str(&text).with_context(what)
+        toml::from_str(&text).map_err(|error: toml::de::Error| {
+            let is_old = error.message().contains("unknown field `set`");
+            let hint = if is_old { SET_REPLACED } else { "" };
+            anyhow!("{}: {error}{hint}", what())
+        })
     }
 
     /// Checks all that can be checked without opening a player.

@@ -292,13 +292,19 @@ fn faulty_orders_are_refused_by_name() {
             "uniform",
             with(["--a-evaluations", "4"]),
             2,
-            "words of its own argument",
+            "--a-evaluations was removed: evaluations=N is a word of --a",
         ),
         (
             "uniform",
             with(["--b-set", "search.mode=puct"]),
             2,
-            "words of its own argument",
+            "--b-set was removed: search.KEY=VALUE is a word of --b",
+        ),
+        (
+            "uniform",
+            with(["--set", "selfplay.search.mode=puct"]),
+            1,
+            "this key is for self-play",
         ),
         (
             "uniform evaluations=0",

@@ -158,6 +158,10 @@ fn a_match_s_file_and_its_players_are_named_in_errors() {
             format!("games = 2\ncolour = 1\n{players}player = \"random\"\n"),
             "unknown field `colour`",
         ),
+        (
+            format!("games = 2\n{players}player = \"uniform\"\nset = [\"search.mode=puct\"]\n"),
+            "`set` was removed: keys of match.search are settings of a player",
+        ),
     ] {
         std::fs::write(&file, text).unwrap();
         let output = of_file(&out, &file, &[]).output().unwrap();

@@ -123,6 +123,36 @@ fn a_killed_match_goes_on_as_if_it_had_never_been_stopped() {
 }
 
 #[test]
+fn a_match_of_another_version_is_named_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let few = [
+        "--games",
+        "2",
+        "--evaluations",
+        "4",
+        "--set",
+        "match.max_turns=8",
+    ];
+    let run = |more: &[&str]| {
+        let output = pit(&out, "material", "random", &few).args(more).output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    assert!(run(&[]).0);
+    let plan = only_match(&out).join("match.toml");
+    let text = fs::read_to_string(&plan).unwrap();
+    fs::write(&plan, text.replace("format = 2", "format = 1")).unwrap();
+    for (option, is_done) in [("--resume", false), ("--resume=or-begin", true)] {
+        let (succeeded, said) = run(&[option]);
+        let versions = "format version 1; this program reads version 2; this match is not resumed";
+        assert!(succeeded == is_done && said.contains(versions), "{said}");
+    }
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+}
+
+#[test]
 fn another_match_is_never_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

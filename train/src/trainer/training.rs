@@ -157,7 +157,12 @@ impl<'a> Training<'a> {
             grouped(state.last_step),
             grouped(window.games() as u64),
             grouped(window.training_rows()),
-            grouped(self.validation.len() as u64),
+            grouped(
+                self.validation
+                    .iter()
+                    .map(|game| game.rows().len() as u64)
+                    .sum()
+            ),
         ));
     }
 
