@@ -6,7 +6,7 @@
 
 use crate::architecture::{Architecture, Role, TensorSpec};
 use crate::error::{FileFault, NetworkError};
-use crate::heads::is_auxiliary;
+use crate::heads::Head;
 use crate::model::Network;
 use engine::encoding::ENCODING_VERSION;
 use engine::files;
@@ -20,7 +20,7 @@ use tch::{Device, Tensor};
 /// The version of the weights file: which tensors it holds under which names, and its metadata.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// The oldest version that is read. It had no auxiliary heads: those begin as a new network's.
+/// The oldest version that is read. It had no auxiliary heads.
 const OLDEST_VERSION: u32 = 2;
 
 /// The seed that auxiliary heads begin with where a file has none.
@@ -166,8 +166,8 @@ impl Network {
     }
 
     /// Reads a network from a file. Everything is checked: the versions, that each tensor of the architecture is there with
-    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all. The auxiliary heads of
-    /// a network whose file is of version 2 are those of a [new network](Network::new) of seed 0.
+    /// its shape and type, that there is no other, that every number is finite, and the checksum of it all. An auxiliary head without
+    /// any tensor in the file begins as in a [new network](Network::new) of seed 0.
     pub fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
         Self::from_bytes(path, &read(path)?)
     }
@@ -191,16 +191,10 @@ impl Network {
             let fault = FileFault::Metadata(error.to_string());
             in_file(path)(fault)
         })?;
-        let mut fresh = match metadata.format > OLDEST_VERSION {
-            true => Vec::new(),
-            false => auxiliary_heads_of_new_network(architecture)?,
-        }
-        .into_iter();
+        let mut fresh = missing_heads(&contents, architecture)?;
         let mut read = Vec::new();
         let network = Network::build(architecture, Device::Cpu, |spec| {
-            if is_auxiliary(&spec.name)
-                && let Some(tensor) = fresh.next()
-            {
+            if let Some(tensor) = fresh.remove(&spec.name) {
                 return Ok(tensor);
             }
             let found = find_tensor(&contents, spec).map_err(in_file(path));
@@ -263,13 +257,23 @@ fn check_contents(
     Ok(())
 }
 
-/// The tensors of the auxiliary heads that a network of this architecture begins with, in their order.
-fn auxiliary_heads_of_new_network(architecture: Architecture) -> Result<Vec<Tensor>, NetworkError> {
+/// The tensors, by name, of the auxiliary heads that the file was written without: those of a new network.
+fn missing_heads(
+    contents: &SafeTensors,
+    architecture: Architecture,
+) -> Result<BTreeMap<String, Tensor>, NetworkError> {
+    let names = contents.names();
+    let is_missing =
+        |head: &Head| head.is_auxiliary() && !names.iter().any(|name| head.has_tensor(name));
+    let missing: Vec<Head> = Head::ALL.into_iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let network = Network::new(architecture, AUXILIARY_SEED)?;
     let tensors = network.tensors().iter();
-    let auxiliary = tensors.filter(|(spec, _)| is_auxiliary(&spec.name));
-    Ok(auxiliary
-        .map(|(_, tensor)| tensor.shallow_clone())
+    let fresh = tensors.filter(|(spec, _)| missing.iter().any(|head| head.has_tensor(&spec.name)));
+    Ok(fresh
+        .map(|(spec, tensor)| (spec.name.clone(), tensor.shallow_clone()))
         .collect())
 }
 

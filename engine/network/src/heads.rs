@@ -187,6 +187,11 @@ impl Head {
     pub fn is_auxiliary(self) -> bool {
         self.spec().prefix.starts_with(AUXILIARY)
     }
+
+    /// Whether a tensor of the weights file is this head's.
+    pub(super) fn has_tensor(self, name: &str) -> bool {
+        name.starts_with(self.spec().prefix)
+    }
 }
 
 /// Whether a tensor is an auxiliary head's.
