@@ -33,7 +33,7 @@ pub fn read_whole(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let about = std::fs::metadata(path)?;
     let fault = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     if !about.is_file() {
-        return fault("this is no regular file".into());
+        return fault("this is not a regular file".into());
     }
     if about.len() > limit {
         return fault(format!(

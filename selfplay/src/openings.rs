@@ -20,7 +20,7 @@ pub(crate) fn read_openings(path: &Path, what: &str) -> Result<Vec<WrittenGame>>
         openings.push(written);
     }
     if openings.is_empty() {
-        bail!("{what}: there is no position and no game in it");
+        bail!("{what}: it holds neither a position nor a game");
     }
     Ok(openings)
 }

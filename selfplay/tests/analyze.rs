@@ -457,7 +457,7 @@ fn faulty_orders_are_refused_by_name() {
     let with = |more: &[&'static str]| [&position[..], more].concat();
     for (more, code, parts) in [
         (vec![], 2, vec!["--position", "--record", "--shard"]),
-        (vec!["--position", "x [ ]"], 2, vec!["`x` is no side"]),
+        (vec!["--position", "x [ ]"], 2, vec!["`x` is not a side"]),
         (
             vec!["--position", over_before],
             1,

@@ -338,7 +338,7 @@ fn faults_are_named_and_the_rest_exported() {
             offsets[1]
         ),
         "002-000002.shard: frame 1 at byte ".to_owned(),
-        "002-000003.shard: this is no shard".to_owned(),
+        "002-000003.shard: this is not a shard".to_owned(),
     ] {
         assert!(complaints.contains(&message), "{message} in {complaints}");
     }

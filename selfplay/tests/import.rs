@@ -293,7 +293,7 @@ fn files_that_cannot_be_read_are_named_and_the_others_imported() {
             columns.display()
         ),
         format!(
-            "error: can't read {}: this is no regular file",
+            "error: can't read {}: this is not a regular file",
             folder.path().display()
         ),
     ] {

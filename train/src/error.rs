@@ -54,7 +54,7 @@ pub(crate) enum TrainError {
         error: std::io::Error,
     },
     /// `train init` on an existing run.
-    #[error("{} is a run already: nothing was changed; `train run --run {}` resumes it", path.display(), path.display())]
+    #[error("{} already holds a run: nothing was changed; `train run --run {}` resumes it", path.display(), path.display())]
     RunExists {
         /// The run.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub(crate) enum TrainError {
         path: PathBuf,
     },
     /// A folder without a run.
-    #[error("{} is no run: it has no {missing}; `train init --run {}` makes one", path.display(), path.display())]
+    #[error("{} is not a run: it has no {missing}; `train init --run {}` makes one", path.display(), path.display())]
     NoRun {
         /// The folder.
         path: PathBuf,
@@ -85,7 +85,7 @@ pub(crate) enum TrainError {
     },
     /// The run was begun with another configuration.
     #[error(
-        "{key} = {given}, but the run {} has {key} = {saved}: change it in {}, begin another run, or leave --config and --set away",
+        "{key} = {given}, but the run {} has {key} = {saved}: change it in {}, begin another run, or omit --config and --set",
         run.display(),
         run.join("config.toml").display()
     )]
@@ -100,7 +100,7 @@ pub(crate) enum TrainError {
         saved: String,
     },
     /// The run was begun with another seed.
-    #[error("--seed {given}: the run {} was begun with --seed {saved}", run.display())]
+    #[error("--seed {given}: the run {} began with --seed {saved}", run.display())]
     OtherSeed {
         /// The run.
         run: PathBuf,
@@ -211,7 +211,7 @@ pub(crate) enum TrainError {
         known: u32,
     },
     /// A checkpoint can't be used.
-    #[error("{}: this is no checkpoint, or a broken one: {reason}", path.display())]
+    #[error("{}: this is not a checkpoint, or it is damaged: {reason}", path.display())]
     Checkpoint {
         /// The file.
         path: PathBuf,
@@ -289,7 +289,7 @@ pub(crate) enum TrainError {
         folder: PathBuf,
     },
     /// The program `selfplay` is missing.
-    #[error("{} is not there: `train loop` starts the program `selfplay` from its own folder; build it with `cargo build --release`", path.display())]
+    #[error("{} not found: `train loop` starts the program `selfplay` from its own folder; build it with `cargo build --release`", path.display())]
     NoProgram {
         /// Its expected path.
         path: PathBuf,

@@ -19,7 +19,7 @@ fn fault<T: std::fmt::Debug>(read: Result<T, NotationError>) -> (usize, usize, N
     (error.line, error.column, error.reason)
 }
 
-/// What is wrong with the turns behind the setups.
+/// What is wrong with the turns after the setups.
 fn play(turns: &str) -> (usize, usize, NotationReason) {
     fault(parse_record(&format!("{GOLD}\n{SILVER}\n{turns}\n")))
 }

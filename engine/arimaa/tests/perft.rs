@@ -161,7 +161,7 @@ fn faulty_input_is_named_with_file_and_line() {
             &LINE.replace("[ ", "["),
             "column 65: a board has 64 squares, not 63",
         ),
-        (&LINE.replace("R ", "Q "), "column 58: `Q` is no piece"),
+        (&LINE.replace("R ", "Q "), "column 58: `Q` is not a piece"),
         (
             &LINE.replace("R      r", "RRRRRRRRR"),
             "a board has 64 squares, not 65",

@@ -298,14 +298,14 @@ fn setups_and_games_read_back() {
 fn texts_of_nothing_are_refused_with_their_reason() {
     let two_camels = format!("g [{}]", "m m".to_owned() + &" ".repeat(61));
     for (text, reason) in [
-        (refused::<Square>(json!("i1")), "`i1` is no square"),
+        (refused::<Square>(json!("i1")), "`i1` is not a square"),
         (refused::<Square>(json!(8)), "expected a square"),
-        (refused::<Piece>(json!("x")), "`x` is no piece"),
-        (refused::<Direction>(json!("N")), "`N` is no direction"),
+        (refused::<Piece>(json!("x")), "`x` is not a piece"),
+        (refused::<Direction>(json!("N")), "`N` is not a direction"),
         (refused::<Side>(json!("white")), "unknown variant `white`"),
         (refused::<Step>(json!("Ed2n")), "like `d2n`"),
         (refused::<Action>(json!("pass")), "a step, a square, or"),
-        (refused::<Bitboard>(json!(["a0"])), "`a0` is no square"),
+        (refused::<Bitboard>(json!(["a0"])), "`a0` is not a square"),
         (refused::<Board>(json!("[]")), "a board has 64 squares"),
         (refused::<Position>(json!(two_camels)), "has 2 camels"),
         (

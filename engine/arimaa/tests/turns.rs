@@ -32,7 +32,7 @@ fn plain(position: &Position, history: &History) -> HashMap<Position, usize> {
 fn length(turn: &Turn) -> usize {
     match turn {
         Turn::Steps(steps) => steps.len(),
-        Turn::Setup(_) => panic!("a setup is no turn of play"),
+        Turn::Setup(_) => panic!("a setup is not a turn of play"),
     }
 }
 

@@ -28,7 +28,7 @@ pub enum Device {
 
 /// Text that names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no device: expected cpu, cpu:service, cuda or cuda:N")]
+#[error("`{0}` is not a device: expected cpu, cpu:service, cuda or cuda:N")]
 pub struct DeviceParseError(pub String);
 
 impl FromStr for Device {

@@ -110,7 +110,7 @@ pub enum NetworkError {
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
     /// It is no safetensors file, or a broken one.
-    #[error("this is no network, or a broken one: {0}")]
+    #[error("this is not a network, or it is damaged: {0}")]
     Format(String),
     /// Its metadata is not what this program writes.
     #[error("metadata: {0}")]

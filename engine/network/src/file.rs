@@ -309,7 +309,7 @@ fn check_numbers(spec: &TensorSpec, numbers: &[f32]) -> Result<(), FileFault> {
     }
     match numbers.iter().find(|&&number| number < 0.0) {
         Some(number) if spec.role == Role::Variance => {
-            let reason = format!("it holds {number}, which is no variance");
+            let reason = format!("it holds {number}, which is not a variance");
             Err(tensor_fault(spec, reason))
         }
         _ => Ok(()),

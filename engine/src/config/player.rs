@@ -150,7 +150,7 @@ impl PlayerSpec {
         let mut table = table;
         for section in sections {
             let inner = table.entry(section).or_insert_with(|| Table::new().into());
-            table = inner.as_table_mut().ok_or("a key is no section")?;
+            table = inner.as_table_mut().ok_or("a key is not a section")?;
         }
         match table.insert(name.to_owned(), value) {
             None => Ok(()),

@@ -56,7 +56,9 @@ impl std::str::FromStr for GameId {
             })
         };
         parsed().ok_or_else(|| {
-            format!("`{text}` is no game: it is like 3-1041, the generator's number and its game's")
+            format!(
+                "`{text}` is not a game: it is like 3-1041, the generator's number and its game's"
+            )
         })
     }
 }

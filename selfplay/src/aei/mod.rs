@@ -171,7 +171,7 @@ fn absolute(path: &Path) -> Result<String> {
         .with_context(|| format!("can't tell where {} is", path.display()))?;
     match path.to_str() {
         Some(text) => Ok(text.to_owned()),
-        None => bail!("{} is no text, as a manifest needs it", path.display()),
+        None => bail!("{} is not valid text for a manifest", path.display()),
     }
 }
 

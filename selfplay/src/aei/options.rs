@@ -322,7 +322,7 @@ mod tests {
             ("multipv", Some("101"), "whole number from 1 to 100"),
             ("setups", Some("mine"), "one of auto, search, known"),
             ("network", Some(" "), "a file's path"),
-            ("colour", Some("red"), "`colour` is no option"),
+            ("colour", Some("red"), "`colour` is not an option"),
         ] {
             let error = set.set(name, value).unwrap_err().to_string();
             assert!(error.contains(said), "{name}: {error}");

@@ -109,7 +109,7 @@ impl Session {
                 self.handle_line(&line)
             }
             Event::TooLong => {
-                let why = "a line of more than 65536 bytes is no message".to_owned();
+                let why = "a line of more than 65536 bytes is not a message".to_owned();
                 self.complain(&why)?;
                 Err(Ended::Refused(why))
             }
@@ -135,7 +135,7 @@ impl Session {
         match command {
             Command::Quit => Err(Ended::Quit),
             Command::Aei if !self.is_open => self.open(),
-            Command::Aei => self.complain(&"aei: the session has begun already"),
+            Command::Aei => self.complain(&"aei: the session has already begun"),
             _ if !self.is_open => self.complain(&format!("{command}: a session begins with aei")),
             Command::IsReady => {
                 self.waiting += 1;

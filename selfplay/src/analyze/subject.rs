@@ -61,7 +61,7 @@ fn read_record(path: &Path) -> Result<Game> {
     let bytes = files::read_whole(path, LARGEST)
         .with_context(|| format!("can't read the record {}", path.display()))?;
     String::from_utf8(bytes)
-        .map_err(|_| anyhow!("this is no record: it is no text"))
+        .map_err(|_| anyhow!("this is not a record: it is not text"))
         .and_then(|text| Ok(parse_record(&text)?))
         .with_context(|| path.display().to_string())
 }

@@ -54,7 +54,7 @@ fn network(text: &str) -> Result<PlayerName, String> {
         let Ok(network) = text.parse();
         return Ok(PlayerName::Network(network));
     };
-    let fault = || format!("`{sizes}` is no size: expected BLOCKSxCHANNELS, as in random:6x64");
+    let fault = || format!("`{sizes}` is not a size: expected BLOCKSxCHANNELS, as in random:6x64");
     let (blocks, channels) = sizes.split_once('x').ok_or_else(fault)?;
     let number = |digits: &str| digits.parse().map_err(|_| fault());
     let (blocks, channels) = (number(blocks)?, number(channels)?);
@@ -130,10 +130,10 @@ mod tests {
         for (text, said) in [
             ("random:0x64", "0 blocks: expected 1 to 100"),
             ("random:6x4", "4 channels: expected 8 to 2048"),
-            ("random:6", "`6` is no size"),
-            ("random:-6x64", "`-6x64` is no size"),
-            ("random:6x64x2", "`6x64x2` is no size"),
-            ("random:", "`` is no size"),
+            ("random:6", "`6` is not a size"),
+            ("random:-6x64", "`-6x64` is not a size"),
+            ("random:6x64x2", "`6x64x2` is not a size"),
+            ("random:", "`` is not a size"),
         ] {
             let error = network(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -65,7 +65,7 @@ impl FromStr for GameRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("`{text}` is no range of games like 0..100, 100.. or ..100");
+        let wrong = || format!("`{text}` is not a range of games like 0..100, 100.. or ..100");
         let (first, end) = text.split_once("..").ok_or_else(wrong)?;
         let number = |digits: &str, default| match digits {
             "" => Ok(default),

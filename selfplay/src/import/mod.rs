@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     if counts.broken > NAMED && !arguments.verbose {
         let more = counts.broken - NAMED;
         progress.say(&format!(
-            "{more} more are left out because something is wrong with them; --verbose names them all"
+            "{more} more faulty games are left out; --verbose names them all"
         ));
     }
     progress.finish(&format!("{} games", counts.imported));

@@ -53,7 +53,7 @@ pub(super) fn digest_of(path: &Path) -> anyhow::Result<(String, u64)> {
     let metadata = std::fs::metadata(path).with_context(place)?;
     ensure!(
         metadata.is_file(),
-        "can't read {}: this is no regular file",
+        "can't read {}: this is not a regular file",
         path.display()
     );
     let mut hash = blake3::Hasher::new();

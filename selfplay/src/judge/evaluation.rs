@@ -15,7 +15,7 @@ const BATCH: usize = 256;
 /// A probability of 0 for what was played costs what this does.
 const LEAST: f64 = 1e-9;
 
-/// Sums over games. All of it is of the turns behind the setups.
+/// Sums over games. All of it is of the turns after the setups.
 #[derive(Debug, Default)]
 pub(super) struct NetworkEvaluation {
     pub(super) games: u64,

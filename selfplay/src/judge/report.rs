@@ -6,7 +6,7 @@ use engine::record::EvaluatorId;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
-/// Everything. All of it is of the turns behind the setups.
+/// Everything. All of it is of the turns after the setups.
 #[derive(Debug, Serialize)]
 pub(super) struct JudgeReport {
     /// Who was judged.
@@ -83,7 +83,7 @@ impl Display for JudgeReport {
         line(
             f,
             "games",
-            format_args!("{games}, {turns} turns behind the setups"),
+            format_args!("{games}, {turns} turns after the setups"),
         )?;
         write_calibration(f, "its", &self.values)?;
         let policy = &self.policy;

@@ -118,7 +118,7 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
     let is_engine = |player: &LoadedPlayer| matches!(player.kind, PlayerKind::Engine(_));
     ensure!(
         spec.clock.is_none() || players.iter().any(is_engine),
-        "{}: a clock is for external engines, `aei:COMMAND`, and none plays",
+        "{}: a clock is for external engines (`aei:COMMAND`), and the match has none",
         origin.key("clock")
     );
     let resolved = players.iter().map(LoadedPlayer::resolved);

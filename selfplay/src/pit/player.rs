@@ -369,7 +369,7 @@ mod tests {
             ),
             (
                 "random device=gpu",
-                ["player 1 (random): device gpu", "`gpu` is no device"],
+                ["player 1 (random): device gpu", "`gpu` is not a device"],
             ),
         ] {
             let message = format!("{:#}", load(text, None).unwrap_err());

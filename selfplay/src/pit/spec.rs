@@ -159,7 +159,7 @@ impl MatchSpec {
     pub(super) fn load(path: &Path) -> Result<Self> {
         let what = || format!("--match {}", path.display());
         let bytes = files::read_whole(path, LARGEST).with_context(what)?;
-        let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: this is no text", what()))?;
+        let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: this is not text", what()))?;
         toml::from_str(&text).map_err(|error: toml::de::Error| {
             let is_old = error.message().contains("unknown field `set`");
             let hint = if is_old { SET_REPLACED } else { "" };
@@ -238,7 +238,7 @@ impl MatchSpec {
         if self.openings != OpeningsSpec::Sampled {
             ensure!(
                 turns == 0,
-                "{} = {turns}: only behind sampled setups are turns sampled",
+                "{} = {turns}: turns are sampled only after sampled setups",
                 origin.key("opening_turns")
             );
         }

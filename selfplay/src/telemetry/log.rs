@@ -76,7 +76,7 @@ impl OutputFile {
             Ok(about) if !about.is_file() => {
                 return Err(io::Error::new(
                     ErrorKind::InvalidInput,
-                    "this is no regular file",
+                    "this is not a regular file",
                 ));
             }
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -199,7 +199,7 @@ mod tests {
                 .append(&progress(&snapshot))
                 .unwrap()
         };
-        assert!(complaint("/dev/null").contains("/dev/null: this is no regular file"));
+        assert!(complaint("/dev/null").contains("/dev/null: this is not a regular file"));
         let mut full = OpenOptions::new().append(true).open("/dev/full").unwrap();
         let error = write_at_once(&mut full, b"line\n").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);

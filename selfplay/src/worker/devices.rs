@@ -52,7 +52,7 @@ impl Devices {
         }
         ensure!(
             devices.len() == 1 || devices.iter().all(|device| device.is_cuda()),
-            "{option}: several devices are GPUs; the processor stands alone"
+            "{option}: several devices must all be GPUs"
         );
         Ok(Self::of(devices.to_vec(), config.network.precision))
     }
@@ -148,10 +148,10 @@ mod tests {
         assert!(!two.is_local());
         for (list, said) in [
             ("cuda,cuda:0", "cuda:0 is named twice"),
-            ("cpu,cuda", "the processor stands alone"),
-            ("cuda,cpu:service", "the processor stands alone"),
-            ("cuda:0,gpu", "`gpu` is no device"),
-            ("", "`` is no device"),
+            ("cpu,cuda", "several devices must all be GPUs"),
+            ("cuda,cpu:service", "several devices must all be GPUs"),
+            ("cuda:0,gpu", "`gpu` is not a device"),
+            ("", "`` is not a device"),
         ] {
             let error = devices(&["--device", list]).unwrap_err().to_string();
             assert!(error.contains(said), "{list}: {error}");

@@ -32,14 +32,14 @@ fn an_unknown_message_is_an_error_that_ends_the_session() {
 fn what_is_known_and_wrong_is_an_error_and_the_session_goes_on() {
     let mut engine = Engine::ready(&[]);
     for (message, said) in [
-        ("aei", "aei: the session has begun already"),
+        ("aei", "aei: the session has already begun"),
         ("go infinite", "go: `infinite` must not stand here"),
         ("setposition", "setposition: a side and a board must follow"),
         (
             "setposition g [E]",
             "setposition: line 1, column 5: a board has 64 squares, not 1; the position stays as it was",
         ),
-        ("setposition x [E]", "`x` is no side"),
+        ("setposition x [E]", "`x` is not a side"),
         (
             "setposition g [                  R             r                               ]",
             "column 22: the rabbit of Gold on the trap c6 has no friend beside it",
@@ -73,7 +73,7 @@ fn what_is_known_and_wrong_is_an_error_and_the_session_goes_on() {
         ),
         (
             "colour value red",
-            "setoption colour: `colour` is no option",
+            "setoption colour: `colour` is not an option",
         ),
     ] {
         engine.say(&format!("setoption name {option}"));

@@ -99,7 +99,7 @@ fn bytes_after_the_end_are_named() {
 #[test]
 fn headers_that_can_not_be_read_are_named() {
     for (byte, said) in [
-        (0, ": this is no shard: it does not begin as one"),
+        (0, ": this is not a shard: its first bytes differ"),
         (
             8,
             ": byte 8: the shard has format version 2; this program reads version 3",
@@ -113,7 +113,7 @@ fn headers_that_can_not_be_read_are_named() {
     let (games, complaint, _) = one_fault(|bytes, _| *bytes = b"no shard at all".to_vec());
     assert_eq!(
         (games, complaint.as_str()),
-        (3, ": this is no shard: it does not begin as one")
+        (3, ": this is not a shard: its first bytes differ")
     );
     let (games, ..) = one_fault(|bytes, _| bytes.clear());
     assert_eq!(games, 3);

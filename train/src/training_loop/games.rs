@@ -61,7 +61,7 @@ impl TrainingLoop {
         let there = self.counts.in_new_shards(&self.run, &known.shards)?;
         if there > 0 {
             say(&format!(
-                "{} new games of {} are there already",
+                "{} new games of {} already exist",
                 grouped(there),
                 grouped(wanted)
             ));

@@ -243,7 +243,7 @@ impl TrainingLoop {
         let trained = self.trained()?;
         if trained >= settings.generations {
             say(&format!(
-                "run {}: all {} generations are there",
+                "run {}: all {} generations are complete",
                 self.run.root().display(),
                 settings.generations
             ));

@@ -197,7 +197,7 @@ fn a_larger_network_is_begun_with_the_games_of_another_run() {
             .args(more);
         command
     };
-    fails(&mut from(&[]), &["run is no run", "config.toml"]);
+    fails(&mut from(&[]), &["run is not a run", "config.toml"]);
     init(&old);
     fails(&mut from(&[]), &["shards holds no games"]);
     write_shard(&old, 3, 12);

@@ -161,7 +161,7 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
     for part in [
         "Elo +12 (-20 to +40) for network 0 of 9 games, the best so far",
         "000-000007.shard",
-        "00001-0000000099.safetensors is no checkpoint: the file is empty",
+        "00001-0000000099.safetensors is not a checkpoint: the file is empty",
         "best.safetensors is not named after a generation",
         "12 in 2 shards",
     ] {
@@ -185,7 +185,7 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
     );
     fails(
         train().arg("info").arg(folder.path()),
-        &["is no run", "config.toml"],
+        &["is not a run", "config.toml"],
     );
 }
 
@@ -238,7 +238,7 @@ fn what_training_needs_and_lacks_is_named() {
     let run = run_of(&folder);
     fails(
         &mut train_run(&run, &[]),
-        &["is no run", "config.toml", "train init"],
+        &["is not a run", "config.toml", "train init"],
     );
     assert!(!run.exists(), "nothing is made where there is no run");
     init(&run);
@@ -273,11 +273,11 @@ fn what_training_needs_and_lacks_is_named() {
     fs::write(&network, &whole[..whole.len() - 8]).unwrap();
     fails(
         &mut train_run(&run, &[]),
-        &["00000.safetensors: this is no network, or a broken one"],
+        &["00000.safetensors: this is not a network, or it is damaged"],
     );
     fails(
         train().arg("info").arg(&network),
-        &["00000.safetensors: this is no network"],
+        &["00000.safetensors: this is not a network"],
     );
     fails(
         train().arg("info").arg(run.join("nothing")),

@@ -5,19 +5,19 @@
 /// ```
 /// use arimaa::aei::{Command, MessageError};
 /// let error = "setposition g [x]".parse::<Command>().unwrap_err();
-/// assert_eq!(error.to_string(), "setposition: line 1, column 4: `x` is no piece (RCDHME of Gold, rcdhme of Silver)");
+/// assert_eq!(error.to_string(), "setposition: line 1, column 4: `x` is not a piece (RCDHME of Gold, rcdhme of Silver)");
 /// assert!(matches!("fly".parse::<Command>(), Err(MessageError::Unknown(word)) if word == "fly"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// Nothing stands in the line.
-    #[error("an empty line is no message")]
+    #[error("an empty line is not a message")]
     Empty,
     /// A message is one line.
     #[error("a message is one line, and `{0}` holds several")]
     Lines(String),
     /// The line begins with a word that begins no message.
-    #[error("`{0}` begins no message of the protocol")]
+    #[error("`{0}` does not begin a message of the protocol")]
     Unknown(String),
     /// Something is missing behind a word.
     #[error("{message}: {what} must follow")]
@@ -54,7 +54,7 @@ pub enum MessageError {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
     /// The protocol names no such option.
-    #[error("`{0}` is no option")]
+    #[error("`{0}` is not an option")]
     Unknown(String),
     /// The option needs a value.
     #[error("a value must follow, {allowed}")]

@@ -133,8 +133,8 @@ fn the_protocol_s_own_examples_are_read() {
 #[test]
 fn what_is_wrong_is_named() {
     for (text, said) in [
-        ("", "an empty line is no message"),
-        (" \r\n", "an empty line is no message"),
+        ("", "an empty line is not a message"),
+        (" \r\n", "an empty line is not a message"),
         ("aei\naei", "a message is one line"),
         ("Go", "`Go` begins no message"),
         ("aei now", "aei: `now` must not stand here"),
@@ -142,7 +142,7 @@ fn what_is_wrong_is_named() {
         ("go ponder now", "go: `now` must not stand here"),
         ("makemove", "makemove: a turn must follow"),
         ("setposition", "setposition: a side and a board must follow"),
-        ("setposition w []", "`w` is no side"),
+        ("setposition w []", "`w` is not a side"),
         ("setposition g [E]", "a board has 64 squares, not 1"),
         (
             "setoption",
@@ -207,7 +207,7 @@ fn every_standard_option_is_found_by_its_name_and_takes_a_value() {
         }
     }
     let error = "tcmoves".parse::<StandardOption>().unwrap_err();
-    assert_eq!(error.to_string(), "`tcmoves` is no option");
+    assert_eq!(error.to_string(), "`tcmoves` is not an option");
 }
 
 #[test]

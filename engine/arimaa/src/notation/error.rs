@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// let error = parse_turn("Ra1 Rb1\nQc1", &Position::INITIAL).unwrap_err();
 /// assert_eq!((error.line, error.column), (2, 1));
 /// assert_eq!(error.reason, NotationReason::Piece('Q'));
-/// assert_eq!(error.to_string(), "line 2, column 1: `Q` is no piece (RCDHME of Gold, rcdhme of Silver)");
+/// assert_eq!(error.to_string(), "line 2, column 1: `Q` is not a piece (RCDHME of Gold, rcdhme of Silver)");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -45,7 +45,7 @@ pub struct NotationError {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum NotationReason {
     /// Something else must stand here.
-    #[error("{what} must stand here, not {found}")]
+    #[error("{what} was expected, not {found}")]
     Expected {
         /// What must stand here.
         what: Cow<'static, str>,
@@ -53,19 +53,19 @@ pub enum NotationReason {
         found: String,
     },
     /// A letter that is no side.
-    #[error("`{0}` is no side (g, s)")]
+    #[error("`{0}` is not a side (g, s)")]
     Side(char),
     /// A letter that is no piece.
-    #[error("`{0}` is no piece (RCDHME of Gold, rcdhme of Silver)")]
+    #[error("`{0}` is not a piece (RCDHME of Gold, rcdhme of Silver)")]
     Piece(char),
     /// Text that names no square.
     #[error(transparent)]
     Square(#[from] SquareError),
     /// A letter that is no direction.
-    #[error("`{0}` is no direction (n, e, s, w)")]
+    #[error("`{0}` is not a direction (n, e, s, w)")]
     Direction(char),
     /// A step is written with the letter of another piece than the one that stands there.
-    #[error("`{written}` is written, but `{found}` stands on {square}")]
+    #[error("`{written}` is written, but `{found}` is on {square}")]
     OtherPiece {
         /// Where.
         square: Square,
@@ -75,7 +75,9 @@ pub enum NotationReason {
         found: Piece,
     },
     /// A removal that did not happen in the steps before it, or that is named twice.
-    #[error("no `{piece}` was lost on {square} by the steps before, or that has been said already")]
+    #[error(
+        "no `{piece}` was captured on {square} by the previous steps, or its capture is written twice"
+    )]
     NotRemoved {
         /// The piece in the text.
         piece: Piece,
@@ -86,7 +88,7 @@ pub enum NotationReason {
     #[error("a board has 64 squares, not {0}")]
     SquareCount(usize),
     /// An `x` or `X` on a square that is no trap.
-    #[error("an x marks an empty trap, and {0} is no trap")]
+    #[error("an x marks an empty trap, and {0} is not a trap")]
     NoTrap(Square),
     /// A record's turn has another number or side than the one that is due.
     #[error("turn {due} is due here, not {found}")]
@@ -143,10 +145,10 @@ pub enum NotationReason {
     #[error("there is no turn to take back")]
     NothingToTakeBack,
     /// Something follows the entry by which a side gave up.
-    #[error("the game has been given up before this turn")]
+    #[error("the game was resigned before this turn")]
     AfterConclusion,
     /// A side that gave up has won.
-    #[error("{0} has given up by the last entry, but has won")]
+    #[error("{0} resigned in the last entry, but has won")]
     LoserWon(Side),
     /// The game is over by the rules, but the archive names another winner or another way.
     #[error("{played}, but the archive says that {} won by {termination}", name_of(.winner))]

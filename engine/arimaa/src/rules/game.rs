@@ -38,7 +38,7 @@ pub enum TurnError {
     #[error("the turn changes nothing")]
     NoChange,
     /// It makes a third occurrence.
-    #[error("the turn makes a position that has stood twice already")]
+    #[error("the turn repeats a position for the third time")]
     Repetition,
     /// Steps where a setup is due.
     #[error("the turn must be a setup")]

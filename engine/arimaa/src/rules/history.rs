@@ -124,7 +124,7 @@ impl TryFrom<BTreeMap<u64, u8>> for History {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-#[error("position {key} has stood 0 times: a history names only those that have stood")]
+#[error("position {key} occurred 0 times: a history lists only positions that occurred")]
 pub struct EmptyCount {
     /// The position's Zobrist key.
     pub key: u64,

@@ -41,7 +41,7 @@ pub enum StepError {
     RabbitBackward(Square),
     /// An enemy piece moves only by push or pull.
     #[error(
-        "no stronger piece stands next to the enemy piece on {0} to push it, and it is no pull"
+        "no stronger piece stands next to the enemy piece on {0} to push it, and it is not a pull"
     )]
     NoPusher(Square),
     /// All pieces that could push are frozen.

@@ -25,7 +25,7 @@ pub struct Square(u8);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[error("`{0}` is no square (a1 to h8)")]
+#[error("`{0}` is not a square (a1 to h8)")]
 pub struct SquareError(pub String);
 
 impl Square {

@@ -237,7 +237,7 @@ fn broken_and_missing_files_are_named() {
         std::fs::write(&path, &whole[..length]).unwrap();
         let message = Network::load(&path).unwrap_err().to_string();
         assert!(
-            message.contains("a.safetensors: this is no network"),
+            message.contains("a.safetensors: this is not a network"),
             "{length}: {message}"
         );
     }

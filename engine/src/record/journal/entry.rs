@@ -132,9 +132,7 @@ impl From<CodecError> for JournalFault {
     fn from(error: CodecError) -> Self {
         match error {
             CodecError::Form(reason) => Self::Content(reason),
-            CodecError::LeftOver(bytes) => {
-                Self::Content(format!("{bytes} bytes are left over behind it"))
-            }
+            CodecError::LeftOver(bytes) => Self::Content(format!("{bytes} bytes follow it")),
         }
     }
 }

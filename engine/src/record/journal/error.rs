@@ -70,7 +70,7 @@ pub enum JournalFault {
         generator: u32,
     },
     /// The file begins with something else.
-    #[error("this is no journal: it does not begin as one")]
+    #[error("this is not a journal: its first bytes differ")]
     NotAJournal,
     /// The file is of another format version.
     #[error("the journal has format version {found}; this program reads version {FORMAT_VERSION}")]
@@ -92,7 +92,7 @@ pub enum JournalFault {
     #[error("no frame begins here")]
     Mark,
     /// The file ends before its frame does, or the frame's length can't be true.
-    #[error("the frame claims {length} bytes where there can be no more than {left}")]
+    #[error("the frame claims {length} bytes, but at most {left} are left")]
     Length {
         /// The stated length of the payload, in bytes.
         length: u64,
@@ -153,10 +153,10 @@ pub enum JournalFault {
     #[error("game {0} has no place left for another evaluator")]
     Evaluators(GameId),
     /// A game stands in the journals of two generators.
-    #[error("game {0} stands in another generator's journal too")]
+    #[error("game {0} is also in another generator's journal")]
     Twice(GameId),
     /// The files were renamed and replaced by other programs all the time while they were read.
-    #[error("the files of this folder did not hold still while they were read")]
+    #[error("the files of this folder changed while they were read")]
     Restless,
     /// A shard is called complete that no game was to be in.
     #[error("shard {0} was not announced")]

@@ -66,7 +66,7 @@ pub enum EndingFault {
         played: Outcome,
     },
     /// The value of an unfinished game is no probability.
-    #[error("the unfinished game's value is {value}, which is no probability")]
+    #[error("the unfinished game's value is {value}, which is not a probability")]
     Value {
         /// What it is.
         value: f32,
@@ -121,7 +121,7 @@ pub enum TurnFault {
     #[error(transparent)]
     End(#[from] TurnError),
     /// A value is no probability.
-    #[error("its {name} is {value}, which is no probability")]
+    #[error("its {name} is {value}, which is not a probability")]
     Value {
         /// Which value.
         name: &'static str,
@@ -148,7 +148,7 @@ pub enum RowFault {
         step: u8,
     },
     /// Rows must ascend.
-    #[error("it comes after {step} actions, not behind the row before it")]
+    #[error("it comes after {step} actions, not after the previous row")]
     Order {
         /// How many actions come before it.
         step: u8,

@@ -57,7 +57,7 @@ pub enum ShardFault {
     #[error("the name of a shard is like 000-000000.shard: generator and sequence number")]
     Name,
     /// The file begins with something else.
-    #[error("this is no shard: it does not begin as one")]
+    #[error("this is not a shard: its first bytes differ")]
     NotAShard,
     /// The file is of another format version.
     #[error("the shard has format version {found}; this program reads version {FORMAT_VERSION}")]
@@ -79,7 +79,7 @@ pub enum ShardFault {
     #[error("the file is cut off: it has no end frame")]
     CutOff,
     /// A frame's length can't be true, so that it doesn't say where the next one begins.
-    #[error("it claims {length} bytes where there can be no more than {left}")]
+    #[error("it claims {length} bytes, but at most {left} are left")]
     Length {
         /// The stated length of the payload, in bytes.
         length: u32,
@@ -109,13 +109,13 @@ pub enum ShardFault {
     #[error("the content can't be read: {0}")]
     Content(String),
     /// There is more in the frame than its content.
-    #[error("{bytes} bytes are left over behind the content")]
+    #[error("{bytes} bytes follow the content")]
     LeftOver {
         /// How many.
         bytes: usize,
     },
     /// A frame of one kind stands where another is due.
-    #[error("a frame of kind {found} stands where one of kind {expected} is due")]
+    #[error("found a frame of kind {found}, expected kind {expected}")]
     Kind {
         /// The kind found.
         found: &'static str,
@@ -137,19 +137,19 @@ pub enum ShardFault {
         bytes: u64,
     },
     /// The search for the next whole frame ([`ShardReader::resync`](super::ShardReader::resync)) was given up.
-    #[error("{bytes} bytes behind it look like frames and are none; nothing more is looked for")]
+    #[error("{bytes} bytes after it look like frames but are not; the rest is not searched")]
     Decoys {
         /// How many, those that stand in several of them counted as often.
         bytes: u64,
     },
     /// An earlier error left the unfinished file in an unknown state.
-    #[error("an earlier write failed; the shard is given up")]
+    #[error("an earlier write failed; the shard is abandoned")]
     GivenUp,
     /// The game breaks the rules, or its rows don't fit it.
     #[error("game: {0}")]
     Game(#[from] ReplayError),
     /// The game is there twice. One shard alone does not show that: only a reader of all of them finds it.
-    #[error("game {id} is there already: {} at byte {offset}", .path.display())]
+    #[error("game {id} is already in {} at byte {offset}", .path.display())]
     Doubled {
         /// Which game.
         id: GameId,

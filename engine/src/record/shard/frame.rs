@@ -165,7 +165,7 @@ impl Unpacker {
         let size = match zstd_safe::get_frame_content_size(payload) {
             Ok(Some(size)) => size,
             Ok(None) => return Err(broken("its size is not stated")),
-            Err(_) => return Err(broken("it is no zstd frame")),
+            Err(_) => return Err(broken("it is not a zstd frame")),
         };
         if size > MAX_CONTENT_BYTES as u64 {
             return Err(ShardFault::TooLarge {

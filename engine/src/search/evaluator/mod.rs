@@ -53,14 +53,14 @@ impl Evaluation<'_> {
         let sum: f32 = self.priors.iter().sum();
         let is_probability = |prior: &f32| (0.0..=1.0 + PRIOR_SUM_TOLERANCE).contains(prior);
         let what = if !(0.0..=1.0).contains(&self.value) {
-            format!("the value {} is no probability", self.value)
+            format!("the value {} is not a probability", self.value)
         } else if self.priors.len() != count {
             format!(
                 "{} priors came for {count} legal actions",
                 self.priors.len()
             )
         } else if let Some(prior) = self.priors.iter().find(|prior| !is_probability(prior)) {
-            format!("the prior {prior} is no probability")
+            format!("the prior {prior} is not a probability")
         } else if (sum - 1.0).abs() > PRIOR_SUM_TOLERANCE {
             format!("the priors sum to {sum}, not 1")
         } else {

@@ -40,14 +40,14 @@ pub(crate) struct TimeControl {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TimeControlError {
     #[error(
-        "`{0}` is no time: expected one like 30s, 1m30s, 500ms, 1:30 (minutes and seconds) or 0"
+        "`{0}` is not a time: expected one like 30s, 1m30s, 500ms, 1:30 (minutes and seconds) or 0"
     )]
     Time(String),
     #[error("`{0}` has no unit: give {0}s or {0}m")]
     Unit(String),
     #[error("`{0}` is longer than 100 days")]
     Long(String),
-    #[error("`{0}` is no percentage from 0 to {MOST_PERCENT}")]
+    #[error("`{0}` is not a percentage from 0 to {MOST_PERCENT}")]
     Percent(String),
     #[error(
         "the time of a whole game (`{0}`) can't be limited, only that of turns, and the number of turns by the turn limit: give 0"

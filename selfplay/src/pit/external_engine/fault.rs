@@ -57,7 +57,7 @@ fn below(lines: &[String]) -> String {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Interruption {
     /// The match is to stop: no engine is at fault.
-    #[error("the match is to stop")]
+    #[error("the match is stopping")]
     Stopped,
     /// The engine is at fault.
     #[error(transparent)]

@@ -232,7 +232,7 @@ impl Engine {
             self.process.fault(FaultKind::IllegalTurn, reason)
         };
         match text.trim() {
-            "" => Err(illegal(&"this is no turn")),
+            "" => Err(illegal(&"this is not a turn")),
             word if word.eq_ignore_ascii_case("resign") => {
                 Err(self.process.fault(FaultKind::Resignation, "it resigned"))
             }

@@ -260,7 +260,7 @@ fn turns_against_the_rules_are_named_with_the_rule() {
         ("bestmove Rh1s", ["it played `Rh1s`:", "board"]),
         (
             "bestmove banana",
-            ["it played `banana`:", "`b` is no piece"],
+            ["it played `banana`:", "`b` is not a piece"],
         ),
         ("bestmove", ["it played ``:", "no turn"]),
     ] {

@@ -53,7 +53,7 @@ pub(super) fn read(path: &Path) -> io::Result<FileHeader> {
 fn of_header(header: &[u8], beginning: &[u8]) -> FileHeader {
     let Ok(Value::Object(header)) = serde_json::from_slice(header) else {
         return FileHeader::Other(format!(
-            "it is no safetensors file, or one that is broken; it begins with \"{}\"",
+            "it is not a safetensors file, or it is damaged; it begins with \"{}\"",
             beginning.escape_ascii()
         ));
     };

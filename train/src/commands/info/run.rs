@@ -186,7 +186,7 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
             return None;
         }
         Ok(FileHeader::Other(found)) => {
-            problems.add(format!("{} is no checkpoint: {found}", path.display()));
+            problems.add(format!("{} is not a checkpoint: {found}", path.display()));
             return None;
         }
         Err(error) => {

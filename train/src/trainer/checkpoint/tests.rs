@@ -336,7 +336,7 @@ fn no_changed_byte_and_no_cut_goes_unnoticed() {
         let mut changed = bytes.clone();
         changed[at] ^= 1;
         assert!(
-            message(&changed).contains("copy: this is no checkpoint, or a broken one"),
+            message(&changed).contains("copy: this is not a checkpoint, or it is damaged"),
             "byte {at}"
         );
     }
