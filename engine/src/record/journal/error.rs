@@ -157,7 +157,7 @@ pub enum JournalFault {
     Twice(GameId),
     /// The files were renamed and replaced by other programs all the time while they were read.
     #[error("the files of this folder changed while they were read")]
-    Restless,
+    Changing,
     /// A shard is called complete that no game was to be in.
     #[error("shard {0} was not announced")]
     NotAnnounced(ShardName),
