@@ -13,14 +13,13 @@
 //! |---|---|
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`] | the gate, matches, ratings |
-//! | [`selfplay`], [`generator`], [`child`] | the program `selfplay` |
+//! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
 //! | [`table`], [`estimate`] | what the user sees |
 
 mod child;
 mod estimate;
 mod games;
-mod generator;
 mod matches;
 mod selfplay;
 mod state;
@@ -36,11 +35,11 @@ use crate::trainer::plan::TrainingBudget;
 use crate::trainer::stop::Stop;
 use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
+use child::Generator;
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
-use generator::Generator;
 use network::{Device, Network};
 use selfplay::Selfplay;
 use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
