@@ -289,7 +289,7 @@ mod tests {
         events.scalars(300, later, &losses).unwrap();
         let odd = [("a", f64::NAN), ("b", f64::MAX), ("ö", -0.5)];
         events.scalars(u64::MAX, later, &odd).unwrap();
-        // Nothing was closed: it is to be seen while the run goes on.
+        // The file is still open: readers see it during the run.
         let bytes = std::fs::read(&events.path).unwrap();
         let records = records(&bytes);
         assert_eq!(records.len(), 4);
