@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         stop,
     };
     match training_loop.go()? {
-        Flow::GoOn => training_loop.report()?,
+        Flow::Continue => training_loop.report()?,
         Flow::Stop => print(&format!(
             "stopped: `train loop --run {}` resumes it",
             training_loop.run.root().display()
@@ -141,7 +141,7 @@ impl TrainingLoop {
         loop {
             let trained = self.trained()?;
             if trained >= generations {
-                return Ok(Flow::GoOn);
+                return Ok(Flow::Continue);
             }
             let begun = Instant::now();
             let next = trained + 1;
@@ -204,7 +204,7 @@ impl TrainingLoop {
                 trained => return trained,
             }
         }
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// Measures the newest network's strength, and decides whether it plays.
@@ -213,7 +213,7 @@ impl TrainingLoop {
             return Ok(Flow::Stop);
         }
         self.rate()?;
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// Starts the generator if it should play beside the trainer and does not run yet. It does not start while `uniform` plays the
@@ -302,7 +302,7 @@ impl TrainingLoop {
             self.workplace.device,
             &self.stop,
         )? {
-            Ending::Published { .. } => Ok(Flow::GoOn),
+            Ending::Published { .. } => Ok(Flow::Continue),
             Ending::Stopped {
                 generation,
                 step,

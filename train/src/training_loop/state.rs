@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// Whether the loop continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    GoOn,
+    Continue,
     /// A stop is requested.
     Stop,
 }
