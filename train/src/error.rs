@@ -50,7 +50,7 @@ pub(crate) enum TrainError {
         what: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
     /// `train init` on an existing run.
@@ -241,7 +241,7 @@ pub(crate) enum TrainError {
         network: Architecture,
         /// The rows of a batch.
         rows: u32,
-        /// What libtorch says.
+        /// The error of libtorch.
         reason: String,
     },
     /// A GPU failed; the process can't use it any more.
@@ -251,7 +251,7 @@ pub(crate) enum TrainError {
     DeviceFailed {
         /// The device.
         device: Device,
-        /// What libtorch says.
+        /// The error of libtorch.
         reason: String,
     },
     /// Several dropped batches in a row.

@@ -1,6 +1,6 @@
 //! Pages of charts as SVG: axes, lines, dots and bars in frames, and how numbers are written beside them.
 //!
-//! Numbers that can't be drawn (NaN, infinite, or beyond any scale) leave a gap; a chart without any says so.
+//! Numbers that can't be drawn (NaN, infinite, or beyond any scale) leave a gap; a chart without numbers reads "no data yet".
 
 use crate::error::TrainError;
 use engine::run::write_file;
@@ -20,7 +20,7 @@ pub(super) const VERMILION: RGBColor = RGBColor(213, 94, 0);
 /// The colour of frames and of the diagonal.
 const GREY: RGBColor = RGBColor(150, 150, 150);
 
-/// The largest number that is drawn: beyond it nothing would be left of the rest.
+/// The largest number that is drawn: a larger one would hide all others.
 pub(super) const LARGEST: f64 = 1e12;
 
 /// The height of a page's title, in pixels.

@@ -9,7 +9,7 @@
 //!
 //! Ratings aren't read from there: later results change earlier ratings.
 //!
-//! After a kill, steps are made and logged once more: a line replaces those of its kind at and after its step. A kill may leave half
+//! After a kill, steps are made and logged again: a line replaces those of its kind at and after its step. A kill may leave half
 //! a line: unreadable lines are counted, and the page shows their number.
 
 use super::chart::{Axis, BLUE, Chart, Dot, Line, Page, VERMILION, count, number, percent, whole};
@@ -260,7 +260,7 @@ fn thin(series: &Series) -> Vec<(f64, f64)> {
             values += value;
             count += 1.0;
         }
-        // Of none it is no number, which is a gap.
+        // The mean of none is NaN, which is a gap.
         (steps / count, values / count)
     };
     points.chunks(together).map(mean).collect()

@@ -2,7 +2,7 @@
 //!
 //! A file is a row of TFRecords: the length as `u64`, the masked CRC-32C of these eight bytes, the data, the data's masked
 //! CRC-32C, all numbers little-endian (TensorFlow, `tensorflow/core/lib/io/record_writer.h`). The data is an `Event` of
-//! `tensorboard/compat/proto/event.proto`; what scalars need of it is written down below, with the numbers of its fields.
+//! `tensorboard/compat/proto/event.proto`; the messages below are the part of it that scalars need, with its field numbers.
 //! The first event names the format's version.
 //!
 //! Each start of a training begins a new file, whose second event states the first step to come. At it, TensorBoard forgets that
@@ -43,10 +43,10 @@ struct Event {
     /// In the first event of a file.
     #[prost(string, optional, tag = "3")]
     file_version: Option<String>,
-    /// In those with measurements.
+    /// In events with measurements.
     #[prost(message, optional, tag = "5")]
     summary: Option<Summary>,
-    /// In those that say that a training starts.
+    /// In the event of a training's start.
     #[prost(message, optional, tag = "7")]
     session_log: Option<SessionLog>,
 }
@@ -185,7 +185,7 @@ fn record(data: &[u8]) -> Vec<u8> {
     record
 }
 
-/// TensorFlow's `crc32c::Mask`: a checksum of bytes that hold checksums says little, so they are held changed.
+/// TensorFlow's `crc32c::Mask`: a checksum over bytes with checksums is weak, so stored checksums are masked.
 fn masked_crc32c(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes)
         .rotate_right(15)
@@ -289,7 +289,7 @@ mod tests {
         events.scalars(300, later, &losses).unwrap();
         let odd = [("a", f64::NAN), ("b", f64::MAX), ("ö", -0.5)];
         events.scalars(u64::MAX, later, &odd).unwrap();
-        // Nothing was closed: it is to be seen while the run goes on.
+        // The file is still open: readers see it during the run.
         let bytes = std::fs::read(&events.path).unwrap();
         let records = records(&bytes);
         assert_eq!(records.len(), 4);

@@ -32,7 +32,7 @@ pub(crate) struct RatedPlayer {
     pub(crate) low: f64,
     /// Its upper end.
     pub(crate) high: f64,
-    /// The 95% interval of how many Elo points it is behind the newest network. Files of older versions don't say.
+    /// The 95% interval of its distance to the newest network, in Elo points. Files of older versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) behind_newest: Option<[f64; 2]>,
     /// The games that it has played in all matches.
@@ -58,7 +58,7 @@ pub(super) struct WrittenResult {
     /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, if recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pairs: Option<PairCounts>,
-    /// Whether ratings come from it. Files of older versions don't say.
+    /// Whether ratings come from it. Files of older versions lack it.
     #[serde(default)]
     pub(super) counted: bool,
 }

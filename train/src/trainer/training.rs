@@ -79,7 +79,7 @@ struct Training<'a> {
 /// How a part of a training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
-    GoOn,
+    Continue,
     /// A stop is requested.
     Stop,
     /// A stop is requested during a wait: all is saved, and the next start finds the games that have come since.
@@ -113,7 +113,7 @@ pub(crate) fn train(
         .make_steps(stop)
         .map_err(|error| training.interrupted(error))?;
     match flow {
-        Flow::GoOn => training.publish(),
+        Flow::Continue => training.publish(),
         Flow::Stop => {
             training.save()?;
             Ok(training.stopped())
@@ -178,7 +178,7 @@ impl<'a> Training<'a> {
             let batch_size = self.config.train.batch_size;
             if !self.supply.allows(batch_size) {
                 match self.wait_for_rows(stop)? {
-                    Flow::GoOn => {}
+                    Flow::Continue => {}
                     flow => return Ok(flow),
                 }
                 loader = self.start_loader();
@@ -227,7 +227,7 @@ impl<'a> Training<'a> {
         }
         let message = self.message(&meter);
         progress.finish(&format!("{} steps, {message}", grouped(steps)));
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// Makes a step; none if a loss or a gradient is not finite. Such a batch is kept in a file, and three in a row are an error.
@@ -301,7 +301,7 @@ impl<'a> Training<'a> {
             grouped(self.window.games() as u64),
             grouped(self.window.training_rows()),
         ));
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     fn message(&self, meter: &LossMeter) -> String {

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write, stderr};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,14 +17,14 @@ use std::time::Duration;
 const LAST_LINES: usize = 10;
 
 /// The time between two looks at a running program.
-pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A running program. Its standard error is copied to this program's.
 ///
 /// It has a process group of its own, so that a Ctrl-C at the terminal reaches it through this program alone. When this program is
 /// killed, or the thread ends that started it, the system sends it a SIGTERM.
 #[derive(Debug)]
-pub(super) struct Running {
+struct Running {
     /// Its name in errors.
     what: String,
     child: Child,
@@ -33,7 +35,7 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts a program; `what` is its name in errors.
-    pub(super) fn start(command: &mut Command, what: &str) -> Result<Self, TrainError> {
+    fn start(command: &mut Command, what: &str) -> Result<Self, TrainError> {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -56,13 +58,13 @@ impl Running {
     }
 
     /// Its exit status, if it has ended.
-    pub(super) fn try_wait(&mut self) -> Result<Option<ExitStatus>, TrainError> {
+    fn try_wait(&mut self) -> Result<Option<ExitStatus>, TrainError> {
         let status = self.child.try_wait();
         status.map_err(TrainError::io("wait for", self.what.as_ref()))
     }
 
     /// Requests its end; once, because a second signal would end it at once.
-    pub(super) fn request_end(&mut self) {
+    fn request_end(&mut self) {
         if !self.is_ending {
             self.is_ending = true;
             // It may have ended already.
@@ -71,7 +73,7 @@ impl Running {
     }
 
     /// What it wrote to standard output, and the error of its end, for callers to which the end is one.
-    pub(super) fn finish(self, status: ExitStatus) -> (String, TrainError) {
+    fn finish(self, status: ExitStatus) -> (String, TrainError) {
         let lines = self.errors.map(join).unwrap_or_default();
         let error = TrainError::Child {
             command: self.what,
@@ -146,9 +148,75 @@ fn read(mut pipe: impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// A program that runs until its end is requested. A thread watches it: if it ends by itself, with any exit code, a stop of
+/// everything else is requested at once.
+#[derive(Debug)]
+pub(super) struct Generator {
+    ends: Arc<AtomicBool>,
+    watch: Option<JoinHandle<Result<(), TrainError>>>,
+}
+
+impl Generator {
+    /// Starts it; `what` is its name in errors. A requested `stop` ends it too.
+    ///
+    /// The system ends it when the calling thread ends.
+    pub(super) fn start(command: &mut Command, what: &str, stop: Stop) -> Result<Self, TrainError> {
+        let running = Running::start(command, what)?;
+        let ends = Arc::new(AtomicBool::new(false));
+        let watched = Arc::clone(&ends);
+        Ok(Self {
+            ends,
+            watch: Some(std::thread::spawn(move || watch(running, &watched, &stop))),
+        })
+    }
+
+    /// Requests its end and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// It had ended before that.
+    pub(super) fn end(mut self) -> Result<(), TrainError> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), TrainError> {
+        self.ends.store(true, Relaxed);
+        match self.watch.take() {
+            Some(watch) => watch.join().unwrap_or(Ok(())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Generator {
+    /// There is no receiver left for its failure.
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}
+
+fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), TrainError> {
+    loop {
+        // Before the look: an end after it was requested.
+        let is_requested = ends.load(Relaxed) || stop.is_requested();
+        let status = running.try_wait().inspect_err(|_| stop.request())?;
+        match status {
+            Some(_) if is_requested => return Ok(()),
+            Some(status) => {
+                stop.request();
+                return Err(running.finish(status).1);
+            }
+            None if is_requested => running.request_end(),
+            None => {}
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -213,5 +281,66 @@ mod tests {
         assert!(!waiting.is_finished());
         request.request();
         assert_eq!(waiting.join().unwrap().unwrap(), None);
+    }
+
+    fn start(script: &str, stop: &Stop) -> Generator {
+        Generator::start(&mut shell(script), "selfplay generate", stop.clone()).unwrap()
+    }
+
+    fn wait_for(stop: &Stop) {
+        let begun = Instant::now();
+        while !stop.is_requested() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn it_plays_until_its_end_is_requested() {
+        let stop = Stop::default();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("stopped");
+        let script = format!(
+            "trap 'echo x > {}; exit 0' TERM; touch {}.ready; while :; do sleep 0.02; done",
+            file.display(),
+            file.display()
+        );
+        for is_dropped in [false, true] {
+            let generator = start(&script, &stop);
+            while !file.with_extension("ready").exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if is_dropped {
+                drop(generator);
+            } else {
+                generator.end().unwrap();
+            }
+            assert!(!stop.is_requested());
+            std::fs::remove_file(&file).unwrap();
+            std::fs::remove_file(file.with_extension("ready")).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_end_of_its_own_stops_everything_and_is_an_error() {
+        for (script, message) in [
+            (
+                "echo no room >&2; exit 3",
+                "selfplay generate ended with exit status: 3\n  no room",
+            ),
+            (
+                "kill -9 $$",
+                "selfplay generate ended with signal: 9 (SIGKILL)",
+            ),
+            (
+                "echo all done >&2",
+                "selfplay generate ended before its end was requested\n  all done",
+            ),
+        ] {
+            let stop = Stop::default();
+            let generator = start(script, &stop);
+            wait_for(&stop);
+            assert_eq!(generator.end().unwrap_err().to_string(), message);
+        }
     }
 }

@@ -50,7 +50,7 @@ impl TrainingLoop {
         let known = known_to_the_trainer(&self.run, trained)?;
         let times = times - u64::from(known.is_training);
         if times == 0 {
-            return Ok(Flow::GoOn);
+            return Ok(Flow::Continue);
         }
         let is_first = self.is_without_network(trained);
         let wanted = u64::from(match is_first {
@@ -115,7 +115,7 @@ impl TrainingLoop {
             }
             there = now;
         }
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// Waits until the generator has played enough.
@@ -129,6 +129,6 @@ impl TrainingLoop {
             there = self.counts.in_new_shards(&self.run, &known.shards)?;
         }
         progress.finish(&format!("{} games", grouped(there)));
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 }

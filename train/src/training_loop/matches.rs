@@ -36,7 +36,7 @@ impl TrainingLoop {
                 "network {generation} is {verdict}: {result} games against network {champion}, and loop.gate_score = {needed}"
             ));
         }
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// Plays the newest network's matches without a result, or with fewer games than requested. The last network to play is known once
@@ -49,7 +49,7 @@ impl TrainingLoop {
             false => settings.match_games,
         };
         if games == 0 {
-            return Ok(Flow::GoOn);
+            return Ok(Flow::Continue);
         }
         let networks = self.run.list_networks()?;
         let before = networks.iter().map(|(number, _)| *number);
@@ -63,7 +63,7 @@ impl TrainingLoop {
                 return Ok(Flow::Stop);
             }
         }
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// The result of a match, which is played if it is missing; none if a stop is requested.

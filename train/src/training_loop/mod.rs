@@ -13,14 +13,13 @@
 //! |---|---|
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`] | the gate, matches, ratings |
-//! | [`selfplay`], [`generator`], [`child`] | the program `selfplay` |
+//! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
 //! | [`table`], [`estimate`] | what the user sees |
 
 mod child;
 mod estimate;
 mod games;
-mod generator;
 mod matches;
 mod selfplay;
 mod state;
@@ -36,11 +35,11 @@ use crate::trainer::plan::TrainingBudget;
 use crate::trainer::stop::Stop;
 use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
+use child::Generator;
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
-use generator::Generator;
 use network::{Device, Network};
 use selfplay::Selfplay;
 use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
@@ -110,7 +109,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         stop,
     };
     match training_loop.go()? {
-        Flow::GoOn => training_loop.report()?,
+        Flow::Continue => training_loop.report()?,
         Flow::Stop => print(&format!(
             "stopped: `train loop --run {}` resumes it",
             training_loop.run.root().display()
@@ -143,7 +142,7 @@ impl TrainingLoop {
         loop {
             let trained = self.trained()?;
             if trained >= generations {
-                return Ok(Flow::GoOn);
+                return Ok(Flow::Continue);
             }
             let begun = Instant::now();
             let next = trained + 1;
@@ -206,7 +205,7 @@ impl TrainingLoop {
                 trained => return trained,
             }
         }
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// Measures the newest network's strength, and decides whether it plays.
@@ -215,7 +214,7 @@ impl TrainingLoop {
             return Ok(Flow::Stop);
         }
         self.rate()?;
-        Ok(Flow::GoOn)
+        Ok(Flow::Continue)
     }
 
     /// Starts the generator if it should play beside the trainer and does not run yet. It does not start while `uniform` plays the
@@ -304,7 +303,7 @@ impl TrainingLoop {
             self.workplace.device,
             &self.stop,
         )? {
-            Ending::Published { .. } => Ok(Flow::GoOn),
+            Ending::Published { .. } => Ok(Flow::Continue),
             Ending::Stopped {
                 generation,
                 step,

@@ -1,7 +1,6 @@
 //! The program `selfplay`: finding and running it.
 
-use super::child;
-use super::generator::Generator;
+use super::child::{self, Generator};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
 use crate::trainer::stop::Stop;

@@ -1,6 +1,6 @@
 //! The loop of one run: its parts, and its newest networks.
 
-use super::generator::Generator;
+use super::child::Generator;
 use super::selfplay::{Selfplay, Workers};
 use crate::commands::run::Workplace;
 use crate::error::TrainError;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// Whether the loop continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    GoOn,
+    Continue,
     /// A stop is requested.
     Stop,
 }

@@ -147,7 +147,7 @@ mod tests {
         };
         assert_eq!(time(&[(1, 100.0)]), None);
         assert_eq!(time(&[(1, 100.0), (2, 160.0)]), known(60.0, 1));
-        // A night of rest, a generation whose line is lost, and one that was made twice.
+        // A pause for a night, a lost line of a generation, and a generation that was trained twice.
         let run = [
             (1, 0.0),
             (2, 50.0),

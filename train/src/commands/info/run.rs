@@ -220,7 +220,7 @@ fn ratings(path: &Path, problems: &mut Problems) -> Vec<RatedPlayer> {
     problems.or_default(read)
 }
 
-/// What the headers of the newest networks' files say. One that can't be read leaves an empty origin.
+/// The origins in the headers of the newest networks' files; empty for an unreadable one.
 fn generations(networks: &[(u32, PathBuf)], problems: &mut Problems) -> Vec<Generation> {
     let listed = networks[networks.len().saturating_sub(LISTED)..].iter();
     let read = listed.map(|(generation, path)| {
