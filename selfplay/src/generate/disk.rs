@@ -86,11 +86,11 @@ impl WriteQueue {
     pub(crate) fn write<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         mut write: impl FnMut() -> Result<T, E>,
-        may_pass: impl Fn(&E) -> bool,
+        is_temporary: impl Fn(&E) -> bool,
     ) -> Result<T> {
         let error = match write() {
             Ok(written) => return Ok(written),
-            Err(error) if may_pass(&error) => error,
+            Err(error) if is_temporary(&error) => error,
             Err(error) => return Err(error.into()),
         };
         let _place = self.enter(&error.to_string());
@@ -104,14 +104,14 @@ impl WriteQueue {
             }
             match write() {
                 Ok(written) => return Ok(written),
-                Err(error) if may_pass(&error) => {}
+                Err(error) if is_temporary(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
     /// The thread waits until the result is dropped. The first one prints its reason.
-    pub(super) fn enter(&self, reason: &str) -> QueuePlace<'_> {
+    fn enter(&self, reason: &str) -> QueuePlace<'_> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.count == 0 {
             complain(format_args!("{}", Self::pause_message(reason)));
@@ -123,8 +123,7 @@ impl WriteQueue {
 }
 
 /// A thread's place in the queue.
-#[derive(Debug)]
-pub(super) struct QueuePlace<'a>(&'a WriteQueue);
+struct QueuePlace<'a>(&'a WriteQueue);
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
@@ -141,7 +140,7 @@ impl Drop for QueuePlace<'_> {
 }
 
 /// Whether an error of the system may be temporary: all but those of an impossible request.
-pub(crate) fn may_pass(error: &io::Error) -> bool {
+pub(crate) fn is_temporary(error: &io::Error) -> bool {
     !matches!(
         error.kind(),
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::InvalidData
@@ -165,12 +164,12 @@ mod tests {
                     _ => Ok(attempts),
                 }
             },
-            may_pass,
+            is_temporary,
         );
         assert_eq!(result.unwrap(), 2);
         assert_eq!(room.reason(), None);
         let fatal = || Err::<(), _>(io::Error::from(io::ErrorKind::InvalidInput));
-        assert!(room.write(fatal, may_pass).is_err());
+        assert!(room.write(fatal, is_temporary).is_err());
     }
 
     #[test]
@@ -178,7 +177,7 @@ mod tests {
         let stop = Arc::new(AtomicBool::new(true));
         let room = WriteQueue::new(stop);
         let full = || Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
-        let error = room.write(full, may_pass).unwrap_err();
+        let error = room.write(full, is_temporary).unwrap_err();
         assert!(error.is::<StoppedWhileWaiting>());
         assert_eq!(room.reason(), None);
     }

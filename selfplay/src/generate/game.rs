@@ -29,7 +29,7 @@ const SURPRISE_STEPS: f32 = 4_096.0;
 const WEIGHT_STEPS: f64 = 4_096.0;
 
 /// What all games of a worker have in common.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Setting {
     pub(crate) config: Arc<Config>,
     pub(crate) log: Arc<dyn GameLog>,
@@ -37,7 +37,6 @@ pub(crate) struct Setting {
 }
 
 /// A game that plays itself and keeps its record.
-#[derive(Debug)]
 pub(crate) struct SelfplayGame {
     setting: Setting,
     beginning: Beginning,

@@ -21,7 +21,6 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What all workers share.
-#[derive(Debug)]
 pub(crate) struct GenerationTask {
     pub(crate) config: Arc<Config>,
     pub(crate) current_player: Arc<CurrentPlayer>,

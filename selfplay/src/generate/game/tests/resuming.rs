@@ -4,7 +4,7 @@ use super::*;
 use std::sync::Mutex;
 
 /// Keeps everything, as a journal does.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Kept(Mutex<std::collections::BTreeMap<GameId, GameInFlight>>);
 
 impl GameLog for Kept {
@@ -153,7 +153,7 @@ fn an_illegal_journal_is_an_error_that_names_the_game() {
     let unfinished = in_flight(from_empty(record.id), record.evaluators, record.turns);
     let error = format!(
         "{:#}",
-        SelfplayGame::resume(&setting, unfinished).unwrap_err()
+        SelfplayGame::resume(&setting, unfinished).err().unwrap()
     );
     assert!(error.contains("game 1-3"), "{error}");
 }
