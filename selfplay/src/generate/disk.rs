@@ -127,12 +127,12 @@ struct QueuePlace<'a>(&'a WriteQueue);
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        let room = self.0;
-        let mut waiting = room.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.0;
+        let mut waiting = queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.count -= 1;
         if waiting.count == 0 {
             waiting.reason = None;
-            if !room.stop.load(Relaxed) {
+            if !queue.stop.load(Relaxed) {
                 complain(format_args!("{}", WriteQueue::RESUMED));
             }
         }
@@ -153,12 +153,12 @@ mod tests {
 
     #[test]
     fn temporary_errors_are_retried_and_others_are_not() {
-        let room = WriteQueue::new(Arc::default());
+        let queue = WriteQueue::new(Arc::default());
         let mut attempts = 0;
-        let result = room.write(
+        let result = queue.write(
             || {
                 attempts += 1;
-                assert_eq!(room.reason().is_some(), attempts > 1);
+                assert_eq!(queue.reason().is_some(), attempts > 1);
                 match attempts {
                     1 => Err(io::Error::from(io::ErrorKind::StorageFull)),
                     _ => Ok(attempts),
@@ -167,19 +167,19 @@ mod tests {
             is_temporary,
         );
         assert_eq!(result.unwrap(), 2);
-        assert_eq!(room.reason(), None);
+        assert_eq!(queue.reason(), None);
         let fatal = || Err::<(), _>(io::Error::from(io::ErrorKind::InvalidInput));
-        assert!(room.write(fatal, is_temporary).is_err());
+        assert!(queue.write(fatal, is_temporary).is_err());
     }
 
     #[test]
     fn a_stop_ends_the_wait() {
         let stop = Arc::new(AtomicBool::new(true));
-        let room = WriteQueue::new(stop);
+        let queue = WriteQueue::new(stop);
         let full = || Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
-        let error = room.write(full, is_temporary).unwrap_err();
+        let error = queue.write(full, is_temporary).unwrap_err();
         assert!(error.is::<StoppedWhileWaiting>());
-        assert_eq!(room.reason(), None);
+        assert_eq!(queue.reason(), None);
     }
 
     #[test]

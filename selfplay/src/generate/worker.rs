@@ -232,10 +232,10 @@ impl GameSlot {
         }
         let newest = evaluators.newest_slot();
         for slot in 0..self.batcher.evaluators() {
-            let is_asked = |game: &SelfplayGame| game.slot() == Some(slot);
+            let is_used = |game: &SelfplayGame| game.slot() == Some(slot);
             if slot != newest
                 && self.batcher.has_channel(slot)
-                && !self.batcher.games().any(is_asked)
+                && !self.batcher.games().any(is_used)
             {
                 self.batcher.retire_channel(slot);
             }

@@ -227,14 +227,14 @@ fn a_changed_resignation_threshold_applies_to_new_turns_only() {
     config.selfplay.resignation.turns = 4;
     config.selfplay.resignation.threshold = 0.05;
     config.selfplay.resignation.played_out_share = 0.0;
-    let go_on = |turns: Vec<TurnRecord>| {
+    let resume = |turns: Vec<TurnRecord>| {
         let unfinished = in_flight(from_empty(record.id), record.evaluators.clone(), turns);
         SelfplayGame::resume(&setting(&config, Arc::new(NoLog)), unfinished).unwrap()
     };
     let mut turns = record.turns[..8].to_vec();
-    assert!(go_on(turns.clone()).is_over(), "the last searches agree");
+    assert!(resume(turns.clone()).is_over(), "the last searches agree");
     if let TurnOrigin::Search(search) = &mut turns[7].origin {
         search.value = 0.5;
     }
-    assert!(!go_on(turns).is_over(), "they do not any more");
+    assert!(!resume(turns).is_over(), "the last searches disagree");
 }
