@@ -21,8 +21,8 @@ fn bench(more: &[&str]) -> Command {
 
 fn printed(more: &[&str]) -> String {
     let output = bench(more).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -171,11 +171,11 @@ fn faulty_arguments_are_refused_by_name() {
         ),
     ] {
         let output = bench(&more).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{more:?}");
         assert!(
-            parts.iter().all(|part| said.contains(part)),
-            "{more:?}: {said}"
+            parts.iter().all(|part| stderr.contains(part)),
+            "{more:?}: {stderr}"
         );
     }
 }

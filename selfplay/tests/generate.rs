@@ -104,9 +104,9 @@ fn groups_change_no_game() {
         assert!(output.status.success());
         (records(folder.path()), output.stderr)
     };
-    let (one, said) = play(&["--threads", "1"]);
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(said.contains("workers: search "), "{said}");
+    let (one, printed) = play(&["--threads", "1"]);
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    assert!(printed.contains("workers: search "), "{printed}");
     let (other, _) = play(&["--threads", "2", "--set", "selfplay.groups=3"]);
     assert_eq!(one, other);
 }
@@ -172,16 +172,16 @@ fn a_signal_stops_it_cleanly_and_keeps_what_is_finished() {
     wait_until("the program stops", || child.try_wait().unwrap().is_some());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("stopped, asked to stop: "), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("stopped, asked to stop: "), "{printed}");
     assert!(
-        said.contains("games in flight are in the journal"),
-        "{said}"
+        printed.contains("games in flight are in the journal"),
+        "{printed}"
     );
     let records = records(folder.path());
     assert!(
-        said.starts_with(&format!("{} games, ", records.len())),
-        "{said}"
+        printed.starts_with(&format!("{} games, ", records.len())),
+        "{printed}"
     );
     let temporary = std::fs::read_dir(folder.path()).unwrap().filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
@@ -216,20 +216,23 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 fn an_unusable_device_is_one_error_line_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let (code, said) = message(&mut generate(&out, "2", &["--device", "cuda:0,cuda:999"]));
-    assert_eq!(code, 1, "{said}");
-    assert!(said.starts_with("error: --device: device cuda:"), "{said}");
-    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    let (code, printed) = message(&mut generate(&out, "2", &["--device", "cuda:0,cuda:999"]));
+    assert_eq!(code, 1, "{printed}");
+    assert!(
+        printed.starts_with("error: --device: device cuda:"),
+        "{printed}"
+    );
+    assert_eq!(printed.trim_end().lines().count(), 1, "{printed}");
     assert!(!out.exists());
     let mut pit = selfplay();
     pit.args(["pit", "--b", "tusker device=cuda:999", "--games", "2"])
         .args(["--evaluations", "2", "--out"])
         .arg(&out);
-    let (code, said) = message(&mut pit);
-    assert_eq!(code, 1, "{said}");
+    let (code, printed) = message(&mut pit);
+    assert_eq!(code, 1, "{printed}");
     assert!(
-        said.starts_with("error: --b tusker: device: device cuda:999: "),
-        "{said}"
+        printed.starts_with("error: --b tusker: device: device cuda:999: "),
+        "{printed}"
     );
     assert!(!out.exists());
 }
@@ -258,10 +261,10 @@ fn faulty_arguments_are_refused_by_name() {
         (vec!["--run", "elsewhere"], 2, vec!["--out", "--run"]),
         (vec!["--threads", "0"], 2, vec!["--threads"]),
     ] {
-        let (actual, said) = message(&mut generate(&out, "2", &more));
-        assert_eq!(actual, code, "{more:?}: {said}");
+        let (actual, printed) = message(&mut generate(&out, "2", &more));
+        assert_eq!(actual, code, "{more:?}: {printed}");
         for part in parts {
-            assert!(said.contains(part), "{more:?}: {said}");
+            assert!(printed.contains(part), "{more:?}: {printed}");
         }
     }
     let network = |path: &Path| {
@@ -274,12 +277,18 @@ fn faulty_arguments_are_refused_by_name() {
             .arg(path);
         message(&mut command)
     };
-    let (code, said) = network(&missing);
-    assert!(code == 1 && said.contains("missing.safetensors"), "{said}");
+    let (code, printed) = network(&missing);
+    assert!(
+        code == 1 && printed.contains("missing.safetensors"),
+        "{printed}"
+    );
     let broken = folder.path().join("broken.safetensors");
     std::fs::write(&broken, b"nothing of a network").unwrap();
-    let (code, said) = network(&broken);
-    assert!(code == 1 && said.contains("broken.safetensors"), "{said}");
+    let (code, printed) = network(&broken);
+    assert!(
+        code == 1 && printed.contains("broken.safetensors"),
+        "{printed}"
+    );
     assert!(!out.exists(), "nothing was begun");
 }
 
@@ -288,8 +297,11 @@ fn a_folder_that_can_t_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, b"x").unwrap();
-    let (code, said) = message(&mut generate(&file, "2", &[]));
-    assert!(code == 1 && said.contains(file.to_str().unwrap()), "{said}");
+    let (code, printed) = message(&mut generate(&file, "2", &[]));
+    assert!(
+        code == 1 && printed.contains(file.to_str().unwrap()),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let asked_to_stop = worker_pool::listen_for_signals()?;
+    let stop_requested = worker_pool::listen_for_signals()?;
     let named = arguments.network.as_ref().or(arguments.evaluator.as_ref());
     let configured = PlayerName::RandomNetwork(config.network.into());
     let name = named.cloned().unwrap_or(configured);
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
             .collect(),
         config,
     };
-    let report = Bench::run(&plan, &asked_to_stop)?;
+    let report = Bench::run(&plan, &stop_requested)?;
     output::print(&if arguments.json {
         let text = serde_json::to_string_pretty(&report).context("can't write the report")?;
         text + "\n"

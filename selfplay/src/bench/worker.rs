@@ -123,8 +123,13 @@ impl<'a> Worker<'a> {
     fn play(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let before = *self.slot.batcher.tally();
         while !is_over() && self.work.advance(&mut self.slot, &self.finished)? {}
+        self.settle(&before)
+    }
+
+    /// Waits for the evaluations in flight. The tally is since `before`.
+    fn settle(&mut self, before: &Tally) -> Result<Tally> {
         self.slot.batcher.settle()?;
-        Ok(self.slot.batcher.tally().since(&before))
+        Ok(self.slot.batcher.tally().since(before))
     }
 
     /// Self-play is measured as it runs for hours, and large networks would take minutes for the first turns of all games. The tally is
@@ -145,9 +150,9 @@ impl<'a> Worker<'a> {
                 rounds += 1;
             }
         }
-        self.slot.batcher.settle()?;
+        let done = self.settle(&before);
         self.slot.batcher.replace_channels(channels);
-        Ok(self.slot.batcher.tally().since(&before))
+        done
     }
 
     fn warm_up(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
@@ -165,8 +170,7 @@ impl<'a> Worker<'a> {
                 place += 1;
             }
         }
-        self.slot.batcher.settle()?;
-        Ok(self.slot.batcher.tally().since(&before))
+        self.settle(&before)
     }
 
     /// Runs the evaluator, with as many batches in flight as self-play has.

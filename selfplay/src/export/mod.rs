@@ -93,12 +93,14 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode> {
     let rows = arguments.rows.as_deref();
     let rows = rows.map(|path| RowFiles::create(path, rows_per_file));
     let mut export = Export {
-        games: arguments.games,
+        range: arguments.games,
         readable: 0,
         text: text.transpose()?,
         rows: rows.transpose()?,
-        rows_left: arguments.limit.unwrap_or(u64::MAX),
-        counts: Counts::default(),
+        limit: arguments.limit.unwrap_or(u64::MAX),
+        games_written: 0,
+        rows_written: 0,
+        faults: 0,
         progress: Progress::new("export", shards.len() as u64),
     };
     for (done, path) in shards.iter().enumerate() {
@@ -106,36 +108,31 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode> {
             break;
         }
     }
-    let (mut report, counts) = export.finish()?;
-    if arguments.text.as_deref() == Some(Path::new("-")) {
-        // Standard output has the games alone.
-        report.clear();
+    let faults = export.faults;
+    let report = export.finish()?;
+    // With `-`, standard output has the games alone.
+    if arguments.text.as_deref() != Some(Path::new("-")) {
+        print(&report)?;
     }
-    print(&report)?;
-    Ok(match counts.faults {
+    Ok(match faults {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
 }
 
-/// What was exported.
-#[derive(Debug, Default)]
-struct Counts {
-    games: u64,
-    rows: u64,
-    faults: u64,
-}
-
 /// An export in progress.
 struct Export {
-    /// Those that are wanted.
-    games: GameRange,
+    /// The wanted games.
+    range: GameRange,
     /// The readable games so far, wanted or not.
     readable: u64,
     text: Option<TextFile>,
     rows: Option<RowFiles>,
-    rows_left: u64,
-    counts: Counts,
+    /// Rows at most.
+    limit: u64,
+    games_written: u64,
+    rows_written: u64,
+    faults: u64,
     progress: Progress,
 }
 
@@ -159,28 +156,28 @@ impl Export {
         while let Some(game) = reader.next() {
             match game {
                 Ok(record) => {
-                    if self.games.first <= self.readable {
+                    if self.range.first <= self.readable {
                         batch.push((reader.last_location(), record));
                     }
                     self.readable += 1;
                 }
                 Err(fault) => self.complain(&fault),
             }
-            let is_last = self.readable >= self.games.end;
+            let is_last = self.readable >= self.range.end;
             if batch.len() >= BATCH_GAMES || is_last {
                 let flow = self.batch(path, &mut batch)?;
                 if is_last || flow.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            let rows = self.counts.rows;
+            let rows = self.rows_written;
             self.progress.show(done, || format!("shards, {rows} rows"));
         }
         self.batch(path, &mut batch)
     }
 
     fn complain(&mut self, fault: &dyn Display) {
-        self.counts.faults += 1;
+        self.faults += 1;
         self.progress.say(&fault.to_string());
     }
 
@@ -200,7 +197,7 @@ impl Export {
                 Ok(exported) => self.write(exported)?,
                 Err(error) => self.complain(&in_frame(path, at, error)),
             }
-            if self.rows_left == 0 && self.text.is_none() {
+            if self.rows_written == self.limit && self.text.is_none() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -208,26 +205,25 @@ impl Export {
     }
 
     fn write(&mut self, exported: Exported) -> Result<()> {
-        self.counts.games += 1;
+        self.games_written += 1;
         if let Some(text) = &mut self.text {
             text.write(&exported.text)?;
         }
         if let Some(files) = &mut self.rows {
             for row in exported.rows {
-                if self.rows_left == 0 {
+                if self.rows_written == self.limit {
                     break;
                 }
                 files.push(row)?;
-                self.rows_left -= 1;
-                self.counts.rows += 1;
+                self.rows_written += 1;
             }
         }
         Ok(())
     }
 
     /// Completes the files. Returns a line of text for each.
-    fn finish(self) -> Result<(String, Counts)> {
-        let Counts { games, rows, .. } = self.counts;
+    fn finish(self) -> Result<String> {
+        let (games, rows) = (self.games_written, self.rows_written);
         let mut report = String::new();
         if let Some(text) = self.text {
             report.push_str(&format!("{games} games: {}\n", text.finish()?.display()));
@@ -238,7 +234,7 @@ impl Export {
             }
         }
         self.progress.finish(&format!("{games} games, {rows} rows"));
-        Ok((report, self.counts))
+        Ok(report)
     }
 }
 

@@ -15,7 +15,6 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The player that plays now, for all workers.
-#[derive(Debug)]
 pub(crate) struct CurrentPlayer {
     newest: Mutex<Arc<LoadedPlayer>>,
     /// How often it has changed. Workers read it each round, without the lock.
@@ -29,14 +28,6 @@ pub(crate) struct LoadedPlayer {
     pub(crate) evaluator: EvaluatorId,
     /// Channels made in advance.
     channels: Mutex<Vec<Box<dyn EvaluationChannel>>>,
-}
-
-impl std::fmt::Debug for LoadedPlayer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LoadedPlayer")
-            .field("evaluator", &self.evaluator)
-            .finish_non_exhaustive()
-    }
 }
 
 impl LoadedPlayer {

@@ -86,11 +86,11 @@ impl WriteQueue {
     pub(crate) fn write<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         mut write: impl FnMut() -> Result<T, E>,
-        may_pass: impl Fn(&E) -> bool,
+        is_temporary: impl Fn(&E) -> bool,
     ) -> Result<T> {
         let error = match write() {
             Ok(written) => return Ok(written),
-            Err(error) if may_pass(&error) => error,
+            Err(error) if is_temporary(&error) => error,
             Err(error) => return Err(error.into()),
         };
         let _place = self.enter(&error.to_string());
@@ -104,14 +104,14 @@ impl WriteQueue {
             }
             match write() {
                 Ok(written) => return Ok(written),
-                Err(error) if may_pass(&error) => {}
+                Err(error) if is_temporary(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
     /// The thread waits until the result is dropped. The first one prints its reason.
-    pub(super) fn enter(&self, reason: &str) -> QueuePlace<'_> {
+    fn enter(&self, reason: &str) -> QueuePlace<'_> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.count == 0 {
             complain(format_args!("{}", Self::pause_message(reason)));
@@ -123,17 +123,16 @@ impl WriteQueue {
 }
 
 /// A thread's place in the queue.
-#[derive(Debug)]
-pub(super) struct QueuePlace<'a>(&'a WriteQueue);
+struct QueuePlace<'a>(&'a WriteQueue);
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        let room = self.0;
-        let mut waiting = room.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.0;
+        let mut waiting = queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.count -= 1;
         if waiting.count == 0 {
             waiting.reason = None;
-            if !room.stop.load(Relaxed) {
+            if !queue.stop.load(Relaxed) {
                 complain(format_args!("{}", WriteQueue::RESUMED));
             }
         }
@@ -141,7 +140,7 @@ impl Drop for QueuePlace<'_> {
 }
 
 /// Whether an error of the system may be temporary: all but those of an impossible request.
-pub(crate) fn may_pass(error: &io::Error) -> bool {
+pub(crate) fn is_temporary(error: &io::Error) -> bool {
     !matches!(
         error.kind(),
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::InvalidData
@@ -154,33 +153,33 @@ mod tests {
 
     #[test]
     fn temporary_errors_are_retried_and_others_are_not() {
-        let room = WriteQueue::new(Arc::default());
+        let queue = WriteQueue::new(Arc::default());
         let mut attempts = 0;
-        let result = room.write(
+        let result = queue.write(
             || {
                 attempts += 1;
-                assert_eq!(room.reason().is_some(), attempts > 1);
+                assert_eq!(queue.reason().is_some(), attempts > 1);
                 match attempts {
                     1 => Err(io::Error::from(io::ErrorKind::StorageFull)),
                     _ => Ok(attempts),
                 }
             },
-            may_pass,
+            is_temporary,
         );
         assert_eq!(result.unwrap(), 2);
-        assert_eq!(room.reason(), None);
+        assert_eq!(queue.reason(), None);
         let fatal = || Err::<(), _>(io::Error::from(io::ErrorKind::InvalidInput));
-        assert!(room.write(fatal, may_pass).is_err());
+        assert!(queue.write(fatal, is_temporary).is_err());
     }
 
     #[test]
     fn a_stop_ends_the_wait() {
         let stop = Arc::new(AtomicBool::new(true));
-        let room = WriteQueue::new(stop);
+        let queue = WriteQueue::new(stop);
         let full = || Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
-        let error = room.write(full, may_pass).unwrap_err();
+        let error = queue.write(full, is_temporary).unwrap_err();
         assert!(error.is::<StoppedWhileWaiting>());
-        assert_eq!(room.reason(), None);
+        assert_eq!(queue.reason(), None);
     }
 
     #[test]

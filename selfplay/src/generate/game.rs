@@ -29,7 +29,7 @@ const SURPRISE_STEPS: f32 = 4_096.0;
 const WEIGHT_STEPS: f64 = 4_096.0;
 
 /// What all games of a worker have in common.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Setting {
     pub(crate) config: Arc<Config>,
     pub(crate) log: Arc<dyn GameLog>,
@@ -37,7 +37,6 @@ pub(crate) struct Setting {
 }
 
 /// A game that plays itself and keeps its record.
-#[derive(Debug)]
 pub(crate) struct SelfplayGame {
     setting: Setting,
     beginning: Beginning,
@@ -48,7 +47,7 @@ pub(crate) struct SelfplayGame {
     turns: Vec<TurnRecord>,
     evaluators: Vec<EvaluatorId>,
     /// The slot of the channel to its evaluator, and the evaluator's place in `evaluators`; none before the first turn.
-    asked: Option<(usize, u16)>,
+    current_evaluator: Option<(usize, u16)>,
     /// The evaluator of the search's tree.
     searched_by: Option<u16>,
     rng: ChaCha8Rng,
@@ -102,7 +101,7 @@ impl SelfplayGame {
             game: start.new_game()?,
             turns: Vec::new(),
             evaluators,
-            asked: None,
+            current_evaluator: None,
             searched_by: None,
             rng: random_numbers(seed, id, Part::GenerationPlan),
             decider: TurnDecider::default(),
@@ -148,7 +147,7 @@ impl SelfplayGame {
 
     /// The number of the channel that evaluates its present turn; none before the first.
     pub(crate) fn slot(&self) -> Option<usize> {
-        self.asked.map(|(slot, _)| slot)
+        self.current_evaluator.map(|(slot, _)| slot)
     }
 
     /// The record of the game as it stands.
@@ -217,7 +216,7 @@ impl SelfplayGame {
     /// Chooses the evaluator of the next turn: its place in the record.
     fn choose_evaluator(&mut self) -> Result<u16> {
         let stays = self.config().selfplay.network_change == NetworkChange::Game;
-        if let (Some((_, place)), true) = (self.asked, stays) {
+        if let (Some((_, place)), true) = (self.current_evaluator, stays) {
             return Ok(place);
         }
         let (slot, evaluator) = self.setting.evaluators.newest();
@@ -235,7 +234,7 @@ impl SelfplayGame {
         };
         let place = u16::try_from(place)
             .with_context(|| format!("game {} has had too many networks", self.id()))?;
-        self.asked = Some((slot, place));
+        self.current_evaluator = Some((slot, place));
         Ok(place)
     }
 
@@ -262,7 +261,7 @@ impl SelfplayGame {
             None => bail!("the search ended without a decision"),
             Some(Decided::Sampled(sampled)) => {
                 let origin = TurnOrigin::Policy {
-                    evaluator: self.asked.map_or(0, |(_, place)| place),
+                    evaluator: self.current_evaluator.map_or(0, |(_, place)| place),
                     network_value: sampled.value,
                 };
                 let record = self.turn_record(&sampled.actions, origin, Vec::new());
@@ -311,7 +310,7 @@ impl SelfplayGame {
             }
         };
         let origin = TurnOrigin::Search(SearchRecord {
-            evaluator: self.asked.map_or(0, |(_, place)| place),
+            evaluator: self.current_evaluator.map_or(0, |(_, place)| place),
             kind: self.kind,
             budget: self.budget,
             evaluations: decision.evaluations,

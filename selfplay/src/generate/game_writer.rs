@@ -4,7 +4,7 @@
 //! is played.
 
 use super::current_player::CurrentPlayer;
-use super::disk::{RETRY, may_pass};
+use super::disk::{RETRY, is_temporary};
 use super::prune::{Pruning, Removed};
 use anyhow::Result;
 use engine::config::SelfplayConfig;
@@ -93,14 +93,14 @@ enum WriteError {
 }
 
 impl WriteError {
-    fn may_pass(&self) -> bool {
+    fn is_temporary(&self) -> bool {
         match self {
             Self::Shard(error) => match &error.fault {
-                ShardFault::Io(error) => may_pass(error),
+                ShardFault::Io(error) => is_temporary(error),
                 fault => matches!(fault, ShardFault::GivenUp),
             },
             Self::Journal(error) => {
-                matches!(&error.fault, JournalFault::Io(error) if may_pass(error))
+                matches!(&error.fault, JournalFault::Io(error) if is_temporary(error))
             }
         }
     }
@@ -160,7 +160,7 @@ impl GameWriter {
         }
         match self.write() {
             Ok(()) => self.trouble = None,
-            Err(error) if error.may_pass() => {
+            Err(error) if error.is_temporary() => {
                 // The state of the unfinished shard is unknown: it is written anew.
                 if let Stage::Open { writer, pushed, .. } = &mut self.stage {
                     (*writer, *pushed) = (None, 0);

@@ -1,15 +1,16 @@
 //! Where games in flight are journalled, turn by turn.
 
-use super::disk::{WriteQueue, may_pass};
+use super::disk::{WriteQueue, is_temporary};
 use anyhow::Result;
 use engine::record::journal::{Beginning, Journal, JournalError, JournalFault};
 use engine::record::{EvaluatorId, GameId, TurnRecord};
 use engine::run::Generator;
-use std::fmt::{self, Debug};
+use engine::shard::journal::{Beginning, Journal, JournalError, JournalFault};
+use engine::shard::{EvaluatorId, GameId, TurnRecord};
 use std::sync::Arc;
 
 /// Keeps what a killed generator resumes from. An entry is kept once its call returns. By default nothing is kept.
-pub(crate) trait GameLog: Debug + Send + Sync {
+pub(crate) trait GameLog: Send + Sync {
     /// A game begins.
     fn begin(&self, _beginning: Beginning) -> Result<()> {
         Ok(())
@@ -27,7 +28,6 @@ pub(crate) trait GameLog: Debug + Send + Sync {
 }
 
 /// Keeps nothing: for measurements.
-#[derive(Debug)]
 pub(crate) struct NoLog;
 
 impl GameLog for NoLog {}
@@ -38,19 +38,11 @@ pub(crate) struct JournalLog {
     pub(crate) write_queue: Arc<WriteQueue>,
 }
 
-impl Debug for JournalLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JournalLog")
-            .field("generator", &self.generator.number())
-            .finish_non_exhaustive()
-    }
-}
-
 impl JournalLog {
     fn write(&self, write: impl Fn(&Journal) -> Result<(), JournalError>) -> Result<()> {
         self.write_queue.write(
             || write(self.generator.journal()),
-            |error| matches!(&error.fault, JournalFault::Io(error) if may_pass(error)),
+            |error| matches!(&error.fault, JournalFault::Io(error) if is_temporary(error)),
         )
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     }
     plan.devices.open("--device")?;
     // Loading a network and waiting for the disk may take long, and can be interrupted.
-    let asked_to_stop = worker_pool::listen_for_signals()?;
+    let stop_requested = worker_pool::listen_for_signals()?;
     let threads = arguments.workers.threads();
     let player = open_player(&mut plan)?;
     let loaded = LoadedPlayer::new(player, threads)?;
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         config_digest: config_digest.clone(),
         evaluator: plan.subject.clone(),
     };
-    let (generator, recovery) = start_generator(&plan, &requested, &asked_to_stop)?;
+    let (generator, recovery) = start_generator(&plan, &requested, &stop_requested)?;
     let generator = Arc::new(generator);
     report_recovery(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
@@ -158,7 +158,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let played = worker_pool::run_until_asked(
         threads,
         &work.stop,
-        &asked_to_stop,
+        &stop_requested,
         |finished| work.run(finished),
         |record| {
             NetworkWatcher::check(watcher.as_ref(), &work.stop)?;
@@ -166,7 +166,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         },
     );
     work.stop.store(true, Relaxed);
-    let ended = supervisor.end(played, &asked_to_stop);
+    let ended = supervisor.end(played, &stop_requested);
     if let Some(watcher) = watcher {
         // Loading a large network takes long: the program exits without it.
         std::thread::sleep(NetworkWatcher::NOTICE);
@@ -187,13 +187,13 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
 fn start_generator(
     plan: &GenerationPlan,
     requested: &GeneratorPlan,
-    asked_to_stop: &AtomicBool,
+    stop_requested: &AtomicBool,
 ) -> Result<(Generator, Recovery), RunError> {
     let mut is_told = false;
     loop {
         let started = prepare(plan).and_then(|()| Generator::start(&plan.places, requested));
         match started {
-            Err(error) if is_full(&error) && !asked_to_stop.load(Relaxed) => {
+            Err(error) if is_full(&error) && !stop_requested.load(Relaxed) => {
                 if !is_told {
                     let reason = error.to_string();
                     complain(format_args!("{}", WriteQueue::pause_message(&reason)));

@@ -224,7 +224,7 @@ mod tests {
         }
         let prune = |keep| Pruning::new(&places, keep).map(|mut pruning| pruning.prune());
         assert_eq!(prune(0), None);
-        assert_eq!(prune(1), Some(Removed::default()), "nobody has trained");
+        assert_eq!(prune(1), Some(Removed::default()), "there is no trainer");
         let left_behind = [(0, 0), (0, 1), (0, 3)];
         leave_behind(folder.path(), &[(0, 2), (0, 4)], &left_behind);
         assert_eq!(

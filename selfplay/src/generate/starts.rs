@@ -5,13 +5,13 @@ use anyhow::Result;
 use arimaa::rules::{Game, Position};
 use engine::config::OpeningsConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::record::{
-    GameId, GameRecord, ShardReader, Start, StartPosition, TurnRecord, list_shards,
+use engine::shard::{
+    GameId, GameRecord, ShardReader, Start, StartPosition, TurnOrigin, TurnRecord, list_shards,
 };
 use rand::{Rng, RngExt};
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The newest games, from which forks are made.
 const FORKABLE_GAMES: usize = 2_048;
@@ -21,7 +21,7 @@ const FORKABLE_GAMES: usize = 2_048;
 pub(crate) struct Starts {
     config: OpeningsConfig,
     openings: Vec<Opening>,
-    forkable: Mutex<VecDeque<Arc<Forkable>>>,
+    forkable: Mutex<VecDeque<Forkable>>,
 }
 
 /// A beginning from a file.
@@ -96,7 +96,7 @@ impl Starts {
             turns: turns.map(|turn| turn.actions.clone().into()).collect(),
         };
         let mut forkable = self.forkable.lock().unwrap_or_else(PoisonError::into_inner);
-        forkable.push_back(Arc::new(game));
+        forkable.push_back(game);
         if forkable.len() > FORKABLE_GAMES {
             forkable.pop_front();
         }
@@ -132,12 +132,11 @@ impl Starts {
         if forkable.is_empty() {
             return None;
         }
-        let game = Arc::clone(forkable.get(rng.random_range(0..forkable.len()))?);
-        drop(forkable);
+        let game = &forkable[rng.random_range(0..forkable.len())];
         let turns = rng.random_range(2..game.turns.len()).min(max_turns - 1);
         let given = game.turns[..turns].iter().map(|actions| TurnRecord {
             actions: actions.to_vec(),
-            origin: engine::record::TurnOrigin::Given,
+            origin: TurnOrigin::Given,
             rows: Vec::new(),
         });
         Some(Begun {

@@ -52,7 +52,7 @@ enum Reason {
     Hours,
     Disk,
     Memory,
-    Asked,
+    Stopped,
     Error,
 }
 
@@ -63,7 +63,7 @@ impl Reason {
             Self::Hours => "the hours are over",
             Self::Disk => "--max-disk is reached",
             Self::Memory => "--max-memory is exceeded with a single game a thread",
-            Self::Asked => "asked to stop",
+            Self::Stopped => "asked to stop",
             Self::Error => "an error",
         }
     }
@@ -339,14 +339,14 @@ impl<'a> Supervisor<'a> {
     pub(super) fn end(
         mut self,
         played: Result<Vec<Tally>>,
-        asked_to_stop: &AtomicBool,
+        stop_requested: &AtomicBool,
     ) -> Result<ExitCode> {
         // Finished games are written in spite of errors elsewhere. The first error is reported.
         let mut closed = self.writer.close();
         // Once all games are played, a full disk is still waited for.
         while played.is_ok() && closed.is_ok() && self.reason.is_none() {
             self.pause_in_trouble();
-            if self.writer.waiting() == 0 || asked_to_stop.load(Relaxed) {
+            if self.writer.waiting() == 0 || stop_requested.load(Relaxed) {
                 break;
             }
             std::thread::sleep(PATIENCE);
@@ -378,7 +378,7 @@ impl<'a> Supervisor<'a> {
             (Err(_), _) => Reason::Error,
             (Ok(_), Some(reason)) => reason,
             (Ok(_), None) if is_done => Reason::Games,
-            (Ok(_), None) => Reason::Asked,
+            (Ok(_), None) => Reason::Stopped,
         };
         let counters = self.counters();
         if let Some(telemetry) = self.telemetry.take() {

@@ -21,7 +21,6 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What all workers share.
-#[derive(Debug)]
 pub(crate) struct GenerationTask {
     pub(crate) config: Arc<Config>,
     pub(crate) current_player: Arc<CurrentPlayer>,
@@ -233,10 +232,10 @@ impl GameSlot {
         }
         let newest = evaluators.newest_slot();
         for slot in 0..self.batcher.evaluators() {
-            let is_asked = |game: &SelfplayGame| game.slot() == Some(slot);
+            let is_used = |game: &SelfplayGame| game.slot() == Some(slot);
             if slot != newest
                 && self.batcher.has_channel(slot)
-                && !self.batcher.games().any(is_asked)
+                && !self.batcher.games().any(is_used)
             {
                 self.batcher.retire_channel(slot);
             }

@@ -35,7 +35,7 @@ pub(crate) struct InspectArguments {
     paths: Vec<PathBuf>,
     /// Print the totals as one JSON object
     ///
-    /// Shares and means of nothing are null. Every key is explained where it stands in `selfplay/src/inspect/summary.rs`.
+    /// Shares and means of nothing are null. `selfplay/src/inspect/summary.rs` explains each key.
     #[arg(long)]
     json: bool,
     /// Print one game with its boards and searches

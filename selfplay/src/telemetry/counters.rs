@@ -55,9 +55,9 @@ pub(crate) struct Counters {
     pub(crate) shard_bytes: u64,
     /// Bytes of everything in the run, or in the folder of shards.
     pub(crate) disk_used: u64,
-    /// Bytes that can still be written there; none where the system doesn't tell.
+    /// Bytes that can still be written there; none where the system doesn't report it.
     pub(crate) disk_free: Option<u64>,
-    /// Bytes of resident memory; none where the system doesn't tell.
+    /// Bytes of resident memory; none where the system doesn't report it.
     pub(crate) memory: Option<u64>,
     /// Whether it plays.
     pub(crate) state: State,
@@ -185,7 +185,7 @@ pub(crate) enum State {
         /// Why it can't write.
         reason: String,
     },
-    /// It was asked to stop.
+    /// It stops.
     Stopping,
 }
 

@@ -1,6 +1,7 @@
 //! The table of all figures: the keys of the JSON log in their order, and the metrics of Prometheus.
 //!
-//! Totals are of this start of the program. Shares lie in [0, 1]. An unknown value is null in the log and left out of the metrics. Rates, `mean_batch`, `batch_fill` and `devices` are of the last reporting interval, `…_since_start` of the whole time.
+//! Totals are of this start of the program. Shares lie in [0, 1]. An unknown value is null in the log and left out of the metrics.
+//! Rates, `mean_batch`, `batch_fill` and `devices` are of the last reporting interval, `…_since_start` of the whole time.
 //!
 //! `batches`, `mean_batch`, `largest_batch` and `batch_fill` are of the batches that workers request. `devices` is of the batches
 //! that the evaluation service makes of them.

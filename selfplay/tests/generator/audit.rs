@@ -121,7 +121,7 @@ fn is_temporary(name: &str) -> bool {
     name.ends_with(".tmp")
 }
 
-/// The games that a restart would resume, while nobody is at work: as somebody new finds them in a copy of the journal.
+/// The games that a restart would resume while no generator runs: as a new one finds them in a copy of the journal.
 pub(crate) fn in_flight(places: &GeneratorPlaces) -> Vec<GameInFlight> {
     let copy = tempfile::tempdir().unwrap();
     for name in names(&places.journal) {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 const PAUSED: &str = "paused, nothing is lost: ";
-const GOING_ON: &str = "resumed: it could be written";
+const RESUMED: &str = "resumed: it could be written";
 
 const GAMES: u64 = 60;
 
@@ -46,9 +46,9 @@ fn a_generator_killed_on_a_full_disk_resumes_when_there_is_space() {
         // Without the trap the signal would end the program.
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
         let mut running = command.start_in_shell(&script);
-        running.wait_until("it pauses", |running| running.said().contains(PAUSED));
-        assert!(!running.said().contains(GOING_ON));
-        let reason = running.said();
+        running.wait_until("it pauses", |running| running.stderr().contains(PAUSED));
+        assert!(!running.stderr().contains(RESUMED));
+        let reason = running.stderr();
         assert!(reason.contains(".journal"), "{reason}");
         running.kill();
         Audit::of(command.places()).assert_sound();
@@ -99,13 +99,13 @@ fn play_on_a_full_disk(ballast_kib: u32) {
         .replace("FOLDER", &folder.path().display().to_string())
         .replace("OUTSIDE", &outside.path().display().to_string());
     let mut running = command.start_in_shell(&script);
-    running.wait_until("it pauses", |running| running.said().contains(PAUSED));
-    assert!(!running.said().contains(GOING_ON), "{}", running.said());
+    running.wait_until("it pauses", |running| running.stderr().contains(PAUSED));
+    assert!(!running.stderr().contains(RESUMED), "{}", running.stderr());
     fs::write(outside.path().join("go"), b"").unwrap();
     let ended = running.wait();
     assert!(ended.status.success(), "{ended:?}");
-    for part in [PAUSED, GOING_ON] {
-        assert!(ended.said.contains(part), "{part}: {}", ended.said);
+    for part in [PAUSED, RESUMED] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
     }
     assert_undisturbed(&self::command(&outside.path().join("run")));
 }
@@ -123,11 +123,11 @@ fn a_generator_waits_for_a_folder_that_it_may_not_write_to() {
         list_shards(shards).is_ok_and(|shards| !shards.is_empty())
     });
     fs::set_permissions(shards, Permissions::from_mode(0o555)).unwrap();
-    running.wait_until("it pauses", |running| running.said().contains(PAUSED));
+    running.wait_until("it pauses", |running| running.stderr().contains(PAUSED));
     fs::set_permissions(shards, Permissions::from_mode(0o755)).unwrap();
     let ended = running.wait();
     assert!(ended.status.success(), "{ended:?}");
-    assert!(ended.said.contains(GOING_ON), "{}", ended.said);
+    assert!(ended.stderr.contains(RESUMED), "{}", ended.stderr);
     assert_undisturbed(&command);
 }
 

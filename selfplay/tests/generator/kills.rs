@@ -62,7 +62,7 @@ pub(crate) fn kill_until_done(
     let mut ordeal = Ordeal::default();
     let places = command.places();
     let mut shards = BTreeMap::new();
-    // It may be killed after it has said that all is done; the same command is another generator's then.
+    // It may be killed after it has reported that all is done; then the same command starts another generator.
     while !done_file(places, 0).exists() {
         if ordeal.kills == kills {
             command.finish();
@@ -109,7 +109,7 @@ pub(crate) fn kill_until_done(
     ordeal
 }
 
-fn assert_all_go_on(ordeal: &Ordeal, audit: &Audit) {
+fn assert_all_resume(ordeal: &Ordeal, audit: &Audit) {
     for (id, begun) in &ordeal.begun {
         assert_resumes(&audit.games[id], begun);
     }
@@ -171,7 +171,7 @@ fn many_kills() {
         spared.finish();
         let audit = Audit::of(killed.places());
         toll.add(&ordeal, &audit, &Audit::of(spared.places()));
-        assert_all_go_on(&ordeal, &audit);
+        assert_all_resume(&ordeal, &audit);
         assert_eq!(in_flight(killed.places()), []);
         seed += 1;
     }
@@ -199,7 +199,7 @@ fn a_killed_generator_resumes_all_its_games() {
     assert!(ordeal.kills >= 3 && !ordeal.begun.is_empty(), "{ordeal:?}");
     let audit = Audit::of(command.places());
     audit.assert_complete(command.places(), &[0], 60);
-    assert_all_go_on(&ordeal, &audit);
+    assert_all_resume(&ordeal, &audit);
     let shard = folder.path().display().to_string();
     let mut inspect = assert_cmd::Command::new(env!("CARGO_BIN_EXE_selfplay"));
     inspect.args(["inspect", &shard]).assert().success();
@@ -221,7 +221,7 @@ fn kills_change_no_game() {
     spared.finish();
     let audit = Audit::of(killed.places());
     audit.assert_complete(killed.places(), &[0], 60);
-    assert_all_go_on(&ordeal, &audit);
+    assert_all_resume(&ordeal, &audit);
     let undisturbed = Audit::of(spared.places());
     assert_eq!(undisturbed.different_in(&audit), []);
     assert_eq!(undisturbed.bytes(), audit.bytes());
@@ -250,7 +250,7 @@ fn kills_between_the_steps_of_tiny_shards_change_no_game() {
     spared.finish();
     let audit = Audit::of(killed.places());
     audit.assert_complete(killed.places(), &[0], 150);
-    assert_all_go_on(&ordeal, &audit);
+    assert_all_resume(&ordeal, &audit);
     let undisturbed = Audit::of(spared.places());
     assert_eq!(undisturbed.different_in(&audit), []);
     assert_eq!(undisturbed.bytes(), audit.bytes());

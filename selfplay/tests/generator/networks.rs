@@ -59,8 +59,8 @@ fn wait_for_shard_by(running: &mut Running, command: &GeneratorCommand, name: &s
     running.wait_until(name, |_| has_shard_by(command, name));
 }
 
-/// Who judged a game's turns, one turn after the other.
-fn judges(record: &GameRecord) -> Vec<&str> {
+/// The evaluators of a game's turns, one after the other.
+fn evaluators_of(record: &GameRecord) -> Vec<&str> {
     let places = record
         .turns
         .iter()
@@ -82,7 +82,7 @@ fn play_through_a_change(run: &Path, change: &str) -> (Audit, GeneratorCommand) 
         audit
             .games
             .values()
-            .any(|game| judges(game)[0] != "uniform")
+            .any(|game| evaluators_of(game)[0] != "uniform")
     });
     running.stop();
     let audit = Audit::of(command.places());
@@ -90,7 +90,7 @@ fn play_through_a_change(run: &Path, change: &str) -> (Audit, GeneratorCommand) 
     (audit, command)
 }
 
-/// Asserts that shards by the network come after those without, and that what it judged is in them.
+/// Asserts that shards by the network come after those without, and that they hold games that it evaluated.
 fn assert_shards_change_with_the_network(audit: &Audit, command: &GeneratorCommand) {
     let named = named(command);
     let first = named
@@ -105,7 +105,9 @@ fn assert_shards_change_with_the_network(audit: &Audit, command: &GeneratorComma
         for record in ShardReader::open(&path).unwrap() {
             let record = record.unwrap();
             assert!(
-                judges(&record).iter().all(|&judge| judge == "uniform"),
+                evaluators_of(&record)
+                    .iter()
+                    .all(|&evaluator| evaluator == "uniform"),
                 "{name}"
             );
         }
@@ -120,9 +122,12 @@ fn a_new_network_takes_over_between_turns() {
     assert_shards_change_with_the_network(&audit, &command);
     let mut mixed = 0;
     for record in audit.games.values() {
-        let judges = judges(record);
-        let changes = judges.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        assert!(changes <= 1, "{judges:?}");
+        let evaluators = evaluators_of(record);
+        let changes = evaluators
+            .windows(2)
+            .filter(|pair| pair[0] != pair[1])
+            .count();
+        assert!(changes <= 1, "{evaluators:?}");
         mixed += changes;
         assert_eq!(record.evaluators.len(), 1 + changes);
     }
@@ -163,13 +168,13 @@ fn networks_change_in_the_evaluation_service() {
         audit.assert_sound();
         let mut played = [false; 4];
         for record in audit.games.values() {
-            let judges = judges(record);
-            assert!(judges.is_sorted(), "{judges:?}");
+            let evaluators = evaluators_of(record);
+            assert!(evaluators.is_sorted(), "{evaluators:?}");
             if change == "game" {
                 assert_eq!(record.evaluators.len(), 1);
             }
-            for judge in judges {
-                let generation: usize = judge.parse().unwrap();
+            for evaluator in evaluators {
+                let generation: usize = evaluator.parse().unwrap();
                 if let Some(played) = played.get_mut(generation) {
                     *played = true;
                 }
@@ -186,17 +191,17 @@ fn a_start_with_a_damaged_network_plays_with_the_previous_one() {
     publish(&run, 0);
     fs::write(RunDirectory::new(&run).network(1), b"nothing of a network").unwrap();
     let ended = command(&run, "turn").with(&["--hours", "0.0005"]).finish();
-    let said = ended.said;
+    let stderr = ended.stderr;
     assert!(
-        said.contains("network 0 plays") && said.contains("00001.safetensors"),
-        "{said}"
+        stderr.contains("network 0 plays") && stderr.contains("00001.safetensors"),
+        "{stderr}"
     );
     fs::write(RunDirectory::new(&run).network(0), b"nothing either").unwrap();
     let failed = command(&run, "turn").start().wait();
-    let said = failed.said;
+    let stderr = failed.stderr;
     assert!(
-        !failed.status.success() && said.contains("00001.safetensors: "),
-        "{said}"
+        !failed.status.success() && stderr.contains("00001.safetensors: "),
+        "{stderr}"
     );
 }
 
@@ -212,7 +217,7 @@ fn a_fixed_network_stays_and_a_damaged_one_is_named() {
     publish(&stays, 0);
     let broken = RunDirectory::new(&follows).network(1);
     fs::write(&broken, b"nothing of a network").unwrap();
-    running[1].wait_until("it is named", |running| running.said().contains("00001"));
+    running[1].wait_until("it is named", |running| running.stderr().contains("00001"));
     let before = names(&following.places().shards).len();
     let more = |running: &mut Running, command: &GeneratorCommand, least: usize| {
         running.wait_until("more shards", |_| {
@@ -229,13 +234,13 @@ fn a_fixed_network_stays_and_a_damaged_one_is_named() {
             .iter()
             .all(|(_, evaluator)| evaluator.name == "uniform")
     );
-    assert!(!stayed.said.contains("00000"), "{}", stayed.said);
-    let complaints = followed.said.matches("can't be used").count();
-    assert_eq!(complaints, 1, "{}", followed.said);
+    assert!(!stayed.stderr.contains("00000"), "{}", stayed.stderr);
+    let complaints = followed.stderr.matches("can't be used").count();
+    assert_eq!(complaints, 1, "{}", followed.stderr);
     assert!(
-        followed.said.contains("00000 plays on"),
+        followed.stderr.contains("00000 plays on"),
         "{}",
-        followed.said
+        followed.stderr
     );
     for command in [&staying, &following] {
         Audit::of(command.places()).assert_sound();

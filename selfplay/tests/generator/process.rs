@@ -101,7 +101,7 @@ impl GeneratorCommand {
 
     fn spawn(&self, mut command: Command, output: TempDir) -> Running {
         command.args(&self.arguments);
-        command.stderr(File::create(output.path().join("said")).unwrap());
+        command.stderr(File::create(output.path().join("stderr")).unwrap());
         let child = command.spawn().unwrap();
         Running { child, output }
     }
@@ -126,13 +126,13 @@ pub(crate) struct Running {
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) printed: String,
-    pub(crate) said: String,
+    pub(crate) stderr: String,
 }
 
 impl Running {
-    /// What it has said on standard error so far.
-    pub(crate) fn said(&self) -> String {
-        self.read("said")
+    /// Its standard error so far.
+    pub(crate) fn stderr(&self) -> String {
+        self.read("stderr")
     }
 
     fn read(&self, what: &str) -> String {
@@ -161,7 +161,7 @@ impl Running {
         wait_until(what, || {
             let ended = self.child.try_wait().unwrap();
             holds(self) || {
-                assert_eq!(ended, None, "{what}: ended before: {}", self.said());
+                assert_eq!(ended, None, "{what}: ended before: {}", self.stderr());
                 false
             }
         });
@@ -183,7 +183,7 @@ impl Running {
         Ended {
             status: self.child.wait().unwrap(),
             printed: self.read("printed"),
-            said: self.said(),
+            stderr: self.stderr(),
         }
     }
 
@@ -223,7 +223,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The file in which a generator says that it has done what it was told.
+/// The file that marks a generator's command as done.
 pub(crate) fn done_file(places: &GeneratorPlaces, generator: u32) -> PathBuf {
     let folder = places.root.join("generators");
     folder.join(format!("{generator:03}")).join("done")

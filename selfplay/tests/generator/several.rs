@@ -46,7 +46,7 @@ fn kill_in_turns(
         let victim = rng.random_range(0..2);
         running.remove(victim).kill();
         killed += 1;
-        // It may have said that all is done; the same command is another generator's then.
+        // It may have reported that all is done; then the same command starts another generator.
         if is_done().contains(&true) {
             last = Some(&command[victim]);
             break;
@@ -136,8 +136,8 @@ fn the_games_of_a_dead_generator_are_adopted() {
     let before = Audit::of(places);
     let heir = order("32", "20");
     let ended = heir.finish();
-    let said = format!("resumes {} games in flight", begun.len());
-    assert!(ended.said.contains(&said), "{}", ended.said);
+    let stderr = format!("resumes {} games in flight", begun.len());
+    assert!(ended.stderr.contains(&stderr), "{}", ended.stderr);
 
     let audit = Audit::of(places);
     audit.assert_sound();

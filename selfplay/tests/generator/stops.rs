@@ -49,7 +49,7 @@ fn assert_stopped(ended: &Ended, reason: &str, command: &GeneratorCommand) -> Ve
 }
 
 /// As [`assert_stopped`], and that the same command resumes.
-fn assert_goes_on_after(ended: &Ended, reason: &str, command: &GeneratorCommand) {
+fn assert_resumes_after(ended: &Ended, reason: &str, command: &GeneratorCommand) {
     let begun = assert_stopped(ended, reason, command);
     let mut again = command.start();
     again.wait_until("it has gone on", |_| {
@@ -73,11 +73,11 @@ fn signals_stop_it_and_the_same_command_resumes() {
         let command = endless(folder.path(), &[]);
         let running = started(&command);
         running.signal(signal);
-        assert_goes_on_after(&running.wait(), "asked to stop", &command);
+        assert_resumes_after(&running.wait(), "asked to stop", &command);
     }
 }
 
-/// A stop that can't come to its end, for nobody reads what is printed; the second signal doesn't wait for that.
+/// A stop that blocks on a full pipe; the second signal doesn't wait for it.
 #[test]
 fn the_second_signal_ends_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn the_second_signal_ends_it_at_once() {
     running.wait_until("there are shards", |_| has_shards(&command));
     running.signal("TERM");
     running.wait_until("all is written", |running| {
-        running.said().contains("workers: ")
+        running.stderr().contains("workers: ")
     });
     // Two within a fifth of a second are one.
     std::thread::sleep(Duration::from_millis(300));
@@ -116,7 +116,7 @@ fn limits_stop_it_and_the_same_command_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let unlimited = endless(folder.path(), &[]);
         let ended = unlimited.clone().with(&limit).start().wait();
-        assert_goes_on_after(&ended, reason, &unlimited);
+        assert_resumes_after(&ended, reason, &unlimited);
     }
 }
 
@@ -130,7 +130,7 @@ fn a_generator_that_takes_too_much_memory_plays_fewer_games_at_once() {
     let mut running = command.clone().with(&["--max-memory", "0.001"]).start();
     running.wait_until("it plays fewer", |running| {
         running
-            .said()
+            .stderr()
             .contains("--max-memory: 30 games at once a thread")
     });
     running.signal("TERM");
@@ -203,13 +203,13 @@ fn its_progress_is_served_over_http_and_logged() {
     assert!(last["rows_waiting"].is_null());
 }
 
-/// Where it serves metrics, once it has said so.
+/// The address of its metrics, once it has printed it.
 pub(super) fn metrics_address(running: &mut Running) -> String {
-    running.wait_until("it has said where", |running| {
-        running.said().contains("/metrics")
+    running.wait_until("it prints the address", |running| {
+        running.stderr().contains("/metrics")
     });
-    let said = running.said();
-    let address = said.split("http://").nth(1).unwrap();
+    let stderr = running.stderr();
+    let address = stderr.split("http://").nth(1).unwrap();
     address.split('/').next().unwrap().to_owned()
 }
 

@@ -99,7 +99,7 @@ fn a_good_run_is_counted() {
     assert_eq!(outcome(inspect().args(&files).arg("--json")).1, json);
     let twice = [run.path(), &shards, &files[1]];
     assert_eq!(outcome(inspect().args(twice).arg("--json")).1, json);
-    // The sums don't depend on who adds them.
+    // The sums don't depend on the threads.
     let alone = outcome(
         inspect()
             .arg(&shards)

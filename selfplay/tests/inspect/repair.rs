@@ -30,12 +30,12 @@ fn only_the_good_games_of_damaged_shards_are_copied() {
     assert_eq!(code, 1, "something was wrong");
     assert_eq!(complaints.lines().count(), 2, "{complaints}");
     let new = folder.join("000-000000.shard");
-    let said = format!(
+    let printed = format!(
         "repair      {}: 3 games kept, 2 faults left out: {}\n",
         path.display(),
         new.display()
     );
-    assert!(text.ends_with(&said), "{text}");
+    assert!(text.ends_with(&printed), "{text}");
     assert_eq!(games_in(&new), [0, 2, 4].map(|counter| sample(counter, 60)));
     let header = |path: &Path| ShardReader::open(path).unwrap().header().clone();
     assert_eq!(
@@ -96,16 +96,16 @@ fn what_can_not_be_repaired_is_named() {
     let folder = run.path().join("repaired");
     let (code, text, _) = outcome(inspect().arg(&shards).arg("--repair").arg(&folder));
     assert_eq!(code, 1);
-    let said = format!(
+    let printed = format!(
         "{}: can't be repaired: its header can't be read",
         header.display()
     );
-    assert!(text.contains(&said), "{text}");
-    let said = format!(
+    assert!(text.contains(&printed), "{text}");
+    let printed = format!(
         "{}: no game in it could be kept; nothing is written\n",
         games.display()
     );
-    assert!(text.contains(&said), "{text}");
+    assert!(text.contains(&printed), "{text}");
     assert_eq!(files_in(&folder), 0);
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use std::sync::Mutex;
 
 /// Keeps everything, as a journal does.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Kept(Mutex<std::collections::BTreeMap<GameId, GameInFlight>>);
 
 impl GameLog for Kept {
@@ -153,7 +153,7 @@ fn an_illegal_journal_is_an_error_that_names_the_game() {
     let unfinished = in_flight(from_empty(record.id), record.evaluators, record.turns);
     let error = format!(
         "{:#}",
-        SelfplayGame::resume(&setting, unfinished).unwrap_err()
+        SelfplayGame::resume(&setting, unfinished).err().unwrap()
     );
     assert!(error.contains("game 1-3"), "{error}");
 }
@@ -227,14 +227,14 @@ fn a_changed_resignation_threshold_applies_to_new_turns_only() {
     config.selfplay.resignation.turns = 4;
     config.selfplay.resignation.threshold = 0.05;
     config.selfplay.resignation.played_out_share = 0.0;
-    let go_on = |turns: Vec<TurnRecord>| {
+    let resume = |turns: Vec<TurnRecord>| {
         let unfinished = in_flight(from_empty(record.id), record.evaluators.clone(), turns);
         SelfplayGame::resume(&setting(&config, Arc::new(NoLog)), unfinished).unwrap()
     };
     let mut turns = record.turns[..8].to_vec();
-    assert!(go_on(turns.clone()).is_over(), "the last searches agree");
+    assert!(resume(turns.clone()).is_over(), "the last searches agree");
     if let TurnOrigin::Search(search) = &mut turns[7].origin {
         search.value = 0.5;
     }
-    assert!(!go_on(turns).is_over(), "they do not any more");
+    assert!(!resume(turns).is_over(), "the last searches disagree");
 }

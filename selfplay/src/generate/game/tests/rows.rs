@@ -145,7 +145,7 @@ fn a_losing_side_resigns_except_in_games_that_are_played_out() {
         resigned > 9 && played_out > 4,
         "{resigned} and {played_out}"
     );
-    // At the turn limit nobody has lost, and the last search says what the game was worth.
+    // At the turn limit no side has lost, and the last search gives the value of the game.
     let unfinished = play_sure_of_gold(&config, 0.9, 1).remove(0);
     let Ending::Unfinished { value: Some(value) } = unfinished.ending else {
         panic!("{:?}", unfinished.ending);
