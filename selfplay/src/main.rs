@@ -1,4 +1,4 @@
-//! The program `selfplay`: games of Arimaa for training, and everything that is done with them.
+//! The program `selfplay`: games of Arimaa for training, matches, and tools for both.
 
 mod aei;
 mod analyze;
@@ -45,7 +45,7 @@ enum Command {
     Aei(aei::AeiArguments),
     /// Measure the speed of self-play on this machine beside the bare network
     ///
-    /// Ctrl-C ends it and prints what was measured so far.
+    /// Ctrl-C ends it and prints the measurements so far.
     Bench(bench::BenchArguments),
     /// Verify shards by replaying every game, and print totals or one game
     ///
@@ -55,7 +55,7 @@ enum Command {
     ///
     /// Ctrl-C ends it and prints the result so far.
     Judge(judge::JudgeArguments),
-    /// Make shards of other people's games: standard text, or the official server's archive
+    /// Make shards of other games: standard text, or the official server's archive
     Import(import::ImportArguments),
     /// Write the games of shards as standard text, or their rows as arrays for numpy
     Export(export::ExportArguments),
@@ -63,7 +63,7 @@ enum Command {
 
 fn main() -> ExitCode {
     engine::allocator::keep_freed_memory();
-    // Every worker thread evaluates its own batches: more threads inside libtorch would only fight the workers.
+    // Every worker thread evaluates its own batches: more threads inside libtorch would only slow the workers down.
     network::set_single_threaded();
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),

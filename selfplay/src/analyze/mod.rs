@@ -1,4 +1,4 @@
-//! `selfplay analyze`: one search for the turn of one position, and what it found.
+//! `selfplay analyze`: searches one position, and reports the best turns.
 
 mod subject;
 
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use subject::SubjectArguments;
 
-/// What to search, how long, and what to print.
+/// The position, the limits, and the output.
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
@@ -41,24 +41,24 @@ pub(crate) struct AnalyzeArguments {
     /// How many turns to list; the chosen one always is
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     top: u32,
-    /// Print what was found as one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
-    /// All that is random follows from it
+    /// Seed of all randomness
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
     device: DeviceArguments,
-    /// Threads that evaluate a network on the processor [default: one a core]. Each gets its share of the leaves that the search has in
-    /// flight, and how many these are changes what is searched: the same number of threads gives the same answer, another number
-    /// may give another, unless `search.parallel_leaves` is set. `material` and `uniform` take one thread, and a GPU its own
+    /// Threads that evaluate a network on the processor [default: one a core]. Unless `search.parallel_leaves` is set, another number of
+    /// threads may give another result, since the search has more leaves in flight. `material` and `uniform` take one thread, and a GPU
+    /// its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
     config: ConfigArguments,
 }
 
-/// When the search ends.
+/// The limits of the search.
 #[derive(Debug, Args)]
 struct LimitArguments {
     /// End after so many evaluations [default: 1000, if nothing else limits the search]
@@ -70,10 +70,10 @@ struct LimitArguments {
     /// End after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<Duration>,
-    /// End as soon as what is left of the limits can't change the turn that is chosen, but by a proof
+    /// End as soon as the rest of the limits can change the chosen turn only by a proof
     #[arg(long)]
     stop_when_decided: bool,
-    /// Search until Ctrl-C, or until nothing more is found to evaluate
+    /// Search until Ctrl-C, or until there is nothing more to evaluate
     #[arg(long, conflicts_with_all = ["evaluations", "visits", "time"])]
     until_stopped: bool,
 }
@@ -90,12 +90,12 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Evaluations of a search without a limit.
-const USUAL_EVALUATIONS: u32 = 1_000;
+const DEFAULT_EVALUATIONS: u32 = 1_000;
 
 impl LimitArguments {
     fn budget(&self, memory_mib: u32) -> Budget {
         let is_limited = self.visits.is_some() || self.time.is_some() || self.until_stopped;
-        let usual = (!is_limited).then_some(USUAL_EVALUATIONS);
+        let usual = (!is_limited).then_some(DEFAULT_EVALUATIONS);
         Budget {
             evaluations: self.evaluations.or(usual),
             visits: self.visits,
@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
 }
 
 impl AnalyzeArguments {
-    /// The configuration with the options that stand for keys of it.
+    /// The configuration with the options that replace keys of it.
     fn config(&self) -> Result<Config> {
         for setting in &self.config.set {
             let key = setting.split('=').next().unwrap_or_default().trim();
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_finite_positive_times_are_taken() {
+    fn only_finite_positive_times_are_accepted() {
         assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
         for text in ["0", "-1", "nan", "inf", "1e300", "", "2s"] {
             assert!(seconds(text).is_err(), "{text}");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_evaluations_hold_only_where_nothing_else_does() {
+    fn the_default_evaluations_apply_only_without_other_limits() {
         let nothing = || LimitArguments {
             evaluations: None,
             visits: None,
@@ -238,7 +238,7 @@ mod tests {
             until_stopped: false,
         };
         let evaluations = |limits: LimitArguments| limits.budget(1).evaluations;
-        assert_eq!(evaluations(nothing()), Some(USUAL_EVALUATIONS));
+        assert_eq!(evaluations(nothing()), Some(DEFAULT_EVALUATIONS));
         let both = LimitArguments {
             evaluations: Some(7),
             visits: Some(9),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_says_the_time_the_work_and_the_best_turn() {
+    fn progress_shows_the_time_the_evaluations_and_the_best_turn() {
         let position = "g [r                                  Er                          R]";
         let game = Game::from_position(position.parse().unwrap());
         let options = SearchOptions::strongest(&Config::default().matches.search, 64);

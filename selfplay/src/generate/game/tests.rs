@@ -4,7 +4,7 @@ mod rows;
 use super::*;
 use crate::generate::log::NoLog;
 use crate::worker::batch::Batcher;
-use crate::worker::channel::tests::SlowLine;
+use crate::worker::channel::tests::SlowChannel;
 use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use engine::config::{SearchConfig, SearchMode, TargetsConfig};
 use engine::search::{Null, Uniform};
@@ -130,7 +130,7 @@ fn groups_lanes_and_where_the_evaluator_works_change_no_game() {
         || Box::new(LocalChannel::new(Box::new(Null::default()))) as Box<dyn EvaluationChannel>;
     let expected = play_on(&config, local(), (6, 1), 0..9);
     for (in_flight, groups) in [(1, 1), (9, 2), (5, 5), (7, 3)] {
-        let slow = Box::new(SlowLine::new(Null::default()));
+        let slow = Box::new(SlowChannel::new(Null::default()));
         for line in [local(), slow] {
             let what = format!("{in_flight} in {groups}, remote: {}", line.is_remote());
             let records = play_on(&config, line, (in_flight, groups), 0..9);
