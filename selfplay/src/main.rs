@@ -1,4 +1,4 @@
-//! The program `selfplay`: games of Arimaa for training, and everything that is done with them.
+//! The program `selfplay`: games of Arimaa for training, matches, and tools for both.
 
 mod aei;
 mod analyze;
@@ -46,7 +46,7 @@ enum Command {
     Aei(aei::AeiArguments),
     /// Measure the speed of self-play on this machine beside the bare network
     ///
-    /// Ctrl-C ends it and prints what was measured so far.
+    /// Ctrl-C ends it and prints the measurements so far.
     Bench(bench::BenchArguments),
     /// Verify shards by replaying each game, and print totals or one game
     ///
@@ -57,15 +57,15 @@ enum Command {
     ///
     /// Ctrl-C ends it and prints the result so far.
     Judge(judge::JudgeArguments),
-    /// Make shards of games that others have played: standard text, or the official server's archive
+    /// Make shards of other games: standard text, or the official server's archive
     Import(import::ImportArguments),
     /// Write the games of shards as standard text, or their rows as arrays for numpy
     Export(export::ExportArguments),
 }
 
 fn main() -> ExitCode {
-    engine::process::keep_freed_memory();
-    // Every worker thread evaluates its own batches: more threads inside libtorch would only fight the workers.
+    engine::allocator::keep_freed_memory();
+    // Every worker thread evaluates its own batches: more threads inside libtorch would only slow the workers down.
     network::set_single_threaded();
     if let Some(replacement) = removed_options::replacement(std::env::args_os().skip(1)) {
         output::complain(format_args!("error: {replacement}"));

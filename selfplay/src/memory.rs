@@ -1,4 +1,4 @@
-//! How much memory this process takes, as the kernel counts it.
+//! The memory of this process, as the kernel counts it.
 
 /// MiB of memory that is resident now, or was at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -8,7 +8,7 @@ pub(crate) struct Resident {
 }
 
 impl Resident {
-    /// As it stands; nothing is known where there is no Linux.
+    /// The present figures; none on systems other than Linux.
     pub(crate) fn measure() -> Self {
         std::fs::read_to_string("/proc/self/status")
             .map_or_else(|_| Self::default(), |status| Self::parse(&status))
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_page_is_read() {
+    fn the_kernel_s_figures_are_read() {
         let status =
             "Name:\tselfplay\nVmPeak:\t  999999 kB\nVmHWM:\t   20480 kB\nVmRSS:\t   10752 kB\n";
         let expected = Resident {

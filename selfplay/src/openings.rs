@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-/// Reads a file of positions and game records: one at least, and each a beginning that a game can have. Those with turns may be over
-/// at their end. `what` names the file in errors; they say the line too.
+/// Reads a file of positions and game records, one at least. Each must be a possible opening; those with turns may be over at their
+/// end. `what` names the file in errors, which give the line too.
 pub(crate) fn read_openings(path: &Path, what: &str) -> Result<Vec<WrittenGame>> {
     let file = File::open(path).with_context(|| what.to_owned())?;
     let mut texts = RecordReader::new(BufReader::new(file));

@@ -1,10 +1,10 @@
-//! Printing that outlives its reader: `selfplay … | head` is no fault.
+//! Output to the terminal. A closed pipe, as in `selfplay … | head`, is no error.
 
 use anyhow::Context;
 use std::fmt;
 use std::io::{ErrorKind, Write, stderr, stdout};
 
-/// Prints text as it is. A reader that has gone away is no error; a full disk is.
+/// Prints text as it is. A closed pipe is no error; a full disk is.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -13,7 +13,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a line for the person at the terminal. Nothing can be done where that fails.
+/// Prints a line to standard error, and ignores errors of printing.
 pub(crate) fn complain(line: fmt::Arguments) {
     let _ = writeln!(stderr().lock(), "{line}");
 }

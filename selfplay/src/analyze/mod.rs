@@ -1,4 +1,4 @@
-//! `selfplay analyze`: one search for the turn of one position, and what it found.
+//! `selfplay analyze`: searches one position, and reports the best turns.
 
 mod subject;
 
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use subject::SubjectArguments;
 
-/// What to search, how long, and what to print.
+/// The position, the limits, and the output.
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
@@ -48,16 +48,16 @@ pub(crate) struct AnalyzeArguments {
     seed: u64,
     #[command(flatten)]
     device: DeviceArguments,
-    /// Threads that evaluate a network on the processor [default: one per core]. They share the leaves in flight. Their number changes
-    /// the number of leaves and so may change the result, unless `match.search.parallel_leaves` is set. `material` and `uniform` use
-    /// one thread, and a GPU has its own
+    /// Threads that evaluate a network on the processor [default: one a core]. Unless `search.parallel_leaves` is set, another number of
+    /// threads may give another result, since the search has more leaves in flight. `material` and `uniform` take one thread, and a GPU
+    /// its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
     config: ConfigArguments,
 }
 
-/// When the search ends.
+/// The limits of the search.
 #[derive(Debug, Args)]
 struct LimitArguments {
     /// Limit of evaluations [default: 1000, if nothing else limits the search]
@@ -69,10 +69,10 @@ struct LimitArguments {
     /// Limit of seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<Duration>,
-    /// Stop once the remaining budget can change the chosen turn only by a proof
+    /// End as soon as the rest of the limits can change the chosen turn only by a proof
     #[arg(long)]
     stop_when_decided: bool,
-    /// Search until Ctrl-C, or until the tree is solved or full
+    /// Search until Ctrl-C, or until there is nothing more to evaluate
     #[arg(long, conflicts_with_all = ["evaluations", "visits", "time"])]
     until_stopped: bool,
 }
@@ -89,12 +89,12 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Evaluations of a search without a limit.
-const USUAL_EVALUATIONS: u32 = 1_000;
+const DEFAULT_EVALUATIONS: u32 = 1_000;
 
 impl LimitArguments {
     fn budget(&self, memory_mib: u32) -> Budget {
         let is_limited = self.visits.is_some() || self.time.is_some() || self.until_stopped;
-        let usual = (!is_limited).then_some(USUAL_EVALUATIONS);
+        let usual = (!is_limited).then_some(DEFAULT_EVALUATIONS);
         Budget {
             evaluations: self.evaluations.or(usual),
             visits: self.visits,
@@ -143,7 +143,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
 }
 
 impl AnalyzeArguments {
-    /// The configuration with the options that stand for keys of it.
+    /// The configuration with the options that replace keys of it.
     fn config(&self) -> Result<Config> {
         let mut config = self.config.resolve_without_selfplay(&[])?;
         config.matches.search.mode = self.mode.unwrap_or(config.matches.search.mode);
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_finite_positive_times_are_taken() {
+    fn only_finite_positive_times_are_accepted() {
         assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
         for text in ["0", "-1", "nan", "inf", "1e300", "", "2s"] {
             assert!(seconds(text).is_err(), "{text}");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_evaluations_hold_only_where_nothing_else_does() {
+    fn the_default_evaluations_apply_only_without_other_limits() {
         let nothing = || LimitArguments {
             evaluations: None,
             visits: None,
@@ -230,7 +230,7 @@ mod tests {
             until_stopped: false,
         };
         let evaluations = |limits: LimitArguments| limits.budget(1).evaluations;
-        assert_eq!(evaluations(nothing()), Some(USUAL_EVALUATIONS));
+        assert_eq!(evaluations(nothing()), Some(DEFAULT_EVALUATIONS));
         let both = LimitArguments {
             evaluations: Some(7),
             visits: Some(9),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_says_the_time_the_work_and_the_best_turn() {
+    fn progress_shows_the_time_the_evaluations_and_the_best_turn() {
         let position = "g [r                                  Er                          R]";
         let game = Game::from_position(position.parse().unwrap());
         let options = SearchOptions::strongest(&Config::default().matches.search, 64);

@@ -1,4 +1,4 @@
-//! Which position to analyze, and the game that led to it.
+//! The position to analyze, and the game that led to it.
 
 use crate::inspect::{self, GameChoice};
 use anyhow::{Context, Result, anyhow, bail};
@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use engine::files;
 use std::path::{Path, PathBuf};
 
-/// Where the position comes from.
+/// The source of the position.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(group = ArgGroup::new("subject").required(true).args(["position", "record", "shard"]))]
@@ -16,8 +16,8 @@ pub(super) struct SubjectArguments {
     /// Position: side to move and the squares from a8 to h1, as in "g [r …]"
     #[arg(long, value_name = "POSITION")]
     position: Option<Position>,
-    /// Record of a game, one turn a line after its number and side, as `pit` writes them. Earlier positions of the game count as
-    /// repetitions
+    /// A game's record, one turn a line after its number and side, as `selfplay pit` writes them. The earlier positions of the game count
+    /// as repetitions
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Shard, folder of shards or run that holds the game
@@ -31,11 +31,11 @@ pub(super) struct SubjectArguments {
     turn: Option<TurnLabel>,
 }
 
-/// The bytes of a record; those that are there have a few thousand.
+/// The most bytes of a record; a usual one has a few thousand.
 const LARGEST: u64 = 1 << 24;
 
 impl SubjectArguments {
-    /// The game up to the position, and what to call it in messages.
+    /// The game up to the position, and its name in messages.
     pub(super) fn game(&self) -> Result<(Game, String)> {
         let (game, name) = match (&self.position, &self.record, &self.shard, self.game) {
             (Some(position), ..) => {
@@ -46,7 +46,7 @@ impl SubjectArguments {
                 read_shard(path, choice)?,
                 format!("game {choice} of {}", path.display()),
             ),
-            _ => bail!("neither --position nor --record nor --shard says what to analyze"),
+            _ => bail!("--position, --record or --shard must name the position"),
         };
         let game = match self.turn {
             Some(turn) => before(turn, &game).with_context(|| name.clone())?,

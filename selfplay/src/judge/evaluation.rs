@@ -1,4 +1,4 @@
-//! What a network says of the positions of games, and what became of them.
+//! A network's values and policy in the positions of recorded games.
 
 use crate::statistics::{Calibration, Share};
 use crate::worker::channel::EvaluationChannel;
@@ -12,24 +12,24 @@ use rand::rngs::ChaCha8Rng;
 /// Queries that are evaluated together.
 const BATCH: usize = 256;
 
-/// A probability of 0 for what was played costs what this does.
+/// The least probability in the log loss: a played step of probability 0 would cost infinitely much.
 const LEAST: f64 = 1e-9;
 
-/// Sums over games. All of it is of the turns after the setups.
+/// Sums over games, of the turns after the setups.
 #[derive(Debug, Default)]
 pub(super) struct NetworkEvaluation {
     pub(super) games: u64,
-    /// Turns that were played.
+    /// Played turns.
     pub(super) turns: u64,
     /// The values at the turns' starts against the results.
     pub(super) values: Calibration,
-    /// Of the steps that were played, those that the policy finds likeliest; ends of turns before the fourth step are steps too.
+    /// Played steps, and among them those that the policy finds likeliest. The end of a shorter turn is a step too.
     pub(super) likeliest: Share,
-    /// -ln of the policy's probability of those steps, ...
+    /// The sum of -ln of the policy's probability of those steps.
     pub(super) losses: f64,
-    /// ... and of one that is the same for all legal steps.
+    /// The same for equal probabilities of all legal steps.
     pub(super) even_losses: f64,
-    /// Of the turns that begin with a goal within reach, those in which the policy's first choice wins.
+    /// Turns that begin with a goal within reach, and among them those in which the policy's first choice wins.
     pub(super) goals: Share,
 }
 
@@ -48,16 +48,16 @@ impl NetworkEvaluation {
 /// A step state of a game.
 struct Decision {
     query: Query,
-    /// Where the step that was played stands among the legal ones.
+    /// The index of the played step among the legal ones.
     played: usize,
-    /// At the start of a turn of a game that was won on the board or by resignation.
+    /// Set at the start of a turn, in games that were won on the board or by resignation.
     decided: Option<Decided>,
 }
 
 /// A game that was won.
 #[derive(Clone, Copy, PartialEq)]
 struct Decided {
-    /// Its number among those that are judged together.
+    /// Its number among the games that are judged together.
     game: usize,
     winner: Side,
 }
@@ -75,7 +75,7 @@ pub(super) struct Judge {
     decisions: Vec<Decision>,
     goals: Vec<GoalTest>,
     turns: u64,
-    /// Games that were taken.
+    /// Games taken so far.
     games: usize,
 }
 
@@ -91,11 +91,11 @@ impl Judge {
         }
     }
 
-    /// Takes a game's positions, to be judged with others; none of a game that breaks the rules.
+    /// Takes a game's positions, to judge them with others; none of a game that breaks the rules.
     pub(super) fn take(&mut self, record: &GameRecord) -> Result<(), ReplayError> {
         let turns = replay(record)?;
         let mut game = record.new_game()?;
-        // How a clock ran out says nothing of the positions.
+        // A game lost on time has no result of its positions.
         let winner = match record.ending {
             Ending::Won(_) | Ending::Resigned { .. } => record.ending.winner(),
             Ending::Unfinished { .. } | Ending::Forfeited { .. } => None,
@@ -135,7 +135,7 @@ impl Judge {
             .map(|&index| Action::from_index(index.into(), side));
         // The end of a shorter turn is not recorded.
         for (step, action) in played.chain([Some(Action::End)]).flatten().enumerate() {
-            // Where the game is won nothing is asked any more.
+            // A search evaluates no won position.
             let is_won = goal_in(&state, 0).is_some() || elimination_in(&state, 0).is_some();
             if state.is_complete() || is_won {
                 break;
@@ -160,7 +160,7 @@ impl Judge {
         }
     }
 
-    /// Judges all that was taken, and forgets it.
+    /// Evaluates all positions taken so far.
     pub(super) fn form(&mut self, evaluation: &mut NetworkEvaluation) -> Result<()> {
         evaluation.turns += std::mem::take(&mut self.turns);
         let decisions = std::mem::take(&mut self.decisions);
@@ -201,9 +201,9 @@ impl Judge {
         Ok(())
     }
 
-    /// Lets the policy play its likeliest turn in each; how many of them win.
+    /// Lets the policy play its likeliest turn in each, and returns the share that wins.
     fn test_goals(&mut self, tests: &mut [GoalTest]) -> Result<Share> {
-        // At temperature 0 nothing is left to chance.
+        // At temperature 0 nothing is random.
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         loop {
             let mut queries = Vec::new();
@@ -248,7 +248,7 @@ impl NetworkEvaluation {
         };
         let first = priors.iter().take(decision.played);
         let behind = priors.iter().skip(decision.played + 1);
-        // Of equal ones the first is the likeliest, as the policy plays.
+        // Of equal ones the policy plays the first.
         let is_likeliest = first.into_iter().all(|&other| other < played)
             && behind.into_iter().all(|&other| other <= played);
         self.likeliest.whole += 1;
@@ -266,15 +266,15 @@ mod tests {
     use engine::record::{GameId, Start, StartPosition, TurnOrigin, TurnRecord};
     use engine::search::{Evaluator, EvaluatorError};
 
-    /// Gold's rabbit on a7 has nothing before it.
+    /// Gold's rabbit on a7 can step to the goal.
     const GOAL: &str = "g [        R      r                            E                   ]";
 
-    /// Likes one action above all others, wherever it is legal, and says that Gold wins with 3/4.
-    struct Fond(Action);
+    /// Prefers one action wherever it is legal, and gives Gold a win probability of 3/4.
+    struct Prefers(Action);
 
-    impl Evaluator for Fond {
+    impl Evaluator for Prefers {
         fn name(&self) -> &str {
-            "fond"
+            "prefers"
         }
 
         fn evaluate(
@@ -325,8 +325,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn evaluation(fond_of: Action, records: &[GameRecord]) -> NetworkEvaluation {
-        let mut judge = Judge::new(Box::new(LocalChannel::new(Box::new(Fond(fond_of)))));
+    fn evaluation(preferred: Action, records: &[GameRecord]) -> NetworkEvaluation {
+        let mut judge = Judge::new(Box::new(LocalChannel::new(Box::new(Prefers(preferred)))));
         let mut evaluation = NetworkEvaluation::default();
         records
             .iter()
@@ -337,7 +337,7 @@ mod tests {
 
     /// Six steps are legal: the rabbit's north and east, and the elephant's.
     #[test]
-    fn steps_and_values_are_held_against_the_game() {
+    fn steps_and_values_are_compared_with_the_game() {
         let goal = action("a7n");
         let evaluation = evaluation(goal, &[record(goal, WON)]);
         assert_eq!(evaluation.turns, 1);
@@ -368,8 +368,8 @@ mod tests {
     }
 
     #[test]
-    fn a_game_against_the_rules_is_refused_whole() {
-        let mut judge = Judge::new(Box::new(LocalChannel::new(Box::new(Fond(Action::End)))));
+    fn a_game_against_the_rules_is_refused_as_a_whole() {
+        let mut judge = Judge::new(Box::new(LocalChannel::new(Box::new(Prefers(Action::End)))));
         assert!(judge.take(&record(action("a7s"), OPEN)).is_err());
         let mut evaluation = NetworkEvaluation::default();
         judge.form(&mut evaluation).unwrap();

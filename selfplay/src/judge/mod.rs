@@ -1,8 +1,7 @@
-//! `selfplay judge`: holds a network, without a search, against recorded games: are its values what they say, does its policy take the
-//! turns that were played, does it see a goal that is there.
+//! `selfplay judge`: compares a network, without a search, with recorded games: its values with the results, its policy with the played
+//! turns and with goals within reach.
 //!
-//! Games are read by one worker at a time, and judged by all of them, some games at once: their positions are evaluated in common
-//! batches.
+//! One worker at a time reads games, and all of them judge, some games at once: their positions are evaluated in common batches.
 
 mod evaluation;
 mod report;
@@ -41,7 +40,7 @@ pub(crate) struct JudgeArguments {
     workers: WorkerArguments,
     /// Print the report as one JSON object
     ///
-    /// Every key is explained where it stands in `selfplay/src/judge/report.rs`.
+    /// `selfplay/src/judge/report.rs` explains every key.
     #[arg(long)]
     json: bool,
 }
@@ -54,10 +53,10 @@ fn share(text: &str) -> Result<f32, String> {
     }
 }
 
-/// Games that are judged at once: some hundred positions.
+/// Games that are judged at once: a few hundred positions.
 const GAMES_AT_ONCE: usize = 8;
 
-/// Runs `selfplay judge`; the exit code is 1 where anything is wrong with a shard.
+/// Runs `selfplay judge`; the exit code is 1 if a shard has a fault.
 pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     let name = &arguments.network;
     if let Some(reason) = name.without_search() {
@@ -114,7 +113,7 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
             None => String::new(),
         }
     );
-    // Added in the games' order, so that the same games give the same sums to the last digit.
+    // Added in the games' order: the same games give exactly the same sums.
     let mut evaluation = NetworkEvaluation::default();
     parts.values().for_each(|part| evaluation.add(part));
     let report = JudgeReport::new(player.shard_evaluator(), &evaluation, faults);
@@ -128,7 +127,7 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     })
 }
 
-/// Some games of a shard, and what could not be read.
+/// Some games of a shard, and the faults among them.
 struct Chunk {
     number: u64,
     shard: PathBuf,
@@ -136,7 +135,7 @@ struct Chunk {
     faults: Vec<ShardError>,
 }
 
-/// What was found in a chunk.
+/// The result of a chunk.
 struct Found {
     chunk: u64,
     evaluation: NetworkEvaluation,

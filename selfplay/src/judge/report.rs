@@ -1,4 +1,4 @@
-//! What is printed. The fields are the keys of the JSON object; null stands where there is nothing to take a mean or a share of.
+//! The report. Its fields are the keys of the JSON object; a mean or share without cases is null.
 
 use super::evaluation::NetworkEvaluation;
 use crate::statistics::{CalibrationReport, Share, line, mean, percent, write_calibration};
@@ -6,14 +6,14 @@ use engine::record::EvaluatorId;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
-/// Everything. All of it is of the turns after the setups.
+/// The whole report, of the turns after the setups.
 #[derive(Debug, Serialize)]
 pub(super) struct JudgeReport {
-    /// Who was judged.
+    /// The evaluator that was judged.
     evaluator: EvaluatorId,
     /// Games that were read and replayed without a fault; only these count below.
     games: u64,
-    /// What could not be read or breaks the rules.
+    /// Games and frames that could not be read or break the rules.
     faults: u64,
     /// The turns of those games.
     turns: u64,
@@ -23,20 +23,20 @@ pub(super) struct JudgeReport {
     goals: GoalReport,
 }
 
-/// How well the policy foretells what was played.
+/// How well the policy predicts the played steps.
 #[derive(Debug, Serialize)]
 struct PolicyReport {
-    /// Steps that were played; ends of turns before the fourth step are steps too.
+    /// Played steps; the end of a shorter turn is a step too.
     steps: u64,
     /// The share of them that the policy finds likeliest.
     likeliest: Option<f64>,
-    /// The mean of -ln of the probabilities of them, in nats, ...
+    /// The mean of -ln of their probabilities, in nats.
     loss: Option<f64>,
-    /// ... and that of a policy for which all legal steps are the same.
+    /// The same for equal probabilities of all legal steps.
     even_loss: Option<f64>,
 }
 
-/// Whether the policy sees a goal that is there.
+/// How often the policy finds a goal within reach.
 #[derive(Debug, Serialize)]
 struct GoalReport {
     /// Turns that began with a goal within reach of the side to move.

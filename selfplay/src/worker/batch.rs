@@ -8,8 +8,8 @@ use rand::Rng;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Evaluates the next leaves of a single search, and returns how long the evaluator took; none once the search is over. `answers` is
-/// room that is used again.
+/// Evaluates the next leaves of a single search, and returns the evaluator's time; none once the search is over. `answers` is a
+/// reusable buffer.
 pub(crate) fn evaluate_leaves<R: Rng>(
     search: &mut Search,
     evaluator: &mut dyn Evaluator,
@@ -39,39 +39,39 @@ pub(crate) fn evaluate_leaves<R: Rng>(
 
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {
-    /// Plays on until evaluations are needed, and says by which evaluator and of what. None once the game is over. While some are
-    /// awaited, all are requested again. What was done is added to `tally`.
+    /// Plays until evaluations are needed, and returns their evaluator and queries; none once the game is over. While answers are
+    /// missing, all queries are returned again. The work is added to `tally`.
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>>;
 
     /// Takes the evaluation of query `index` of those that were requested.
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()>;
 }
 
-/// What a worker has done.
+/// The work of a worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Tally {
     /// Turns played.
     pub(crate) turns: u64,
-    /// Those of them that were searched with the whole budget.
+    /// Turns that were searched with the whole budget.
     pub(crate) full_turns: u64,
-    /// Step states whose evaluations were taken.
+    /// Step states with a received evaluation.
     pub(crate) evaluations: u64,
-    /// Batches that they came in.
+    /// Batches of them.
     pub(crate) batches: u64,
     pub(crate) times: Times,
 }
 
-/// Where a worker's time went.
+/// A worker's time by its use.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Times {
     /// Searches and rules, and taking answers.
     pub(crate) search: Duration,
-    /// Making records of what was decided, writing them to the journal, and handing over finished games. Where all cores are taken,
-    /// the thread that is woken to take a game may run in place of this one, and its time is in here.
+    /// Making records, writing them to the journal, and sending finished games. If all cores are busy, the time may include the thread
+    /// that receives a game.
     pub(crate) records: Duration,
-    /// Sending queries to an evaluator elsewhere: input rows and legal masks.
+    /// Sending queries to the evaluation service: input rows and legal masks.
     pub(crate) encode: Duration,
-    /// Waiting for an evaluator elsewhere.
+    /// Waiting for the evaluation service.
     pub(crate) wait: Duration,
     /// Evaluating in this thread, the encoding included.
     pub(crate) device: Duration,
@@ -99,7 +99,7 @@ impl Times {
         ]
     }
 
-    /// All of it.
+    /// The sum of all parts.
     pub(crate) fn total(&self) -> Duration {
         self.parts().iter().map(|(_, time)| *time).sum()
     }
@@ -120,7 +120,7 @@ impl fmt::Display for Times {
 }
 
 impl Tally {
-    /// What was done since an earlier state of the same tally.
+    /// The work since an earlier state of the same tally.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             turns: self.turns - earlier.turns,
@@ -133,7 +133,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another worker has done, or the same one later.
+    /// Adds the work of another worker, or later work of the same one.
     pub(crate) fn add(&mut self, other: &Self) {
         self.turns += other.turns;
         self.full_turns += other.full_turns;
@@ -143,32 +143,32 @@ impl Tally {
     }
 }
 
-/// Who asked for an evaluation.
+/// The origin of a query.
 #[derive(Debug, Clone, Copy)]
-struct Asker {
+struct Origin {
     game: usize,
-    /// Which of the game's queries it is.
+    /// The query's index among the game's queries.
     index: usize,
 }
 
-/// The queries of a group for one evaluator, and the games that they are of. Empty while nothing is in flight.
+/// The queries of a group for one evaluator with their origins. Empty while nothing is in flight.
 #[derive(Debug, Default)]
-struct Asked {
+struct Pending {
     queries: Vec<Query>,
-    askers: Vec<Asker>,
+    origins: Vec<Origin>,
 }
 
-/// Games whose queries go into the same batches.
+/// Games with common batches.
 #[derive(Debug)]
 struct Group<G> {
     games: Vec<G>,
-    /// How many games it plays at once.
+    /// The most games at once.
     size: usize,
     /// By evaluator.
-    asked: Vec<Asked>,
+    pending: Vec<Pending>,
 }
 
-/// The size of the group at a place where `size` games are split into so many groups.
+/// The size of group `place` if `size` games are divided into so many groups.
 fn share(size: usize, place: usize, groups: usize) -> usize {
     size / groups + usize::from(place < size % groups)
 }
@@ -178,10 +178,10 @@ fn share(size: usize, place: usize, groups: usize) -> usize {
 /// A game's course doesn't depend on its group.
 pub(crate) struct Batcher<G> {
     channels: Vec<Box<dyn EvaluationChannel>>,
-    /// The evaluators in `channels` that stand empty.
+    /// Evaluators whose channel was closed: their numbers are free.
     retired: Vec<usize>,
     groups: Vec<Group<G>>,
-    /// The group whose turn it is, and the slot that it uses.
+    /// The group of the next round, which is also its slot.
     next: usize,
     answers: Evaluations,
     tally: Tally,
@@ -203,7 +203,7 @@ impl<G: InPlay> Batcher<G> {
         let group = |place: usize| Group {
             games: Vec::new(),
             size: share(size, place, groups),
-            asked: channels.iter().map(|_| Asked::default()).collect(),
+            pending: channels.iter().map(|_| Pending::default()).collect(),
         };
         Self {
             groups: (0..groups).map(group).collect(),
@@ -217,8 +217,8 @@ impl<G: InPlay> Batcher<G> {
         }
     }
 
-    /// Takes the answers of the group whose turn it is, plays its games on to their next queries, and sends these off. `begin` gives
-    /// a new game wherever there is room, as long as it has some; `over` takes those that have ended.
+    /// Receives the answers of the next group, plays its games to their next queries, and sends these. `begin` gives new games while
+    /// there is room, or none; `over` takes games that are over.
     pub(crate) fn round(
         &mut self,
         mut begin: impl FnMut() -> Result<Option<G>>,
@@ -244,10 +244,10 @@ impl<G: InPlay> Batcher<G> {
             }
             match group.games[game].next_queries(&mut self.tally)? {
                 Some((channel, queries)) => {
-                    let asked = &mut group.asked[channel];
-                    asked.queries.extend_from_slice(queries);
-                    let askers = (0..queries.len()).map(|index| Asker { game, index });
-                    asked.askers.extend(askers);
+                    let pending = &mut group.pending[channel];
+                    pending.queries.extend_from_slice(queries);
+                    let origins = (0..queries.len()).map(|index| Origin { game, index });
+                    pending.origins.extend(origins);
                     game += 1;
                 }
                 None => {
@@ -266,12 +266,12 @@ impl<G: InPlay> Batcher<G> {
     fn send_queries(&mut self, slot: usize) -> Result<()> {
         let group = &self.groups[slot];
         let channels = self.channels.iter_mut().zip(&mut self.channel_times);
-        for (asked, (channel, channel_time)) in group.asked.iter().zip(channels) {
-            if asked.queries.is_empty() {
+        for (pending, (channel, channel_time)) in group.pending.iter().zip(channels) {
+            if pending.queries.is_empty() {
                 continue;
             }
             let begun = Instant::now();
-            channel.submit(slot, &asked.queries)?;
+            channel.submit(slot, &pending.queries)?;
             let spent = begun.elapsed();
             *channel_time += spent;
             if channel.is_remote() {
@@ -284,31 +284,31 @@ impl<G: InPlay> Batcher<G> {
     }
 
     fn take_answers(&mut self, slot: usize) -> Result<()> {
-        let Group { games, asked, .. } = &mut self.groups[slot];
+        let Group { games, pending, .. } = &mut self.groups[slot];
         let spent = self
             .channel_times
             .iter_mut()
             .zip(&mut self.channel_evaluations);
         let channels = self.channels.iter_mut().zip(spent);
-        for (asked, (channel, (channel_time, channel_evaluations))) in
-            asked.iter_mut().zip(channels)
+        for (pending, (channel, (channel_time, channel_evaluations))) in
+            pending.iter_mut().zip(channels)
         {
-            if asked.queries.is_empty() {
+            if pending.queries.is_empty() {
                 continue;
             }
             let begun = Instant::now();
             channel.receive(slot, &mut self.answers)?;
             let received = Instant::now();
             ensure!(
-                self.answers.len() == asked.queries.len(),
+                self.answers.len() == pending.queries.len(),
                 "{}: {} answers came for {} step states",
                 channel.name(),
                 self.answers.len(),
-                asked.queries.len()
+                pending.queries.len()
             );
-            for (answer, asker) in asked.askers.iter().enumerate() {
+            for (answer, origin) in pending.origins.iter().enumerate() {
                 if let Some(evaluation) = self.answers.get(answer) {
-                    games[asker.game].answer(asker.index, channel.name(), evaluation)?;
+                    games[origin.game].answer(origin.index, channel.name(), evaluation)?;
                 }
             }
             self.tally.evaluations += self.answers.len() as u64;
@@ -317,19 +317,18 @@ impl<G: InPlay> Batcher<G> {
             self.tally.times.wait += received - begun;
             self.tally.times.search += received.elapsed();
             *channel_time += begun.elapsed();
-            asked.queries.clear();
-            asked.askers.clear();
+            pending.queries.clear();
+            pending.origins.clear();
         }
         Ok(())
     }
 
-    /// Takes the answers that are still in flight, and sends nothing: the channels are free.
+    /// Receives all answers in flight, and sends nothing.
     pub(crate) fn settle(&mut self) -> Result<()> {
         (0..self.groups.len()).try_for_each(|slot| self.take_answers(slot))
     }
 
-    /// Plays so many games at once from now on, but at least one a group, and gives those back for which there is no more room.
-    /// What they had in flight has been answered.
+    /// Sets the number of games at once, but at least one a group, and returns the games without room. They have no queries in flight.
     pub(crate) fn resize(&mut self, size: usize) -> Result<Vec<G>> {
         let groups = self.groups.len();
         let mut too_many = Vec::new();
@@ -345,7 +344,7 @@ impl<G: InPlay> Batcher<G> {
         Ok(too_many)
     }
 
-    /// Adds an evaluator, and says in which evaluator: as games name it that ask it.
+    /// Adds an evaluator, and returns its number for the games' queries.
     pub(crate) fn add_channel(&mut self, channel: Box<dyn EvaluationChannel>) -> usize {
         if let Some(evaluator) = self.retired.pop() {
             self.channels[evaluator] = channel;
@@ -357,26 +356,26 @@ impl<G: InPlay> Batcher<G> {
         self.channel_times.push(Duration::ZERO);
         self.channel_evaluations.push(0);
         for group in &mut self.groups {
-            group.asked.push(Asked::default());
+            group.pending.push(Pending::default());
         }
         self.channels.len() - 1
     }
 
-    /// Gives up an evaluator that no game asks any more. Its evaluator may be used again.
+    /// Closes the channel of an evaluator without queries in flight. Its number may be used again.
     pub(crate) fn retire_channel(&mut self, evaluator: usize) {
-        let is_asked = |group: &Group<G>| !group.asked[evaluator].queries.is_empty();
-        if self.has_channel(evaluator) && !self.groups.iter().any(is_asked) {
+        let is_used = |group: &Group<G>| !group.pending[evaluator].queries.is_empty();
+        if self.has_channel(evaluator) && !self.groups.iter().any(is_used) {
             self.channels[evaluator] = Box::new(ClosedChannel);
             self.retired.push(evaluator);
         }
     }
 
-    /// Whether there is an evaluator in a evaluator.
+    /// Whether a number has an evaluator.
     pub(crate) fn has_channel(&self, evaluator: usize) -> bool {
         evaluator < self.channels.len() && !self.retired.contains(&evaluator)
     }
 
-    /// The evaluators that evaluators may be in.
+    /// The number of evaluators, with closed ones.
     pub(crate) fn evaluators(&self) -> usize {
         self.channels.len()
     }
@@ -391,10 +390,10 @@ impl<G: InPlay> Batcher<G> {
         self.groups.len()
     }
 
-    /// What is in flight to the first evaluator, or has just been evaluated by it.
+    /// The queries in flight to the first evaluator.
     pub(crate) fn queries(&self) -> impl Iterator<Item = &Query> {
-        let asked = self.groups.iter().flat_map(|group| group.asked.first());
-        asked.flat_map(|asked| &asked.queries)
+        let pending = self.groups.iter().flat_map(|group| group.pending.first());
+        pending.flat_map(|pending| &pending.queries)
     }
 
     /// The channels to the evaluators.
@@ -402,7 +401,7 @@ impl<G: InPlay> Batcher<G> {
         &mut self.channels
     }
 
-    /// Has others evaluate from now on, and gives back the channels that did until now. Nothing may be in flight.
+    /// Replaces all channels, and returns the old ones. Nothing may be in flight.
     pub(crate) fn replace_channels(
         &mut self,
         channels: Vec<Box<dyn EvaluationChannel>>,
@@ -410,18 +409,18 @@ impl<G: InPlay> Batcher<G> {
         std::mem::replace(&mut self.channels, channels)
     }
 
-    /// What has been done so far.
+    /// The work so far.
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The evaluations that an evaluator has given so far.
+    /// The evaluations of an evaluator so far.
     pub(crate) fn evaluations_of(&self, evaluator: usize) -> u64 {
         let evaluations = self.channel_evaluations.get(evaluator);
         evaluations.copied().unwrap_or_default()
     }
 
-    /// The time that an evaluator's batches have taken so far, those in flight elsewhere counted only where they were waited for.
+    /// The time of an evaluator's batches so far; of batches in the evaluation service only the wait.
     pub(crate) fn time_of(&self, evaluator: usize) -> Duration {
         self.channel_times
             .get(evaluator)

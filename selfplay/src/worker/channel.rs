@@ -1,4 +1,4 @@
-//! Where a worker's queries go and its answers come from: an evaluator of its own, or one that works elsewhere.
+//! A worker's channels to evaluators: its own, or the evaluation service.
 //!
 //! ```text
 //! slot 0:  submit ── evaluated ── receive   search           submit ── …
@@ -8,22 +8,21 @@
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use network::EvaluationClient;
 
-/// A worker's channel to an evaluator. It has slots, each with at most one batch in flight: while the batch of one slot is evaluated, the
-/// worker prepares the next slot's. Answers depend on the queries alone, not on slots or on other workers. A worker that has to stop drops
-/// its channel with batches in flight.
+/// A worker's channel to an evaluator. Each slot has at most one batch in flight: while one slot's batch is evaluated, the worker
+/// prepares the next slot's. Answers depend on the queries alone, not on slots or other workers. A stopped worker drops its channel with
+/// batches in flight.
 pub(crate) trait EvaluationChannel: Send {
-    /// What to call the evaluator in messages and records.
+    /// The evaluator's name in messages and records.
     fn name(&self) -> &str;
 
-    /// Whether batches are evaluated elsewhere, so that several in flight are faster than one. If not, they are evaluated while
-    /// they are submitted.
+    /// Whether batches are evaluated outside the worker, so that several in flight are faster than one. If not, `submit` evaluates.
     fn is_remote(&self) -> bool;
 
     /// Submits a batch in a slot that has none in flight. Without queries no answer is needed.
     fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError>;
 
-    /// Waits for the answers to the batch on a slot; `answers` is cleared first and holds one a query afterwards. None where nothing
-    /// was submitted.
+    /// Waits for the answers to a slot's batch. `answers` is cleared first and then holds one for each query; none if no batch was
+    /// submitted.
     fn receive(&mut self, slot: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError>;
 }
 
@@ -75,19 +74,9 @@ impl EvaluationChannel for LocalChannel {
 }
 
 /// A channel to the service that evaluates for all workers.
-pub(crate) struct RemoteChannel {
-    client: EvaluationClient,
-}
-
-impl RemoteChannel {
-    pub(crate) fn new(client: EvaluationClient) -> Self {
-        Self { client }
-    }
-}
-
-impl EvaluationChannel for RemoteChannel {
+impl EvaluationChannel for EvaluationClient {
     fn name(&self) -> &str {
-        self.client.name()
+        Evaluator::name(self)
     }
 
     fn is_remote(&self) -> bool {
@@ -95,11 +84,11 @@ impl EvaluationChannel for RemoteChannel {
     }
 
     fn submit(&mut self, slot: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
-        self.client.submit(slot, queries)
+        EvaluationClient::submit(self, slot, queries)
     }
 
     fn receive(&mut self, slot: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
-        self.client.receive(slot, answers)
+        EvaluationClient::receive(self, slot, answers)
     }
 }
 
@@ -131,7 +120,7 @@ impl EvaluationChannel for ClosedChannel {
     }
 }
 
-/// What is kept for a slot; slots are made when they are first used.
+/// The item of a slot, which is made at first use.
 pub(crate) fn at<T: Default>(slots: &mut Vec<T>, slot: usize) -> &mut T {
     if slots.len() <= slot {
         slots.resize_with(slot + 1, T::default);
@@ -147,8 +136,8 @@ pub(crate) mod tests {
 
     type Batch = (usize, Vec<Query>);
 
-    /// A channel to an evaluator in another thread, which takes its time and answers the newest batch first where several wait.
-    pub(crate) struct SlowLine {
+    /// A channel to a slow evaluator in another thread. It answers the newest of several waiting batches first.
+    pub(crate) struct SlowChannel {
         name: String,
         batches: Sender<Batch>,
         answers: Receiver<(usize, Result<Evaluations, EvaluatorError>)>,
@@ -156,7 +145,7 @@ pub(crate) mod tests {
         in_flight: Vec<bool>,
     }
 
-    impl SlowLine {
+    impl SlowChannel {
         pub(crate) fn new(mut evaluator: impl Evaluator + 'static) -> Self {
             let (batches, inbox) = channel::<Batch>();
             let (outbox, answers) = channel();
@@ -186,7 +175,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl EvaluationChannel for SlowLine {
+    impl EvaluationChannel for SlowChannel {
         fn name(&self) -> &str {
             &self.name
         }

@@ -1,4 +1,4 @@
-//! Where networks are evaluated, and in what.
+//! The devices that evaluate networks.
 
 use crate::output::complain;
 use anyhow::{Context, Result, ensure};
@@ -23,26 +23,26 @@ pub(crate) struct DeviceArguments {
 }
 
 impl DeviceArguments {
-    /// The devices, each once, with what the configuration says they compute in.
+    /// The devices, each once, with the configured precision.
     pub(crate) fn devices(&self, config: &Config) -> Result<Devices> {
         Devices::new(&self.devices, config, "--device")
     }
 }
 
-/// Where networks are evaluated, and in what. Its copies share the service that evaluates there.
+/// The devices that evaluate networks, with their precision. Copies share the evaluation service.
 #[derive(Debug, Clone)]
 pub(crate) struct Devices {
     /// One at least: the processor, or GPUs.
     pub(crate) list: Vec<Device>,
     pub(crate) precision: Precision,
-    /// Whether GPUs are calibrated whatever is remembered of them.
+    /// Whether GPUs are calibrated again, without remembered calibrations.
     pub(crate) calibrates_anew: bool,
     /// None until the first network is loaded.
     service: Arc<Mutex<Option<Arc<EvaluationService>>>>,
 }
 
 impl Devices {
-    /// Devices, each once, with what the configuration says they compute in. `option` names them in errors.
+    /// Devices, each once, with the configured precision. `option` names them in errors.
     pub(crate) fn new(devices: &[Device], config: &Config, option: &str) -> Result<Self> {
         for (index, device) in devices.iter().enumerate() {
             ensure!(
@@ -67,7 +67,7 @@ impl Devices {
         }
     }
 
-    /// The service that evaluates on the devices, which starts when it is first asked for.
+    /// The service that evaluates on the devices. It starts at the first call.
     pub(crate) fn service(&self) -> Result<Arc<EvaluationService>> {
         let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(service) = &*service {
@@ -82,7 +82,7 @@ impl Devices {
         Ok(started)
     }
 
-    /// Whether its devices have failed, and nothing can be evaluated by this process any more.
+    /// Whether the devices have failed, so that this process can't evaluate any more.
     pub(crate) fn has_failed(&self) -> bool {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         service.as_ref().is_some_and(|service| service.has_ended())
@@ -103,13 +103,13 @@ impl Devices {
         Ok(())
     }
 
-    /// Whether the workers evaluate by themselves, each for its own games.
+    /// Whether each worker has an evaluator of its own.
     pub(crate) fn is_local(&self) -> bool {
         self.list == [Device::Cpu]
     }
 }
 
-/// Tells the person at the terminal what was found out about a network or a device.
+/// Prints a note on a network or a device to the terminal.
 pub(crate) fn note(note: &str) {
     complain(format_args!("note: {note}"));
 }

@@ -1,4 +1,4 @@
-//! Several evaluators as one: each batch is shared out among them, so that a single search uses several cores.
+//! Several evaluators as one: each batch is divided among them, so that a single search uses several cores.
 //!
 //! ```text
 //! calling thread:  part 0 ───────── its answers, then those of part 1, part 2, …
@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Evaluates each batch with several evaluators at once: one in the calling thread, every other in a thread of its own, which ends
-/// when this is dropped. An evaluator that fails or panics is an error that names it; one that has panicked is not asked again.
+/// when this is dropped. An evaluator that fails or panics is an error that names it; one that has panicked is not used again.
 pub(crate) struct ParallelEvaluator {
     name: String,
     /// The calling thread's own.
@@ -48,13 +48,13 @@ struct Job {
 }
 
 impl ParallelEvaluator {
-    /// One evaluator of several, at least one, that all answer alike. Batches of less than twice `least_part` queries are not shared
-    /// out. Fails where a thread can't be started.
+    /// One evaluator of several equal ones, at least one. Batches of less than twice `least_part` queries are not divided. Fails if a
+    /// thread can't be started.
     pub(crate) fn new(evaluators: Vec<Box<dyn Evaluator>>, least_part: usize) -> Result<Self> {
         let mut evaluators = evaluators.into_iter();
         let first = evaluators
             .next()
-            .context("there is no evaluator to share batches out to")?;
+            .context("there is no evaluator for the batches")?;
         let name = first.name().to_owned();
         let mut workers = Vec::new();
         for (evaluator, number) in evaluators.zip(1..) {
@@ -75,7 +75,7 @@ impl ParallelEvaluator {
         })
     }
 
-    /// How many parts a batch is shared out in.
+    /// The number of parts of a batch.
     fn parts(&self, queries: usize) -> usize {
         (queries / self.least_part).clamp(1, self.workers.len() + 1)
     }
@@ -97,7 +97,7 @@ impl Evaluator for ParallelEvaluator {
         &self.name
     }
 
-    /// The sum of what suits its evaluators.
+    /// The sum over its evaluators.
     fn leaves_at_once(&self) -> u32 {
         let evaluators = self.workers.len() as u32 + 1;
         self.first.leaves_at_once().saturating_mul(evaluators)
@@ -114,7 +114,7 @@ impl Evaluator for ParallelEvaluator {
         if result.is_ok() {
             append(&self.answers, out);
         }
-        // All parts are waited for, whatever becomes of the others: nothing may be left over for the next batch.
+        // All parts are received, even after an error: no answer may be left for the next batch.
         for (worker, part) in self.workers.iter_mut().zip(1..count) {
             let received = worker.receive(&self.name, part);
             result = result.and(received);
@@ -134,7 +134,7 @@ impl Worker {
             while let Ok(mut job) = await_soon(&to_do) {
                 let result = guarded(evaluator.as_mut(), number, &job.queries, &mut job.answers);
                 let has_panicked = result.is_err();
-                // The receiver is gone where the search was given up.
+                // The receiver is dropped when the search is abandoned.
                 let is_received = finished.send((job, result.unwrap_or_else(Err))).is_ok();
                 if has_panicked || !is_received {
                     return;
@@ -158,7 +158,7 @@ impl Worker {
         job.queries.clear();
         job.queries.extend_from_slice(queries);
         if let Some(jobs) = &self.jobs {
-            // A thread that has ended answers nothing, which is seen when its answers are received.
+            // A thread that has ended gives no answers: `receive` reports it.
             let _ = jobs.send(job);
         }
     }
@@ -178,33 +178,32 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // It catches what panics in it.
+            // The thread catches panics itself.
             let _ = thread.join();
         }
     }
 }
 
-/// How long a thread looks out for what is due before it goes to sleep: to wake it again may take as long as evaluating a row or two,
-/// and between two batches of a search there is less time than this. With a lookout of 0.3 ms two threads did 1.52 (`puct`) and 1.58
-/// (`gumbel`) times the evaluations of one, with 1.5 ms and the core left to other work 1.93 and 1.85 (6 blocks of 64 channels,
-/// medians of 7 rounds in turns).
-const LOOKOUT: Duration = Duration::from_micros(1500);
+/// The time that a thread polls before it sleeps: waking it may take as long as evaluating a row or two, and the time between two
+/// batches of a search is shorter. With 0.3 ms two threads did 1.52 (`puct`) and 1.58 (`gumbel`) times the evaluations of one; with
+/// 1.5 ms and a yielded core 1.93 and 1.85 (6 blocks of 64 channels, medians of 7 alternating rounds).
+const POLL_TIME: Duration = Duration::from_micros(1500);
 
-/// Waits for a message that is to come soon.
+/// Waits for a message that is expected soon.
 fn await_soon<T>(receiver: &Receiver<T>) -> Result<T, RecvError> {
     let begun = Instant::now();
     loop {
         match receiver.try_recv() {
             Ok(message) => return Ok(message),
             Err(TryRecvError::Disconnected) => return Err(RecvError),
-            Err(TryRecvError::Empty) if begun.elapsed() >= LOOKOUT => return receiver.recv(),
-            // Others that wait for the core get it.
+            Err(TryRecvError::Empty) if begun.elapsed() >= POLL_TIME => return receiver.recv(),
+            // Other threads may use the core.
             Err(TryRecvError::Empty) => std::thread::yield_now(),
         }
     }
 }
 
-/// What an evaluator says, or how it failed; or behind the outer error how it panicked.
+/// The result of an evaluator; the outer error is a panic.
 fn guarded(
     evaluator: &mut dyn Evaluator,
     number: usize,

@@ -1,6 +1,6 @@
-//! Who plays: a network, or one of the players that need none.
+//! Players: a network, or a player without one.
 
-use crate::worker::channel::{EvaluationChannel, LocalChannel, RemoteChannel};
+use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use crate::worker::devices::{Devices, note};
 use crate::worker::parallel::ParallelEvaluator;
 use crate::worker::source::{NetworkSource, file_name};
@@ -20,35 +20,34 @@ use std::sync::Arc;
 /// Random networks of one size are all the same network.
 const RANDOM_NETWORK_SEED: u64 = 0;
 
-/// Fewer queries than these for each of several threads are better evaluated on one: a batch of 2 takes a processor as long as two
-/// batches of 1.
+/// The fewest queries for each of several threads: a processor evaluates a batch of 2 in the time of two batches of 1.
 const LEAST_PART: usize = 2;
 
-/// What a name begins with whose network plays without a search.
+/// The prefix of a network that plays without a search.
 const POLICY: &str = "policy:";
 
-/// What a name begins with that is the command of another program.
+/// The prefix of an external engine's command.
 const AEI: &str = "aei:";
 
 /// A player as named on the command line: `uniform`, `material`, `random`, `policy:` with a network, `aei:` with a command, or else a
 /// network: `tusker`, or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PlayerName {
-    /// Searches without knowing anything: all steps equally likely, every position even.
+    /// Searches with equal priors and equal values.
     Uniform,
-    /// Searches by what is counted by hand: pieces, traps, rabbits on their way.
+    /// Searches with a hand-made evaluator: pieces, traps, advanced rabbits.
     Material,
     /// Takes any legal step, without a search.
     Random,
     /// Searches with a network.
     Network(NetworkSource),
-    /// Plays what a network's policy says, without a search.
+    /// Plays a network's policy, without a search.
     Policy(NetworkSource),
-    /// Another program, an AEI engine: this command starts it. It plays in matches alone.
+    /// An external engine, started by this command. It plays in matches alone.
     Engine(String),
     /// Searches with a random network of this size. It and the next are measured only: they have no name on the command line.
     RandomNetwork(Architecture),
-    /// Does everything that a player with a network does but for the network.
+    /// Does everything that a player with a network does, except the evaluation.
     Null,
 }
 
@@ -116,13 +115,13 @@ pub(crate) struct Player {
     identity: String,
     /// How its network is computed, by device.
     forms: Vec<ServiceDevice>,
-    /// The network in the service that evaluates for all workers, where they don't do it themselves.
+    /// The network in the evaluation service; none if each worker has an evaluator of its own.
     served: Option<Arc<ServedNetwork>>,
 }
 
 impl Player {
-    /// Checks that the player can play, for many workers: a network is loaded whole, and compared with itself in the form in which
-    /// it is computed. On GPUs it is loaded into the service that evaluates for all workers.
+    /// Checks that the player can play, for many workers: a network is loaded, and its computed form is compared with the exact one. On
+    /// GPUs it is loaded into the service that evaluates for all workers.
     pub(crate) fn open(name: &PlayerName, devices: &Devices) -> Result<Self> {
         if let (PlayerName::Engine(_), Some(reason)) = (name, name.without_search()) {
             bail!("{name}: {reason}");
@@ -133,7 +132,7 @@ impl Player {
         };
         player.identity = identity;
         if devices.is_local() {
-            // Every worker will make its own. Whether it can be made, and what there is to say of it, shows now.
+            // Every worker will make its own. Errors and notes are reported now.
             let evaluator = player.network(&network)?;
             evaluator.notes().iter().for_each(|found| note(found));
             player.forms = vec![ServiceDevice {
@@ -150,7 +149,7 @@ impl Player {
         Ok(player)
     }
 
-    /// Another program that was started and found to answer as `identity`.
+    /// An external engine that was started and answers as `identity`.
     pub(crate) fn of_engine(name: &PlayerName, devices: &Devices, identity: &str) -> Self {
         Self {
             name: name.clone(),
@@ -167,9 +166,9 @@ impl Player {
     }
 
     /// An evaluator for a single search; none for a player that doesn't search. On a processor a network is evaluated on so many
-    /// threads, the calling one among them: each has a copy of its own, and batches are shared out. A GPU gets them whole. `material` and `uniform`
-    /// take less time than it would take to ask another thread: they stay on one. How many leaves it is best asked for at once
-    /// [`leaves_at_once`](Evaluator::leaves_at_once) says.
+    /// threads, the calling one among them: each has a copy of its own, and batches are divided. A GPU gets whole batches. `material`
+    /// and `uniform` stay on one thread: they are faster than a message to another. [`leaves_at_once`](Evaluator::leaves_at_once) is the
+    /// best number of leaves in a batch.
     pub(crate) fn open_alone(
         name: &PlayerName,
         devices: &Devices,
@@ -192,7 +191,7 @@ impl Player {
         if threads <= 1 {
             return Ok(Some(Box::new(first)));
         }
-        // What the threads would find out about the network is known, and none need find out anew.
+        // The precision is known: the other threads need not test the network again.
         let devices = Devices::of(devices.list.clone(), first.precision());
         let player = Self::named(name, &devices)?;
         let mut evaluators: Vec<Box<dyn Evaluator>> = vec![Box::new(first)];
@@ -222,7 +221,7 @@ impl Player {
     }
 
     fn named(name: &PlayerName, devices: &Devices) -> Result<Self> {
-        // A device that is requested and missing is an error for every player.
+        // A missing device is an error for every player.
         for device in &devices.list {
             device.open()?;
         }
@@ -240,17 +239,17 @@ impl Player {
         &self.forms
     }
 
-    /// The service that evaluates it, where the workers don't do so themselves.
+    /// The service that evaluates it; none if each worker has an evaluator of its own.
     pub(crate) fn service(&self) -> Option<&EvaluationService> {
         Some(self.served.as_deref()?.service())
     }
 
-    /// What it is, whatever its file is called: a network's hash, or the name of a player without one.
+    /// Its identity, independent of file names: a network's hash, or the name of a player without one.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Where its network is evaluated, and in what.
+    /// The devices that evaluate its network.
     pub(crate) fn devices(&self) -> &Devices {
         &self.devices
     }
@@ -276,17 +275,17 @@ impl Player {
         }
     }
 
-    /// A line to its evaluator for one thread; none for one that needs none.
+    /// A channel to its evaluator for one thread; none for a player that needs none.
     pub(crate) fn channel(&self) -> Result<Option<Box<dyn EvaluationChannel>>> {
         if let Some(network) = &self.served {
-            return Ok(Some(Box::new(RemoteChannel::new(network.client()))));
+            return Ok(Some(Box::new(network.client())));
         }
         let evaluator = self.evaluator()?;
         Ok(evaluator
             .map(|evaluator| Box::new(LocalChannel::new(evaluator)) as Box<dyn EvaluationChannel>))
     }
 
-    /// An evaluator in the thread that asks; none for a player that needs none.
+    /// An evaluator for the calling thread; none for a player that needs none.
     fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
         Ok(match &self.name {
             PlayerName::Random | PlayerName::Engine(_) => None,
@@ -348,8 +347,8 @@ mod tests {
         config.selfplay.evaluations = 16;
         config.selfplay.max_turns = 20;
         let starts = Starts::open(&config.selfplay.openings, None).unwrap();
-        let fielded = LoadedPlayer::new(player, 2).unwrap();
-        let mut work = GenerationTask::new(config, fielded, starts, 2);
+        let loaded = LoadedPlayer::new(player, 2).unwrap();
+        let mut work = GenerationTask::new(config, loaded, starts, 2);
         (work.seed, work.games) = (3, 6);
         let (finished, records) = channel();
         std::thread::scope(|scope| {
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_device_is_an_error_whoever_plays() {
+    fn a_missing_device_is_an_error_for_every_player() {
         let missing = devices(Device::Cuda(900));
         let architecture = Architecture {
             blocks: 1,

@@ -1,4 +1,4 @@
-//! Where a network is found: in a file, or in the program itself.
+//! The source of a network: a file, or the program itself.
 
 use anyhow::{Result, ensure};
 use network::{Network, NetworkFile};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What the network in the program is called on the command line.
+/// The name of the built-in network on the command line.
 pub(crate) const BUILT_IN: &str = "tusker";
 
 /// A network as named on the command line: `tusker`, or else a file. A file of that name is `./tusker`.
@@ -39,7 +39,7 @@ impl fmt::Display for NetworkSource {
 }
 
 impl NetworkSource {
-    /// Loads it whole.
+    /// Loads the network.
     pub(crate) fn load(&self) -> Result<NetworkFile> {
         Ok(match self {
             Self::BuiltIn => Network::built_in()?,

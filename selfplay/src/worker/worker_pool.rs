@@ -1,4 +1,4 @@
-//! The worker threads of a program, and their end: work done, a failure, or the user's wish.
+//! The worker threads of a program. They end when the work is done, after a failure, or when the user stops the program.
 
 use crate::worker::devices::DeviceArguments;
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Where and on how many threads to work.
+/// The devices and the number of worker threads.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkerArguments {
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(crate) struct WorkerArguments {
 }
 
 impl WorkerArguments {
-    /// How many worker threads there are to be.
+    /// The number of worker threads.
     pub(crate) fn threads(&self) -> usize {
         match self.threads {
             Some(threads) => threads.into(),
@@ -30,22 +30,22 @@ impl WorkerArguments {
         }
     }
 
-    /// How many of `games` each worker plays at once, where it could play `limit`: every worker gets its share.
+    /// The games that each worker plays at once: its share of `games`, `limit` at most.
     pub(crate) fn games_in_flight(&self, games: u64, limit: u32) -> usize {
         games.div_ceil(self.threads() as u64).min(limit.into()) as usize
     }
 }
 
-/// How many threads the machine runs at once.
+/// The number of threads that the machine runs at once.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs `work` on several threads and hands what they send to `take`, one thing at a time; `None` now and then in between, so
-/// that time can be seen to pass. Returns what each worker returned.
+/// Runs `work` on several threads and passes each item that they send to `take`; `None` every 200 ms without an item. Returns the
+/// workers' results.
 ///
-/// `stop` is set, for the workers to see, when the user asks for it (Ctrl-C, SIGTERM or a closed terminal; a second one ends the program at once),
-/// when a worker fails, and when `take` does.
+/// `stop` is set for the workers when the user stops the program (Ctrl-C, SIGTERM or a closed terminal; a second one ends the program
+/// at once), when a worker fails, and when `take` fails.
 pub(crate) fn run<T: Send, W: Send>(
     threads: usize,
     stop: &AtomicBool,
@@ -56,7 +56,7 @@ pub(crate) fn run<T: Send, W: Send>(
     run_until_asked(threads, stop, &asked_to_stop, work, take)
 }
 
-/// As [`run`], for a program that has listened for signals since before.
+/// As [`run`], for a program that listens for signals itself.
 pub(crate) fn run_until_asked<T: Send, W: Send>(
     threads: usize,
     stop: &AtomicBool,
@@ -114,7 +114,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// A flag that is set when the user asks the program to stop, as [`run`] says.
+/// A flag that is set when the user stops the program, as [`run`] describes.
 pub(crate) fn listen_for_signals() -> Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
     let mut signals =
@@ -128,7 +128,7 @@ pub(crate) fn listen_for_signals() -> Result<Arc<AtomicBool>> {
                     to_set.store(true, Relaxed);
                     first = Some(Instant::now());
                 }
-                Some(first) if first.elapsed() < SAME_WISH => {}
+                Some(first) if first.elapsed() < SAME_SIGNAL => {}
                 Some(_) => low_level::exit(128 + signal),
             }
         }
@@ -138,15 +138,15 @@ pub(crate) fn listen_for_signals() -> Result<Arc<AtomicBool>> {
     Ok(asked)
 }
 
-/// Signals within this time are one wish: a terminal sends Ctrl-C to all programs of a group, and some pass it on.
-const SAME_WISH: Duration = Duration::from_millis(200);
+/// Signals within this time count once: a terminal sends Ctrl-C to all programs of a group, and some pass it on.
+const SAME_SIGNAL: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn everything_sent_is_taken() {
+    fn all_sent_items_are_taken() {
         let stop = AtomicBool::new(false);
         let mut sum = 0;
         let results = run(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_on_either_side_stops_everyone() {
+    fn a_failure_on_either_side_stops_all_workers() {
         let wait = |stop: &AtomicBool| {
             while !stop.load(Relaxed) {
                 std::thread::yield_now();
@@ -187,7 +187,7 @@ mod tests {
         );
         let stop = AtomicBool::new(false);
         let work = |sender: &Sender<u8>| {
-            // The other worker's item may have ended it all already.
+            // The other worker's item may have ended the run already.
             let _ = sender.send(1);
             wait(&stop);
             Ok(())

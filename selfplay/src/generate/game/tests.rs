@@ -5,7 +5,7 @@ mod weights;
 use super::*;
 use crate::generate::log::NoLog;
 use crate::worker::batch::Batcher;
-use crate::worker::channel::tests::SlowLine;
+use crate::worker::channel::tests::SlowChannel;
 use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use engine::config::{SearchConfig, SearchMode, TargetsConfig};
 use engine::record::replay;
@@ -131,7 +131,7 @@ fn groups_slots_and_the_evaluators_place_change_no_game() {
         || Box::new(LocalChannel::new(Box::new(Null::default()))) as Box<dyn EvaluationChannel>;
     let expected = play_on(&config, local(), (6, 1), 0..9);
     for (in_flight, groups) in [(1, 1), (9, 2), (5, 5), (7, 3)] {
-        let slow = Box::new(SlowLine::new(Null::default()));
+        let slow = Box::new(SlowChannel::new(Null::default()));
         for line in [local(), slow] {
             let what = format!("{in_flight} in {groups}, remote: {}", line.is_remote());
             let records = play_on(&config, line, (in_flight, groups), 0..9);
