@@ -5,8 +5,6 @@ use anyhow::Result;
 use engine::record::journal::{Beginning, Journal, JournalError, JournalFault};
 use engine::record::{EvaluatorId, GameId, TurnRecord};
 use engine::run::Generator;
-use engine::shard::journal::{Beginning, Journal, JournalError, JournalFault};
-use engine::shard::{EvaluatorId, GameId, TurnRecord};
 use std::sync::Arc;
 
 /// Keeps what a killed generator resumes from. An entry is kept once its call returns. By default nothing is kept.

@@ -5,7 +5,7 @@ use anyhow::Result;
 use arimaa::rules::{Game, Position};
 use engine::config::OpeningsConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::shard::{
+use engine::record::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnOrigin, TurnRecord, list_shards,
 };
 use rand::{Rng, RngExt};

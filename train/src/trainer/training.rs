@@ -157,12 +157,7 @@ impl<'a> Training<'a> {
             grouped(state.last_step),
             grouped(window.games() as u64),
             grouped(window.training_rows()),
-            grouped(
-                self.validation
-                    .iter()
-                    .map(|game| game.rows().len() as u64)
-                    .sum()
-            ),
+            grouped(self.validation.iter().flat_map(GameRows::rows).count() as u64),
         ));
     }
 
