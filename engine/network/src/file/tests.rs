@@ -138,7 +138,7 @@ impl Contents {
 #[test]
 fn faults_are_named_with_file_and_tensor() {
     type Spoil = fn(&mut Contents);
-    let cases: [(Spoil, &str); 16] = [
+    let cases: [(Spoil, &str); 15] = [
         (
             |file| file.metadata = None,
             "metadata: there is no entry `tusker-network`",
