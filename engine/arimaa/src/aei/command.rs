@@ -1,7 +1,8 @@
 //! What a controller says to an engine.
 
+use super::error::MessageError;
+use super::options::StandardOption;
 use super::words::{needed, nothing_more, one_line, split_word, write_on_one_line};
-use super::{MessageError, StandardOption};
 use crate::notation::{format_position, parse_position, shorten};
 use crate::rules::Position;
 use std::fmt;

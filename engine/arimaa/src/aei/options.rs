@@ -1,6 +1,6 @@
 //! Options that a controller sets: what the protocol names, and what values options take.
 
-use super::OptionError;
+use super::error::OptionError;
 use super::words::words;
 use crate::notation::shorten;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 //! What an engine says to a controller.
 
-use super::MessageError;
+use super::error::MessageError;
 use super::words::{needed, nothing_more, one_line, split_word, words, write_on_one_line};
 use crate::notation::shorten;
 use crate::rules::Side;

@@ -1,6 +1,6 @@
 //! Enumerations of the protocol's words, and the ways that both kinds of messages are split and written by.
 
-use super::MessageError;
+use super::error::MessageError;
 use crate::notation::shorten;
 use std::fmt;
 

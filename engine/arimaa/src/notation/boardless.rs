@@ -1,8 +1,8 @@
 //! Steps, actions, setups and turns by themselves, without the board that they are made on: no letters of pieces, no
 //! removals.
 
+use super::error::{NotationError, NotationReason};
 use super::token::{Location, Span};
-use super::{NotationError, NotationReason};
 use crate::rules::{Action, Direction, Kind, Setup, SetupError, Square, Step, Steps, Turn};
 use crate::rules::{StepError, TurnError};
 use std::fmt;

@@ -1,6 +1,7 @@
 //! How the types with a text of their own are serialised: as text where people read the format, as numbers elsewhere.
 
-use super::{BoardPicture, TurnLabel};
+use super::picture::BoardPicture;
+use super::record::TurnLabel;
 use crate::rules::{
     Action, Bitboard, Board, Direction, Game, Kind, Piece, Position, Setup, Side, Square, Step,
     Steps, Turn,

@@ -1,7 +1,7 @@
 //! Sides, kinds, pieces and directions by their letters.
 
+use super::error::{NotationError, NotationReason};
 use super::token::Location;
-use super::{NotationError, NotationReason};
 use crate::rules::{Direction, Kind, Piece, Side};
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,9 @@
 //! The picture of a board, as arimaa.com draws it.
 
+use super::error::{NotationError, NotationReason};
 use super::position::square_at_fault;
+use super::record::TurnLabel;
 use super::token::{Location, Span};
-use super::{NotationError, NotationReason, TurnLabel};
 use crate::rules::{Bitboard, Board, Piece, Position, Square};
 use std::fmt;
 use std::str::FromStr;

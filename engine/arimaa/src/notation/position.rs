@@ -1,7 +1,7 @@
 //! The short form of boards and positions.
 
+use super::error::{NotationError, NotationReason};
 use super::token::{Location, Span};
-use super::{NotationError, NotationReason};
 use crate::rules::{Board, Piece, Position, PositionFault, Side, Square};
 use std::fmt;
 use std::str::FromStr;

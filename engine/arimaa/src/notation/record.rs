@@ -1,9 +1,10 @@
 //! Game records.
 
+use super::error::{NotationError, NotationReason};
+use super::position::format_position;
 use super::position::read_position;
 use super::token::{Location, Span};
 use super::turn::{push_turn, read_turn};
-use super::{NotationError, NotationReason, format_position};
 use crate::rules::{Game, Phase, Position, Side, TurnError};
 use std::fmt::{self, Write};
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 //! Parts of a text with their places.
 
-use super::{NotationError, NotationReason};
+use super::error::{NotationError, NotationReason};
 use std::borrow::Cow;
 
 /// A place in a text: line and column, both from 1, columns in characters.

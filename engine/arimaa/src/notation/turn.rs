@@ -1,7 +1,7 @@
 //! Steps and turns.
 
+use super::error::{NotationError, NotationReason};
 use super::token::{Location, Span};
-use super::{NotationError, NotationReason};
 use crate::rules::{
     Bitboard, Board, Direction, Phase, Piece, Position, Setup, SetupFault, Side, Square, Step,
     StepError, StepState, Steps, TURN_STEPS, Turn, TurnError,

@@ -1,6 +1,8 @@
 //! What a side may do next: one step, one placement, or the end of the turn.
 
-use super::{Bitboard, Direction, Side, Square};
+use super::bitboard::Bitboard;
+use super::piece::Side;
+use super::square::{Direction, Square};
 
 /// A step: the piece on `from`, of either side, goes one square in `direction`.
 ///

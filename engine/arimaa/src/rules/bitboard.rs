@@ -1,6 +1,7 @@
 //! Sets of squares.
 
-use super::{Direction, Side, Square};
+use super::piece::Side;
+use super::square::{Direction, Square};
 use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Not};
 

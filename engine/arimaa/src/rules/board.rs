@@ -1,6 +1,9 @@
 //! The pieces on the board, and what follows from them alone: which are frozen, which are lost in a trap.
 
-use super::{Bitboard, Kind, Piece, Side, Square, zobrist};
+use super::bitboard::Bitboard;
+use super::piece::{Kind, Piece, Side};
+use super::square::Square;
+use super::zobrist;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 

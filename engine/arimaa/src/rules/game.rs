@@ -1,8 +1,12 @@
 //! A game: its turns so far, the positions that have stood, and its end.
 
-use super::{
-    History, Outcome, Pending, Phase, Position, Reason, Square, Step, StepError, StepState, Turn,
-};
+use super::action::Step;
+use super::history::History;
+use super::legal::StepError;
+use super::position::{Outcome, Phase, Position, Reason};
+use super::square::Square;
+use super::state::{Pending, StepState};
+use super::turn::Turn;
 
 /// Why a turn is illegal.
 ///

@@ -1,6 +1,6 @@
 //! How often each position has stood at the end of a turn.
 
-use super::Position;
+use super::position::Position;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,12 @@
 //! Which actions are legal in a step state.
 
-use super::{
-    Action, ActionSet, Bitboard, Direction, History, Kind, Pending, Phase, Piece, Square, Step,
-    StepState,
-};
+use super::action::{Action, ActionSet, Step};
+use super::bitboard::Bitboard;
+use super::history::History;
+use super::piece::{Kind, Piece};
+use super::position::Phase;
+use super::square::{Direction, Square};
+use super::state::{Pending, StepState};
 
 /// Why a step is illegal.
 ///

@@ -1,6 +1,12 @@
 //! Playing by value: what is refused comes back untouched.
 
-use super::{Game, History, Position, Step, StepError, StepState, Turn, TurnError};
+use super::action::Step;
+use super::game::{Game, TurnError};
+use super::history::History;
+use super::legal::StepError;
+use super::position::Position;
+use super::state::StepState;
+use super::turn::Turn;
 
 /// A refused step or turn: why it is illegal, and what it was to be played in, untouched.
 ///

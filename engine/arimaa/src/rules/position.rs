@@ -1,6 +1,11 @@
 //! A position between two turns, and when the game is over in it.
 
-use super::{Bitboard, Board, Faults, Kind, Piece, Side, Square, zobrist};
+use super::bitboard::Bitboard;
+use super::board::Board;
+use super::faults::Faults;
+use super::piece::{Kind, Piece, Side};
+use super::square::Square;
+use super::zobrist;
 use std::fmt;
 
 /// Whether a turn sets pieces up or moves them.

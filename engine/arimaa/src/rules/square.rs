@@ -1,6 +1,6 @@
 //! Squares and directions.
 
-use super::Side;
+use super::piece::Side;
 use std::fmt;
 use std::str::FromStr;
 

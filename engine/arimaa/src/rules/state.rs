@@ -1,8 +1,13 @@
 //! The state of a turn between two steps.
 
-use super::{
-    Action, Bitboard, Board, History, Kind, Phase, Piece, Position, Side, Square, Step, zobrist,
-};
+use super::action::{Action, Step};
+use super::bitboard::Bitboard;
+use super::board::Board;
+use super::history::History;
+use super::piece::{Kind, Piece, Side};
+use super::position::{Phase, Position};
+use super::square::Square;
+use super::zobrist;
 
 /// How many steps a turn may have.
 pub const TURN_STEPS: u8 = 4;

@@ -9,10 +9,15 @@
 //! Every way to a board is legal, step by step, because it ends a legal turn there, unless the board is the start's or a
 //! forbidden repetition.
 
+use super::action::Step;
+use super::bitboard::Bitboard;
+use super::board::Board;
 use super::key_set::KeySet;
-use super::{
-    Bitboard, Board, Direction, Kind, Piece, Side, Square, Step, Steps, TURN_STEPS, zobrist,
-};
+use super::piece::{Kind, Piece, Side};
+use super::square::{Direction, Square};
+use super::state::TURN_STEPS;
+use super::turn::Steps;
+use super::zobrist;
 use std::ops::Range;
 
 /// The search, which keeps its memory from one position to the next.

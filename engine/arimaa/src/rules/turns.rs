@@ -1,7 +1,10 @@
 //! All distinct turns of a position.
 
+use super::history::History;
+use super::piece::Side;
+use super::position::{Phase, Position};
+use super::turn::Turn;
 use super::turn_graph::{TurnGraph, Way};
-use super::{History, Phase, Position, Side, Turn};
 
 /// Enumerates the distinct turns of one position after another, keeping its memory: about 100 bytes a turn.
 ///

@@ -1,6 +1,7 @@
 //! Zobrist keys: one fixed random number a feature; the key of a state is the XOR of its features' numbers.
 
-use super::{Piece, Side, Square};
+use super::piece::{Piece, Side};
+use super::square::Square;
 
 static PIECES: [[[u64; 64]; 6]; 2] = {
     let mut table = [[[0; 64]; 6]; 2];

@@ -1,7 +1,7 @@
 //! The lines of a source, of limited length.
 
+use crate::notation::error::{NotationError, NotationReason};
 use crate::notation::token::{Location, Span};
-use crate::notation::{NotationError, NotationReason};
 use std::io::{self, BufRead, Read};
 
 /// The longest line that is read, in bytes without its end. A longer one is an error, and its bytes are not kept.

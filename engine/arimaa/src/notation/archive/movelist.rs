@@ -1,9 +1,10 @@
 //! The turns of a game, as the server writes them: in one field of its archive, or on a line each.
 
 use super::Conclusion;
+use crate::notation::error::{NotationError, NotationReason};
 use crate::notation::record::{LabelledTurn, TurnLabel};
 use crate::notation::token::{Location, Span};
-use crate::notation::{NotationError, NotationReason, format_turn};
+use crate::notation::turn::format_turn;
 use crate::rules::{Game, Position, Side};
 
 /// What separates turns in a field of the archive: two characters, no line feed.

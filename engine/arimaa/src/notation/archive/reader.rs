@@ -3,8 +3,8 @@
 use super::lines::{ArchiveLine, Lines};
 use super::movelist::{SEPARATOR, read_movelist};
 use super::{ArchivedGame, ArchivedPlayer, Conclusion, Termination};
+use crate::notation::error::{NotationError, NotationReason};
 use crate::notation::token::{Location, Span};
-use crate::notation::{NotationError, NotationReason};
 use crate::rules::{Game, Position, Side};
 use std::io::BufRead;
 

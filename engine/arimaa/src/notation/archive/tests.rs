@@ -1,5 +1,6 @@
 use super::*;
-use crate::notation::{NotationError, NotationReason, parse_record};
+use crate::notation::error::{NotationError, NotationReason};
+use crate::notation::record::parse_record;
 use crate::rules::{Outcome, Reason, Side, StepError, TurnError};
 use std::io::{BufReader, Read};
 

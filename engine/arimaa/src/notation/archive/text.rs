@@ -3,9 +3,11 @@
 use super::Conclusion;
 use super::lines::{ArchiveLine, Lines, MAX_LINE_BYTES};
 use super::movelist::read_movelist;
+use crate::notation::error::{NotationError, NotationReason};
+use crate::notation::position::parse_position;
 use crate::notation::position::read_position;
+use crate::notation::record::format_record;
 use crate::notation::record::{TurnLabel, is_note, is_position};
-use crate::notation::{NotationError, NotationReason, format_record, parse_position};
 use crate::rules::{Game, Phase, Position, Side};
 use std::io::BufRead;
 

@@ -6,7 +6,8 @@
 //! pair.
 
 use super::field::{Field, Move, around};
-use crate::rules::{Bitboard, TURN_STEPS};
+use crate::rules::bitboard::Bitboard;
+use crate::rules::state::TURN_STEPS;
 use arrayvec::ArrayVec;
 
 /// Sets of enemy pieces by the number of steps: element k holds those that can be captured within k steps.

@@ -4,7 +4,7 @@
 //! with a push or a pull, and a rabbit needs one of them for every square between it and the nearest trap.
 
 use super::field::{Field, Line, around, push};
-use crate::rules::Bitboard;
+use crate::rules::bitboard::Bitboard;
 
 /// Within so many steps, no more than `steps`, the enemy has no rabbits left.
 pub(super) fn within(field: &Field, steps: u8, line: &mut Line) -> bool {

@@ -1,6 +1,11 @@
 //! A small copy of a board for the solvers: seen by the mover, playing north, without keys.
 
-use crate::rules::{Bitboard, Board, Direction, Kind, Side, Square, Step, TURN_STEPS};
+use crate::rules::action::Step;
+use crate::rules::bitboard::Bitboard;
+use crate::rules::board::Board;
+use crate::rules::piece::{Kind, Side};
+use crate::rules::square::{Direction, Square};
+use crate::rules::state::TURN_STEPS;
 use arrayvec::ArrayVec;
 
 /// Steps on a field, the last one first.

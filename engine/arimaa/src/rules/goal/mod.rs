@@ -8,9 +8,13 @@ mod elimination;
 mod field;
 mod race;
 
-use super::{
-    Bitboard, History, Kind, Pending, Phase, Position, Side, Step, StepState, Steps, TURN_STEPS,
-};
+use super::action::Step;
+use super::bitboard::Bitboard;
+use super::history::History;
+use super::piece::{Kind, Side};
+use super::position::{Phase, Position};
+use super::state::{Pending, StepState, TURN_STEPS};
+use super::turn::Steps;
 use capture::Captures;
 use field::{Field, Line, Move};
 

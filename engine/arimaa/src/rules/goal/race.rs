@@ -8,7 +8,8 @@
 //! single one: a rabbit's from rank 7 to rank 8.
 
 use super::field::{Field, Line, Move, around, push};
-use crate::rules::{Bitboard, Direction};
+use crate::rules::bitboard::Bitboard;
+use crate::rules::square::Direction;
 
 /// A goal in exactly so many steps, 1 to 4, where none takes fewer.
 pub(super) fn in_exactly(field: &Field, steps: u8, line: &mut Line) -> bool {

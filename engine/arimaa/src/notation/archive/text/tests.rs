@@ -1,5 +1,5 @@
 use super::super::*;
-use crate::notation::parse_record;
+use crate::notation::record::parse_record;
 use crate::rules::Side;
 use std::io::BufReader;
 
