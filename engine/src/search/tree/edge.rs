@@ -1,6 +1,6 @@
 //! A legal action with its prior, in four bytes; and what is known of it once it has been followed, in eight.
 
-use super::NodeId;
+use super::node::NodeId;
 use arimaa::rules::{Action, Side};
 
 /// A legal action at a node with the evaluator's probability of it.

@@ -2,7 +2,8 @@
 
 use super::links::Block;
 use super::node::{EdgeRange, NodeKind};
-use super::{NodeId, NodeValue, Tree, key_of, repetitions};
+use super::node::{NodeId, NodeValue};
+use super::{Tree, key_of, repetitions};
 use arimaa::rules::{History, Position, StepState};
 
 const GONE: u32 = u32::MAX;

@@ -1,6 +1,8 @@
 //! The memory of a tree: what it takes, what it may take, and how its arrays grow.
 
-use super::{Edge, Node, NodeValue, Tree, key_of};
+use super::edge::Edge;
+use super::node::{Node, NodeValue};
+use super::{Tree, key_of};
 
 impl Tree {
     /// The most bytes that the tree may take from now on. What it holds already stays.

@@ -13,10 +13,10 @@ mod node;
 mod values;
 
 pub(super) use edge::{Edge, Link};
-pub(super) use node::{Node, NodeId, NodeKind, NodeValue};
+pub(super) use node::{Node, NodeId, NodeKind, NodeValue, advantage_of, win_probability};
 #[cfg(test)]
 pub(super) use values::decided;
-pub(super) use values::{advantage_of, greatest, win_probability, winning_turn};
+pub(super) use values::{greatest, winning_turn};
 
 use super::evaluator::{Evaluation, Query};
 use arimaa::rules::{Action, History, Position, Side, StepState};

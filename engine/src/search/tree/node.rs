@@ -1,6 +1,5 @@
 //! A step state with what the search knows of it.
 
-use super::advantage_of;
 use super::links::Block;
 use arimaa::rules::{Side, StateInTurn};
 
@@ -181,4 +180,19 @@ impl NodeValue {
     pub(in crate::search) fn variance(&self) -> f32 {
         (self.square - self.value * self.value).max(0.0) / 4.0
     }
+}
+
+/// A win of Gold's as an advantage: 1; a win of Silver's: -1.
+#[inline]
+pub(in crate::search) fn advantage_of(winner: Side) -> f32 {
+    match winner {
+        Side::Gold => 1.0,
+        Side::Silver => -1.0,
+    }
+}
+
+/// An advantage of Gold's as the win probability of `side`.
+#[inline]
+pub(in crate::search) fn win_probability(side: Side, advantage: f32) -> f32 {
+    0.5 + 0.5 * advantage_of(side) * advantage
 }

@@ -1,6 +1,7 @@
 //! The values of nodes: by their edges, and by proof.
 
-use super::{NodeId, NodeKind, Tree};
+use super::Tree;
+use super::node::{NodeId, NodeKind, advantage_of};
 use arimaa::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in};
 
 impl Tree {
@@ -132,19 +133,4 @@ pub(in crate::search) fn greatest<Item: Copy, Value: PartialOrd>(
         true => item,
         false => best,
     })
-}
-
-/// A win of Gold's as an advantage: 1; a win of Silver's: -1.
-#[inline]
-pub(in crate::search) fn advantage_of(winner: Side) -> f32 {
-    match winner {
-        Side::Gold => 1.0,
-        Side::Silver => -1.0,
-    }
-}
-
-/// An advantage of Gold's as the win probability of `side`.
-#[inline]
-pub(in crate::search) fn win_probability(side: Side, advantage: f32) -> f32 {
-    0.5 + 0.5 * advantage_of(side) * advantage
 }
