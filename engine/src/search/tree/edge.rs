@@ -1,7 +1,17 @@
 //! A legal action with its prior, in four bytes; and what is known of it once it has been followed, in eight.
 
-use super::node::NodeId;
 use arimaa::rules::{Action, Side};
+
+/// A node's place in the tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::search) struct NodeId(pub(super) u32);
+
+impl NodeId {
+    #[inline]
+    pub(super) fn place(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A legal action at a node with the evaluator's probability of it.
 ///

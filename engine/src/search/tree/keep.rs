@@ -1,8 +1,9 @@
 //! What is kept of a tree from one turn to the next: everything below the turn that was played.
 
+use super::edge::NodeId;
 use super::links::Block;
+use super::node::NodeValue;
 use super::node::{EdgeRange, NodeKind};
-use super::node::{NodeId, NodeValue};
 use super::{Tree, key_of, repetitions};
 use arimaa::rules::{History, Position, StepState};
 

@@ -12,8 +12,8 @@ mod memory;
 mod node;
 mod values;
 
-pub(super) use edge::{Edge, Link};
-pub(super) use node::{Node, NodeId, NodeKind, NodeValue, advantage_of, win_probability};
+pub(super) use edge::{Edge, Link, NodeId};
+pub(super) use node::{Node, NodeKind, NodeValue, advantage_of, win_probability};
 #[cfg(test)]
 pub(super) use values::decided;
 pub(super) use values::{greatest, winning_turn};

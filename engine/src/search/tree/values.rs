@@ -1,7 +1,8 @@
 //! The values of nodes: by their edges, and by proof.
 
 use super::Tree;
-use super::node::{NodeId, NodeKind, advantage_of};
+use super::edge::NodeId;
+use super::node::{NodeKind, advantage_of};
 use arimaa::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in};
 
 impl Tree {
