@@ -87,17 +87,18 @@ impl LoadRequest {
             mut notes,
             check,
         } = Prepared::new(&self.network, device, self.precision, &self.name)?;
-        let (mut forward, mut calibration, mut sizes);
-        if device.is_cuda() {
-            forward = PackedForward::new(body, device, precision, LARGEST)?;
-            let found = self.calibration(&mut forward, &check, precision, &mut notes)?;
-            sizes = timed(&found);
-            calibration = Some(found);
-        } else {
-            forward = PackedForward::new(body, device, precision, CPU_SIZES[3])?;
-            calibration = None;
-            sizes = untimed(&CPU_SIZES);
-        }
+        let capacity = match device.is_cuda() {
+            true => LARGEST,
+            false => CPU_SIZES[CPU_SIZES.len() - 1],
+        };
+        let mut forward = PackedForward::new(body, device, precision, capacity)?;
+        let mut calibration = match device.is_cuda() {
+            true => Some(self.calibration(&mut forward, &check, precision, &mut notes)?),
+            false => None,
+        };
+        let mut sizes = calibration
+            .as_ref()
+            .map_or_else(|| untimed(&CPU_SIZES), timed);
         let rows: Vec<usize> = sizes.iter().map(|size| size.rows).collect();
         let mut checked = forward.check(&check, &rows);
         // What was right for another version of cuDNN, or for another network, may be wrong for this one.
