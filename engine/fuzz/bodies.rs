@@ -384,25 +384,7 @@ fn turn(game: &Game, choices: &mut Choices<'_>) -> Turn {
         actions.push(action);
         state = state.after(action);
     }
-    let squares: Vec<Square> = actions.iter().filter_map(placed).collect();
-    match <[Square; 8]>::try_from(squares) {
-        Ok(squares) => Turn::Setup(Setup::from_placements(&squares, state.side()).unwrap()),
-        Err(_) => Turn::Steps(actions.iter().filter_map(stepped).collect::<Steps>()),
-    }
-}
-
-fn placed(action: &Action) -> Option<Square> {
-    match action {
-        Action::Place(square) => Some(*square),
-        _ => None,
-    }
-}
-
-fn stepped(action: &Action) -> Option<Step> {
-    match action {
-        Action::Step(step) => Some(*step),
-        _ => None,
-    }
+    Turn::from_actions(&actions, game.position()).unwrap()
 }
 
 /// Follows a turn by choices, some ends forbidden, beside the plain generator of the tests. Before each step both name the same

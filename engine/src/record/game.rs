@@ -1,8 +1,6 @@
 //! What is kept of a game. The order of the fields is the order of the bytes.
 
-use arimaa::rules::{
-    Action, Bitboard, Board, Outcome, Piece, Position, PositionError, Side, Square, Turn,
-};
+use arimaa::rules::{Bitboard, Board, Outcome, Piece, Position, PositionError, Side, Square, Turn};
 use serde::{Deserialize, Serialize};
 
 /// The version of the format of shards that this program writes and reads.
@@ -203,19 +201,9 @@ impl TurnRecord {
     /// A legal turn of another game, without rows: the first of a fork, or of a game from elsewhere. A setup's pieces are placed as
     /// [`Setup::placements`](arimaa::rules::Setup::placements) orders them.
     pub fn given(turn: &Turn, mover: Side) -> Self {
-        let index = |action: Action| action.index(mover) as u16;
-        let actions = match turn {
-            Turn::Setup(setup) => {
-                let squares = setup.placements(mover).into_iter();
-                squares.map(|square| index(Action::Place(square))).collect()
-            }
-            Turn::Steps(steps) => steps
-                .iter()
-                .map(|&step| index(Action::Step(step)))
-                .collect(),
-        };
+        let actions = turn.actions(mover).into_iter();
         Self {
-            actions,
+            actions: actions.map(|action| action.index(mover) as u16).collect(),
             origin: TurnOrigin::Given,
             rows: Vec::new(),
         }

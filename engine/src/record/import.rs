@@ -134,7 +134,7 @@ fn import_turn(game: &Game, turn: &Turn) -> Option<TurnRecord> {
         origin: TurnOrigin::Given,
         rows: Vec::new(),
     };
-    for action in actions_of(turn, side) {
+    for action in turn.actions(side) {
         record
             .rows
             .push(row(game, &state, record.actions.len(), action)?);
@@ -146,16 +146,6 @@ fn import_turn(game: &Game, turn: &Turn) -> Option<TurnRecord> {
         record.rows.push(end);
     }
     Some(record)
-}
-
-fn actions_of(turn: &Turn, side: Side) -> Vec<Action> {
-    match turn {
-        Turn::Setup(setup) => {
-            let squares = setup.placements(side);
-            squares.into_iter().map(Action::Place).collect()
-        }
-        Turn::Steps(steps) => steps.iter().copied().map(Action::Step).collect(),
-    }
 }
 
 /// The row of a state in which an action was played; none where it is illegal.

@@ -8,7 +8,7 @@ use super::game::{
 use super::policy::quantize_policy;
 use super::shard::{ContentToWrite, MAGIC, Packer, frame_of};
 use crate::encoding::ENCODING_VERSION;
-use arimaa::rules::{Action, Game, Phase, Setup, StepState, Steps, Turn};
+use arimaa::rules::{Action, Game, StepState, Steps, Turn};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -100,8 +100,7 @@ fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
         }),
         rows: Vec::new(),
     };
-    let mut steps = Steps::new();
-    let mut squares = Vec::new();
+    let mut played = Vec::new();
     while !state.is_complete() {
         let legal = state.legal_actions(game.history());
         let actions: Vec<Action> = legal.in_index_order(side).collect();
@@ -114,19 +113,14 @@ fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
             weight: 1.0,
         });
         let action = actions[random.random_range(0..actions.len())];
-        match action {
-            Action::Step(step) => steps.push(step),
-            Action::Place(square) => squares.push(square),
-            Action::End => break,
+        if action == Action::End {
+            break;
         }
+        played.push(action);
         record.actions.push(action.index(side) as u16);
         state = state.after(action);
     }
-    let setup = squares
-        .try_into()
-        .ok()
-        .filter(|_| game.position().phase() == Phase::Setup)
-        .and_then(|squares| Setup::from_placements(&squares, side).ok());
-    let turn = setup.map_or(Turn::Steps(steps), Turn::Setup);
-    (turn, record)
+    let turn = Turn::from_actions(&played, game.position());
+    // Eight legal placements are a setup.
+    (turn.unwrap_or(Turn::Steps(Steps::new())), record)
 }

@@ -3,7 +3,7 @@
 use super::state::SearchState;
 use super::targets::{StateTarget, surprise};
 use super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability, winning_turn};
-use arimaa::rules::{Action, History, Phase, Setup, Side, Square, StepState, Steps, Turn};
+use arimaa::rules::{Action, History, Side, StepState, TURN_STEPS, Turn};
 use arrayvec::ArrayVec;
 
 /// A decided turn.
@@ -46,9 +46,8 @@ pub(super) fn winning_choice(state: &SearchState, history: &History) -> Option<C
     }
     let start = StepState::new(&state.position);
     let (steps, _) = winning_turn(&start)?;
-    let mut actions: arrayvec::ArrayVec<Action, 9> =
-        steps.iter().map(|&step| Action::Step(step)).collect();
-    if steps.len() < usize::from(arimaa::rules::TURN_STEPS) {
+    let mut actions: ArrayVec<Action, 9> = steps.iter().map(|&step| Action::Step(step)).collect();
+    if steps.len() < usize::from(TURN_STEPS) {
         actions.push(Action::End);
     }
     Some(Choice {
@@ -63,7 +62,7 @@ pub(super) fn decide(state: &SearchState, choice: Choice) -> Decision {
     let root = state.tree.node(state.root);
     let mut actions = choice.actions;
     actions.retain(|action| *action != Action::End);
-    let turn = turn_of(&actions, state.position.phase(), state.side());
+    let turn = Turn::from_actions(&actions, &state.position);
     Decision {
         // Strategies choose whole turns: a setup is complete.
         turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
@@ -117,27 +116,6 @@ pub(super) fn proven_targets(
         state = state.after(action);
     }
     targets
-}
-
-/// The turn that some actions of one side make; none where they make no whole setup.
-pub(super) fn turn_of(actions: &[Action], phase: Phase, side: Side) -> Option<Turn> {
-    Some(match phase {
-        Phase::Setup => {
-            let placed = actions.iter().filter_map(|action| match action {
-                Action::Place(square) => Some(*square),
-                _ => None,
-            });
-            let squares: ArrayVec<Square, 8> = placed.collect();
-            Turn::Setup(Setup::from_placements(&squares.into_inner().ok()?, side).ok()?)
-        }
-        Phase::Play => {
-            let stepped = actions.iter().filter_map(|action| match action {
-                Action::Step(step) => Some(*step),
-                _ => None,
-            });
-            Turn::Steps(stepped.collect::<Steps>())
-        }
-    })
 }
 
 #[cfg(test)]

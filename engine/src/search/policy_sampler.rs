@@ -2,7 +2,6 @@
 //! itself.
 
 use super::batch::LeafBatch;
-use super::decision::turn_of;
 use super::evaluator::{Evaluation, EvaluatorError, Query};
 use super::flow::draw;
 use super::tree::{NodeId, repetitions};
@@ -192,7 +191,7 @@ impl PolicySampler {
 
     fn whole_turn(&self) -> SampledTurn {
         let start = self.state.start_position();
-        let turn = turn_of(&self.actions, start.phase(), start.side());
+        let turn = Turn::from_actions(&self.actions, &start);
         SampledTurn {
             // A setup ends with its last placement alone.
             turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", self.actions.len())),

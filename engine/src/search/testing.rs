@@ -167,6 +167,5 @@ pub(super) fn random_turn(position: &Position, history: &History, rng: &mut ChaC
         actions.push(action);
         state = state.after(action);
     }
-    super::decision::turn_of(&actions, position.phase(), position.side())
-        .unwrap_or_else(|| Turn::Steps(Steps::new()))
+    Turn::from_actions(&actions, position).unwrap_or_else(|| Turn::Steps(Steps::new()))
 }

@@ -303,21 +303,10 @@ fn reply_of(next: &ReplayedTurn) -> Vec<[u16; 2]> {
                 .map(|(index, share)| [SEEN_BY_OPPONENT[index], share])
                 .collect()
         }
-        None => first_action(&next.turn, side)
+        None => (next.turn.actions(side).first())
             .map(|action| [SEEN_BY_OPPONENT[action.index(side)], u16::MAX])
             .into_iter()
             .collect(),
-    }
-}
-
-/// The action that a turn begins with; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it.
-fn first_action(turn: &Turn, side: Side) -> Option<Action> {
-    match turn {
-        Turn::Setup(setup) => setup
-            .placements(side)
-            .first()
-            .map(|&square| Action::Place(square)),
-        Turn::Steps(steps) => steps.first().map(|&step| Action::Step(step)),
     }
 }
 

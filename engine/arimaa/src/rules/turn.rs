@@ -1,6 +1,9 @@
 //! Whole turns: a setup, or one to four steps.
 
-use super::{Bitboard, Board, Faults, Kind, Piece, SETUP_ORDER, Side, Square, Step, TURN_STEPS};
+use super::{
+    Action, Bitboard, Board, Faults, Kind, Phase, Piece, Position, SETUP_ORDER, Side, Square, Step,
+    TURN_STEPS,
+};
 use arrayvec::ArrayVec;
 
 /// Where a side's sixteen pieces stand at the start: [`Kind`]s on its home rank from a to h, then on the rank before it.
@@ -215,6 +218,51 @@ pub enum Turn {
 }
 
 impl Turn {
+    /// The turn that actions from a position make, if they are as many as a turn has: placements in the order of [`SETUP_ORDER`] in
+    /// a setup, else steps. An explicit end adds nothing. Whether the turn is legal is not checked.
+    ///
+    /// ```
+    /// use arimaa::rules::{Action, Position, Side, Turn};
+    /// let position: Position = "g [r                                  Er                          R]".parse()?;
+    /// let turn: Turn = "d4n d5n".parse()?;
+    /// let mut actions = turn.actions(Side::Gold);
+    /// actions.push(Action::End);
+    /// assert_eq!(Turn::from_actions(&actions, &position), Some(turn));
+    /// assert_eq!(Turn::from_actions(&actions, &Position::INITIAL), None);
+    /// # Ok::<(), arimaa::notation::NotationError>(())
+    /// ```
+    pub fn from_actions(actions: &[Action], position: &Position) -> Option<Self> {
+        let mut squares = ArrayVec::<Square, 8>::new();
+        let mut steps = Steps::new();
+        for action in actions {
+            match *action {
+                Action::Place(square) => squares.try_push(square).ok()?,
+                Action::Step(step) => steps.try_push(step).ok()?,
+                Action::End => {}
+            }
+        }
+        match position.phase() {
+            Phase::Setup => {
+                let squares = squares.into_inner().ok()?;
+                let setup = Setup::from_placements(&squares, position.side()).ok()?;
+                Some(Self::Setup(setup))
+            }
+            Phase::Play => Some(Self::Steps(steps)),
+        }
+    }
+
+    /// The actions of a side's turn: its steps, or a setup's [`placements`](Setup::placements). The end of the turn is not among
+    /// them.
+    pub fn actions(&self, side: Side) -> ArrayVec<Action, 8> {
+        match self {
+            Self::Setup(setup) => {
+                let squares = setup.placements(side).into_iter();
+                squares.map(Action::Place).collect()
+            }
+            Self::Steps(steps) => steps.iter().copied().map(Action::Step).collect(),
+        }
+    }
+
     /// East and west exchanged.
     pub fn mirror(&self) -> Self {
         match self {

@@ -4,7 +4,7 @@
 //! goal, one by elimination.
 
 use arimaa::notation::{NotationError, parse_record};
-use arimaa::rules::{Action, Game, History, Side, StepState, Turn};
+use arimaa::rules::{Action, Game, History, StepState, Turn};
 use engine::search::Query;
 
 const GAMES: &str = include_str!("games.txt");
@@ -30,7 +30,8 @@ fn add_states(game: &Game, out: &mut Vec<Query>) {
     for turn in game.turns() {
         let repetitions = history.count(&position).saturating_sub(1);
         let mut state = StepState::new(&position);
-        for action in actions(turn, state.side()) {
+        let end = matches!(turn, Turn::Steps(steps) if steps.len() < 4).then_some(Action::End);
+        for action in turn.actions(state.side()).into_iter().chain(end) {
             out.push(Query {
                 state,
                 legal: state.legal_actions(&history),
@@ -43,23 +44,10 @@ fn add_states(game: &Game, out: &mut Vec<Query>) {
     }
 }
 
-fn actions(turn: &Turn, side: Side) -> Vec<Action> {
-    match turn {
-        Turn::Setup(setup) => {
-            let squares = setup.placements(side);
-            squares.into_iter().map(Action::Place).collect()
-        }
-        Turn::Steps(steps) => {
-            let end = (steps.len() < 4).then_some(Action::End);
-            steps.iter().copied().map(Action::Step).chain(end).collect()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arimaa::rules::{Pending, Phase};
+    use arimaa::rules::{Pending, Phase, Side};
 
     #[test]
     fn positions_of_every_kind_are_among_them() {

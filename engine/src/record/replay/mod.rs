@@ -6,9 +6,7 @@ pub use faults::{EndingFault, ReplayError, RowFault, TurnFault};
 
 use super::game::{Ending, GameRecord, RowRecord, Start, StartFault, TurnOrigin, TurnRecord};
 use super::policy::POLICY_TOTAL;
-use arimaa::rules::{
-    Action, ActionSet, Game, Outcome, Phase, Position, Setup, Side, Square, StepState, Steps, Turn,
-};
+use arimaa::rules::{Action, ActionSet, Game, Outcome, Phase, Position, Side, StepState, Turn};
 use arrayvec::ArrayVec;
 use std::fmt;
 
@@ -227,35 +225,27 @@ fn play_actions(game: &Game, actions: &[u16]) -> Result<(Turn, States), TurnFaul
     let position = game.position();
     let mut state = StepState::new(position);
     let mut states = States::new();
-    let mut steps = Steps::new();
-    let mut squares = ArrayVec::<Square, 8>::new();
+    let mut played = ArrayVec::<Action, 8>::new();
     for (index, &action_index) in actions.iter().enumerate() {
         let number = index + 1;
         let legal = state.legal_actions(game.history());
         let action = check_action(game, &state, &legal, number, action_index)?;
-        // Legal, so that the state is not complete, and there is room in all three.
-        match action {
-            Action::Step(step) => steps.push(step),
-            Action::Place(square) => squares.push(square),
-            Action::End => {}
-        }
+        // Legal, so that the state is not complete, and there is room in both.
+        played.push(action);
         states.push((state, legal));
         state = state.after(action);
     }
-    if position.phase() == Phase::Setup {
-        let count = squares.len();
-        let setup = squares
-            .into_inner()
-            .ok()
-            .and_then(|squares| Setup::from_placements(&squares, position.side()).ok());
-        let setup = setup.ok_or(TurnFault::SetupIncomplete { count })?;
-        return Ok((Turn::Setup(setup), states));
+    let turn = Turn::from_actions(&played, position);
+    let turn = turn.ok_or(TurnFault::SetupIncomplete {
+        count: played.len(),
+    })?;
+    if position.phase() == Phase::Play {
+        state.check_end(game.history())?;
+        if !state.is_complete() {
+            states.push((state, state.legal_actions(game.history())));
+        }
     }
-    state.check_end(game.history())?;
-    if !state.is_complete() {
-        states.push((state, state.legal_actions(game.history())));
-    }
-    Ok((Turn::Steps(steps), states))
+    Ok((turn, states))
 }
 
 /// The action of a recorded index, if it is legal.
@@ -266,34 +256,27 @@ fn check_action(
     number: usize,
     index: u16,
 ) -> Result<Action, TurnFault> {
-    let action = match Action::from_index(index.into(), state.side()) {
-        None => {
-            return Err(TurnFault::NoAction {
-                action: number,
-                index,
-            });
-        }
-        Some(Action::End) => return Err(TurnFault::EndRecorded { action: number }),
-        Some(action) => action,
-    };
-    if legal.contains(action) {
-        return Ok(action);
-    }
-    match action {
+    let found = Action::from_index(index.into(), state.side());
+    let action = found.ok_or(TurnFault::NoAction {
+        action: number,
+        index,
+    })?;
+    Err(match action {
+        Action::End => TurnFault::EndRecorded { action: number },
+        _ if legal.contains(action) => return Ok(action),
+        Action::Place(square) => TurnFault::Placement {
+            action: number,
+            square,
+        },
         Action::Step(step) => match state.check_step(step, game.history()) {
-            Ok(()) => Ok(action),
-            Err(error) => Err(TurnFault::Step {
+            Ok(()) => return Ok(action),
+            Err(error) => TurnFault::Step {
                 action: number,
                 step,
                 error,
-            }),
+            },
         },
-        Action::Place(square) => Err(TurnFault::Placement {
-            action: number,
-            square,
-        }),
-        Action::End => Err(TurnFault::EndRecorded { action: number }),
-    }
+    })
 }
 
 fn replay_row<'record>(

@@ -1,6 +1,6 @@
 //! The line of turns that a search expects.
 
-use super::super::decision::{actions_of, turn_of};
+use super::super::decision::actions_of;
 use super::super::flow::Flow;
 use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, winning_turn};
@@ -73,7 +73,7 @@ fn most_visited(search: &SearchState, position: &Position, node: NodeId) -> Opti
         }
     })?;
     let actions = actions_of(&search.tree, &flow.shortest_way_to(heaviest.node));
-    let turn = turn_of(&actions, position.phase(), position.side())?;
+    let turn = Turn::from_actions(&actions, position)?;
     Some(Onward {
         text: format_turn(&turn, position),
         end: search.tree.state(heaviest.node).start_position(),

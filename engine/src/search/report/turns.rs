@@ -1,6 +1,6 @@
 //! The distinct turns that a search knows, in the order of its mode.
 
-use super::super::decision::{actions_of, turn_of};
+use super::super::decision::actions_of;
 use super::super::flow::{Flow, visit_weight};
 use super::super::modes::gumbel::GumbelTurn;
 use super::super::modes::puct::PuctTurn;
@@ -9,7 +9,7 @@ use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
 use super::super::turn_search::Strategy;
 use super::{Decision, Proven};
 use arimaa::notation::format_turn;
-use arimaa::rules::{Action, Position, Side, StepState};
+use arimaa::rules::{Action, Position, Side, StepState, Turn};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 
@@ -199,11 +199,7 @@ impl KnownTurns {
         let decided = decision.filter(|_| turn.is_chosen);
         let written = match decided {
             Some(decision) => Some(decision.turn.clone()),
-            None => turn_of(
-                &self.actions(search, turn),
-                search.position.phase(),
-                search.side(),
-            ),
+            None => Turn::from_actions(&self.actions(search, turn), &search.position),
         };
         written.map_or_else(String::new, |turn| format_turn(&turn, &search.position))
     }
