@@ -2,7 +2,7 @@
 
 use super::options::SearchOptions;
 use super::root_priors::RootPriors;
-use super::tree::{NodeId, NodeKind, Tree, win_probability};
+use super::tree::{NodeId, NodeKind, Tree, greatest, win_probability};
 use crate::config::PuctConfig;
 use arimaa::rules::{Action, History, Position};
 use rand::Rng;
@@ -247,13 +247,7 @@ fn select<const WATCHED: bool>(
     let first = if untried_links > 0 { 0 } else { links.len() };
     let mut untried = (first..edges.len()).filter(is_option);
     let next = match root_priors {
-        Some(priors) => untried.reduce(|best, edge| {
-            if priors[edge] > priors[best] {
-                edge
-            } else {
-                best
-            }
-        }),
+        Some(priors) => greatest(untried, |edge| priors[edge]),
         None => untried.next(),
     };
     let first_play = value - options.first_play_reduction * visited_prior.sqrt();

@@ -5,9 +5,9 @@
 //! [`LAST_LOOK`].
 
 use super::decision::actions_of;
-use super::flow::Flow;
+use super::flow::{Arrival, Flow};
 use super::state::SearchState;
-use super::tree::advantage_of;
+use super::tree::{advantage_of, greatest};
 use arimaa::rules::{
     Action, History, Position, Side, Step, StepState, TURN_STEPS, Turn, TurnEnumerator,
 };
@@ -44,15 +44,8 @@ const UNKNOWN_STEP: f64 = -3.2;
 /// The likeliest turn that is not known to be lost.
 pub(super) fn another_turn(state: &mut SearchState, history: &History) -> Another {
     let (turns, tried_all) = other_turns(state, history);
-    let best = turns.into_iter().reduce(|best, turn| {
-        if turn.log_prior > best.log_prior {
-            turn
-        } else {
-            best
-        }
-    });
-    match best {
-        Some(turn) => Another::Turn(turn.actions),
+    match greatest(turns.iter(), |turn| turn.log_prior) {
+        Some(turn) => Another::Turn(turn.actions.clone()),
         None if tried_all => {
             state.tree.prove_lost(state.root);
             Another::NoneIsLeft
@@ -161,15 +154,11 @@ pub(super) fn longest_resistance<R: Rng>(
 ) -> Option<ArrayVec<Action, 9>> {
     let flow = Flow::of_priors(&state.tree, state.root);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
-    let end = complete.reduce(|best, arrival| {
-        let turns = |node| state.tree.worth(node).turns_to_end;
-        let longer = turns(arrival.node).cmp(&turns(best.node));
-        if longer.then(arrival.mass.total_cmp(&best.mass)).is_gt() {
-            arrival
-        } else {
-            best
-        }
-    })?;
+    let resistance = |arrival: &Arrival| {
+        let turns = state.tree.worth(arrival.node).turns_to_end;
+        (turns, arrival.mass)
+    };
+    let end = greatest(complete, resistance)?;
     let way = flow.way_to(end.node, rng);
     (!way.is_empty()).then(|| actions_of(&state.tree, &way))
 }

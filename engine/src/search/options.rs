@@ -1,7 +1,6 @@
 //! How a search is to be run.
 
 pub use super::budget::Budget;
-pub use super::root_priors::Noise;
 
 use crate::config::{
     GumbelConfig, PolicyTargetKind, PuctConfig, SearchConfig, SearchMode, SelfplayConfig,
@@ -9,6 +8,15 @@ use crate::config::{
 
 /// σ of the value that mode `gumbel` reports in matches.
 const REPORTED_VALUE_SCALE: f32 = 10.0;
+
+/// Dirichlet noise in the priors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// Its share of the priors, 0 to 1.
+    pub share: f32,
+    /// Its concentration, spread evenly over the legal actions.
+    pub concentration: f32,
+}
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq)]

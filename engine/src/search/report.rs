@@ -159,10 +159,7 @@ impl Search {
                 Strategy::Puct(_) => SearchMode::Puct,
             },
             is_decided: decision.is_some(),
-            value: gold_value.map(|value| match side {
-                Side::Gold => value,
-                Side::Silver => 1.0 - value,
-            }),
+            value: gold_value.map(|value| seen_by(side, value)),
             gold_value,
             own_value: (root.kind == NodeKind::Open).then(|| win_probability(side, root.own_value)),
             proven: worth.proof.winner().map(|winner| Proven {
@@ -200,13 +197,8 @@ impl Search {
             Strategy::Gumbel(turn) if !worth.proof.is_some() => turn.expected_value(state),
             _ => None,
         };
-        match (movers, state.side()) {
-            (Some(value), Side::Gold) => Some(value),
-            (Some(value), Side::Silver) => Some(1.0 - value),
-            (None, _) => {
-                (root.kind != NodeKind::Fresh).then(|| win_probability(Side::Gold, worth.value))
-            }
-        }
+        let seen = (root.kind != NodeKind::Fresh).then(|| win_probability(Side::Gold, worth.value));
+        movers.map(|value| seen_by(state.side(), value)).or(seen)
     }
 
     fn depth(&self) -> Depth {
@@ -219,6 +211,14 @@ impl Search {
                 + f64::from(before),
             deepest: state.deepest + before,
         }
+    }
+}
+
+/// Gold's win probability as `side`'s, or `side`'s as Gold's.
+fn seen_by(side: Side, value: f32) -> f32 {
+    match side {
+        Side::Gold => value,
+        Side::Silver => 1.0 - value,
     }
 }
 

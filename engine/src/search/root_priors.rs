@@ -2,21 +2,12 @@
 //!
 //! The tree itself holds what the evaluator said, so that it can be kept for the next turn, and targets don't learn the noise.
 
-use super::options::SearchOptions;
+use super::options::{Noise, SearchOptions};
 use super::tree::{NodeId, Tree};
 use rand::Rng;
 use rand_distr::{Distribution, Gamma};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-
-/// Dirichlet noise in the priors.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noise {
-    /// Its share of the priors, 0 to 1.
-    pub share: f32,
-    /// Its concentration, spread evenly over the legal actions.
-    pub concentration: f32,
-}
 
 /// The priors of the states of the root's turn that have been asked for, in the order of their edges.
 #[derive(Debug, Default)]

@@ -1,9 +1,28 @@
-//! The evaluator that works like a network without the network.
+//! The evaluators that know nothing of the game.
 
 use super::{Evaluations, Evaluator, EvaluatorError, Query};
 use crate::encoding::{LegalMask, encode};
 use arimaa::rules::mix_key;
 use std::hint::black_box;
+
+/// Knows nothing: every legal action is as likely as any other, and both sides win as often.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Uniform;
+
+impl Evaluator for Uniform {
+    fn name(&self) -> &str {
+        "uniform"
+    }
+
+    fn evaluate(&mut self, queries: &[Query], out: &mut Evaluations) -> Result<(), EvaluatorError> {
+        out.clear();
+        for query in queries {
+            let count = query.legal.count();
+            out.push(0.5, std::iter::repeat_n(1.0 / count as f32, count));
+        }
+        Ok(())
+    }
+}
 
 /// Computes everything that a network would be given, the input row and the legal mask, and then answers with numbers drawn from the
 /// step state's key. It plays nothing sensible: it is there to measure everything of self-play but the network.

@@ -32,9 +32,6 @@ const PRIOR_RANGE: f32 = 12.0;
 /// - **Priors**: a softmax of the scores that the board has after each action, in the mover's view. In a setup they prefer squares
 ///   near the usual places: elephant and camel in front in the middle, horses in front on b and g, cats behind the traps, dogs
 ///   behind the elephant, rabbits in what is left.
-/// - **Turns left**: a quarter of the pieces times the steps, 2 added, that the foremost rabbit of either side still has to go: 65
-///   turns after the setups, 25 when a rabbit stands before its goal on a full board. In 300 games against itself at 128 visits
-///   its mean error was 15 turns, at a mean of 33; that of a constant is 18.
 #[derive(Debug, Clone, Default)]
 pub struct Material {
     /// The logit, in scores, of each action of a query.

@@ -1,12 +1,10 @@
 //! The one door between search and networks: step states go in by batches, values and priors come out.
 
+mod baseline;
 mod material;
-mod null;
-mod uniform;
 
+pub use baseline::{Null, Uniform};
 pub use material::Material;
-pub use null::Null;
-pub use uniform::Uniform;
 
 use arimaa::notation::format_board;
 use arimaa::rules::{ActionSet, Side, StepState};

@@ -11,7 +11,7 @@ use crate::search::lost_turns::{Another, another_turn, longest_resistance};
 use crate::search::simulations::Simulations;
 use crate::search::state::SearchState;
 use crate::search::targets::state_target;
-use crate::search::tree::{NodeId, NodeKind, Tree, state_after};
+use crate::search::tree::{NodeId, NodeKind, Tree, greatest, state_after};
 use arimaa::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
 use arrayvec::ArrayVec;
 use rand::Rng;
@@ -409,15 +409,9 @@ fn parts_of(search: &SearchState) -> u32 {
 
 /// The greatest of the weights; among equal ones that of the greatest value, among these the first. None where all weights are 0.
 fn heaviest(weights: &[f64], value: impl Fn(usize) -> f32) -> Option<usize> {
-    let greatest = weights.iter().copied().fold(0.0, f64::max);
-    let best = (0..weights.len()).filter(|&place| weights[place] == greatest && greatest > 0.0);
-    best.reduce(|best, place| {
-        if value(place) > value(best) {
-            place
-        } else {
-            best
-        }
-    })
+    let most = weights.iter().copied().fold(0.0, f64::max);
+    let best = (0..weights.len()).filter(|&place| weights[place] == most && most > 0.0);
+    greatest(best, value)
 }
 
 /// The arrival of the greatest lower confidence bound among those with enough visits.
@@ -437,13 +431,7 @@ fn best_bound(search: &SearchState, arrivals: &[Arrival], visits: f64) -> Option
         let mass = arrivals[place].mass;
         mass > 0.0 && mass >= VISIT_FLOOR * most
     });
-    enough.reduce(|best, place| {
-        if bound(&arrivals[place]) > bound(&arrivals[best]) {
-            place
-        } else {
-            best
-        }
-    })
+    greatest(enough, |place| bound(&arrivals[place]))
 }
 
 /// Ends a turn that the search has not gone beyond: at once if that is legal, else by any legal steps.

@@ -3,7 +3,7 @@
 use super::super::decision::actions_of;
 use super::super::flow::Flow;
 use super::super::state::SearchState;
-use super::super::tree::{NodeId, NodeKind, winning_turn};
+use super::super::tree::{NodeId, NodeKind, greatest, winning_turn};
 use super::turns::KnownTurns;
 use super::{Decision, LineTurn};
 use arimaa::notation::format_turn;
@@ -65,13 +65,7 @@ fn onward(search: &SearchState, position: &Position, node: Option<NodeId>) -> Op
 fn most_visited(search: &SearchState, position: &Position, node: NodeId) -> Option<Onward> {
     let flow = Flow::of_visits(&search.tree, node);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
-    let heaviest = complete.reduce(|best, arrival| {
-        if arrival.mass > best.mass {
-            arrival
-        } else {
-            best
-        }
-    })?;
+    let heaviest = greatest(complete, |arrival| arrival.mass)?;
     let actions = actions_of(&search.tree, &flow.shortest_way_to(heaviest.node));
     let turn = Turn::from_actions(&actions, position)?;
     Some(Onward {

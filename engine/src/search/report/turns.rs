@@ -10,6 +10,7 @@ use super::super::turn_search::Strategy;
 use super::{Decision, Proven};
 use arimaa::notation::format_turn;
 use arimaa::rules::{Action, Position, Side, StepState, Turn};
+use arrayvec::ArrayVec;
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 
@@ -28,7 +29,7 @@ pub(super) struct KnownTurn {
     /// The most visits of one node.
     most: f64,
     /// Its actions, where the tree may hold no way to it.
-    actions: Option<Vec<Action>>,
+    actions: Option<ArrayVec<Action, 9>>,
 }
 
 /// All of them.
@@ -128,13 +129,13 @@ impl KnownTurns {
 
     /// The turns that mode `gumbel` compares.
     fn add_compared(&mut self, search: &SearchState, gumbel: &GumbelTurn) {
-        for compared in gumbel.compared() {
-            let visits = f64::from(compared.visits());
-            let place = self.add(search, compared.end(), visits);
+        for candidate in gumbel.candidates() {
+            let visits = f64::from(candidate.visits);
+            let place = self.add(search, candidate.end, visits);
             let turn = &mut self.turns[place];
-            turn.prior = Some(turn.prior.unwrap_or(0.0) + compared.prior());
-            turn.order = compared.rank();
-            turn.actions = compared.actions().map(<[Action]>::to_vec);
+            turn.prior = Some(turn.prior.unwrap_or(0.0) + candidate.log_prior.exp());
+            turn.order = candidate.rank;
+            turn.actions = candidate.actions.clone();
             self.shared_visits += visits;
         }
         // Priors are kept to 2^-31; what is legal is possible.
@@ -196,24 +197,22 @@ impl KnownTurns {
         turn: &KnownTurn,
         decision: Option<&Decision>,
     ) -> String {
-        let decided = decision.filter(|_| turn.is_chosen);
-        let written = match decided {
+        let written = match decision.filter(|_| turn.is_chosen) {
             Some(decision) => Some(decision.turn.clone()),
             None => Turn::from_actions(&self.actions(search, turn), &search.position),
         };
         written.map_or_else(String::new, |turn| format_turn(&turn, &search.position))
     }
 
-    fn actions(&self, search: &SearchState, turn: &KnownTurn) -> Vec<Action> {
+    fn actions(&self, search: &SearchState, turn: &KnownTurn) -> ArrayVec<Action, 9> {
         if let Some(actions) = &turn.actions {
             return actions.clone();
         }
-        let ways = self.flows.iter().filter_map(|flow| {
+        let way = self.flows.iter().find_map(|flow| {
             let way = flow.shortest_way_to(turn.node?);
             (!way.is_empty()).then_some(way)
         });
-        let way = ways.into_iter().next().unwrap_or_default();
-        actions_of(&search.tree, &way).to_vec()
+        actions_of(&search.tree, &way.unwrap_or_default())
     }
 }
 

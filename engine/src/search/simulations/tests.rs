@@ -78,7 +78,7 @@ fn visits_add_up_and_nothing_stays_in_flight() {
                         }
                         counted
                     }
-                    Strategy::Gumbel(turn) => turn.compared().map(|one| one.visits()).sum(),
+                    Strategy::Gumbel(turn) => turn.candidates().iter().map(|one| one.visits).sum(),
                 };
                 assert_eq!(counted, decision.visits, "{mode:?}, {leaves} in {position}");
             }

@@ -16,7 +16,7 @@ pub(super) use edge::{Edge, Link};
 pub(super) use node::{Node, NodeId, NodeKind, NodeValue};
 #[cfg(test)]
 pub(super) use values::decided;
-pub(super) use values::{advantage_of, win_probability, winning_turn};
+pub(super) use values::{advantage_of, greatest, win_probability, winning_turn};
 
 use super::evaluator::{Evaluation, Query};
 use arimaa::rules::{Action, History, Position, Side, StepState};
@@ -228,7 +228,7 @@ impl Tree {
         node.visits = node.visits.saturating_add(1);
     }
 
-    /// Takes back what [`watch`](Self::watch) has counted.
+    /// Takes back what [`add_virtual_visit`](Self::add_virtual_visit) has counted.
     pub(super) fn remove_virtual_visit(&mut self, id: NodeId, edge: usize) {
         let block = self.node(id).links;
         if let Some(link) = self.links.get_mut(block).get_mut(edge) {

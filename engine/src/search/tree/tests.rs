@@ -281,7 +281,7 @@ fn visits_add_up() {
                     assert_eq!(at_root + below, decision.visits);
                 }
                 Strategy::Gumbel(turn) => {
-                    let visits: u32 = turn.compared().map(|one| one.visits()).sum();
+                    let visits: u32 = turn.candidates().iter().map(|one| one.visits).sum();
                     assert_eq!(visits, decision.visits);
                 }
             }

@@ -122,6 +122,18 @@ pub(in crate::search) fn winning_turn(state: &StepState) -> Option<(Steps, Reaso
         .or_else(|| elimination_in(state, TURN_STEPS).map(|steps| (steps, Reason::Elimination)))
 }
 
+/// The item of the greatest value; among equal ones the first.
+#[inline]
+pub(in crate::search) fn greatest<Item: Copy, Value: PartialOrd>(
+    items: impl Iterator<Item = Item>,
+    value: impl Fn(Item) -> Value,
+) -> Option<Item> {
+    items.reduce(|best, item| match value(item) > value(best) {
+        true => item,
+        false => best,
+    })
+}
+
 /// A win of Gold's as an advantage: 1; a win of Silver's: -1.
 #[inline]
 pub(in crate::search) fn advantage_of(winner: Side) -> f32 {

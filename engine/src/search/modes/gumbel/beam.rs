@@ -11,7 +11,7 @@ use crate::search::batch::LeafBatch;
 use crate::search::descent::ends_turn;
 use crate::search::flow::Flow;
 use crate::search::state::SearchState;
-use crate::search::tree::{NodeId, NodeKind, Tree, win_probability};
+use crate::search::tree::{NodeId, NodeKind, Tree, greatest, win_probability};
 use arimaa::rules::History;
 use rand::Rng;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -294,15 +294,7 @@ impl Beam {
         }
         let pruned =
             (0..self.slots.len()).filter(|&slot| self.slots[slot].status == Status::Pruned);
-        pruned
-            .reduce(|best, slot| {
-                if self.slots[slot].rank() > self.slots[best].rank() {
-                    slot
-                } else {
-                    best
-                }
-            })
-            .map(SlotId)
+        greatest(pruned, |slot| self.slots[slot].rank()).map(SlotId)
     }
 
     pub(super) fn is_whole(&self, slot: SlotId) -> bool {
@@ -345,14 +337,7 @@ impl Beam {
     pub(super) fn best_prefix(&self, state: &SearchState) -> NodeId {
         let known = self.slots.iter().filter(|slot| slot.node.is_some());
         let unfinished = known.filter(|slot| slot.status != Status::Expanded);
-        unfinished
-            .reduce(|best, slot| {
-                if slot.rank() > best.rank() {
-                    slot
-                } else {
-                    best
-                }
-            })
+        greatest(unfinished, Slot::rank)
             .and_then(|slot| slot.node)
             .unwrap_or(state.root)
     }

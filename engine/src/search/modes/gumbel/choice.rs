@@ -6,12 +6,20 @@ use crate::search::decision::{Choice, actions_of, proven_targets};
 use crate::search::lost_turns::{Another, another_turn, lost_advantage};
 use crate::search::modes::puct::finish_by_the_rules;
 use crate::search::state::SearchState;
-use crate::search::tree::{NodeKind, advantage_of};
+use crate::search::tree::{NodeKind, advantage_of, greatest};
 use arimaa::rules::{Action, History};
 use arrayvec::ArrayVec;
 use rand::Rng;
 
 impl GumbelTurn {
+    /// The mover's win probability at the turn's start under the improved policy; none before there are candidates, and where all
+    /// that is known is lost.
+    pub(in crate::search) fn expected_value(&self, state: &SearchState) -> Option<f32> {
+        let is_known = self.candidates.iter().any(|candidate| !candidate.is_lost);
+        let improved = Improved::new(state, &self.candidates);
+        is_known.then(|| improved.expected_value(state, &self.candidates, self.rest_is_lost))
+    }
+
     /// Chooses among the candidates that are left.
     pub(in crate::search) fn finish<R: Rng>(
         &mut self,
@@ -41,13 +49,7 @@ impl GumbelTurn {
             };
         }
         let scores = self.scores(search);
-        let best = self.alive().reduce(|best, place| {
-            if scores[place] > scores[best] {
-                place
-            } else {
-                best
-            }
-        });
+        let best = greatest(self.alive(), |place| scores[place]);
         // With nothing left alive every candidate is lost: the longest resistance, and of equal ones what took the longest to see.
         let resistance = |place: &usize| (turns(place), self.candidates[*place].visits);
         let resisting = || {

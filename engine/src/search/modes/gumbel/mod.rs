@@ -7,7 +7,6 @@
 
 mod beam;
 mod choice;
-mod compared;
 mod likelihood;
 mod replacement;
 mod sizes;
@@ -31,23 +30,39 @@ use target::Improved;
 
 /// A whole turn that is compared with others.
 #[derive(Debug)]
-struct Candidate {
+pub(in crate::search) struct Candidate {
     /// Its place in the beam, where it was sampled.
     slot: Option<SlotId>,
     /// The start of the enemy's turn behind it.
-    end: NodeId,
+    pub(in crate::search) end: NodeId,
     /// The logarithm of its probability by the policy, all known orders together.
-    log_prior: f64,
+    pub(in crate::search) log_prior: f64,
     /// What it is ranked by beside its value: the perturbed logarithm of its probability, times the noise's scale.
-    rank: f64,
+    pub(in crate::search) rank: f64,
     /// Simulations below it.
-    visits: u32,
+    pub(in crate::search) visits: u32,
     /// Those in flight.
     in_flight: u32,
     is_alive: bool,
     is_lost: bool,
-    /// Its actions, where it was not sampled.
-    actions: Option<ArrayVec<Action, 9>>,
+    /// Its actions, where it was not sampled: the tree may hold no way to it.
+    pub(in crate::search) actions: Option<ArrayVec<Action, 9>>,
+}
+
+impl Candidate {
+    fn new(end: NodeId, log_prior: f64, rank: f64) -> Self {
+        Self {
+            slot: None,
+            end,
+            log_prior,
+            rank,
+            visits: 0,
+            in_flight: 0,
+            is_alive: true,
+            is_lost: false,
+            actions: None,
+        }
+    }
 }
 
 /// The turn in the making.
@@ -158,15 +173,13 @@ impl GumbelTurn {
         let (end, log_prior, rank) = self.beam.ranked(slot, state);
         self.candidates.push(Candidate {
             slot: Some(slot),
-            end,
-            log_prior,
-            rank,
-            visits: 0,
-            in_flight: 0,
-            is_alive: true,
-            is_lost: false,
-            actions: None,
+            ..Candidate::new(end, log_prior, rank)
         });
+    }
+
+    /// The turns that are compared, those given up among them.
+    pub(in crate::search) fn candidates(&self) -> &[Candidate] {
+        &self.candidates
     }
 
     fn alive(&self) -> impl Iterator<Item = usize> + Clone + '_ {

@@ -132,15 +132,8 @@ impl GumbelTurn {
                 break;
             };
             self.candidates.push(Candidate {
-                slot: None,
-                end,
-                log_prior,
-                rank: log_prior,
-                visits: 0,
-                in_flight: 0,
-                is_alive: true,
-                is_lost: false,
                 actions: Some(actions),
+                ..Candidate::new(end, log_prior, log_prior)
             });
         }
         self.rest_is_lost = tried_all && self.candidates.len() - compared == count;
