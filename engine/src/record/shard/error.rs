@@ -2,12 +2,11 @@
 
 use crate::record::game::{FORMAT_VERSION, GameId};
 use crate::record::replay::ReplayError;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A fault in a shard, and where it is.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {}{fault}", .path.display(), Location { frame: *.frame, offset: *.offset })]
+#[error("{}: {}{fault}", .path.display(), location(*.frame, *.offset))]
 pub struct ShardError {
     /// The file or folder.
     pub path: PathBuf,
@@ -37,18 +36,11 @@ impl ShardError {
 }
 
 /// Where in a file a fault is, as the beginning of a message; nothing for the file as a whole.
-struct Location {
-    frame: Option<u64>,
-    offset: u64,
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.frame, self.offset) {
-            (Some(frame), offset) => write!(f, "frame {frame} at byte {offset}: "),
-            (None, 0) => Ok(()),
-            (None, offset) => write!(f, "byte {offset}: "),
-        }
+fn location(frame: Option<u64>, offset: u64) -> String {
+    match (frame, offset) {
+        (Some(frame), offset) => format!("frame {frame} at byte {offset}: "),
+        (None, 0) => String::new(),
+        (None, offset) => format!("byte {offset}: "),
     }
 }
 
@@ -156,7 +148,7 @@ pub enum ShardFault {
     /// The game breaks the rules, or its rows don't fit it.
     #[error("game: {0}")]
     Game(#[from] ReplayError),
-    /// The game is there twice. What stands in a single shard can't tell: this is found by who reads them all.
+    /// The game is there twice. One shard alone does not show that: only a reader of all of them finds it.
     #[error("game {id} is there already: {} at byte {offset}", .path.display())]
     Doubled {
         /// Which game.
@@ -169,29 +161,17 @@ pub enum ShardFault {
 }
 
 impl ShardFault {
-    /// Whether the file is a shard that has suffered behind its start: other games of it may be good.
+    /// Whether the file is a shard that is damaged behind its start: other games of it may be good.
     pub fn is_damage(&self) -> bool {
-        match self {
+        !matches!(
+            self,
             Self::Io(_)
-            | Self::Exists
-            | Self::Name
-            | Self::NotAShard
-            | Self::Version { .. }
-            | Self::Versions { .. }
-            | Self::GivenUp => false,
-            Self::CutOff
-            | Self::Length { .. }
-            | Self::Checksum { .. }
-            | Self::Compression(_)
-            | Self::TooLarge { .. }
-            | Self::Content(_)
-            | Self::LeftOver { .. }
-            | Self::Kind { .. }
-            | Self::Count { .. }
-            | Self::Trailing { .. }
-            | Self::Decoys { .. }
-            | Self::Game(_)
-            | Self::Doubled { .. } => true,
-        }
+                | Self::Exists
+                | Self::Name
+                | Self::NotAShard
+                | Self::Version { .. }
+                | Self::Versions { .. }
+                | Self::GivenUp
+        )
     }
 }

@@ -39,13 +39,14 @@ pub(crate) enum Content<HeaderPart = Header, GamePart = GameRecord> {
 }
 
 impl<HeaderPart, GamePart> Content<HeaderPart, GamePart> {
-    /// The kind's name in messages.
-    pub(super) fn kind(&self) -> &'static str {
-        match self {
+    /// The fault of this frame where one of another kind is due.
+    pub(super) fn instead_of(&self, expected: &'static str) -> ShardFault {
+        let found = match self {
             Self::Header { .. } => "header",
             Self::Game(_) => "game",
             Self::End { .. } => "end",
-        }
+        };
+        ShardFault::Kind { found, expected }
     }
 }
 

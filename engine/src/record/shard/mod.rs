@@ -47,8 +47,8 @@
 //! | [`Ending`] | 0 won: `winner` [`Side`], `reason` choice (0 goal, 1 elimination, 2 immobilization); 1 unfinished: `value` option of f32; 2 resigned: `winner` [`Side`]; 3 forfeited: `winner` [`Side`] |
 //! | [`WaivedResignation`] | `turn` u32, `loser` [`Side`] |
 //!
-//! A list of u16 or f32 has no padding either. What stands here in this order is the whole game: its seed, where it began, who judged
-//! it, every turn and how it was chosen, for each recorded step state the policy target over all legal actions, and the end.
+//! A list of u16 or f32 has no padding either. The fields in this order are the whole game: its seed, where it began, its
+//! evaluators, every turn and how it was chosen, for each recorded step state the policy target over all legal actions, and the end.
 //!
 //! # Versions
 //!

@@ -22,8 +22,8 @@ pub struct FrameLocation {
 
 /// Reads a shard: the iterator gives its games in order.
 ///
-/// A frame that can't be read is an error of its own, and the iterator goes on behind it as long as the frame's length can be
-/// believed; [`resync`](Self::resync) finds what is behind it in any case. A file whose games have all come without an error, up to the iterator's end, is exactly what was written: whole,
+/// A frame that can't be read is an error of its own, and the iterator continues behind it as long as the frame's length can be
+/// true; [`resync`](Self::resync) finds what is behind it in any case. A file whose games have all come without an error, up to the iterator's end, is exactly what was written: whole,
 /// and with nothing behind it.
 pub struct ShardReader {
     frames: FrameReader,
@@ -36,7 +36,6 @@ pub struct ShardReader {
     last_was_damaged: bool,
     /// Whether no frame was passed over unseen.
     frames_are_counted: bool,
-    search: resync::Search,
     done: bool,
 }
 
@@ -58,10 +57,7 @@ impl ShardReader {
                 start: FORMAT_VERSION,
                 header: format_version,
             }),
-            Ok(content) => Err(ShardFault::Kind {
-                found: content.kind(),
-                expected: "header",
-            }),
+            Ok(content) => Err(content.instead_of("header")),
             Err(fault) => Err(fault),
         };
         let header = header.map_err(|fault| frames.error(at, fault))?;
@@ -79,7 +75,6 @@ impl ShardReader {
             last_was_bad: false,
             last_was_damaged: false,
             frames_are_counted: true,
-            search: resync::Search::default(),
             done: false,
         })
     }
@@ -139,10 +134,7 @@ impl ShardReader {
     pub fn read_at(&mut self, offset: u64) -> Result<GameRecord, ShardError> {
         match self.frames.read(offset).0 {
             Ok(Content::Game(record)) => Ok(record),
-            Ok(content) => Err(ShardFault::Kind {
-                found: content.kind(),
-                expected: "game",
-            }),
+            Ok(content) => Err(content.instead_of("game")),
             Err(fault) => Err(fault),
         }
         .map_err(|fault| ShardError::at(self.path(), offset, fault))
@@ -172,10 +164,7 @@ impl ShardReader {
                 self.done = true;
                 self.fault_at_end(games).map(Err)
             }
-            Ok(content) => Some(Err(ShardFault::Kind {
-                found: content.kind(),
-                expected: "game",
-            })),
+            Ok(content) => Some(Err(content.instead_of("game"))),
             Err(fault) => Some(Err(fault)),
         }
     }
@@ -217,6 +206,8 @@ struct FrameReader {
     bytes: u64,
     /// Where the file is read from next.
     position: u64,
+    /// The bytes that looked like frames' payloads and were none.
+    decoys: u64,
     payload: Vec<u8>,
     unpacker: Unpacker,
 }
@@ -237,6 +228,7 @@ impl FrameReader {
             file: BufReader::new(file),
             bytes: metadata.len(),
             position: 0,
+            decoys: 0,
             payload: Vec::new(),
             unpacker: Unpacker::new().map_err(of_file)?,
         };
@@ -252,7 +244,7 @@ impl FrameReader {
         Ok(frames)
     }
 
-    /// What the frame at a byte holds, and where the next one begins: none where the length can't be believed.
+    /// What the frame at a byte holds, and where the next one begins: none where the length can't be true.
     fn read(&mut self, offset: u64) -> (Result<Content, ShardFault>, Option<u64>) {
         let (head, end) = match self.read_head(offset) {
             Ok((head, end)) => (head, end),

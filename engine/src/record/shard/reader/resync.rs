@@ -10,18 +10,11 @@ const PAYLOAD_MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 const WINDOW_BYTES: usize = 8 << 10;
 
 /// The bytes that a reader checks of what looks like frames and is none, before it gives up. Chance makes about one such place
-/// in 2⁴⁰ bytes: a length that can be believed, and the magic number behind it.
+/// in 2⁴⁰ bytes: a length that can be true, and the magic number behind it.
 const DECOY_BYTES: u64 = 1 << 30;
 
-/// How far the search for frames has been led astray.
-#[derive(Debug, Default)]
-pub(super) struct Search {
-    /// The bytes of payloads that were none.
-    decoys: u64,
-}
-
 impl ShardReader {
-    /// Goes on behind a frame that could not be read: the iterator gives next what is in the nearest frame behind that frame's
+    /// Continues behind a frame that could not be read: the iterator gives next what is in the nearest frame behind that frame's
     /// first byte that is whole, wherever it begins. Without this, the iterator trusts the bad frame's length, and ends where that
     /// can't be true. Nothing is done where the iterator's last frame could be read, or was the shard's end.
     ///
@@ -32,9 +25,7 @@ impl ShardReader {
     /// ([`ShardFault::Decoys`]); the iterator has ended then.
     pub fn resync(&mut self) -> Result<Option<FrameLocation>, ShardError> {
         if self.last_was_damaged {
-            let found = self
-                .frames
-                .find_frame(self.last.offset + 1, &mut self.search);
+            let found = self.frames.find_frame(self.last.offset + 1);
             let expected = self.next;
             self.next.frame = self.last.frame + 1;
             match found {
@@ -57,7 +48,7 @@ impl ShardReader {
 
 impl FrameReader {
     /// The first byte of the first whole frame that begins at a byte or behind it.
-    fn find_frame(&mut self, from: u64, search: &mut Search) -> Result<Option<u64>, ShardFault> {
+    fn find_frame(&mut self, from: u64) -> Result<Option<u64>, ShardFault> {
         let mut window = [0; WINDOW_BYTES];
         // Where a payload may begin.
         let mut begin = from.saturating_add(FRAME_HEAD_BYTES);
@@ -66,7 +57,7 @@ impl FrameReader {
             self.read_exact(begin, window)?;
             for place in places_of(&PAYLOAD_MAGIC, window) {
                 let payload = begin + place as u64;
-                if self.is_whole(payload, search)? {
+                if self.is_whole(payload)? {
                     return Ok(Some(payload - FRAME_HEAD_BYTES));
                 }
             }
@@ -77,7 +68,7 @@ impl FrameReader {
     }
 
     /// Whether a payload that is whole begins at a byte, behind its length and checksum.
-    fn is_whole(&mut self, payload: u64, search: &mut Search) -> Result<bool, ShardFault> {
+    fn is_whole(&mut self, payload: u64) -> Result<bool, ShardFault> {
         let Ok((head, _)) = self.read_head(payload - FRAME_HEAD_BYTES) else {
             return Ok(false);
         };
@@ -85,11 +76,9 @@ impl FrameReader {
             Ok(_) => Ok(true),
             Err(fault @ ShardFault::Io(_)) => Err(fault),
             Err(_) => {
-                search.decoys += u64::from(head.length);
-                if search.decoys > DECOY_BYTES {
-                    return Err(ShardFault::Decoys {
-                        bytes: search.decoys,
-                    });
+                self.decoys += u64::from(head.length);
+                if self.decoys > DECOY_BYTES {
+                    return Err(ShardFault::Decoys { bytes: self.decoys });
                 }
                 Ok(false)
             }
