@@ -70,7 +70,7 @@ pub struct GameRecord {
     pub seed: u64,
     /// Where it started, and from where its given turns are.
     pub start: Start,
-    /// Those who judged its step states; turns name them by their place here.
+    /// The evaluators of its step states; turns name them by their place here.
     pub evaluators: Vec<EvaluatorId>,
     /// The turns; from the empty board on they begin with Gold's setup.
     pub turns: Vec<TurnRecord>,
@@ -240,7 +240,7 @@ impl TurnOrigin {
         }
     }
 
-    /// The place of the evaluator that was asked, in [`GameRecord::evaluators`].
+    /// The place of its evaluator in [`GameRecord::evaluators`].
     pub fn evaluator(&self) -> Option<u16> {
         match self {
             Self::Given => None,
@@ -259,7 +259,7 @@ pub struct SearchRecord {
     pub kind: SearchKind,
     /// The evaluations that it was allowed; 0 where that was not kept.
     pub budget: u32,
-    /// The evaluations that it asked for; 0 where that was not kept.
+    /// The evaluations that it requested; 0 where that was not kept.
     pub evaluations: u32,
     /// The visits that it used.
     pub visits: u32,
@@ -303,7 +303,7 @@ pub struct Header {
     pub encoding_version: u32,
     /// The version of the program that wrote the shard.
     pub program_version: String,
-    /// Who judged step states when the shard was begun. Turns that others searched say so.
+    /// The evaluator of step states when the shard was begun. Turns of other evaluators name theirs.
     pub evaluator: EvaluatorId,
     /// [`digest`] of the resolved configuration's TOML.
     pub config_digest: String,

@@ -22,7 +22,7 @@ pub enum ImportError {
     OtherWinner {
         /// The winner by the rules.
         played: Outcome,
-        /// Who is said to have won.
+        /// The winner by the conclusion.
         stated: Side,
     },
     /// A turn is illegal, which only [`Game::play_unchecked`] lets into a game.
@@ -31,7 +31,7 @@ pub enum ImportError {
 }
 
 /// Makes a record of a game that others have played. `conclusion` is how it was lost where the rules did not end it; it may also
-/// be said of a game that the rules end, and its winner must then be who won by them.
+/// be given for a game that the rules end, and its winner must then be the winner by the rules.
 ///
 /// | field | what it holds |
 /// |---|---|
@@ -41,7 +41,7 @@ pub enum ImportError {
 /// | `evaluators` | empty: no evaluator was used |
 /// | `actions` | the played steps; a setup as [`Setup::placements`](arimaa::rules::Setup::placements) orders it, for the order of the pieces is unknown |
 /// | `origin` | [`TurnOrigin::Given`] |
-/// | `rows` | one for every step state of every turn that asks for an action, also where only one is legal |
+/// | `rows` | one for every step state of every turn in which an action is chosen, also where only one is legal |
 /// | `policy` | all of it on the action that was played; behind a turn of less than four steps, on its end |
 /// | `visits`, `surprise` | 0: nothing was searched |
 /// | `weight` | 1 |

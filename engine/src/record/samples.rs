@@ -107,7 +107,7 @@ fn random_turn(game: &Game, random: &mut ChaCha8Rng) -> (Turn, TurnRecord) {
         record.rows.push(RowRecord {
             step: record.actions.len() as u8,
             visits: actions.len() as u32,
-            // Never empty: a game that is not over has a legal turn, and its beginnings go on.
+            // Never empty: a game that is not over has a legal turn, and each legal action begins one.
             policy: quantize_policy(&vec![1.0; actions.len()]).unwrap_or_default(),
             surprise: 0.0,
             weight: 1.0,

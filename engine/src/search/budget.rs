@@ -1,9 +1,9 @@
-//! How long a search may go on.
+//! How long a search may take.
 
 use std::time::{Duration, Instant};
 
-/// What a search may use up. It ends with the first limit that is reached; without any it goes on until it is told to stop, or until
-/// it finds nothing more to evaluate.
+/// What a search may use up. It ends with the first limit that is reached; without any it runs until it is stopped, or until it
+/// finds nothing more to evaluate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Evaluations. They cap the simulations too: a simulation that ends where the game is decided costs no evaluation.
@@ -17,7 +17,7 @@ pub struct Budget {
     /// most visited one; in mode `gumbel`, when one candidate is left. Time alone says nothing of how many are left. Meant for
     /// play: what training learns from a search, its value above all, still changes.
     pub stops_when_decided: bool,
-    /// MiB that the tree may take. Once they are used up it grows no more, and simulations go on with the nodes that there are. In
+    /// MiB that the tree may take. Once they are used up it grows no more, and simulations continue with the nodes that there are. In
     /// mode `puct` one that would have to go beyond them is no visit, but uses up as much of the budget as one.
     pub memory_mib: u32,
 }
@@ -58,7 +58,7 @@ impl Budget {
             || self.memory_mib == 0
     }
 
-    /// Whether nothing but being told to stop ends it.
+    /// Whether only a stop ends it.
     pub(super) fn has_no_end(&self) -> bool {
         self.most_visits().is_none() && self.time.is_none()
     }

@@ -15,13 +15,13 @@ pub struct Decision {
     pub actions: ArrayVec<Action, 8>,
     /// The turn's start by all simulations, or by proof: win probability of Gold.
     pub value: f32,
-    /// The evaluator's own value of the turn's start, or the proven one where it was not asked: win probability of Gold.
+    /// The evaluator's own value of the turn's start, or the proven one without an evaluation: win probability of Gold.
     pub own_value: f32,
-    /// Who wins from the turn's start, where that is proven.
+    /// The winner from the turn's start, where that is proven.
     pub proven_winner: Option<Side>,
     /// Simulations.
     pub visits: u32,
-    /// Evaluations asked for.
+    /// Evaluations requested.
     pub evaluations: u32,
     /// The states of the turn, in order: its start, and the state after each action while the turn was not over, as far as the
     /// search has something to say of them.
@@ -69,7 +69,7 @@ pub(super) fn decide(state: &SearchState, choice: Choice) -> Decision {
         actions: actions.into_iter().collect(),
         value: win_probability(Side::Gold, choice.advantage),
         own_value: win_probability(Side::Gold, root.own_value),
-        proven_winner: state.tree.worth(state.root).proof.winner(),
+        proven_winner: state.tree.node_value(state.root).proof.winner(),
         visits: state.spent.visits,
         evaluations: state.spent.evaluations,
         targets: choice.targets,

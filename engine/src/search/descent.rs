@@ -75,7 +75,7 @@ impl Descent {
             match tree.node(node).kind {
                 NodeKind::Fresh => return LeafKind::Fresh(node),
                 NodeKind::Over => return LeafKind::Known,
-                NodeKind::Open if tree.worth(node).proof.is_some() => return LeafKind::Known,
+                NodeKind::Open if tree.node_value(node).proof.is_some() => return LeafKind::Known,
                 NodeKind::Open => {}
             }
             let priors = guide.root_priors.of(tree, node, guide.options, guide.rng);
@@ -170,9 +170,9 @@ impl Descent {
 /// less `first_play_reduction` times the square root of the prior visited so far (as in Leela Chess Zero). Edges that are proven
 /// lost for the mover are options only where no other is left: then the one that resists the longest.
 ///
-/// With `WATCHED` the visits are those in flight too. An edge that has no others leads to a leaf that is not evaluated yet: it
+/// With `VIRTUAL_VISITS` the visits are those in flight too. An edge that has no others leads to a leaf that is not evaluated yet: it
 /// counts with the value of an unvisited one.
-fn select<const WATCHED: bool>(
+fn select<const VIRTUAL_VISITS: bool>(
     tree: &Tree,
     id: NodeId,
     avoided: &[usize],
@@ -180,7 +180,7 @@ fn select<const WATCHED: bool>(
     root_priors: Option<&[f32]>,
 ) -> Option<usize> {
     let node = tree.node(id);
-    let worth = tree.worth(id);
+    let node_value = tree.node_value(id);
     let mover = node.state.side();
     let edges = tree.edges(id);
     let links = tree.links(id);
@@ -191,20 +191,20 @@ fn select<const WATCHED: bool>(
     let visits = node.visits as f32;
     let base = options.exploration_base;
     let factor = (options.exploration + ((visits + base + 1.0) / base).ln()) * visits.sqrt();
-    let value = win_probability(mover, worth.value);
+    let value = win_probability(mover, node_value.value);
     let mut best = None;
     let mut best_bound = f32::NEG_INFINITY;
     let mut visited_prior = 0.0;
     let mut longest = None;
     let mut untried_links = 0;
     // The greatest last term of the bounds of edges whose leaves are not evaluated yet.
-    let (mut unjudged, mut unjudged_term) = (None, f32::NEG_INFINITY);
+    let (mut unevaluated, mut unevaluated_term) = (None, f32::NEG_INFINITY);
     for (edge, (link, shown)) in links.iter().zip(edges).enumerate() {
         let Some(child) = link.child() else {
             untried_links += 1;
             continue;
         };
-        let child = tree.worth(child);
+        let child = tree.node_value(child);
         let is_out = child.proof.is_some() || !avoided.is_empty();
         if is_out && (child.proof.loses(mover) || avoided.contains(&edge)) {
             if !avoided.contains(&edge)
@@ -223,10 +223,10 @@ fn select<const WATCHED: bool>(
             None => shown.prior(),
         };
         visited_prior += prior;
-        if WATCHED && !child.is_judged() {
+        if VIRTUAL_VISITS && !child.is_evaluated() {
             let term = factor * prior / (1 + link.visits) as f32;
-            if term > unjudged_term {
-                (unjudged, unjudged_term) = (Some(edge), term);
+            if term > unevaluated_term {
+                (unevaluated, unevaluated_term) = (Some(edge), term);
             }
             continue;
         }
@@ -241,7 +241,7 @@ fn select<const WATCHED: bool>(
         let link = tree.link(id, *edge);
         let is_lost = link
             .child()
-            .is_some_and(|child| tree.worth(child).proof.loses(mover));
+            .is_some_and(|child| tree.node_value(child).proof.loses(mover));
         link.visits == 0 && !is_lost && !avoided.contains(edge)
     };
     let first = if untried_links > 0 { 0 } else { links.len() };
@@ -251,9 +251,9 @@ fn select<const WATCHED: bool>(
         None => untried.next(),
     };
     let first_play = value - options.first_play_reduction * visited_prior.sqrt();
-    if WATCHED && first_play + unjudged_term > best_bound {
-        best = unjudged;
-        best_bound = first_play + unjudged_term;
+    if VIRTUAL_VISITS && first_play + unevaluated_term > best_bound {
+        best = unevaluated;
+        best_bound = first_play + unevaluated_term;
     }
     if let Some(edge) = next
         && first_play + factor * prior(edge) > best_bound

@@ -216,8 +216,8 @@ pub(super) fn visit_weight(tree: &Tree, id: NodeId, edge: usize) -> f64 {
     let Some(child) = link.child() else {
         return 0.0;
     };
-    match tree.worth(id).proof.winner() {
-        None if tree.worth(child).proof.loses(mover) => 0.0,
+    match tree.node_value(id).proof.winner() {
+        None if tree.node_value(child).proof.loses(mover) => 0.0,
         None => link.visits.into(),
         Some(_) if is_best_of_proven(tree, id, child) => f64::from(link.visits).max(1.0),
         Some(_) => 0.0,
@@ -226,7 +226,7 @@ pub(super) fn visit_weight(tree: &Tree, id: NodeId, edge: usize) -> f64 {
 
 /// Whether a child of a proven node lies on a shortest win or a longest resistance.
 fn is_best_of_proven(tree: &Tree, id: NodeId, child: NodeId) -> bool {
-    let (node, child) = (tree.worth(id), tree.worth(child));
+    let (node, child) = (tree.node_value(id), tree.node_value(child));
     child.proof == node.proof && child.turns_from_before() == node.turns_to_end
 }
 

@@ -14,7 +14,7 @@ use arimaa::rules::{
 use arrayvec::ArrayVec;
 use rand::Rng;
 
-/// How many other turns are still tried when the search has been told to stop or its time is up: all that there are in nearly every
+/// How many other turns are still tried when the search has been stopped or its time is up: all that there are in nearly every
 /// position (17,000 on average), in some 20 milliseconds.
 const LAST_LOOK: usize = 30_000;
 
@@ -104,7 +104,7 @@ fn other_turns_within(
         let known = state
             .tree
             .find(&end)
-            .map(|node| state.tree.worth(node).proof);
+            .map(|node| state.tree.node_value(node).proof);
         let winner = known
             .and_then(|proof| proof.winner())
             .or_else(|| state.tree.decided(&end).map(|(winner, _)| winner));
@@ -155,7 +155,7 @@ pub(super) fn longest_resistance<R: Rng>(
     let flow = Flow::of_priors(&state.tree, state.root);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
     let resistance = |arrival: &Arrival| {
-        let turns = state.tree.worth(arrival.node).turns_to_end;
+        let turns = state.tree.node_value(arrival.node).turns_to_end;
         (turns, arrival.mass)
     };
     let end = greatest(complete, resistance)?;

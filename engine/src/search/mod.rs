@@ -1,12 +1,12 @@
-//! Search for whole turns, generic over the [`Evaluator`] that judges step states.
+//! Search for whole turns, generic over the [`Evaluator`] of step states.
 //!
 //! A search decides one whole turn. Its graph's nodes are step states, its edges legal steps; what different step orders reach
-//! is one node. [`Search`] never calls an evaluator: it hands out the step states that it wants to know about and takes the
-//! answers in any order, so that a caller can evaluate the leaves of many games in one batch. [`search_turn`] is the simple
+//! is one node. [`Search`] never calls an evaluator: it hands out step states and takes their evaluations
+//! in any order, so that a caller can evaluate the leaves of many games in one batch. [`search_turn`] is the simple
 //! caller for a single game.
 //!
 //! - **Mode `puct`** goes down step by step. The budget is spent in four parts (in a setup, eight). After each part the next step is
-//!   drawn from the visits, unless complete turns hold enough of them already, and the search goes on below it with its tree: few
+//!   drawn from the visits, unless complete turns hold enough of them already, and the search continues below it with its tree: few
 //!   visits would otherwise never see the end of a turn. At the end the turn is drawn from the flow of visits over distinct turns;
 //!   where nothing is left to chance it is the one of the best lower confidence bound.
 //! - **Mode `gumbel`** samples whole turns from the policy with a stochastic beam and compares them by sequential halving, with PUCT

@@ -20,18 +20,18 @@ pub struct SampledTurn {
     pub actions: ArrayVec<Action, 8>,
     /// The evaluator's value of the turn's start: win probability of Gold.
     pub value: f32,
-    /// Evaluations asked for.
+    /// Evaluations requested.
     pub evaluations: u32,
 }
 
 /// Draws one whole turn action by action from the evaluator's policy `p`, each action in proportion to `p^(1/temperature)`. It is
-/// asked as a [`Search`](super::Search) is: [`leaves`](Self::leaves) hands out one step state at a time, the turn's start and those
+/// used as a [`Search`](super::Search) is: [`leaves`](Self::leaves) hands out one step state at a time, the turn's start and those
 /// behind each action, [`answer`](Self::answer) takes what the evaluator says of it, and [`decision`](Self::decision) has the turn.
 /// Make one a game and [`restart`](Self::restart) it turn after turn: it keeps its memory.
 ///
 /// The policy alone decides: wins within the turn are not looked for, nor is anything else. Where its steps have won, by a goal or an
 /// elimination, the turn is over: no search looks behind them, so no policy knows what to do there. The turn is legal all the same:
-/// [`legal_actions`](StepState::legal_actions) are exactly those with which at least one legal turn goes on, so that a
+/// [`legal_actions`](StepState::legal_actions) are exactly those that begin at least one legal turn, so that a
 /// turn that has begun can always be finished, and a position without any legal action is refused at the start, as the game is over.
 ///
 /// ```
@@ -61,7 +61,7 @@ pub struct PolicySampler {
     /// Where the next action is drawn.
     state: StepState,
     temperature: f32,
-    /// That state, while it is asked for or answered.
+    /// That state, while its evaluation is awaited or has come.
     batch: LeafBatch,
     actions: ArrayVec<Action, 8>,
     value: f32,
@@ -122,7 +122,7 @@ impl PolicySampler {
     }
 
     /// The step state whose policy is needed next: [`answer`](Self::answer) it. None once the turn is complete: take the
-    /// [`decision`](Self::decision). While it is awaited, it is asked for again.
+    /// [`decision`](Self::decision). While its evaluation is awaited, it is handed out again.
     pub fn leaves<R: Rng>(&mut self, history: &History, rng: &mut R) -> &[Query] {
         while self.decision.is_none() && !self.batch.is_waiting() {
             let is_ended = self.take_action(rng);

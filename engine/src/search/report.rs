@@ -28,7 +28,7 @@ pub struct SearchReport {
     pub position: Position,
     /// Whose turn it is.
     pub side: Side,
-    /// How turns are found: `gumbel` goes on as `puct` where its budget is too small to compare turns.
+    /// How turns are found: `gumbel` becomes `puct` where its budget is too small to compare turns.
     pub mode: SearchMode,
     /// Whether the turn is decided.
     pub is_decided: bool,
@@ -36,9 +36,9 @@ pub struct SearchReport {
     pub value: Option<f32>,
     /// The same as the win probability of Gold.
     pub gold_value: Option<f32>,
-    /// The evaluator's own value: win probability of the side to move, 0 to 1. None where it was not asked.
+    /// The evaluator's own value: win probability of the side to move, 0 to 1. None without an evaluation.
     pub own_value: Option<f32>,
-    /// Who wins, where that is proven.
+    /// The winner, where that is proven.
     pub proven: Option<Proven>,
     /// The best turns in their order, and the chosen one behind them where it is none of them. Turns that are proven to win come
     /// first, the shortest win first; turns that are proven to lose come last, the longest resistance first. In between the most
@@ -48,7 +48,7 @@ pub struct SearchReport {
     pub known_turns: usize,
     /// The visits that the turns share. In mode `puct` the simulations that went on from the position, among them those kept from the
     /// turn before; one that started behind steps which had been made final counts as having taken them, as long as the search
-    /// abides by them. In mode `gumbel` the simulations below the turns.
+    /// keeps them. In mode `gumbel` the simulations below the turns.
     pub shared_visits: f64,
     /// Those of the shared visits that have arrived at no whole turn.
     pub unfinished_visits: f64,
@@ -68,7 +68,7 @@ pub struct SearchReport {
     pub merged_share: f64,
     /// How deep simulations went.
     pub depth: Depth,
-    /// Seconds from the first leaf that was asked for to the decision, or to now.
+    /// Seconds from the first leaf that was handed out to the decision, or to now.
     pub seconds: f64,
     /// Evaluations a second; 0 where no time has passed.
     pub evaluations_per_second: f64,
@@ -77,7 +77,7 @@ pub struct SearchReport {
 /// A result that is certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Proven {
-    /// Who wins.
+    /// The winner.
     pub winner: Side,
     /// In how many turns, of both sides together and the present one counted, if the winner hurries and the loser does not.
     pub turns: u16,
@@ -101,14 +101,14 @@ pub struct ReportedTurn {
     /// The evaluator's probability of the whole turn, all orders of its steps that were followed together, 0 to 1. None where the
     /// tree does not know the turn; an estimate where mode `gumbel` found it by the rules, all that it sampled being lost.
     pub prior: Option<f64>,
-    /// Who wins by it, where that is proven; the turn itself is counted.
+    /// Its winner, where that is proven; the turn itself is counted.
     pub proven: Option<Proven>,
 }
 
 /// A turn of the expected line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineTurn {
-    /// Who plays it.
+    /// The side that plays it.
     pub side: Side,
     /// The turn in standard notation, captures included.
     pub turn: String,
@@ -144,7 +144,7 @@ impl Search {
     pub fn report(&self, top: usize) -> SearchReport {
         let state = self.state();
         let root = state.tree.node(state.root);
-        let worth = state.tree.worth(state.root);
+        let node_value = state.tree.node_value(state.root);
         let decision = self.decision();
         let turns = KnownTurns::new(state, self.strategy(), decision);
         let gold_value = self.gold_value();
@@ -162,9 +162,9 @@ impl Search {
             value: gold_value.map(|value| seen_by(side, value)),
             gold_value,
             own_value: (root.kind == NodeKind::Open).then(|| win_probability(side, root.own_value)),
-            proven: worth.proof.winner().map(|winner| Proven {
+            proven: node_value.proof.winner().map(|winner| Proven {
                 winner,
-                turns: worth.turns_to_end,
+                turns: node_value.turns_to_end,
             }),
             turns: reported(state, &turns, decision, top),
             known_turns: turns.len(),
@@ -192,12 +192,13 @@ impl Search {
         }
         let state = self.state();
         let root = state.tree.node(state.root);
-        let worth = state.tree.worth(state.root);
+        let node_value = state.tree.node_value(state.root);
         let movers = match self.strategy() {
-            Strategy::Gumbel(turn) if !worth.proof.is_some() => turn.expected_value(state),
+            Strategy::Gumbel(turn) if !node_value.proof.is_some() => turn.expected_value(state),
             _ => None,
         };
-        let seen = (root.kind != NodeKind::Fresh).then(|| win_probability(Side::Gold, worth.value));
+        let seen =
+            (root.kind != NodeKind::Fresh).then(|| win_probability(Side::Gold, node_value.value));
         movers.map(|value| seen_by(state.side(), value)).or(seen)
     }
 

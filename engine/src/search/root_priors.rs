@@ -9,7 +9,7 @@ use rand_distr::{Distribution, Gamma};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The priors of the states of the root's turn that have been asked for, in the order of their edges.
+/// The priors of the states of the root's turn that simulations have reached, in the order of their edges.
 #[derive(Debug, Default)]
 pub(super) struct RootPriors {
     root: NodeId,

@@ -64,8 +64,8 @@ impl Simulations {
         &self.simulations[..self.count]
     }
 
-    /// One simulation down from a node of the root's turn or below it. Its leaf is asked for where it needs an evaluation and is not
-    /// in the batch yet.
+    /// One simulation down from a node of the root's turn or below it. Its leaf joins the batch where it needs an evaluation and is
+    /// not in the batch yet.
     pub(super) fn simulate<R: Rng>(
         &mut self,
         state: &mut SearchState,

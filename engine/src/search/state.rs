@@ -40,7 +40,7 @@ impl SearchState {
         flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// Whether the search is to end now, whatever it is about: it has been told to, or its time is up.
+    /// Whether the search is to end now, whatever it does: it has been stopped, or its time is up.
     pub(super) fn has_to_end(&self) -> bool {
         let limit = self.options.budget.time;
         self.spent.is_stopped
@@ -58,7 +58,7 @@ impl SearchState {
         batch.clear();
     }
 
-    /// Opens a node, and asks for its evaluation where that is needed and it is not in the batch yet.
+    /// Opens a node, and requests its evaluation where that is needed and it is not in the batch yet.
     pub(super) fn ask(&mut self, batch: &mut LeafBatch, node: NodeId, history: &History) {
         if batch.holds(node) {
             return;
@@ -76,7 +76,7 @@ impl SearchState {
 
     /// A node's value as the win probability of the side whose turn is searched.
     pub(super) fn value_for_mover(&self, node: NodeId) -> f32 {
-        win_probability(self.side(), self.tree.worth(node).value)
+        win_probability(self.side(), self.tree.node_value(node).value)
     }
 
     /// Whether a turn lets the enemy win, as far as that is known without evaluations: by the tree, or within the enemy's next
@@ -96,11 +96,11 @@ impl SearchState {
         for node in self.nodes_along(actions).into_iter().rev() {
             self.tree.update(node);
         }
-        self.tree.worth(end).proof.loses(self.side())
+        self.tree.node_value(end).proof.loses(self.side())
     }
 
-    /// The nodes of the root's turn that some actions lead through, the root first, as far as there are nodes: those from which an
-    /// action goes on.
+    /// The nodes of the root's turn that some actions lead through, the root first, as far as there are nodes: those before
+    /// an action.
     pub(super) fn nodes_along(&self, actions: &[Action]) -> Vec<NodeId> {
         let mut nodes = Vec::new();
         let mut node = Some(self.root);
@@ -120,7 +120,7 @@ impl SearchState {
 
     /// Whether the root is proven, either way.
     pub(super) fn is_proven(&self) -> bool {
-        self.tree.worth(self.root).proof.is_some()
+        self.tree.node_value(self.root).proof.is_some()
     }
 
     /// Whether more than one leaf may be in flight wherever one is.

@@ -84,7 +84,7 @@ fn improved_policy(tree: &Tree, id: NodeId, value_scale: f32) -> Vec<f32> {
     let mover = tree.side(id);
     let is_lost = |edge: usize| {
         tree.child(id, edge)
-            .is_some_and(|child| tree.worth(child).proof.loses(mover))
+            .is_some_and(|child| tree.node_value(child).proof.loses(mover))
     };
     let lost: Vec<bool> = (0..priors.len()).map(is_lost).collect();
     let none_left = lost.iter().all(|&lost| lost);
@@ -117,7 +117,7 @@ fn completed_values(tree: &Tree, id: NodeId, priors: &[f32]) -> Vec<f32> {
     let visited = |edge: usize| {
         let link = tree.link(id, edge);
         let child = link.child().filter(|_| link.visits > 0)?;
-        Some(win_probability(mover, tree.worth(child).value))
+        Some(win_probability(mover, tree.node_value(child).value))
     };
     let (mut mass, mut sum, mut visits) = (0.0, 0.0, 0);
     for (edge, prior) in priors.iter().enumerate() {
@@ -162,7 +162,7 @@ mod tests {
         tree.expand(id, &query, &evaluation);
         for (edge, &value) in values.iter().enumerate() {
             let child = tree.follow(id, edge).unwrap();
-            tree.worth_mut(child).value = 1.0 - 2.0 * value;
+            tree.node_value_mut(child).value = 1.0 - 2.0 * value;
             tree.count_visit(id, edge);
         }
         (tree, id)

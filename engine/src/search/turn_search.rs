@@ -173,8 +173,8 @@ impl Search {
         };
     }
 
-    /// Searches on until evaluations are needed, and says of what: [`answer`](Self::answer) each of them, in any order. None once
-    /// the turn is decided: take the [`decision`](Self::decision). While some are awaited, all are asked for again.
+    /// Searches until evaluations are needed, and returns their step states: [`answer`](Self::answer) each of them, in any order.
+    /// None once the turn is decided: take the [`decision`](Self::decision). While some are awaited, all are handed out again.
     ///
     /// The answers are applied in the order in which the leaves were handed out, once all are there: what is decided doesn't
     /// depend on their order.
@@ -256,12 +256,12 @@ impl Search {
         self.state.tree.bytes()
     }
 
-    /// The time since the first leaf was asked for.
+    /// The time since the first leaf was handed out.
     pub fn time(&self) -> Duration {
         self.state.spent.time()
     }
 
-    /// The time from the first leaf that was asked for to the decision, or to now.
+    /// The time from the first leaf that was handed out to the decision, or to now.
     pub(super) fn time_to_decision(&self) -> Duration {
         self.decided_after.unwrap_or_else(|| self.time())
     }

@@ -18,13 +18,13 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// The first message: say who you are.
+    /// The first message: asks for the engine's name.
     Aei,
     /// Say `readyok` once everything before is done.
     IsReady,
     /// A new game: an empty board, Gold sets up.
     NewGame,
-    /// The game goes on from here.
+    /// The game continues from here.
     SetPosition(Position),
     /// Set an option.
     SetOption {

@@ -1,7 +1,7 @@
 //! The Arimaa Engine Interface, version 1: what a controller (a game room, a referee) and an engine say to each other, one message
 //! a line. How an engine behaves is left to those who use this: the program `selfplay` plays as one, and its pit drives others.
 //!
-//! | who speaks | type | looks like |
+//! | sender | type | looks like |
 //! |---|---|---|
 //! | controller | [`Command`] | `makemove Ed2n Ed3n`, `setoption name tcmove value 30` |
 //! | engine | [`Reply`] | `bestmove Ed2n Ed3n`, `info score 65`, `log Warning: …` |

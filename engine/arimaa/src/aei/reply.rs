@@ -20,7 +20,7 @@ use std::str::FromStr;
 pub enum Reply {
     /// The first answer to `aei`: the protocol's version.
     ProtocolVersion(u32),
-    /// Who the engine is.
+    /// The engine's identity.
     Identity {
         /// What is said of it.
         kind: IdentityKind,
@@ -50,7 +50,7 @@ words! {
     pub enum IdentityKind {
         /// Its name.
         Name = "name",
-        /// Who made it.
+        /// Its author.
         Author = "author",
         /// Its version.
         Version = "version",

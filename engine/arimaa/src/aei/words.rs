@@ -20,7 +20,7 @@ macro_rules! words {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            /// The one that a word is, if it is one. Upper and lower case are told apart.
+            /// The one that a word is, if it is one. Upper and lower case are distinct.
             $visibility fn of(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.word() == word)
             }

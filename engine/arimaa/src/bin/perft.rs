@@ -64,7 +64,7 @@ struct Mode {
 
 impl Mode {
     /// Whether the exit code is an answer, for which all of the file is read even if the output is closed.
-    fn judges(&self) -> bool {
+    fn has_verdict(&self) -> bool {
         self.check.is_some() || self.cases.is_some()
     }
 }
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut out = BufWriter::new(Output {
         to: io::stdout().lock(),
-        goes_on_alone: arguments.mode.judges(),
+        ignores_closed_reader: arguments.mode.has_verdict(),
     });
     let agreed = run(&arguments, &mut out).and_then(|agreed| {
         out.flush()?;
@@ -103,13 +103,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 struct Output<W> {
     to: W,
     /// Whether what is written when its reader has gone goes nowhere, instead of failing.
-    goes_on_alone: bool,
+    ignores_closed_reader: bool,
 }
 
 impl<W: Write> Output<W> {
     fn forgive<T>(&self, result: io::Result<T>, instead: T) -> io::Result<T> {
         match result {
-            Err(error) if self.goes_on_alone && error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(error)
+                if self.ignores_closed_reader && error.kind() == io::ErrorKind::BrokenPipe =>
+            {
                 Ok(instead)
             }
             result => result,

@@ -164,7 +164,7 @@ pub enum NotationReason {
 }
 
 fn name_of(winner: &Option<Side>) -> String {
-    winner.map_or_else(|| "nobody".to_owned(), |side| side.to_string())
+    winner.map_or_else(|| "no side".to_owned(), |side| side.to_string())
 }
 
 impl From<SetupFault> for NotationReason {

@@ -29,7 +29,7 @@ pub enum Case {
         #[serde(flatten)]
         expected: CountResult,
     },
-    /// A game ends, or goes on, in a position.
+    /// A game ends in a position, or continues.
     End {
         /// The position.
         #[serde(flatten)]
@@ -38,7 +38,7 @@ pub enum Case {
         #[serde(flatten)]
         expected: EndResult,
     },
-    /// A game goes on to its end, to an illegal turn, or to the last move given.
+    /// A game is played to its end, to an illegal turn, or to the last move given.
     Game {
         /// What to call the case.
         id: String,

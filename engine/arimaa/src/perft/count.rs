@@ -161,7 +161,7 @@ fn hash(board: &Board) -> u64 {
     })
 }
 
-/// Counts the sequences of `depth` distinct turns with which a game can go on: at each position one turn for each different end
+/// Counts the sequences of `depth` distinct turns with which a game can continue: at each position one turn for each different end
 /// position, none once the game is over. Repetition counts as in the game. A setup's turns are not counted.
 pub fn sequences(game: &Game, depth: u32) -> u64 {
     let position = game.position();

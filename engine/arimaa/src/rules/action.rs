@@ -2,7 +2,7 @@
 
 use super::{Bitboard, Direction, Side, Square};
 
-/// A step: the piece on `from`, whosever it is, goes one square in `direction`.
+/// A step: the piece on `from`, of either side, goes one square in `direction`.
 ///
 /// ```
 /// use arimaa::rules::{Direction, Step};
@@ -73,7 +73,7 @@ impl Action {
 
     const END: usize = Self::COUNT - 1;
 
-    /// The action's index as `side` sees the board, who always plays north: steps north, east, south, west from each square
+    /// The action's index as `side` sees the board, playing north: steps north, east, south, west from each square
     /// (0 to 255), placements (256 to 319), the end of the turn (320). This is the network's policy index.
     #[inline]
     pub const fn index(self, side: Side) -> usize {
@@ -203,7 +203,7 @@ impl ActionSet {
             .chain(seen.end.then_some(Action::End))
     }
 
-    /// This set as `side` sees it, who always plays north: itself for Gold; for Silver ranks and directions are flipped.
+    /// This set as `side` sees it, playing north: itself for Gold; for Silver ranks and directions are flipped.
     /// Its own inverse.
     #[inline]
     pub fn seen_by(&self, side: Side) -> Self {

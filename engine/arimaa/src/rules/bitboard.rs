@@ -126,7 +126,7 @@ impl Bitboard {
         Self(self.0.swap_bytes())
     }
 
-    /// This set as `side` sees it, who always plays north. Its own inverse.
+    /// This set as `side` sees it, playing north. Its own inverse.
     #[inline]
     pub const fn seen_by(self, side: Side) -> Self {
         match side {

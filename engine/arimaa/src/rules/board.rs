@@ -1,4 +1,4 @@
-//! The pieces on the board, and what the rules read off them alone: who is frozen, who is lost in a trap.
+//! The pieces on the board, and what follows from them alone: which are frozen, which are lost in a trap.
 
 use super::{Bitboard, Kind, Piece, Side, Square, zobrist};
 use std::fmt;

@@ -164,7 +164,7 @@ impl Position {
         })
     }
 
-    /// The position after a turn, if it is legal with this history. That the game is over here already is not asked.
+    /// The position after a turn, if it is legal with this history. That the game is over here already is not checked.
     pub fn after_turn(&self, turn: &Turn, history: &History) -> Result<Position, TurnError> {
         let steps = match (turn, self.phase()) {
             (Turn::Setup(_), Phase::Setup) => return Ok(self.after_turn_unchecked(turn)),

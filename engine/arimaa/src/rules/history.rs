@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Counts positions (board and side to move) at the ends of turns. A turn may not end in a position that has stood twice.
 ///
-/// Positions are told apart by their 64-bit Zobrist keys. Serialised, a history is a map from keys to counts.
+/// Positions are distinguished by their 64-bit Zobrist keys. Serialised, a history is a map from keys to counts.
 ///
 /// ```
 /// use arimaa::rules::{History, Position};

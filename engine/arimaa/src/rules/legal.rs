@@ -44,7 +44,7 @@ pub enum StepError {
         "no stronger piece stands next to the enemy piece on {0} to push it, and it is no pull"
     )]
     NoPusher(Square),
-    /// All who could push are frozen.
+    /// All pieces that could push are frozen.
     #[error("every piece that could push the enemy piece on {0} is frozen")]
     PusherFrozen(Square),
     /// A push needs two steps.
@@ -67,7 +67,7 @@ pub enum StepError {
 }
 
 impl StepState {
-    /// All legal actions: exactly those with which at least one legal turn goes on. A complete turn has none left.
+    /// All legal actions: exactly those with which at least one legal turn continues. A complete turn has none left.
     pub fn legal_actions(&self, history: &History) -> ActionSet {
         if self.phase() == Phase::Setup {
             let placements = match self.next_placement() {
@@ -94,7 +94,7 @@ impl StepState {
         actions
     }
 
-    /// The squares between which a step can be one with which no legal turn goes on; mostly none.
+    /// The squares between which a step can be one with which no legal turn continues; mostly none.
     #[inline]
     fn dead_end_squares(&self, history: &History) -> Bitboard {
         if history.forbids_any() {
@@ -116,7 +116,7 @@ impl StepState {
         }
     }
 
-    /// Takes out the steps between squares of a set with which no legal turn goes on.
+    /// Takes out the steps between squares of a set with which no legal turn continues.
     #[cold]
     fn drop_dead_ends(&self, actions: &mut ActionSet, squares: Bitboard, history: &History) {
         for direction in Direction::ALL {
@@ -130,7 +130,7 @@ impl StepState {
         }
     }
 
-    /// Whether a legal turn goes on from here, or ends here.
+    /// Whether a legal turn continues from here, or ends here.
     fn can_finish(&self, history: &History) -> bool {
         self.can_end(history)
             || (self.steps_left() > 0 && {

@@ -1,7 +1,7 @@
 //! The rules of Arimaa, whole and exact: squares and pieces, positions, steps, turns and games.
 //!
 //! This module knows nothing of text, networks or search. Everything is seen from the board: Gold plays north, Silver south.
-//! [`Action::index`] and the `seen_by` methods turn things to the side to move where a network's input asks for it.
+//! [`Action::index`] and the `seen_by` methods turn things to the side to move for a network's input.
 //!
 //! ```
 //! use arimaa::notation::parse_turn;
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! A turn is played step by step. [`StepState`] is a position inside a turn; [`StepState::legal_actions`] holds exactly the
-//! steps with which at least one legal turn goes on, and [`History`] the positions that repetition forbids.
+//! steps that begin at least one legal turn, and [`History`] the positions that repetition forbids.
 //!
 //! What is refused says why and leaves everything as it was: methods that take a value hand it back in a [`PlayError`].
 //! Boards and setups that are impossible name all their [`Faults`] at once.

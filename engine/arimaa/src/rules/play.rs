@@ -47,7 +47,7 @@ impl<P, E> PlayError<P, E> {
 
 impl Position {
     /// The position after a turn, if it is legal with this history; the error hands this one back. That the game is over here
-    /// already is not asked.
+    /// already is not checked.
     ///
     /// ```
     /// use arimaa::notation::parse_turn;

@@ -80,7 +80,7 @@ impl fmt::Display for Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Outcome {
-    /// Who won.
+    /// The winner.
     pub winner: Side,
     /// How.
     pub reason: Reason,

@@ -71,7 +71,7 @@ impl Square {
         [(b'a' + self.file()) as char, (b'1' + self.rank()) as char]
     }
 
-    /// The next square in a direction, if the board goes on there.
+    /// The next square in a direction, if it is on the board.
     #[inline]
     pub const fn neighbour(self, direction: Direction) -> Option<Self> {
         // A table, because the direction is hardly ever predictable where steps are made.
@@ -98,7 +98,7 @@ impl Square {
         NEIGHBOURS[direction.index()][self.0 as usize & 63]
     }
 
-    /// The next square in a direction in which the board is known to go on.
+    /// The next square in a direction, which is known to be on the board.
     #[inline]
     pub(super) const fn beside(self, direction: Direction) -> Self {
         const OFFSETS: [u8; 4] = [8, 1, 64 - 8, 64 - 1];
@@ -124,7 +124,7 @@ impl Square {
         Self(self.0 ^ 56)
     }
 
-    /// This square as `side` sees it, who always plays north: itself for Gold, flipped for Silver. Its own inverse.
+    /// This square as `side` sees it, playing north: itself for Gold, flipped for Silver. Its own inverse.
     #[inline]
     pub const fn seen_by(self, side: Side) -> Self {
         match side {
@@ -225,7 +225,7 @@ impl Direction {
         }
     }
 
-    /// This direction as `side` sees it, who always plays north. Its own inverse.
+    /// This direction as `side` sees it, playing north. Its own inverse.
     #[inline]
     pub const fn seen_by(self, side: Side) -> Self {
         match side {

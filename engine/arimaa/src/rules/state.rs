@@ -247,7 +247,7 @@ impl StepState {
             ^ pieces
     }
 
-    /// Whether the turn may end here. (After its last step it ends without being asked.)
+    /// Whether the turn may end here. (After its last step it ends by itself.)
     #[inline]
     pub fn can_end(&self, history: &History) -> bool {
         match self.now.phase {
@@ -267,13 +267,13 @@ impl StepState {
         Position::key_of(self.now.board.key(), self.now.side.opponent(), Phase::Play)
     }
 
-    /// Whether the turn is complete: no step or placement is left, and it ends without being asked.
+    /// Whether the turn is complete: no step or placement is left, and it ends by itself.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.steps_left() == 0
     }
 
-    /// The position after the turn ends here; whether it may is not asked ([`can_end`](Self::can_end)). A setup's rabbits fill
+    /// The position after the turn ends here; whether it may is not checked ([`can_end`](Self::can_end)). A setup's rabbits fill
     /// what is left of the home ranks.
     pub fn end(&self) -> Position {
         let mut board = self.now.board;
@@ -289,7 +289,7 @@ impl StepState {
         Position::from_parts(board, self.now.side.opponent(), phase)
     }
 
-    /// The state after an own or enemy piece's step; whether it is legal is not asked.
+    /// The state after an own or enemy piece's step; whether it is legal is not checked.
     #[inline]
     pub fn after_step(&self, step: Step) -> Self {
         let (Some(to), Some(piece)) = (step.to(), self.now.board.piece_at(step.from)) else {
@@ -331,7 +331,7 @@ impl StepState {
         self.now.pending_pieces = pieces;
     }
 
-    /// The state after the next piece of a setup is placed; whether that is legal is not asked.
+    /// The state after the next piece of a setup is placed; whether that is legal is not checked.
     #[inline]
     pub fn after_placement(&self, square: Square) -> Self {
         let mut next = *self;

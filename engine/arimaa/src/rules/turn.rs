@@ -51,20 +51,20 @@ pub enum SetupFault {
     WrongRank {
         /// Where.
         square: Square,
-        /// Who sets up.
+        /// The side that sets up.
         side: Side,
     },
     /// Two pieces on a square.
     #[error("a piece is placed on {0} already")]
     PlacedTwice(Square),
     /// A piece of the side that doesn't set up.
-    #[error("`{piece}` on {square} is not {side}'s, who sets up")]
+    #[error("`{piece}` on {square} is not of {side}, the side that sets up")]
     OtherSide {
         /// Where.
         square: Square,
         /// What stands there.
         piece: Piece,
-        /// Who sets up.
+        /// The side that sets up.
         side: Side,
     },
 }

@@ -32,7 +32,7 @@ pub(super) struct TurnGraph {
     gathered: Box<[(u64, StepCode); MOST_STEPS]>,
 }
 
-/// A board that a turn goes on from.
+/// A board from which a turn continues.
 #[derive(Debug, Clone, Copy)]
 struct Node {
     board: Board,
@@ -129,13 +129,13 @@ impl TurnGraph {
         self.nodes.clear();
     }
 
-    /// Finds every board that a turn of `side` can reach, the start's included, as long as `goes_on` says so: it is asked with the
-    /// number of boards each time one has been gone on from. Says whether these are all.
+    /// Finds every board that a turn of `side` can reach, the start's included, while `may_continue` returns true: it gets the
+    /// number of boards after each one whose steps have been followed. Returns whether these are all.
     pub(super) fn explore(
         &mut self,
         start: &Board,
         side: Side,
-        mut goes_on: impl FnMut(usize) -> bool,
+        mut may_continue: impl FnMut(usize) -> bool,
     ) -> bool {
         self.clear();
         self.side = side;
@@ -147,9 +147,9 @@ impl TurnGraph {
             let one_before = levels[level - 1]..levels[level];
             let two_before = levels[level.saturating_sub(2)]..levels[level - 1];
             let is_whole = if level < TURN_STEPS as usize {
-                self.reach_level::<false>(one_before, two_before, &mut goes_on)
+                self.reach_level::<false>(one_before, two_before, &mut may_continue)
             } else {
-                self.reach_level::<true>(one_before, two_before, &mut goes_on)
+                self.reach_level::<true>(one_before, two_before, &mut may_continue)
             };
             if !is_whole {
                 return false;
@@ -164,13 +164,13 @@ impl TurnGraph {
         &mut self,
         one_before: Range<usize>,
         two_before: Range<usize>,
-        mut goes_on: impl FnMut(usize) -> bool,
+        mut may_continue: impl FnMut(usize) -> bool,
     ) -> bool {
         self.reserve(one_before.len() * USUAL_GROWTH);
         for node in one_before {
             self.reserve(MOST_FOLLOWING);
             self.own_steps::<LAST>(node);
-            if !goes_on(self.count) {
+            if !may_continue(self.count) {
                 return false;
             }
         }
@@ -178,7 +178,7 @@ impl TurnGraph {
             self.reserve(MOST_FOLLOWING);
             self.pushes::<LAST>(node);
             self.pulls::<LAST>(node);
-            if !goes_on(self.count) {
+            if !may_continue(self.count) {
                 return false;
             }
         }
@@ -273,7 +273,7 @@ impl TurnGraph {
                 let push = Step::new(from, direction);
                 let mut between = board;
                 between.step(from, from.beside(direction));
-                // Who is frozen stays so: what is pushed is too weak to freeze a pusher, and what a trap takes then is that
+                // A frozen piece stays so: what is pushed is too weak to freeze a pusher, and what a trap takes then is that
                 // piece or stands beside `from`, so that no pusher, which stands there too, is next to it.
                 for direction in directions_into(from, strong & able) {
                     let pusher = from.beside(direction);
@@ -426,7 +426,7 @@ const fn commutes(step: Step, other: Square) -> bool {
 }
 
 /// The squares that decide whether the piece on a square can step, and what the traps take then: its own and those next to it
-/// (where it goes, who freezes it, who unfreezes it, the trap that it may leave or enter), and those next to that trap.
+/// (where it goes, what freezes it, what unfreezes it, the trap that it may leave or enter), and those next to that trap.
 const fn depends_on(from: Square) -> u64 {
     let beside = Bitboard::around(from);
     let trap = Bitboard(beside.0 & Bitboard::TRAPS.0);

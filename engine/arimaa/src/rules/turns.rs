@@ -5,7 +5,7 @@ use super::{History, Phase, Position, Side, Turn};
 
 /// Enumerates the distinct turns of one position after another, keeping its memory: about 100 bytes a turn.
 ///
-/// Two turns are the same if they end on the same board. Boards are told apart by their 64-bit Zobrist keys: that two of the
+/// Two turns are the same if they end on the same board. Boards are distinguished by their 64-bit Zobrist keys: that two of the
 /// 20,000 different boards that a position's turns typically reach share a key, and one of them is missed, has odds of about
 /// 1 to 10^11 a position.
 ///
@@ -28,7 +28,7 @@ use super::{History, Phase, Position, Side, Turn};
 #[derive(Debug, Clone)]
 pub struct TurnEnumerator {
     graph: TurnGraph,
-    /// Who moves after the turn.
+    /// The side to move after the turn.
     next: Side,
     /// The ways in the graph with which no turn may end, the start's among them.
     forbidden: usize,
@@ -56,8 +56,8 @@ impl TurnEnumerator {
         self.enumerate_while(position, history, |_| true).0
     }
 
-    /// [`enumerate`](Self::enumerate), as long as `goes_on` says so: it is asked time and again, after some hundred turns at most, with
-    /// the number of turns found so far, the forbidden ones among them. Returns what was found, shorter turns first, and whether that
+    /// [`enumerate`](Self::enumerate), while `may_continue` returns true: it is called after some hundred turns at
+    /// most, with the number of turns found so far, the forbidden ones among them. Returns what was found, shorter turns first, and whether that
     /// is all.
     ///
     /// ```
@@ -75,7 +75,7 @@ impl TurnEnumerator {
         &mut self,
         position: &Position,
         history: &History,
-        mut goes_on: impl FnMut(usize) -> bool,
+        mut may_continue: impl FnMut(usize) -> bool,
     ) -> (DistinctTurns<'_>, bool) {
         self.next = position.side().opponent();
         self.forbidden = 0;
@@ -86,10 +86,10 @@ impl TurnEnumerator {
             }
             Phase::Play => {
                 // The start is no turn.
-                let goes_on = |found| goes_on(found - 1);
+                let may_continue = |found| may_continue(found - 1);
                 let is_whole = self
                     .graph
-                    .explore(position.board(), position.side(), goes_on);
+                    .explore(position.board(), position.side(), may_continue);
                 self.forbid(history);
                 is_whole
             }

@@ -41,13 +41,13 @@ impl JournalPlace {
 pub(crate) enum Standing {
     /// Nothing: it has begun no game.
     Unused,
-    /// A file of its own, which tells what it has begun.
+    /// A file of its own, which holds the games that it has begun.
     Begun,
     /// Only what it has taken over.
     Adopting,
 }
 
-/// How long a lock is waited for, in steps of [`LOCK_STEP`]: who adopts a journal holds its lock for a moment.
+/// How long a lock is waited for, in steps of [`LOCK_STEP`]: a generator that adopts a journal holds its lock for a moment.
 const LOCK_STEPS: u32 = 10;
 const LOCK_STEP: Duration = Duration::from_millis(30);
 
@@ -134,7 +134,7 @@ impl Owned {
         self.void.is_empty() && self.current.is_empty()
     }
 
-    /// What they say of the generator.
+    /// What they say about the generator.
     pub(super) fn standing(&self) -> Standing {
         match self.current.iter().any(|file| !file.adopted) {
             true => Standing::Begun,
@@ -170,7 +170,7 @@ impl Owned {
     }
 }
 
-/// What a generator was killed over while it wrote it.
+/// The files that a killed generator had not completed.
 fn list_temporary(folder: &Path, generator: u32) -> Result<Vec<JournalFile>, JournalError> {
     let in_folder = |error: std::io::Error| JournalError::of_file(folder, error);
     let mut list = Vec::new();
@@ -216,7 +216,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock of a generator that goes on under its number, waiting a moment for it.
+    /// Takes the lock of a generator that resumes under its number, waiting a moment for it.
     pub(super) fn take(folder: &Path, generator: u32) -> Result<Self, JournalError> {
         for step in 0..LOCK_STEPS {
             if step > 0 {

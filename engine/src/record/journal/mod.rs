@@ -1,4 +1,4 @@
-//! The journal of games in flight: what a generator that is killed, or whose disk fills up, goes on from.
+//! The journal of games in flight, from which a generator resumes after a kill or a full disk.
 //!
 //! Many threads append to one [`Journal`]. What it has been given when a call returns has reached the operating system, so that
 //! the end of the process, however sudden, loses none of it; once a second a thread of the journal flushes it to the disk, so
@@ -69,7 +69,7 @@
 //!
 //! After a crash before 2 the shard has no name, and the games are in flight, with all their turns: they go into another shard.
 //! The same holds between 2 and 3, for the shard isn't there. Between 3 and 4 it is there, and the games found in it are done.
-//! After 4 the shard is needed no more: it may be pruned. A pruner lists the shards first and asks [`announced`] then.
+//! After 4 the shard is needed no more: it may be pruned. A pruner lists the shards first and calls [`announced`] then.
 //!
 //! If step 3 fails, look whether the shard is there under its name. If so, resume 4; if not, with 1: the games may be announced for
 //! another shard, and are done when any of their shards holds them.
@@ -138,8 +138,8 @@ impl Journal {
         Self::open_locked(place, lock, Arc::new(FileSystem))
     }
 
-    /// As [`open`](Self::open), but only if the lock is free at this moment, the number has not been taken over, and the
-    /// caller, asked under the lock, wants it as it stands.
+    /// As [`open`](Self::open), but only if the lock is free at this moment, the number has not been taken over, and
+    /// `is_wanted`, called under the lock, accepts what there is of the journal.
     pub(crate) fn try_open(
         place: JournalPlace,
         is_wanted: impl FnOnce(Standing) -> bool,
@@ -363,8 +363,8 @@ impl Journal {
         self.shared.lock().in_flight.len()
     }
 
-    /// What has gone wrong since this was last asked while the journal was flushed in the background, if anything has. It is
-    /// tried again; what has been appended is safe from the end of the process, but not from a power cut.
+    /// The last failure to flush the journal in the background since the last call, if there was one. The flush is tried
+    /// again; what has been appended is safe from the end of the process, but not from a power cut.
     pub fn trouble(&self) -> Option<JournalError> {
         self.shared.lock().trouble.take()
     }

@@ -1,4 +1,5 @@
-//! What is found when a journal is opened: the games to resume, its own and those of generators that have ended.
+//! What is found in a folder of journals: the games to resume, a generator's own and those of generators that have ended; and the
+//! shards that games were announced for.
 
 use super::disk::Disk;
 use super::error::{JournalError, JournalFault};
@@ -33,7 +34,7 @@ pub struct Recovery {
     pub left: Vec<JournalError>,
 }
 
-/// The games that one file tells of, checked as when a journal is opened, and what could not be read at its end. Some may be in
+/// The games that one file holds, checked as when a journal is opened, and what could not be read at its end. Some may be in
 /// a shard that has been announced: no shard is looked at.
 pub fn games_in(
     path: &Path,
@@ -256,7 +257,7 @@ pub fn announced(folder: &Path) -> Result<BTreeSet<ShardName>, JournalError> {
     loop {
         let before = list_files(folder)?;
         let read = read_all(&before);
-        // Who adopts a journal renames its files, and while that happens a listing may miss them.
+        // Adopting a journal renames its files, and while that happens a listing may miss them.
         let error = match (read, list_files(folder)? == before) {
             (Ok(shards), true) => return Ok(shards),
             (Err(error), true) => error,

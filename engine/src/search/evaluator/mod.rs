@@ -1,4 +1,4 @@
-//! The one door between search and networks: step states go in by batches, values and priors come out.
+//! The interface between search and networks: step states go in by batches, values and priors come out.
 
 mod baseline;
 mod material;
@@ -163,7 +163,7 @@ fn place(state: &StepState) -> String {
     }
 }
 
-/// Judges step states, by batches.
+/// Evaluates step states, by batches.
 pub trait Evaluator: Send {
     /// What to call it in messages and records: a network's file name, `material`, `uniform`.
     fn name(&self) -> &str;

@@ -60,7 +60,7 @@ impl PuctTurn {
         }
     }
 
-    /// Goes on to the next leaves, or to the turn's end.
+    /// Searches up to the next leaves, or to the turn's end.
     pub(in crate::search) fn advance<R: Rng>(
         &mut self,
         search: &mut SearchState,
@@ -76,7 +76,12 @@ impl PuctTurn {
             if search.is_proven() || self.is_decided(search) {
                 return Some(self.finish(search, history, rng));
             }
-            if search.tree.worth(self.source).proof.loses(search.side()) {
+            if search
+                .tree
+                .node_value(self.source)
+                .proof
+                .loses(search.side())
+            {
                 // The steps made final were wrong: the rest of the budget goes to others.
                 self.take_back(search);
                 continue;
@@ -85,7 +90,7 @@ impl PuctTurn {
             let share = search.share();
             while share * f64::from(parts) >= f64::from(self.part + 1) {
                 self.part += 1;
-                if self.part < parts && self.goes_on_below(search) {
+                if self.part < parts && self.needs_final_step(search) {
                     self.draw_step(search, rng);
                 }
                 if self.part >= parts || self.is_complete || self.beyond.is_some() {
@@ -163,8 +168,8 @@ impl PuctTurn {
         self.beyond = None;
     }
 
-    /// Whether a step is to be made final before the search goes on: where it has seen too few complete turns.
-    fn goes_on_below(&self, search: &SearchState) -> bool {
+    /// Whether a step is to be made final before the search continues: where it has seen too few complete turns.
+    fn needs_final_step(&self, search: &SearchState) -> bool {
         search.tree.node(self.source).kind == NodeKind::Open
             && self.complete_visits(search) < f64::from(search.options.puct.min_turn_visits)
     }
@@ -272,7 +277,7 @@ impl PuctTurn {
             }
             let by_steps = !search.is_proven()
                 && search.options.temperature == 0.0
-                && self.goes_on_below(search);
+                && self.needs_final_step(search);
             let way = if by_steps {
                 Vec::new()
             } else {
@@ -288,19 +293,19 @@ impl PuctTurn {
         actions_of(&search.tree, &self.drawn)
     }
 
-    /// Whether the steps made final lead to no whole turn that was judged, and can't any more as the tree has no room, while there
+    /// Whether the steps made final lead to no whole turn that was evaluated, and can't any more as the tree has no room, while there
     /// are such turns behind other steps.
     fn is_at_dead_end(&self, search: &SearchState) -> bool {
         let tree = &search.tree;
         if tree.has_room() || self.drawn.is_empty() {
             return false;
         }
-        let is_judged = match (self.beyond, self.is_complete) {
+        let is_evaluated = match (self.beyond, self.is_complete) {
             (Some(_), _) => false,
             (None, true) => tree.node(self.source).kind != NodeKind::Fresh,
             (None, false) => holds_turns(tree, self.source),
         };
-        !is_judged && holds_turns(tree, search.root)
+        !is_evaluated && holds_turns(tree, search.root)
     }
 
     /// The way to one of the places where the flow arrives; no step where it goes nowhere.
@@ -341,7 +346,7 @@ impl PuctTurn {
             let weight = |edge: usize| {
                 let lost = tree
                     .child(source, edge)
-                    .is_some_and(|child| tree.worth(child).proof.loses(mover));
+                    .is_some_and(|child| tree.node_value(child).proof.loses(mover));
                 if lost {
                     0.0
                 } else {
@@ -383,18 +388,18 @@ fn holds_turns(tree: &Tree, id: NodeId) -> bool {
 
 /// Takes the weight off a node's edges below which the tree holds no whole turn, unless there are no others.
 fn leave_dead_ends(tree: &Tree, id: NodeId, weights: &mut [f64]) {
-    let goes_on = |edge: usize| {
+    let continues = |edge: usize| {
         ends_turn(tree, id, edge)
             || tree
                 .child(id, edge)
                 .is_some_and(|child| holds_turns(tree, child))
     };
-    let goes_on: Vec<bool> = (0..weights.len())
-        .map(|edge| weights[edge] > 0.0 && goes_on(edge))
+    let continues: Vec<bool> = (0..weights.len())
+        .map(|edge| weights[edge] > 0.0 && continues(edge))
         .collect();
-    if goes_on.contains(&true) {
-        for (weight, goes_on) in weights.iter_mut().zip(goes_on) {
-            *weight *= f64::from(u8::from(goes_on));
+    if continues.contains(&true) {
+        for (weight, continues) in weights.iter_mut().zip(continues) {
+            *weight *= f64::from(u8::from(continues));
         }
     }
 }
@@ -423,7 +428,7 @@ fn best_bound(search: &SearchState, arrivals: &[Arrival], visits: f64) -> Option
     let bound = |arrival: &Arrival| {
         let count = arrival.mass * visits;
         // One more value at each end: few equal ones prove little.
-        let variance = f64::from(search.tree.worth(arrival.node).variance());
+        let variance = f64::from(search.tree.node_value(arrival.node).variance());
         let error = ((variance + 0.25 / (count + 1.0)) / (count + 1.0)).sqrt();
         f64::from(search.value_for_mover(arrival.node)) - DEVIATIONS * error
     };
@@ -461,7 +466,7 @@ pub(in crate::search) fn finish_by_the_rules<R: Rng>(
 /// A turn with what is to be learned from it.
 fn choice(search: &SearchState, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
     let tree = &search.tree;
-    let root = tree.worth(search.root);
+    let root = tree.node_value(search.root);
     let targets = if root.proof.wins(search.side()) {
         proven_targets(search, &actions, history)
     } else {

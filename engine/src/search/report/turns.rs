@@ -92,7 +92,7 @@ impl KnownTurns {
             Flow::of_weights(tree, root, counted),
             Flow::of_weights(tree, root, taken),
         ];
-        if tree.worth(root).proof.loses(search.side()) {
+        if tree.node_value(root).proof.loses(search.side()) {
             // Nothing weighs anything but the longest resistance.
             by_visits.reverse();
         }
@@ -242,11 +242,11 @@ impl KnownTurn {
     }
 }
 
-/// Who wins by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
+/// The winner by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
 fn proven(search: &SearchState, end: &Position, node: Option<NodeId>) -> Option<Proven> {
     let known = node.filter(|&node| search.tree.node(node).kind != NodeKind::Fresh);
-    let (winner, turns) = match known.map(|node| search.tree.worth(node)) {
-        Some(worth) => (worth.proof.winner()?, worth.turns_to_end),
+    let (winner, turns) = match known.map(|node| search.tree.node_value(node)) {
+        Some(node_value) => (node_value.proof.winner()?, node_value.turns_to_end),
         None => search.tree.decided(&StepState::new(end))?,
     };
     Some(Proven {

@@ -48,7 +48,7 @@ impl Tree {
         places
     }
 
-    /// Makes a node fresh where the network would be told something else of it now.
+    /// Makes a node fresh where the network's input for it has changed.
     fn refresh(&mut self, id: NodeId, root: NodeId, history: &History) {
         let start = self.node(id).start;
         let position = self.state(start).start_position();
@@ -59,7 +59,7 @@ impl Tree {
             // Its links are given up with their block: the arrays are rebuilt anyway.
             (fresh.edges, fresh.links) = (EdgeRange::default(), Block::default());
             *node = fresh;
-            *self.worth_mut(id) = NodeValue::unknown(id == start);
+            *self.node_value_mut(id) = NodeValue::unknown(id == start);
         }
     }
 
@@ -67,7 +67,7 @@ impl Tree {
         let mut kept = places.iter().map(|&place| place != GONE);
         self.nodes.retain(|_| kept.next().unwrap_or(false));
         let mut kept = places.iter().map(|&place| place != GONE);
-        self.worths.retain(|_| kept.next().unwrap_or(false));
+        self.node_values.retain(|_| kept.next().unwrap_or(false));
         let mut ranges: Vec<&mut EdgeRange> = Vec::with_capacity(self.nodes.len());
         let mut blocks: Vec<&mut Block> = Vec::with_capacity(self.nodes.len());
         for node in &mut self.nodes {

@@ -8,7 +8,7 @@ impl Tree {
         self.most_bytes = most_bytes;
         if self.bytes() > most_bytes {
             self.nodes.shrink_to_fit();
-            self.worths.shrink_to_fit();
+            self.node_values.shrink_to_fit();
             self.edges.shrink_to_fit();
             self.links.storage_mut().shrink_to_fit();
             self.shrink_table();
@@ -23,7 +23,7 @@ impl Tree {
     /// The bytes that the arrays take, in use or not.
     pub(in crate::search) fn bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
-            + self.worths.capacity() * size_of::<NodeValue>()
+            + self.node_values.capacity() * size_of::<NodeValue>()
             + self.edges.capacity() * size_of::<Edge>()
             + self.links.bytes()
             + self.table.allocation_size()
@@ -35,7 +35,7 @@ impl Tree {
             return true;
         }
         let more = NODES.more(&self.nodes)
-            + NODES.more(&self.worths)
+            + NODES.more(&self.node_values)
             + self.edges_to_come()
             + LINKS.more(self.links.storage())
             + self.table_growth();
@@ -66,7 +66,7 @@ impl Tree {
     /// Makes room for one more node.
     pub(super) fn grow(&mut self) {
         NODES.make(&mut self.nodes);
-        NODES.make(&mut self.worths);
+        NODES.make(&mut self.node_values);
         EDGES.make(&mut self.edges);
         LINKS.make(self.links.storage_mut());
     }

@@ -28,8 +28,8 @@ use node::EdgeRange;
 #[derive(Debug)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    /// What each of the nodes is worth.
-    worths: Vec<NodeValue>,
+    /// The value of each node.
+    node_values: Vec<NodeValue>,
     edges: Vec<Edge>,
     links: Links,
     table: HashTable<NodeId>,
@@ -50,7 +50,7 @@ impl Default for Tree {
     fn default() -> Self {
         Self {
             nodes: Vec::new(),
-            worths: Vec::new(),
+            node_values: Vec::new(),
             edges: Vec::new(),
             links: Links::default(),
             table: HashTable::new(),
@@ -68,7 +68,7 @@ impl Tree {
     /// Forgets everything and keeps the memory.
     pub(super) fn clear(&mut self, merges: bool, solves: bool, most_bytes: usize) {
         self.nodes.clear();
-        self.worths.clear();
+        self.node_values.clear();
         self.edges.clear();
         self.links.clear();
         self.table.clear();
@@ -88,15 +88,15 @@ impl Tree {
         &mut self.nodes[id.place()]
     }
 
-    /// What a node is worth.
+    /// A node's value.
     #[inline]
-    pub(super) fn worth(&self, id: NodeId) -> &NodeValue {
-        &self.worths[id.place()]
+    pub(super) fn node_value(&self, id: NodeId) -> &NodeValue {
+        &self.node_values[id.place()]
     }
 
     #[inline]
-    pub(super) fn worth_mut(&mut self, id: NodeId) -> &mut NodeValue {
-        &mut self.worths[id.place()]
+    pub(super) fn node_value_mut(&mut self, id: NodeId) -> &mut NodeValue {
+        &mut self.node_values[id.place()]
     }
 
     /// A node's step state.
@@ -176,7 +176,7 @@ impl Tree {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes
             .push(Node::fresh(state.in_turn(), start.unwrap_or(id)));
-        self.worths
+        self.node_values
             .push(NodeValue::unknown(state.steps_used() == 0));
         self.fresh += 1;
         if self.merges {
@@ -239,7 +239,7 @@ impl Tree {
     }
 
     /// Opens a fresh node. Where the game is over, or the side to move wins within this turn, or has no legal action, its value is
-    /// final; everything else asks for an evaluation.
+    /// final; everything else needs an evaluation.
     ///
     /// Goals and eliminations are looked for at the starts of turns alone: a state inside a turn has none where its start had
     /// none, and no simulation continues from a start that has.
@@ -293,7 +293,7 @@ impl Tree {
         node.own_value = advantage;
         node.edges = range;
         node.visits = 1;
-        self.worth_mut(id).evaluated(advantage);
+        self.node_value_mut(id).evaluated(advantage);
     }
 
     /// How many nodes there are.

@@ -15,7 +15,7 @@ impl NodeId {
     }
 }
 
-/// Where a node stands in its life.
+/// What is known of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::search) enum NodeKind {
     /// Not opened yet: no evaluation, no edges.
@@ -26,7 +26,7 @@ pub(in crate::search) enum NodeKind {
     Over,
 }
 
-/// Who wins from a node, whatever the other side does.
+/// The winner from a node, whatever the other side does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::search) enum Proof {
     /// Unknown.
@@ -89,7 +89,7 @@ pub(in crate::search) struct Node {
     pub(super) repetitions: u8,
 }
 
-// Beside it a node has its worth in 12 bytes, 4 bytes an edge, 8 bytes a link, and 5 to 10 bytes in the table.
+// Beside it a node has its value in 12 bytes, 4 bytes an edge, 8 bytes a link, and 5 to 10 bytes in the table.
 const _: () = assert!(size_of::<Node>() == 96);
 
 impl Node {
@@ -113,8 +113,8 @@ impl Node {
     }
 }
 
-/// What the nodes before a node read of it. These lie by themselves, close together: at every state on its way a simulation looks
-/// at those of all children.
+/// What the nodes before a node read of it. These lie in an array of their own: at every state on its way a simulation reads those
+/// of all children.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::search) struct NodeValue {
     /// The value by all simulations so far: Gold's advantage, -1 to 1.
@@ -124,7 +124,7 @@ pub(in crate::search) struct NodeValue {
     /// Of a proven node: the turns that are still played, the present one counted, if the winner hurries and the loser does not.
     pub(in crate::search) turns_to_end: u16,
     pub(in crate::search) proof: Proof,
-    /// [`STARTS_TURN`] and [`IS_JUDGED`], or neither.
+    /// [`STARTS_TURN`] and [`IS_EVALUATED`], or neither.
     flags: u8,
 }
 
@@ -132,7 +132,7 @@ pub(in crate::search) struct NodeValue {
 const STARTS_TURN: u8 = 1;
 
 /// The value comes from an evaluator or a proof.
-const IS_JUDGED: u8 = 2;
+const IS_EVALUATED: u8 = 2;
 
 const _: () = assert!(size_of::<NodeValue>() == 12);
 
@@ -151,13 +151,13 @@ impl NodeValue {
     pub(super) fn evaluated(&mut self, value: f32) {
         self.value = value;
         self.square = value * value;
-        self.flags |= IS_JUDGED;
+        self.flags |= IS_EVALUATED;
     }
 
     /// Whether the value is an evaluator's or a proof's, and none that stands for both.
     #[inline]
-    pub(in crate::search) fn is_judged(&self) -> bool {
-        self.flags & IS_JUDGED != 0
+    pub(in crate::search) fn is_evaluated(&self) -> bool {
+        self.flags & IS_EVALUATED != 0
     }
 
     pub(super) fn prove(&mut self, winner: Side, turns: u16) {
@@ -168,7 +168,7 @@ impl NodeValue {
         self.value = advantage_of(winner);
         self.square = 1.0;
         self.turns_to_end = turns;
-        self.flags |= IS_JUDGED;
+        self.flags |= IS_EVALUATED;
     }
 
     /// Of a proven node: the turns that are still played, counted from the state before it.

@@ -29,7 +29,7 @@ fn are_apart(mut ranges: Vec<(usize, usize)>) -> bool {
 
 /// Holds every node to its state: starts, edges, links, children and the table.
 fn check_consistency(tree: &Tree, history: &History) {
-    assert_eq!(tree.nodes.len(), tree.worths.len());
+    assert_eq!(tree.nodes.len(), tree.node_values.len());
     assert_eq!(tree.table.len(), tree.nodes.len());
     let mut edges = Vec::new();
     let mut links = Vec::new();
@@ -66,7 +66,7 @@ fn check_consistency(tree: &Tree, history: &History) {
             let after = state_after(&state, action);
             assert!(tree.state(child) == after, "the edge leads to its child");
         }
-        let value = tree.worth(id).value;
+        let value = tree.node_value(id).value;
         assert!((-1.0..=1.0).contains(&value), "{value}");
     }
     let fresh = tree
@@ -95,14 +95,14 @@ fn below(tree: &Tree, root: NodeId) -> FxHashMap<u64, Said> {
     let mut said = FxHashMap::default();
     let mut waiting = vec![root];
     while let Some(id) = waiting.pop() {
-        let (node, worth) = (tree.node(id), tree.worth(id));
+        let (node, node_value) = (tree.node(id), tree.node_value(id));
         let key = |id: NodeId| tree.state(id).key();
         let links = tree.links(id).iter();
         let new = Said {
             kind: node.kind,
             visits: node.visits,
             repetitions: node.repetitions,
-            numbers: [node.own_value, worth.value, worth.square].map(f32::to_bits),
+            numbers: [node.own_value, node_value.value, node_value.square].map(f32::to_bits),
             edges: tree
                 .edges(id)
                 .iter()

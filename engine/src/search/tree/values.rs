@@ -1,4 +1,4 @@
-//! What nodes are worth: by their edges, and by proof.
+//! The values of nodes: by their edges, and by proof.
 
 use super::{NodeId, NodeKind, Tree};
 use arimaa::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in};
@@ -7,14 +7,14 @@ impl Tree {
     /// The game is over at a node, or will be in this turn.
     pub(super) fn close(&mut self, id: NodeId, winner: Side, turns: u16) {
         self.fresh -= 1;
-        self.worth_mut(id).prove(winner, turns);
+        self.node_value_mut(id).prove(winner, turns);
         let node = self.node_mut(id);
         node.kind = NodeKind::Over;
         node.own_value = advantage_of(winner);
         node.visits = 1;
     }
 
-    /// Who has won at the start of a turn, or wins within the turn as far as that is looked for; and in how many turns: 0 or 1.
+    /// The winner at the start of a turn, or within the turn as far as that is looked for; and in how many turns: 0 or 1.
     pub(in crate::search) fn decided(&self, state: &StepState) -> Option<(Side, u16)> {
         match self.solves {
             true => decided(state),
@@ -22,7 +22,7 @@ impl Tree {
         }
     }
 
-    /// Looks for wins at a fresh node that starts a turn: it asks for no evaluation where there is one.
+    /// Looks for wins at a fresh node that starts a turn: it needs no evaluation where there is one.
     pub(in crate::search) fn check_goal(&mut self, id: NodeId) {
         if self.node(id).kind == NodeKind::Fresh
             && let Some((winner, turns)) = self.decided(&self.state(id))
@@ -37,8 +37,8 @@ impl Tree {
     /// all are lost: the former as soon, the latter as late as possible.
     pub(in crate::search) fn update(&mut self, id: NodeId) {
         let node = self.node(id);
-        let worth = self.worth(id);
-        if node.kind != NodeKind::Open || worth.proof.is_some() {
+        let node_value = self.node_value(id);
+        if node.kind != NodeKind::Open || node_value.proof.is_some() {
             let visits = 1 + self.edge_visits(id);
             self.node_mut(id).visits = visits;
             return;
@@ -51,7 +51,7 @@ impl Tree {
         let mut won_in = None;
         let (mut lost_edges, mut lost_in) = (0, 0);
         for link in self.links(id) {
-            let Some(child) = link.child().map(|child| self.worth(child)) else {
+            let Some(child) = link.child().map(|child| self.node_value(child)) else {
                 continue;
             };
             visits += link.visits;
@@ -75,12 +75,12 @@ impl Tree {
             None => all_lost.then_some((mover.opponent(), lost_in)),
         };
         self.node_mut(id).visits = visits;
-        let worth = self.worth_mut(id);
+        let node_value = self.node_value_mut(id);
         match proven {
-            Some((winner, turns)) => worth.prove(winner, turns),
+            Some((winner, turns)) => node_value.prove(winner, turns),
             None => {
-                worth.value = (sum / weight) as f32;
-                worth.square = (squares / weight) as f32;
+                node_value.value = (sum / weight) as f32;
+                node_value.square = (squares / weight) as f32;
             }
         }
     }
@@ -91,25 +91,25 @@ impl Tree {
         let mover = self.side(id);
         let ends = self.links(id).iter().filter_map(|link| link.child());
         let lost = ends
-            .map(|child| self.worth(child))
+            .map(|child| self.node_value(child))
             .filter(|child| child.proof.loses(mover));
         let turns = lost.map(|node| node.turns_to_end).max().unwrap_or(0).max(2);
-        self.worth_mut(id).prove(mover.opponent(), turns);
+        self.node_value_mut(id).prove(mover.opponent(), turns);
     }
 
     /// Makes a node proven from elsewhere.
     pub(in crate::search) fn prove(&mut self, id: NodeId, winner: Side, turns: u16) {
-        self.worth_mut(id).prove(winner, turns);
+        self.node_value_mut(id).prove(winner, turns);
     }
 }
 
-/// Who has won at the start of a turn, or wins within the turn; and in how many turns: 0 or 1.
+/// The winner at the start of a turn, or within the turn; and in how many turns: 0 or 1.
 pub(in crate::search) fn decided(state: &StepState) -> Option<(Side, u16)> {
     state.turn_start()?;
     won(state).or_else(|| winning_turn(state).map(|_| (state.side(), 1)))
 }
 
-/// Who has won at the start of a turn, 0 turns ago.
+/// The winner at the start of a turn, 0 turns ago.
 fn won(state: &StepState) -> Option<(Side, u16)> {
     let Outcome { winner, .. } = state.turn_start()?.outcome_on_board()?;
     Some((winner, 0))

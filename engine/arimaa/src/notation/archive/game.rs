@@ -10,9 +10,9 @@ pub struct ArchivedGame {
     pub line: usize,
     /// Its number on the server.
     pub id: u64,
-    /// Who played Gold.
+    /// The player of Gold.
     pub gold: ArchivedPlayer,
-    /// Who played Silver.
+    /// The player of Silver.
     pub silver: ArchivedPlayer,
     /// What it was played for; may be empty.
     pub event: String,
@@ -24,7 +24,7 @@ pub struct ArchivedGame {
     pub termination: Termination,
     /// How it was lost, where the rules did not end it and a side won.
     pub conclusion: Option<Conclusion>,
-    /// Its turns, from the setups on. Where they end the game by the rules, `winner` is who won by them.
+    /// Its turns, from the setups on. Where they end the game by the rules, `winner` is the winner by them.
     pub game: Game,
 }
 
@@ -33,18 +33,18 @@ pub struct ArchivedGame {
 pub enum Conclusion {
     /// The other side gave up.
     Resigned {
-        /// Who won.
+        /// The winner.
         winner: Side,
     },
     /// The other side lost by something outside the game: its clock, an illegal turn, a decision of the server.
     Forfeited {
-        /// Who won.
+        /// The winner.
         winner: Side,
     },
 }
 
 impl Conclusion {
-    /// Who won.
+    /// The winner.
     pub fn winner(self) -> Side {
         match self {
             Self::Resigned { winner } | Self::Forfeited { winner } => winner,

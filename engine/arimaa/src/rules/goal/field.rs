@@ -1,4 +1,4 @@
-//! A small copy of a board for the solvers: seen by the mover, who plays north, without keys.
+//! A small copy of a board for the solvers: seen by the mover, playing north, without keys.
 
 use crate::rules::{Bitboard, Board, Direction, Kind, Side, Square, Step, TURN_STEPS};
 use arrayvec::ArrayVec;

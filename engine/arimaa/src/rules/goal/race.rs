@@ -198,7 +198,7 @@ fn run_north(field: &Field, able: Bitboard, rank: Bitboard, steps: u8, line: &mu
 /// Where a first step can matter; wider than need be, never narrower.
 ///
 /// In a shortest sequence every single step and every pair serves a later one, or the rabbit itself: it makes room on a square that
-/// is needed, or changes who stands beside a piece that moves later. So the zones are built from the squares that the rabbits may
+/// is needed, or changes what stands beside a piece that moves later. So the zones are built from the squares that the rabbits may
 /// cross with the steps that they have to spare, the squares around those, and once more around these for each step that a step
 /// may serve before it serves the rabbit. A single step moves no enemy piece: what needs one moved takes a pair.
 struct Zone {

@@ -14,7 +14,7 @@ const LOGARITHM: [i32; 17] = [
     4902,
 ];
 
-/// Who has lost all rabbits has as good as lost the game.
+/// A side without rabbits has as good as lost the game.
 const NO_RABBITS: i32 = -6000;
 
 /// A rabbit's advance by its rank, in its side's view. It counts twice if the rabbit can step ahead, three times if besides
@@ -40,7 +40,7 @@ pub(super) fn score(board: &Board, side: Side) -> i32 {
     own.score(&enemy) - enemy.score(&own)
 }
 
-/// One side's pieces as that side sees them, who plays north.
+/// One side's pieces as that side sees them, playing north.
 struct Army {
     all: Bitboard,
     /// By kind.

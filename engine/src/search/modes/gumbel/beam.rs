@@ -27,7 +27,7 @@ struct Slot {
     /// Its node, once it was in the beam.
     node: Option<NodeId>,
     likelihood: Likelihood,
-    /// What the best state before it is worth to the mover, times the options' scale.
+    /// The mover's value of the best state before it, times the options' scale.
     promise: f64,
     is_whole: bool,
     status: Status,
@@ -70,7 +70,7 @@ pub(super) struct Beam {
 }
 
 impl Beam {
-    /// Whether anything has been asked for.
+    /// Whether any evaluation has been requested.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -181,7 +181,7 @@ impl Beam {
     }
 
     /// Passes on what other orders add to prefixes whose own steps were followed before, to all that follows them. A shorter prefix
-    /// comes first: what it adds to a longer one goes on together with what else is added to that.
+    /// comes first: what it adds to a longer one is passed on together with what else is added to that.
     fn pass_on<R: Rng>(
         &mut self,
         state: &SearchState,

@@ -28,11 +28,16 @@ impl GumbelTurn {
         rng: &mut R,
     ) -> Choice {
         let side = search.side();
-        let turns = |place: &usize| search.tree.worth(self.candidates[*place].end).turns_to_end;
+        let turns = |place: &usize| {
+            search
+                .tree
+                .node_value(self.candidates[*place].end)
+                .turns_to_end
+        };
         let is_won = |place: &usize| {
             search
                 .tree
-                .worth(self.candidates[*place].end)
+                .node_value(self.candidates[*place].end)
                 .proof
                 .wins(side)
         };

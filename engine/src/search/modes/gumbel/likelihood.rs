@@ -1,4 +1,4 @@
-//! How likely prefixes of turns are, and how that is shared out over the steps that go on from them.
+//! How likely prefixes of turns are, and how that is divided among the steps that follow them.
 
 use crate::search::root_priors::temper;
 use crate::search::state::SearchState;
@@ -37,7 +37,7 @@ impl Likelihood {
     }
 }
 
-/// A step that goes on from a prefix.
+/// A step that follows a prefix.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Continuation {
     pub(super) edge: usize,
@@ -46,7 +46,7 @@ pub(super) struct Continuation {
     pub(super) likelihood: Likelihood,
 }
 
-/// The steps that go on from a prefix, in the order of its node's edges, with what each gets of a likelihood of the prefix.
+/// The steps that follow a prefix, in the order of its node's edges, with what each gets of a likelihood of the prefix.
 pub(super) fn continuations<R: Rng>(
     search: &SearchState,
     node: NodeId,

@@ -1,7 +1,7 @@
 //! Mode `gumbel`: whole turns are sampled from the policy without replacement, and compared by sequential halving.
 //!
-//! A beam over the step policy finds the candidates ([`beam`]); simulations by PUCT below them tell what they are worth; the worse
-//! half of them is given up time and again; those that are lost are replaced ([`replacement`]). The policy learns the improved policy of completed values ([`target`]).
+//! A beam over the step policy finds the candidates ([`beam`]); simulations by PUCT below them estimate their values; the worse
+//! half of them is given up again and again; those that are lost are replaced ([`replacement`]). The policy learns the improved policy of completed values ([`target`]).
 //! (Kool, van Hoof and Welling 2019, "Stochastic beams and where to find them"; Danihelka, Guez, Schrittwieser and Silver 2022,
 //! "Policy improvement by planning with Gumbel".)
 
@@ -122,7 +122,7 @@ impl GumbelTurn {
         }
     }
 
-    /// Goes on to the next leaves, or to the turn's end.
+    /// Searches up to the next leaves, or to the turn's end.
     pub(in crate::search) fn advance<R: Rng>(
         &mut self,
         state: &mut SearchState,
@@ -192,7 +192,7 @@ impl GumbelTurn {
         let mut is_won = false;
         for candidate in &mut self.candidates {
             state.tree.check_goal(candidate.end);
-            let proof = state.tree.worth(candidate.end).proof;
+            let proof = state.tree.node_value(candidate.end).proof;
             is_won |= proof.wins(side);
             if proof.loses(side) {
                 candidate.is_lost = true;
@@ -320,7 +320,7 @@ impl GumbelTurn {
     }
 
     fn finish_simulations(&mut self, state: &mut SearchState, simulations: &mut Simulations) {
-        // Rounds go on by the visits, whatever these come upon.
+        // Rounds advance by the visits, whatever they reach.
         simulations.finish_simulations(state, true, |_, candidate| {
             self.candidates[candidate].visits += 1;
         });

@@ -8,7 +8,7 @@ use crate::search::targets::{StateTarget, in_index_order, surprise};
 use crate::search::tree::{NodeId, win_probability};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What candidates are worth, and what everything else is taken to be worth.
+/// The values of candidates, and the value that stands for everything else.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Improved {
     /// σ's factor.
@@ -58,7 +58,7 @@ impl Improved {
 
     /// A candidate's value for the mover.
     pub(super) fn value_of(&self, state: &SearchState, candidate: &Candidate) -> f64 {
-        if candidate.visits > 0 || state.tree.worth(candidate.end).proof.is_some() {
+        if candidate.visits > 0 || state.tree.node_value(candidate.end).proof.is_some() {
             f64::from(state.value_for_mover(candidate.end))
         } else {
             self.mixed_value
@@ -116,7 +116,7 @@ impl Improved {
             .map(|(place, one)| (one.end, place));
         let is_won = candidates
             .iter()
-            .any(|one| state.tree.worth(one.end).proof.wins(side));
+            .any(|one| state.tree.node_value(one.end).proof.wins(side));
         Recursion {
             improved: self,
             state,
@@ -225,7 +225,7 @@ impl Recursion<'_> {
         }
         let state = self.state;
         let side = state.side();
-        let proof = state.tree.worth(node).proof;
+        let proof = state.tree.node_value(node).proof;
         let weight = if proof.loses(side) {
             f64::NEG_INFINITY
         } else if let Some(&place) = self.ends.get(&node) {

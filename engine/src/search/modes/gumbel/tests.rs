@@ -50,17 +50,17 @@ fn each_order(
     history: &History,
     orders: &mut Vec<(Vec<Action>, StepState)>,
     so_far: &mut Vec<Action>,
-    goes_on: &impl Fn(&StepState) -> bool,
+    continues: &impl Fn(&StepState) -> bool,
 ) {
     let is_start = state.steps_used() == 0 && !so_far.is_empty();
-    if is_start || !goes_on(state) {
+    if is_start || !continues(state) {
         orders.push((so_far.clone(), *state));
         return;
     }
     for action in state.legal_actions(history).in_index_order(state.side()) {
         so_far.push(action);
         let after = crate::search::tree::state_after(state, action);
-        each_order(&after, history, orders, so_far, goes_on);
+        each_order(&after, history, orders, so_far, continues);
         so_far.pop();
     }
 }

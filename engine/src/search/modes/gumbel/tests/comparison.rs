@@ -25,7 +25,7 @@ fn every_candidate_is_another_turn() {
         assert!(known < 1.001, "{known} in {position}");
         replaced += u32::from(turn.candidates.iter().any(|one| one.slot.is_none()));
         let lives = turn.candidates.iter().any(|one| !one.is_lost);
-        let chosen_loses = state.tree.worth(state.root).proof.loses(state.side());
+        let chosen_loses = state.tree.node_value(state.root).proof.loses(state.side());
         assert!(!(lives && chosen_loses));
     }
     assert!(replaced > 10, "{replaced}");

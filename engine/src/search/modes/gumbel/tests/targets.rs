@@ -47,7 +47,7 @@ impl WrittenOut {
                 is_lost: searched
                     .tree
                     .find(&end)
-                    .is_some_and(|end| searched.tree.worth(end).proof.loses(searched.side())),
+                    .is_some_and(|end| searched.tree.node_value(end).proof.loses(searched.side())),
                 prior: prior_of(searched, &actions),
                 candidate: searched
                     .tree
@@ -83,7 +83,7 @@ impl WrittenOut {
     fn value(&self, searched: &SearchState, candidates: &[Candidate], order: &Order) -> f64 {
         let known = order.candidate.map(|place| &candidates[place]);
         match known {
-            Some(one) if one.visits > 0 || searched.tree.worth(one.end).proof.is_some() => {
+            Some(one) if one.visits > 0 || searched.tree.node_value(one.end).proof.is_some() => {
                 f64::from(searched.value_for_mover(one.end))
             }
             _ => self.mixed_value,
@@ -237,14 +237,14 @@ fn knows_more(searched: &SearchState, turn: &GumbelTurn) -> bool {
     });
     next.any(|child| {
         let mut candidates = turn.candidates.iter();
-        searched.tree.worth(child).proof.is_some() && !candidates.any(|one| one.end == child)
+        searched.tree.node_value(child).proof.is_some() && !candidates.any(|one| one.end == child)
     })
 }
 
 /// Whether nothing that is compared is proven.
 fn is_open(searched: &SearchState, turn: &GumbelTurn) -> bool {
     let mut candidates = turn.candidates.iter();
-    candidates.all(|one| !searched.tree.worth(one.end).proof.is_some())
+    candidates.all(|one| !searched.tree.node_value(one.end).proof.is_some())
 }
 
 /// Holds the targets of a search to the policy of whole turns; says how many there were, and how many of them were 0.
@@ -397,8 +397,8 @@ fn equal_values_give_back_the_priors() {
                 .iter()
                 .filter_map(|link| link.child())
         });
-        candidates.all(|one| searched.tree.worth(one.end).value == 0.0)
-            && !ends.any(|end| searched.tree.worth(end).proof.is_some())
+        candidates.all(|one| searched.tree.node_value(one.end).value == 0.0)
+            && !ends.any(|end| searched.tree.node_value(end).proof.is_some())
     };
     for (start, search) in searches(16, evaluator, is_even, &mut rng) {
         let (searched, turn) = of(&search);
@@ -483,7 +483,7 @@ fn beside_a_win_nothing_else_weighs_anything() {
             // At a state that no win goes through, the priors stay.
             let wins = |place| {
                 let child = searched.tree.child(node, place);
-                child.is_some_and(|child| searched.tree.worth(child).proof.wins(Side::Gold))
+                child.is_some_and(|child| searched.tree.node_value(child).proof.wins(Side::Gold))
             };
             if wins(edge) {
                 winning += 1;
