@@ -6,7 +6,7 @@
 mod goals;
 mod peers;
 
-use arimaa::perft::{CountLine, PositionLine};
+use arimaa::perft::{Count, FoundLine, PositionLine};
 use arimaa::rules::{History, Position, StepState, TurnEnumerator};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
@@ -38,8 +38,8 @@ fn main() {
         .lines()
         .map(|line| {
             let position: PositionLine = serde_json::from_str(line).unwrap();
-            let counted: CountLine = serde_json::from_str(line).unwrap();
-            let turns = counted.count.turns.distinct_turns;
+            let counted: FoundLine<Count> = serde_json::from_str(line).unwrap();
+            let turns = counted.found.turns.distinct_turns;
             (position.position().unwrap(), turns)
         })
         .collect();

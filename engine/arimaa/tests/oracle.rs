@@ -1,7 +1,7 @@
 //! The rules agree with independent engines on every position and case of the oracle's files, and with the pinned numbers of
 //! sequences of turns.
 
-use arimaa::perft::{Case, CountLine, PositionLine, SequencesLine, count, sequences};
+use arimaa::perft::{Case, Count, FoundLine, PositionLine, SequenceCounts, count, sequences};
 use arimaa::rules::{Game, TurnEnumerator};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
@@ -16,13 +16,13 @@ fn lines<T: DeserializeOwned>(text: &str) -> Vec<T> {
 fn all_positions_agree() {
     let text = include_str!("data/oracle/positions_public.jsonl");
     let positions: Vec<PositionLine> = lines(text);
-    let expected: Vec<CountLine> = lines(text);
+    let expected: Vec<FoundLine<Count>> = lines(text);
     assert_eq!(positions.len(), 300);
     positions.par_iter().zip(&expected).for_each_init(
         TurnEnumerator::new,
         |enumerator, (line, expected)| {
             let counted = count(&line.position().unwrap(), enumerator);
-            assert_eq!(counted, expected.count, "{}", line.id);
+            assert_eq!(counted, expected.found, "{}", line.id);
         },
     );
 }
@@ -41,11 +41,11 @@ fn all_cases_agree() {
 fn compare_sequences(wanted: impl Fn(u64) -> bool) -> usize {
     let text = include_str!("data/perft.jsonl");
     let positions: Vec<PositionLine> = lines(text);
-    let expected: Vec<SequencesLine> = lines(text);
+    let expected: Vec<FoundLine<SequenceCounts>> = lines(text);
     assert_eq!(positions.len(), 12);
     let mut compared = 0;
     for (line, expected) in positions.iter().zip(&expected) {
-        let expected = &expected.sequences;
+        let expected = &expected.found.sequences;
         assert_eq!(expected.len(), 2);
         if wanted(expected[0]) {
             let game = Game::from_position(line.position().unwrap());

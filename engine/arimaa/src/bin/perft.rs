@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, bail};
 use arimaa::notation::parse_position;
 use arimaa::perft::{
-    Case, Count, CountLine, PositionLine, SequencesLine, TurnCount, count, count_turns, sequences,
+    Case, Count, FoundLine, PositionLine, SequenceCounts, count, count_turns, sequences,
 };
-use arimaa::rules::{Game, Phase, TurnEnumerator};
+use arimaa::rules::{Game, Phase, Position, TurnEnumerator};
 use clap::{Args, Parser};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -57,7 +57,7 @@ struct Mode {
     #[arg(long, value_name = "POSITION", requires = "depth")]
     position: Option<String>,
 
-    /// Asks the rules about each case of a file, and compares
+    /// Compares each case of a file with the rules
     #[arg(long, value_name = "FILE")]
     cases: Option<PathBuf>,
 }
@@ -138,7 +138,7 @@ fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool> {
         match arguments.depth {
             Some(depth) => write_sequences_of_all(path, depth, out),
             None if arguments.count => write_turn_counts(path, out),
-            None => write_counts(path, out),
+            None => write_each(path, out, count, |_| ()),
         }
     } else if let Some(path) = &mode.check {
         check_counts(path, out)
@@ -151,36 +151,32 @@ fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool> {
     }
 }
 
-fn write_counts(path: &Path, out: &mut impl Write) -> Result<bool> {
-    let work = |line: PositionLine, enumerator: &mut TurnEnumerator| -> Result<CountLine> {
-        Ok(CountLine {
-            count: count(&line.position()?, enumerator),
+/// Writes a line with what is found of each position of a file, and hands it to `note`.
+fn write_each<Found: Serialize + Send>(
+    path: &Path,
+    out: &mut impl Write,
+    find: impl Fn(&Position, &mut TurnEnumerator) -> Found + Sync,
+    mut note: impl FnMut(&Found),
+) -> Result<bool> {
+    let work = |line: PositionLine, enumerator: &mut TurnEnumerator| {
+        Ok(FoundLine {
+            found: find(&line.position()?, enumerator),
             id: line.id,
         })
     };
-    for_each_line(path, work, |line| write_json(out, &line))?;
+    for_each_line(path, work, |line| {
+        note(&line.found);
+        write_json(out, &line)
+    })?;
     Ok(true)
 }
 
 fn write_turn_counts(path: &Path, out: &mut impl Write) -> Result<bool> {
-    #[derive(Serialize)]
-    struct Line {
-        id: String,
-        #[serde(flatten)]
-        count: TurnCount,
-    }
-    let work = |line: PositionLine, enumerator: &mut TurnEnumerator| -> Result<Line> {
-        Ok(Line {
-            count: count_turns(&line.position()?, enumerator),
-            id: line.id,
-        })
-    };
     let (mut positions, mut turns) = (0_u64, 0_u64);
     let start = Instant::now();
-    for_each_line(path, work, |line| {
+    write_each(path, out, count_turns, |count| {
         positions += 1;
-        turns += line.count.distinct_turns;
-        write_json(out, &line)
+        turns += count.distinct_turns;
     })?;
     let seconds = start.elapsed().as_secs_f64();
     out.flush()?;
@@ -193,15 +189,12 @@ fn write_turn_counts(path: &Path, out: &mut impl Write) -> Result<bool> {
 }
 
 fn write_sequences_of_all(path: &Path, depth: u32, out: &mut impl Write) -> Result<bool> {
-    let work = |line: PositionLine, _: &mut TurnEnumerator| -> Result<SequencesLine> {
-        let game = Game::from_position(line.position()?);
-        Ok(SequencesLine {
-            sequences: (1..=depth).map(|depth| sequences(&game, depth)).collect(),
-            id: line.id,
-        })
+    let find = |position: &Position, _: &mut TurnEnumerator| {
+        let game = Game::from_position(*position);
+        let sequences = (1..=depth).map(|depth| sequences(&game, depth)).collect();
+        SequenceCounts { sequences }
     };
-    for_each_line(path, work, |line| write_json(out, &line))?;
-    Ok(true)
+    write_each(path, out, find, |_| ())
 }
 
 fn check_counts(path: &Path, out: &mut impl Write) -> Result<bool> {

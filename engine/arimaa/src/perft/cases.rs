@@ -157,7 +157,7 @@ impl Case {
         }
     }
 
-    /// Asks the rules, and compares.
+    /// Compares the case with the rules.
     ///
     /// # Errors
     /// The board of the case can't be read.

@@ -47,14 +47,14 @@ pub struct PositionLine {
     pub side: SideLetter,
 }
 
-/// A line with the count of a position.
+/// A line with what was found of a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CountLine {
+pub struct FoundLine<Value> {
     /// What the position is called.
     pub id: String,
-    /// Its count.
+    /// What was found.
     #[serde(flatten)]
-    pub count: Count,
+    pub found: Value,
 }
 
 /// What can be played in a position, repetition and the end of the game left aside, with a checksum of where it leads.
@@ -78,11 +78,9 @@ pub struct TurnCount {
     pub first_steps: Vec<String>,
 }
 
-/// A line with the numbers of sequences of turns from a position.
+/// The numbers of sequences of turns from a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SequencesLine {
-    /// What the position is called.
-    pub id: String,
+pub struct SequenceCounts {
     /// How many [`sequences`] of one turn, of two turns and so on there are.
     pub sequences: Vec<u64>,
 }

@@ -9,6 +9,6 @@ mod count;
 
 pub use cases::{Answer, Case, CountResult, EndResult, Found, GameReason, GameResult, TurnResult};
 pub use count::{
-    Count, CountLine, PositionLine, PositionLineError, SequencesLine, SideLetter, TurnCount,
+    Count, FoundLine, PositionLine, PositionLineError, SequenceCounts, SideLetter, TurnCount,
     checksum, count, count_turns, sequences,
 };
