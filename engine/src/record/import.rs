@@ -4,8 +4,7 @@ use super::game::{
     Ending, GameId, GameRecord, RowRecord, Start, StartFault, StartPosition, TurnOrigin, TurnRecord,
 };
 use super::policy::quantize_policy;
-use super::replay::TurnNumber;
-use arimaa::notation::Conclusion;
+use arimaa::notation::{Conclusion, TurnLabel};
 use arimaa::rules::{Action, Game, Outcome, Position, Side, StepState, Turn};
 
 /// Why a game can't be kept as a record.
@@ -27,7 +26,7 @@ pub enum ImportError {
     },
     /// A turn is illegal, which only [`Game::play_unchecked`] lets into a game.
     #[error("turn {0} is illegal")]
-    Illegal(TurnNumber),
+    Illegal(TurnLabel),
 }
 
 /// Makes a record of a game that others have played. `conclusion` is how it was lost where the rules did not end it; it may also
@@ -51,7 +50,7 @@ pub enum ImportError {
 /// What a record can't hold, see [`ImportError`].
 ///
 /// ```
-/// use arimaa::notation::Conclusion;
+/// use arimaa::notation::{Conclusion, TurnLabel};
 /// use arimaa::rules::{Game, Side};
 /// use engine::record::{Ending, GameId, import, replay};
 /// let record = "1g Ra1 Rb1 Rc1 Dd1 De1 Rf1 Rg1 Rh1 Ra2 Hb2 Cc2 Md2 Ee2 Cf2 Hg2 Rh2

@@ -57,7 +57,7 @@ pub use game::{
 pub use import::{ImportError, import};
 pub use policy::{POLICY_TOTAL, PolicyError, quantize_policy};
 pub use replay::{
-    EndingFault, ReplayError, ReplayedRow, ReplayedTurn, RowFault, TurnFault, TurnNumber, replay,
+    EndingFault, ReplayError, ReplayedRow, ReplayedTurn, RowFault, TurnFault, replay,
 };
 pub use shard::{
     FrameLocation, MAX_FRAME_BYTES, ShardError, ShardFault, ShardName, ShardReader, ShardWriter,

@@ -45,22 +45,12 @@ impl TurnLabel {
     }
 
     /// The label of the turn that comes so many turns later.
-    pub(super) fn after(self, turns: usize) -> Self {
+    pub fn after(self, turns: usize) -> Self {
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);
         let before = turns.saturating_add(self.side.index() as u32);
         Self {
             number: self.number.saturating_add(before / 2),
             side: Side::ALL[before as usize % 2],
-        }
-    }
-
-    /// The label of the turn after this one.
-    pub(super) fn next(self) -> Self {
-        Self {
-            number: self
-                .number
-                .saturating_add(u32::from(self.side == Side::Silver)),
-            side: self.side.opponent(),
         }
     }
 
@@ -230,7 +220,7 @@ pub fn format_record(game: &Game) -> String {
         push_turn(&mut text, turn, &position);
         text.push('\n');
         position = position.after_turn_unchecked(turn);
-        label = label.next();
+        label = label.after(1);
     }
     text
 }

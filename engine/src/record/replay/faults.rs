@@ -2,7 +2,7 @@
 
 use super::super::game::StartFault;
 use super::super::policy::POLICY_TOTAL;
-use super::TurnNumber;
+use arimaa::notation::TurnLabel;
 use arimaa::rules::{Outcome, Square, Step, StepError, TurnError};
 
 /// Why a record is no game.
@@ -15,7 +15,7 @@ pub enum ReplayError {
     #[error("turn {turn}: {fault}")]
     Turn {
         /// Which one.
-        turn: TurnNumber,
+        turn: TurnLabel,
         /// What is wrong with it.
         fault: TurnFault,
     },
@@ -23,7 +23,7 @@ pub enum ReplayError {
     #[error("turn {turn}, row {row}: {fault}")]
     Row {
         /// The turn.
-        turn: TurnNumber,
+        turn: TurnLabel,
         /// Which of its rows, from 0.
         row: usize,
         /// What is wrong with it.

@@ -6,9 +6,9 @@ pub use faults::{EndingFault, ReplayError, RowFault, TurnFault};
 
 use super::game::{Ending, GameRecord, RowRecord, Start, StartFault, TurnOrigin, TurnRecord};
 use super::policy::POLICY_TOTAL;
+use arimaa::notation::TurnLabel;
 use arimaa::rules::{Action, ActionSet, Game, Outcome, Phase, Position, Side, StepState, Turn};
 use arrayvec::ArrayVec;
-use std::fmt;
 
 /// One turn of a record, played.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,32 +42,6 @@ pub struct ReplayedRow<'record> {
     pub surprise: f32,
     /// The row's weight in training.
     pub weight: f32,
-}
-
-/// A turn's number and side: `2g` is Gold's first turn after the setups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TurnNumber {
-    /// From 1, both sides' turns having the same.
-    pub number: u32,
-    /// Whose turn.
-    pub side: Side,
-}
-
-impl TurnNumber {
-    /// The number of a game's turn, counted from 0, where the given side has the first.
-    pub fn of_index(index: usize, first: Side) -> Self {
-        let place = index + first.index();
-        Self {
-            number: (place / 2 + 1) as u32,
-            side: Side::ALL[place % 2],
-        }
-    }
-}
-
-impl fmt::Display for TurnNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.number, self.side.letter())
-    }
 }
 
 /// Plays a record from its start and checks all of it: that every action and the end of every turn is legal, that the game ended
@@ -108,14 +82,13 @@ impl GameRecord {
         self.start.new_game()
     }
 
-    /// The number of a turn, counted from 0. The setups are turn 1, and so a game from a position begins with turn 2.
-    pub fn turn_number(&self, index: usize) -> TurnNumber {
-        match &self.start {
-            Start::Position(start) => TurnNumber::of_index(2 + index, start.side),
-            Start::Empty | Start::Fork { .. } | Start::Opening => {
-                TurnNumber::of_index(index, Side::Gold)
-            }
-        }
+    /// The number and side of a turn, counted from 0. The setups are turn 1, and so a game from a position begins with turn 2.
+    pub fn turn_number(&self, index: usize) -> TurnLabel {
+        let (number, side) = match &self.start {
+            Start::Position(start) => (2, start.side),
+            Start::Empty | Start::Fork { .. } | Start::Opening => (1, Side::Gold),
+        };
+        TurnLabel { number, side }.after(index)
     }
 }
 

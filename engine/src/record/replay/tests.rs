@@ -113,7 +113,7 @@ fn repetitions_count_the_times_before() {
         .turns
         .extend([out, back, back].map(|action| turn_of(&[action])));
     let error = replay(&record).unwrap_err();
-    let fifth = TurnNumber {
+    let fifth = TurnLabel {
         number: 5,
         side: Side::Silver,
     };

@@ -44,7 +44,7 @@ fn lasting_turns<'a>(
         let word = turn.turn.text.trim();
         let concluded = read_conclusion(word, found.side);
         // A side that gives up while the other side is to move stands behind its own next turn's number.
-        let is_next = concluded.is_some() && found == due.next();
+        let is_next = concluded.is_some() && found == due.after(1);
         turn.check_label(found, if is_next { found } else { due })?;
         if conclusion.is_some() && !word.is_empty() {
             return Err(label.place.fault(NotationReason::AfterConclusion));

@@ -196,7 +196,7 @@ pub fn format_concluded_record(game: &Game, conclusion: Option<Conclusion>) -> S
     if let Some(conclusion) = conclusion {
         let due = TurnLabel::due(game);
         let label = match due.side == conclusion.winner() {
-            true => due.next(),
+            true => due.after(1),
             false => due,
         };
         let word = match conclusion {
