@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// How temporary names end.
@@ -75,6 +75,12 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
         File::open(folder_of(path))?.sync_all()?;
     }
     Ok(())
+}
+
+/// The paths of all entries of a folder, in no order.
+pub fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?;
+    entries.map(|entry| Ok(entry?.path())).collect()
 }
 
 /// The folder that a file is in: `.` for a mere name.

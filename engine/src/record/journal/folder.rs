@@ -2,7 +2,8 @@
 
 use super::disk::Disk;
 use super::error::{JournalError, JournalFault};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use crate::files;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -89,10 +90,8 @@ impl JournalFile {
 
 /// All files in a folder that end as journals do, in order. One that is not named as a journal is an error.
 pub(super) fn list_files(folder: &Path) -> Result<Vec<JournalFile>, JournalError> {
-    let in_folder = |error: std::io::Error| JournalError::of_file(folder, error);
     let mut list = Vec::new();
-    for entry in fs::read_dir(folder).map_err(in_folder)? {
-        let path = entry.map_err(in_folder)?.path();
+    for path in entries(folder)? {
         let ending = path.extension().and_then(|ending| ending.to_str());
         if matches!(ending, Some("journal" | "adopted")) {
             match JournalFile::of_path(&path) {
@@ -103,6 +102,10 @@ pub(super) fn list_files(folder: &Path) -> Result<Vec<JournalFile>, JournalError
     }
     list.sort();
     Ok(list)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
+    files::entries(folder).map_err(|error| JournalError::of_file(folder, error))
 }
 
 /// A generator's files: those that are void, because a later one holds all that mattered in them, and those that count.
@@ -172,10 +175,8 @@ impl Owned {
 
 /// The files that a killed generator had not completed.
 fn list_temporary(folder: &Path, generator: u32) -> Result<Vec<JournalFile>, JournalError> {
-    let in_folder = |error: std::io::Error| JournalError::of_file(folder, error);
     let mut list = Vec::new();
-    for entry in fs::read_dir(folder).map_err(in_folder)? {
-        let path = entry.map_err(in_folder)?.path();
+    for path in entries(folder)? {
         if path.extension().is_some_and(|ending| ending == "tmp") {
             let target = JournalFile::of_path(&path.with_extension(""));
             let target = target.filter(|target| target.generator == generator);

@@ -1,6 +1,7 @@
 //! The names of shards.
 
 use super::error::{ShardError, ShardFault};
+use crate::files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,10 +52,9 @@ impl FromStr for ShardName {
 /// The shards of a folder by name, in order. Files that don't end in `.shard` are none of it; one that does and is not named as
 /// a shard is an error, for it would be left out.
 pub fn list_shards(folder: &Path) -> Result<BTreeMap<ShardName, PathBuf>, ShardError> {
-    let in_folder = |error: std::io::Error| ShardError::of_file(folder, error);
+    let entries = files::entries(folder).map_err(|error| ShardError::of_file(folder, error))?;
     let mut shards = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).map_err(in_folder)? {
-        let path = entry.map_err(in_folder)?.path();
+    for path in entries {
         if path
             .extension()
             .is_none_or(|extension| extension != "shard")

@@ -112,12 +112,9 @@ fn unfinished(generator: u32) -> String {
 /// What the disk says, at the first file that can't be removed.
 pub fn remove_unfinished(folder: &Path, generator: u32) -> Result<(), ShardError> {
     let fault = |path: &Path, error: std::io::Error| ShardError::of_file(path, error);
-    for entry in fs::read_dir(folder).map_err(|error| fault(folder, error))? {
-        let entry = entry.map_err(|error| fault(folder, error))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
+    for path in files::entries(folder).map_err(|error| fault(folder, error))? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with(&unfinished(generator)) && name.ends_with(files::TEMPORARY) {
-            let path = entry.path();
             fs::remove_file(&path).map_err(|error| fault(&path, error))?;
         }
     }
@@ -127,12 +124,8 @@ pub fn remove_unfinished(folder: &Path, generator: u32) -> Result<(), ShardError
 /// Flushes a file to the disk, gives it its name, and flushes the folder that now knows it.
 fn publish(file: BufWriter<NamedTempFile>, path: &Path) -> Result<(), ShardFault> {
     let file = file.into_inner().map_err(|error| error.into_error())?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path)
-        .map_err(|error| match error.error.kind() {
-            ErrorKind::AlreadyExists => ShardFault::Exists,
-            _ => error.error.into(),
-        })?;
-    files::sync_folder_of(path)?;
-    Ok(())
+    files::publish_new(file, path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => ShardFault::Exists,
+        _ => error.into(),
+    })
 }
