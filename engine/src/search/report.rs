@@ -46,15 +46,15 @@ pub struct SearchReport {
     pub turns: Vec<ReportedTurn>,
     /// How many distinct turns the search knows. In mode `gumbel` these are the turns that are compared.
     pub known_turns: usize,
-    /// The visits that the turns share. In mode `puct` the simulations that went on from the position, among them those kept from the
-    /// turn before; one that started behind steps which had been made final counts as having taken them, as long as the search
-    /// keeps them. In mode `gumbel` the simulations below the turns.
+    /// The visits that the turns share. In mode `puct` the simulations through the position, among them those kept from the turn
+    /// before. One that started behind steps made final counts as having taken them, as long as the search keeps them. In mode
+    /// `gumbel` the simulations below the turns.
     pub shared_visits: f64,
     /// Those of the shared visits that have arrived at no whole turn.
     pub unfinished_visits: f64,
-    /// The turns that both sides are expected to play, as far as the search has been: the chosen turn, or the first of the list
-    /// until there is one; then the most visited turn each time, or by proof the shortest win and the longest resistance. It is
-    /// cut before a repetition, and after 20 turns.
+    /// The turns that both sides are expected to play, as far as the search has been. It begins with the chosen turn, or with the
+    /// first of the list until there is one. Then comes the most visited turn each time, or by proof the shortest win and the
+    /// longest resistance. It is cut before a repetition, and after 20 turns.
     pub line: Vec<LineTurn>,
     /// Simulations.
     pub visits: u32,
@@ -166,11 +166,11 @@ impl Search {
                 winner,
                 turns: node_value.turns_to_end,
             }),
-            turns: reported(state, &turns, decision, top),
+            turns: reported(state, &turns, top),
             known_turns: turns.len(),
             shared_visits: turns.shared_visits,
             unfinished_visits: turns.unfinished_visits,
-            line: expected_line(state, &turns, decision),
+            line: expected_line(state, &turns),
             visits: spent.visits,
             evaluations: spent.evaluations,
             nodes: state.tree.len(),
@@ -224,17 +224,12 @@ fn seen_by(side: Side, value: f32) -> f32 {
 }
 
 /// The best turns, and the chosen one.
-fn reported(
-    state: &SearchState,
-    turns: &KnownTurns,
-    decision: Option<&Decision>,
-    top: usize,
-) -> Vec<ReportedTurn> {
+fn reported(state: &SearchState, turns: &KnownTurns, top: usize) -> Vec<ReportedTurn> {
     let ranked = turns.iter().zip(1..);
     let listed = ranked.filter(|(turn, rank)| *rank <= top || turn.is_chosen);
     let report = |(turn, rank): (&KnownTurn, usize)| ReportedTurn {
         rank,
-        turn: turns.text(state, turn, decision),
+        turn: turns.text(turn),
         is_chosen: turn.is_chosen,
         visits: turn.visits,
         value: turn.value(state),

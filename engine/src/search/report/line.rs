@@ -4,8 +4,8 @@ use super::super::decision::actions_of;
 use super::super::flow::Flow;
 use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, greatest, winning_turn};
+use super::LineTurn;
 use super::turns::KnownTurns;
-use super::{Decision, LineTurn};
 use arimaa::notation::format_turn;
 use arimaa::rules::{Position, StepState, Turn};
 
@@ -22,15 +22,11 @@ struct Onward {
 }
 
 /// The line from the position whose turn is searched.
-pub(super) fn expected_line(
-    search: &SearchState,
-    turns: &KnownTurns,
-    decision: Option<&Decision>,
-) -> Vec<LineTurn> {
+pub(super) fn expected_line(search: &SearchState, turns: &KnownTurns) -> Vec<LineTurn> {
     let chosen = turns.iter().find(|turn| turn.is_chosen);
     let first = chosen.or_else(|| turns.iter().next());
     let mut next = first.map(|turn| Onward {
-        text: turns.text(search, turn, decision),
+        text: turns.text(turn),
         end: turn.end,
         node: turn.node,
     });

@@ -34,7 +34,9 @@ pub(super) struct KnownTurn {
 
 /// All of them.
 #[derive(Debug)]
-pub(super) struct KnownTurns {
+pub(super) struct KnownTurns<'a> {
+    search: &'a SearchState,
+    decision: Option<&'a Decision>,
     turns: Vec<KnownTurn>,
     places: FxHashMap<Position, usize>,
     /// Where the steps of turns are looked for: in the first flow that reaches them.
@@ -43,13 +45,15 @@ pub(super) struct KnownTurns {
     pub(super) unfinished_visits: f64,
 }
 
-impl KnownTurns {
+impl<'a> KnownTurns<'a> {
     pub(super) fn new(
-        search: &SearchState,
+        search: &'a SearchState,
         strategy: &Strategy,
-        decision: Option<&Decision>,
+        decision: Option<&'a Decision>,
     ) -> Self {
         let mut turns = Self {
+            search,
+            decision,
             turns: Vec::new(),
             places: FxHashMap::default(),
             flows: Vec::new(),
@@ -57,11 +61,11 @@ impl KnownTurns {
             unfinished_visits: 0.0,
         };
         match strategy {
-            Strategy::Gumbel(turn) => turns.add_compared(search, turn),
-            Strategy::Puct(turn) => turns.add_arrivals(search, turn),
+            Strategy::Gumbel(turn) => turns.add_compared(turn),
+            Strategy::Puct(turn) => turns.add_arrivals(turn),
         }
         if let Some(decision) = decision {
-            turns.mark(search, decision);
+            turns.mark(decision);
         }
         let side = search.side();
         turns.turns.sort_by(|one, other| one.cmp(other, side));
@@ -78,7 +82,8 @@ impl KnownTurns {
     }
 
     /// The turns that step by step simulations have completed.
-    fn add_arrivals(&mut self, search: &SearchState, stepwise: &PuctTurn) {
+    fn add_arrivals(&mut self, stepwise: &PuctTurn) {
+        let search = self.search;
         let (tree, root) = (&search.tree, search.root);
         let started: FxHashMap<(NodeId, usize), u32> = stepwise.started_below().collect();
         let started = |id, edge| f64::from(started.get(&(id, edge)).copied().unwrap_or(0));
@@ -104,7 +109,7 @@ impl KnownTurns {
         for arrival in counted.arrivals() {
             let visits = arrival.mass * self.shared_visits;
             if arrival.complete {
-                self.add(search, arrival.node, visits);
+                self.add(arrival.node, visits);
             } else {
                 self.unfinished_visits += visits;
             }
@@ -112,14 +117,14 @@ impl KnownTurns {
         let priors = Flow::of_priors(tree, root);
         for flow in [&beside, &priors] {
             for arrival in flow.arrivals().iter().filter(|arrival| arrival.complete) {
-                self.add(search, arrival.node, 0.0);
+                self.add(arrival.node, 0.0);
             }
         }
         for turn in &mut self.turns {
             turn.prior = Some(0.0);
         }
         for arrival in priors.arrivals().iter().filter(|arrival| arrival.complete) {
-            let place = self.add(search, arrival.node, 0.0);
+            let place = self.add(arrival.node, 0.0);
             let turn = &mut self.turns[place];
             turn.order += arrival.mass;
             turn.prior = Some(turn.order);
@@ -128,10 +133,11 @@ impl KnownTurns {
     }
 
     /// The turns that mode `gumbel` compares.
-    fn add_compared(&mut self, search: &SearchState, gumbel: &GumbelTurn) {
+    fn add_compared(&mut self, gumbel: &GumbelTurn) {
+        let search = self.search;
         for candidate in gumbel.candidates() {
             let visits = f64::from(candidate.visits);
-            let place = self.add(search, candidate.end, visits);
+            let place = self.add(candidate.end, visits);
             let turn = &mut self.turns[place];
             turn.prior = Some(turn.prior.unwrap_or(0.0) + candidate.log_prior.exp());
             turn.order = candidate.rank;
@@ -148,9 +154,10 @@ impl KnownTurns {
     }
 
     /// Adds visits to a turn that ends at a node; returns its place.
-    fn add(&mut self, search: &SearchState, node: NodeId, visits: f64) -> usize {
+    fn add(&mut self, node: NodeId, visits: f64) -> usize {
+        let search = self.search;
         let end = search.tree.state(node).start_position();
-        let place = self.place_of(search, end, Some(node));
+        let place = self.place_of(end, Some(node));
         let turn = &mut self.turns[place];
         turn.visits += visits;
         if visits > turn.most {
@@ -160,8 +167,13 @@ impl KnownTurns {
         place
     }
 
-    fn place_of(&mut self, search: &SearchState, end: Position, node: Option<NodeId>) -> usize {
-        let Self { turns, places, .. } = self;
+    fn place_of(&mut self, end: Position, node: Option<NodeId>) -> usize {
+        let Self {
+            search,
+            turns,
+            places,
+            ..
+        } = self;
         *places.entry(end).or_insert_with(|| {
             turns.push(KnownTurn {
                 end,
@@ -179,32 +191,29 @@ impl KnownTurns {
     }
 
     /// Marks the chosen turn.
-    fn mark(&mut self, search: &SearchState, decision: &Decision) {
+    fn mark(&mut self, decision: &Decision) {
+        let search = self.search;
         let start = StepState::new(&search.position);
         let after = decision
             .actions
             .iter()
             .fold(start, |state, &action| state.after(action));
         let end = after.end();
-        let place = self.place_of(search, end, search.tree.find(&StepState::new(&end)));
+        let place = self.place_of(end, search.tree.find(&StepState::new(&end)));
         self.turns[place].is_chosen = true;
     }
 
     /// A turn in standard notation.
-    pub(super) fn text(
-        &self,
-        search: &SearchState,
-        turn: &KnownTurn,
-        decision: Option<&Decision>,
-    ) -> String {
-        let written = match decision.filter(|_| turn.is_chosen) {
+    pub(super) fn text(&self, turn: &KnownTurn) -> String {
+        let position = &self.search.position;
+        let written = match self.decision.filter(|_| turn.is_chosen) {
             Some(decision) => Some(decision.turn.clone()),
-            None => Turn::from_actions(&self.actions(search, turn), &search.position),
+            None => Turn::from_actions(&self.actions(turn), position),
         };
-        written.map_or_else(String::new, |turn| format_turn(&turn, &search.position))
+        written.map_or_else(String::new, |turn| format_turn(&turn, position))
     }
 
-    fn actions(&self, search: &SearchState, turn: &KnownTurn) -> ArrayVec<Action, 9> {
+    fn actions(&self, turn: &KnownTurn) -> ArrayVec<Action, 9> {
         if let Some(actions) = &turn.actions {
             return actions.clone();
         }
@@ -212,7 +221,7 @@ impl KnownTurns {
             let way = flow.shortest_way_to(turn.node?);
             (!way.is_empty()).then_some(way)
         });
-        actions_of(&search.tree, &way.unwrap_or_default())
+        actions_of(&self.search.tree, &way.unwrap_or_default())
     }
 }
 
