@@ -200,7 +200,7 @@ fn values_stay_probabilities_where_few_turns_are_left() {
 }
 
 #[test]
-fn nothing_to_search_with_is_an_error() {
+fn an_empty_budget_is_an_error() {
     let history = history_of(&Position::INITIAL);
     let error = |options| Search::new(&Position::INITIAL, &history, options).unwrap_err();
     for mode in MODES {
@@ -268,7 +268,7 @@ fn answer(
 }
 
 #[test]
-fn without_limits_a_search_goes_on_until_it_is_stopped() {
+fn without_limits_a_search_runs_until_it_is_stopped() {
     let mut rng = ChaCha8Rng::seed_from_u64(92);
     for mode in MODES {
         for position in positions() {

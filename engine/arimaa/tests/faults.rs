@@ -18,7 +18,7 @@ fn step(text: &str) -> Step {
 }
 
 #[test]
-fn illegal_steps_say_why() {
+fn illegal_steps_name_their_fault() {
     let silver_camel = Piece::new(Side::Silver, Kind::Camel);
     for (pieces, before, wrong, error) in [
         ("Ed4", "", "e4n", StepError::NoPiece(square("e4"))),
@@ -69,7 +69,7 @@ fn illegal_steps_say_why() {
 }
 
 #[test]
-fn illegal_turns_say_why() {
+fn illegal_turns_name_their_fault() {
     let start = position(Side::Gold, "Ed4 ce4 Rh1 ra8");
     let setup = "Ra1 Rb1 Rc1 Rd1 De1 Df1 Rg1 Rh1 Ra2 Hb2 Cc2 Ed2 Me2 Cf2 Hg2 Rh2";
     let setup = parse_turn(setup, &Position::INITIAL).unwrap();
@@ -135,7 +135,7 @@ fn a_game_refuses_third_occurrences_and_turns_after_its_end() {
 }
 
 #[test]
-fn captures_are_told() {
+fn captures_are_found() {
     let state = StepState::new(&position(Side::Gold, "Ec4 cb3 Rh1 ra8"));
     assert_eq!(captured(step("b3n"), &state), None);
     assert_eq!(

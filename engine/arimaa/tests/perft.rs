@@ -55,7 +55,7 @@ fn positions_are_counted_in_their_order() {
 }
 
 #[test]
-fn counting_alone_leaves_the_checksums_out_and_says_how_fast_it_was() {
+fn counting_alone_leaves_the_checksums_out_and_reports_its_speed() {
     let name = file(&format!("{LINE}\n{}\n", LINE.replace("one", "two")));
     let (code, out, messages) = perft(&["--positions", name.path().to_str().unwrap(), "--count"]);
     let line = |id| {
@@ -266,7 +266,7 @@ fn perft_unread(arguments: &[&str]) -> Option<i32> {
 
 #[cfg(unix)]
 #[test]
-fn differences_are_told_by_the_exit_code_even_when_nobody_reads() {
+fn differences_set_the_exit_code_even_without_a_reader() {
     let different = file(&LINE.replace("\"distinct_turns\": 4", "\"distinct_turns\": 5"));
     let different = different.path().to_str().unwrap();
     assert_eq!(perft_unread(&["--check", POSITIONS]), Some(0));

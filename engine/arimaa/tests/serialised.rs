@@ -295,7 +295,7 @@ fn setups_and_games_read_back() {
 }
 
 #[test]
-fn texts_of_nothing_are_refused_with_their_reason() {
+fn invalid_texts_are_refused_with_their_reason() {
     let two_camels = format!("g [{}]", "m m".to_owned() + &" ".repeat(61));
     for (text, reason) in [
         (refused::<Square>(json!("i1")), "`i1` is no square"),
@@ -333,7 +333,7 @@ fn texts_of_nothing_are_refused_with_their_reason() {
 }
 
 #[test]
-fn numbers_of_nothing_are_refused() {
+fn invalid_numbers_are_refused() {
     let no = |refused: Result<(), String>| assert!(refused.is_err());
     no(from_numbers::<Square>(&[64]).map(drop));
     no(from_numbers::<Direction>(&[4]).map(drop));
@@ -360,7 +360,7 @@ fn numbers_of_nothing_are_refused() {
 
 /// What no legal turn goes through is no step state.
 #[test]
-fn states_that_nothing_leads_to_are_refused() {
+fn unreachable_states_are_refused() {
     let start =
         parse_position("g [r                                  Er                          R]");
     let start = start.unwrap();

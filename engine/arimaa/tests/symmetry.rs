@@ -208,7 +208,7 @@ fn history_counts_and_forgets() {
 }
 
 #[test]
-fn keys_tell_apart_what_is_pending() {
+fn keys_depend_on_what_is_pending() {
     let start: Position = "g [rr                              E  M    r  r            RR      ]"
         .parse()
         .unwrap();

@@ -12,10 +12,10 @@ pub struct Budget {
     pub visits: Option<u32>,
     /// Time from the first call of [`leaves`](super::Search::leaves) on, as far as the evaluator lets the search look at the clock.
     pub time: Option<Duration>,
-    /// Whether to stop as soon as what is left of the budget can't change the turn, unless it proves a win or a loss: with one legal
-    /// turn; in mode `puct` without temperature, when the simulations left are too few for any other turn to be compared with the
-    /// most visited one; in mode `gumbel`, when one candidate is left. Time alone says nothing of how many are left. Meant for
-    /// play: what training learns from a search, its value above all, still changes.
+    /// Whether to stop as soon as the rest of the budget can't change the turn, unless it proves a win or a loss. That is so with
+    /// one legal turn; in mode `puct` without temperature, when the simulations left are too few for any other turn to be compared
+    /// with the most visited one; in mode `gumbel`, when one candidate is left. Time alone does not tell how many are left. Meant
+    /// for play: what training learns from a search, its value above all, still changes.
     pub stops_when_decided: bool,
     /// MiB that the tree may take. Once they are used up it grows no more, and simulations continue with the nodes that there are. In
     /// mode `puct` one that would have to go beyond them is no visit, but uses up as much of the budget as one.

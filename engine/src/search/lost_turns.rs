@@ -1,8 +1,7 @@
 //! Another turn in place of one that lets the enemy win.
 //!
-//! The search sees few of a position's turns. Where all that it saw are lost, all others are tried with the solvers of goals and
-//! eliminations before a lost one is accepted: however many there are, but where the search has to end not more than
-//! [`LAST_LOOK`].
+//! The search sees few of a position's turns. Where all that it saw are lost, it tries all others with the solvers of goals and
+//! eliminations before it accepts a lost one. Where the search has to end, it tries no more than [`LAST_LOOK`].
 
 use super::decision::actions_of;
 use super::flow::{Arrival, Flow};

@@ -5,10 +5,10 @@
 //! in any order, so that a caller can evaluate the leaves of many games in one batch. [`search_turn`] is the simple
 //! caller for a single game.
 //!
-//! - **Mode `puct`** goes down step by step. The budget is spent in four parts (in a setup, eight). After each part the next step is
-//!   drawn from the visits, unless complete turns hold enough of them already, and the search continues below it with its tree: few
-//!   visits would otherwise never see the end of a turn. At the end the turn is drawn from the flow of visits over distinct turns;
-//!   where nothing is left to chance it is the one of the best lower confidence bound.
+//! - **Mode `puct`** goes down step by step. The budget is spent in four parts (in a setup, eight). After each part the next step
+//!   is drawn from the visits, unless complete turns hold enough of them already, and the search continues below it with its tree.
+//!   Few visits would otherwise never see the end of a turn. At the end the turn is drawn from the flow of visits over distinct
+//!   turns; where nothing is left to chance it is the one of the best lower confidence bound.
 //! - **Mode `gumbel`** samples whole turns from the policy with a stochastic beam and compares them by sequential halving, with PUCT
 //!   below them.
 //! - **Values** are recomputed from children on the way back, so that a state that several step orders reach counts once.
@@ -16,8 +16,8 @@
 //!   ([`goal_in`](arimaa::rules::goal_in), [`elimination_in`](arimaa::rules::elimination_in)); they need no evaluation, and wins and
 //!   losses travel up. A position that is won or lost for certain is decided at once. A turn that lets the enemy win at once is
 //!   chosen only if every legal turn does: before it is, the others are enumerated.
-//! - **Targets** for training say at each state of the turn what the search found better than the priors did: the improved policy
-//!   of completed values, or the shares of the visits; and where a win is proven, the steps to it.
+//! - **Targets** for training hold, at each state of the turn, what the search found better than the priors: the improved policy of
+//!   completed values, or the shares of the visits. Where a win is proven, they are the steps to it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
 //! - **Leaves in flight** ([`SearchOptions::parallel_leaves`]): with more than one, simulations go down while others wait for their
 //!   leaves, which go out in batches: so one tree uses several cores, or a GPU. Those in flight count as visits in the selection and

@@ -49,9 +49,9 @@ pub struct SearchOptions {
     pub loss_proof_limit: Option<u32>,
     /// The most leaves of the tree that are in flight at once. With 1 a simulation begins when the one before is done, but for what
     /// mode `gumbel` always hands out together: a level of its beam, or one leaf a candidate. With more, simulations go down while
-    /// others wait, up to this many leaves make a batch, and no batch is larger: the search is another one then, a little weaker for
-    /// the same evaluations, and one tree can use several cores or a GPU. What is decided still doesn't depend on the time or the
-    /// order in which answers come. 0 counts as 1.
+    /// others wait, and a batch has up to this many leaves. The search then differs: it is a little weaker for the same
+    /// evaluations, and one tree can use several cores or a GPU. What is decided still doesn't depend on the time or the order in
+    /// which answers come. 0 counts as 1.
     pub parallel_leaves: u32,
     /// Whether states that several step orders or turns reach share one node. Off only to see what that changes.
     pub merges: bool,

@@ -29,10 +29,10 @@ pub struct SampledTurn {
 /// behind each action, [`answer`](Self::answer) takes what the evaluator says of it, and [`decision`](Self::decision) has the turn.
 /// Make one a game and [`restart`](Self::restart) it turn after turn: it keeps its memory.
 ///
-/// The policy alone decides: wins within the turn are not looked for, nor is anything else. Where its steps have won, by a goal or an
-/// elimination, the turn is over: no search looks behind them, so no policy knows what to do there. The turn is legal all the same:
-/// [`legal_actions`](StepState::legal_actions) are exactly those that begin at least one legal turn, so that a
-/// turn that has begun can always be finished, and a position without any legal action is refused at the start, as the game is over.
+/// The policy alone decides: wins within the turn are not looked for. Where its steps have won, by a goal or an elimination, the
+/// turn is over: no search looks behind them, so no policy knows what to do there. The turn is legal all the same.
+/// [`legal_actions`](StepState::legal_actions) are exactly those that begin at least one legal turn, so that a turn that has begun
+/// can always be finished. A position without any legal action is refused at the start, as the game is over.
 ///
 /// ```
 /// use arimaa::rules::Game;

@@ -30,12 +30,12 @@ pub(super) struct SearchState {
 impl SearchState {
     /// How much of the budget is used, 0 to 1.
     pub(super) fn share(&mut self) -> f64 {
-        self.spent.is_stopped |= self.is_told_to_stop();
+        self.spent.is_stopped |= self.is_stopped_from_outside();
         self.spent.share(&self.options.budget)
     }
 
     /// Whether the flag is set that ends the search.
-    fn is_told_to_stop(&self) -> bool {
+    fn is_stopped_from_outside(&self) -> bool {
         let flag = self.stop.as_ref();
         flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
@@ -44,7 +44,7 @@ impl SearchState {
     pub(super) fn has_to_end(&self) -> bool {
         let limit = self.options.budget.time;
         self.spent.is_stopped
-            || self.is_told_to_stop()
+            || self.is_stopped_from_outside()
             || limit.is_some_and(|limit| self.spent.time() >= limit)
     }
 

@@ -72,10 +72,10 @@ pub(super) fn in_index_order(tree: &Tree, id: NodeId, of_edges: &[f32]) -> Vec<f
     pairs.into_iter().map(|(_, share)| share).collect()
 }
 
-/// The priors of a node's edges, each times `exp(value_scale · q)` and normalised; `q` is the value of what the edge leads to, in
-/// the view of the side to move. Edges without visits get the value of the state, by its own evaluation and by the edges that do
-/// have visits, weighed by their priors (Danihelka, Guez, Schrittwieser and Silver 2022, "Policy improvement by planning with
-/// Gumbel", section 4 and equation 33; here with a constant scale). Edges that are proven lost get nothing unless all are.
+/// The priors of a node's edges, each times `exp(value_scale · q)` and normalised; `q` is the value of the edge's child in the view
+/// of the side to move. Edges without visits get the value of the state: its own evaluation and the visited edges, weighted by
+/// their priors (Danihelka, Guez, Schrittwieser and Silver 2022, "Policy improvement by planning with Gumbel", section 4 and
+/// equation 33; here with a constant scale). Edges that are proven lost get nothing unless all are.
 ///
 /// Where all values are equal these are the priors again: no policy drifts towards where its own visits happened to fall.
 fn improved_policy(tree: &Tree, id: NodeId, value_scale: f32) -> Vec<f32> {

@@ -40,11 +40,11 @@
 //! ```
 //!
 //! # Serialised forms
-//! Where people read the format (JSON, TOML), the types above are written as these texts; elsewhere as numbers: indices of
-//! squares (0 to 63), directions, pieces, and actions as Gold sees the board; kinds and sides as serde numbers their variants; a
-//! board in 32 bytes, two squares a byte; labels and pictures by their fields. Errors are always written by their fields. What is
-//! read is checked: positions, setups, turns, labels, whole games, and that a step state can be reached. A position that was
-//! made without checks ([`Position::in_play`](crate::rules::Position::in_play)) may be refused when it is read back.
+//! In formats for people (JSON, TOML) the types above are written as these texts. In others they are numbers: indices of squares (0
+//! to 63), directions, pieces, and actions as Gold sees the board; kinds and sides as serde numbers their variants. A board takes
+//! 32 bytes, two squares a byte. Labels and pictures are written by their fields, and so are errors in every format. What is read
+//! is checked: positions, setups, turns, labels, whole games, and that a step state can be reached. A position that was made
+//! without checks ([`Position::in_play`](crate::rules::Position::in_play)) may be refused when it is read back.
 //!
 //! ```
 //! use arimaa::rules::{Action, Position, Step};

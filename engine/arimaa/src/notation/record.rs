@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn remarks_and_tags_say_nothing() {
+    fn remarks_and_tags_are_skipped() {
         let noted = OPENING.replace("\n2g", "\n# value 0.5\n 2g");
         let noted = format!("Gold: anna\nResult: 2g wins\n\n{noted}# value 1\n");
         assert_eq!(noted.parse(), parse_record(OPENING));

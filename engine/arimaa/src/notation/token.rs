@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_know_their_lines_and_columns() {
+    fn words_have_their_lines_and_columns() {
         let text = Span {
             text: "  ä b\n\tcde",
             place: Location { line: 3, column: 5 },
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_know_their_columns() {
+    fn fields_have_their_columns() {
         let found: Vec<_> = Span::whole(" ä\t\t b ")
             .split("\t")
             .map(Span::trim)

@@ -276,7 +276,7 @@ mod tests {
     const BOARD: &str = "[r                                  Er                          R]";
 
     #[test]
-    fn answers_say_what_came_out() {
+    fn answers_hold_what_was_found() {
         let turn = |turn: &str, legal: bool, result: &str| {
             format!(
                 r#"{{"id":"a","kind":"turn","position":"{BOARD}","side":"g","turn":"{turn}","legal":{legal},"result":{result}}}"#

@@ -156,8 +156,8 @@ pub enum JournalFault {
     #[error("game {0} stands in another generator's journal too")]
     Twice(GameId),
     /// The files were renamed and replaced by other programs all the time while they were read.
-    #[error("the files of this folder did not hold still while they were read")]
-    Restless,
+    #[error("the files of this folder changed while they were read")]
+    Changing,
     /// A shard is called complete that no game was to be in.
     #[error("shard {0} was not announced")]
     NotAnnounced(ShardName),

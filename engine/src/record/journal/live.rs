@@ -17,8 +17,8 @@ pub(super) struct Shared {
     pub(super) place: JournalPlace,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) state: Mutex<State>,
-    /// Held by the thread that flushes, and taken before the state: after a failed flush another one of the same file would succeed without
-    /// the bytes having reached the disk, so that no thread may begin one before the failure is known.
+    /// Held by the thread that flushes, and taken before the state. After a failed flush a second one of the same file would
+    /// succeed although the bytes have not reached the disk. So no thread may begin one before the failure is known.
     pub(super) flushing: Mutex<()>,
     pub(super) wake: Condvar,
 }

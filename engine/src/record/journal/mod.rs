@@ -1,9 +1,9 @@
 //! The journal of games in flight, from which a generator resumes after a kill or a full disk.
 //!
-//! Many threads append to one [`Journal`]. What it has been given when a call returns has reached the operating system, so that
-//! the end of the process, however sudden, loses none of it; once a second a thread of the journal flushes it to the disk, so
-//! that a power cut loses the last second. [`Journal::open`] finds the games that had begun and are in no complete shard, and
-//! [`announced`] the shards that must not be removed yet.
+//! Many threads append to one [`Journal`]. When a call returns, its data has reached the operating system: the end of the process,
+//! however sudden, loses none of it. Once a second a thread of the journal flushes it to the disk: a power cut loses the last
+//! second. [`Journal::open`] finds the games that had begun and are in no complete shard, and [`announced`] the shards that must
+//! not be removed yet.
 //!
 //! A call that fails, on a full disk say, has changed nothing that matters: the caller waits and makes the same call again.
 //!
@@ -56,9 +56,9 @@
 //! all files of the generator with lower numbers are void, whether or not they are removed. Files are only ever appended to by
 //! the process that began them.
 //!
-//! A journal is adopted under its generator's lock: its void files are removed, its lock file is marked so that the number is
-//! never used again (nor, with it, a game's identity), and the others are renamed to be the new generator's. A crash in between
-//! leaves every file with one owner. Adopted files make nothing void.
+//! A journal is adopted under its generator's lock. Its void files are removed. Its lock file is marked, so that the number, and
+//! with it a game's identity, is never used again. The others are renamed to be the new generator's. A crash in between leaves
+//! every file with one owner. Adopted files make nothing void.
 //!
 //! # From the journal to a shard
 //!

@@ -261,7 +261,7 @@ pub fn announced(folder: &Path) -> Result<BTreeSet<ShardName>, JournalError> {
         let error = match (read, list_files(folder)? == before) {
             (Ok(shards), true) => return Ok(shards),
             (Err(error), true) => error,
-            (_, false) => JournalError::of_file(folder, JournalFault::Restless),
+            (_, false) => JournalError::of_file(folder, JournalFault::Changing),
         };
         // What looks like damage may be a frame that is being written.
         if attempt == ATTEMPTS {

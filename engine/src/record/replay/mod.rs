@@ -44,9 +44,9 @@ pub struct ReplayedRow<'record> {
     pub weight: f32,
 }
 
-/// Plays a record from its start and checks all of it: that every action and the end of every turn is legal, that the game ended
-/// as the record says, that every row belongs to a state of its turn and has a distribution over exactly the legal actions
-/// there, and that values, weights and the places of evaluators are possible.
+/// Plays a record from its start and checks all of it. Every action and the end of every turn must be legal, and the game must end
+/// as the record says. Every row must belong to a state of its turn and have a distribution over exactly the legal actions there.
+/// Values, weights and the places of evaluators must be possible.
 ///
 /// Twins of a setup may have been placed in either order.
 pub fn replay(record: &GameRecord) -> Result<Vec<ReplayedTurn<'_>>, ReplayError> {

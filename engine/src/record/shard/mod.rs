@@ -21,10 +21,10 @@
 //! | 4 | CRC-32C of the payload, `u32` |
 //! | length | payload: one zstd frame that states its content size, at most [`MAX_CONTENT_BYTES`] |
 //!
-//! The content of a payload is one value, written field after field without padding: integers and IEEE floats at their full
-//! width, a list as its count (`u64`) and its items, a text as its count of bytes (`u64`) and its UTF-8 bytes, a choice as the
-//! number of its variant (`u32`) and that variant's fields, an option as a byte (0 none, 1 some) and what there is. The value is
-//! a choice of
+//! The content of a payload is one value, written field after field without padding. Integers and IEEE floats have their full
+//! width. A list is its count (`u64`) and its items, a text its count of bytes (`u64`) and its UTF-8 bytes. A choice is the number
+//! of its variant (`u32`) and the variant's fields. An option is a byte (0 none, 1 some) and the value, if there is one. The
+//! content is a choice of
 //!
 //! | variant | kind | fields |
 //! |---|---|---|
@@ -47,8 +47,9 @@
 //! | [`Ending`] | 0 won: `winner` [`Side`], `reason` choice (0 goal, 1 elimination, 2 immobilization); 1 unfinished: `value` option of f32; 2 resigned: `winner` [`Side`]; 3 forfeited: `winner` [`Side`] |
 //! | [`WaivedResignation`] | `turn` u32, `loser` [`Side`] |
 //!
-//! A list of u16 or f32 has no padding either. The fields in this order are the whole game: its seed, where it began, its
-//! evaluators, every turn and how it was chosen, for each recorded step state the policy target over all legal actions, and the end.
+//! A list of u16 or f32 has no padding either. The fields in this order are the whole game: its seed, its start, its evaluators,
+//! its turns and its end. A turn says how it was chosen, and has a policy target over all legal actions for each recorded step
+//! state.
 //!
 //! # Versions
 //!

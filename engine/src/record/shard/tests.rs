@@ -402,7 +402,7 @@ fn a_bomb_in_a_shard_is_an_error_and_no_more() {
 }
 
 #[test]
-fn the_index_wants_a_whole_shard() {
+fn an_index_needs_a_whole_shard() {
     let games = [game(0, 9), game(1, 9)];
     let bytes = shard_bytes(&games);
     let begins = frame_begins(&bytes);

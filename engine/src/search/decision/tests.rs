@@ -92,7 +92,7 @@ fn the_surprise_is_measured_from_the_priors_without_noise_and_temperature() {
 
 /// The improved policy of equal values is the prior.
 #[test]
-fn equal_values_surprise_nobody() {
+fn equal_values_cause_no_surprise() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     for mode in MODES {
         let game = random_game(2, &mut rng);

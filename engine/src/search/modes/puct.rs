@@ -249,8 +249,8 @@ impl PuctTurn {
     }
 
     /// Draws among all that the flow arrives at: distinct whole turns, and states that the search has not gone beyond. Where
-    /// nothing is left to chance, that is done only once complete turns hold enough visits, and step by step until then: the
-    /// visits of a step that leads to many turns are spread thin over them, and a short turn would win by that alone.
+    /// nothing is left to chance, it draws step by step until complete turns hold enough visits. The visits of a step that leads to
+    /// many turns are spread thin over them, and a short turn would win by that alone.
     ///
     /// With the tree's memory used up, steps made final that lead to none of the whole turns that it holds are taken back.
     fn draw_rest<R: Rng>(

@@ -197,7 +197,7 @@ fn check_visits_unless_proven(search: &Search) {
 
 /// 0 and 1 are the search that has nothing in flight beside what mode `gumbel` always hands out together.
 #[test]
-fn with_one_leaf_nothing_is_watched() {
+fn with_one_leaf_there_are_no_virtual_visits() {
     let mut rng = ChaCha8Rng::seed_from_u64(74);
     for position in positions(&mut rng) {
         let history = history_of(&position);

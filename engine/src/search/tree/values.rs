@@ -85,8 +85,8 @@ impl Tree {
         }
     }
 
-    /// Makes a loss for its mover of an open node whose turns, as is known from elsewhere, are all lost: in as many turns as the
-    /// longest of those that it holds, and in two where it holds none.
+    /// Makes an open node a loss for its mover where all its turns are known to be lost: in as many turns as the longest of those
+    /// that it holds, and in two where it holds none.
     pub(in crate::search) fn prove_lost(&mut self, id: NodeId) {
         let mover = self.side(id);
         let ends = self.links(id).iter().filter_map(|link| link.child());

@@ -144,7 +144,7 @@ fn winner(position: &Position, decision: &Decision) -> Option<Side> {
 }
 
 #[test]
-fn a_rabbit_that_can_reach_its_goal_does_so_unasked() {
+fn a_rabbit_that_can_reach_its_goal_needs_no_evaluation() {
     let gold = position(
         Side::Gold,
         &[("d6", 'R'), ("a1", 'R'), ("h2", 'r'), ("e5", 'c')],
@@ -236,7 +236,7 @@ fn the_same_seed_decides_the_same() {
 }
 
 #[test]
-fn numbers_that_are_none_are_refused_and_the_search_goes_on() {
+fn invalid_evaluations_are_refused_and_the_search_continues() {
     let mut history = History::default();
     history.push(&Position::INITIAL);
     let mut rng = ChaCha8Rng::seed_from_u64(5);

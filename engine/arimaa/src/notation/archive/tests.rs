@@ -253,7 +253,7 @@ fn turns_that_break_the_rules_are_named() {
 }
 
 #[test]
-fn movelists_that_do_not_go_on_are_refused() {
+fn movelists_with_gaps_are_refused() {
     for wrong in ["2b ra7s", "3w Ee2n", "1w Ee2n", "2s", "3w takeback"] {
         let (_, column, fault, message) = movelist_fault(wrong);
         assert!(matches!(fault, NotationReason::OtherTurn { .. }), "{wrong}");
@@ -469,7 +469,7 @@ fn the_termination_decides_how_a_game_was_lost() {
 }
 
 #[test]
-fn who_gives_up_need_not_be_to_move() {
+fn a_side_may_give_up_out_of_turn() {
     let movelist = setups(['w', 'b']);
     let game = read(&line("w", "", &format!("{movelist}2b resigns"))).unwrap();
     let winner = Side::Gold;

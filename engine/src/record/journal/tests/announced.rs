@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn announcements_are_found_whoever_owns_them() {
+fn announcements_of_all_generators_are_found() {
     let root = run();
     let folder = root.path().join("journal");
     let names: Vec<ShardName> = (0..3)

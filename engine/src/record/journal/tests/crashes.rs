@@ -69,7 +69,7 @@ impl Model {
                 self.next.counter += 1;
             }
             2..8 => self.play_turn(),
-            8..10 => self.go_on_with_shard(),
+            8..10 => self.continue_shard(),
             10 => {
                 self.journal.sync().unwrap();
                 self.flushed = self.turns.clone();
@@ -100,7 +100,7 @@ impl Model {
     }
 
     /// The next step on the way of finished games into a shard.
-    fn go_on_with_shard(&mut self) {
+    fn continue_shard(&mut self) {
         self.closing = match self.closing.take() {
             None => {
                 let is_over = |(id, turns): (&GameId, &usize)| {

@@ -114,7 +114,7 @@ fn read(bytes: &[u8]) -> Result<Games, JournalError> {
 }
 
 #[test]
-fn games_go_on_where_they_were() {
+fn games_resume_where_they_were() {
     let root = run();
     let records = [game(3, 0, 9), game(3, 1, 4), game(3, 7, 0)];
     let (journal, recovery) = open(root.path(), 3);
@@ -155,7 +155,7 @@ fn games_go_on_where_they_were() {
 }
 
 #[test]
-fn games_start_anywhere_and_know_their_evaluators() {
+fn games_start_anywhere_and_keep_their_evaluators() {
     let root = run();
     let (journal, _) = open(root.path(), 3);
     let id = |counter| GameId {

@@ -21,7 +21,7 @@ fn a_generator_has_one_journal_at_a_time() {
 }
 
 #[test]
-fn journals_that_nobody_locks_are_adopted() {
+fn unlocked_journals_are_adopted() {
     let root = run();
     let records = [game(3, 0, 4), game(4, 0, 3), game(5, 0, 2)];
     let mut live = Vec::new();
@@ -62,7 +62,7 @@ fn journals_that_nobody_locks_are_adopted() {
 }
 
 #[test]
-fn a_game_in_two_journals_is_named_and_goes_on_once() {
+fn a_game_in_two_journals_is_named_and_resumed_once() {
     let root = run();
     let record = game(3, 0, 4);
     let (journal, _) = open(root.path(), 3);

@@ -285,7 +285,7 @@ fn winner(evaluators: [&mut dyn Evaluator; 2], rng: &mut ChaCha8Rng) -> Option<S
 }
 
 #[test]
-fn it_beats_an_evaluator_that_knows_nothing() {
+fn it_beats_the_uniform_evaluator() {
     let (mut material, mut uniform) = (Material::default(), Uniform);
     let mut wins = 0;
     for seed in 0..20 {

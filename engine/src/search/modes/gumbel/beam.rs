@@ -2,9 +2,9 @@
 //!
 //! Each prefix has the logarithm of its probability and a perturbed one: that of the best of all turns below it, each with a Gumbel
 //! variate of its own. So the best prefixes lead to the best turns, and these are a sample without replacement (Kool, van Hoof and
-//! Welling 2019, "Stochastic beams and where to find them", algorithm 1). Prefixes that reach the same state are one, whole turns
-//! that reach the same position too: their probabilities add up, and the larger perturbed one is that of the sum, as the maximum
-//! of Gumbel variates is one.
+//! Welling 2019, "Stochastic beams and where to find them", algorithm 1). Prefixes that reach the same state are one, and so are
+//! whole turns that reach the same position. Their probabilities add up, and the larger perturbed one is that of the sum, as the
+//! maximum of Gumbel variates is one.
 
 use super::likelihood::{Continuation, Likelihood, continuations};
 use crate::search::batch::LeafBatch;

@@ -249,9 +249,8 @@ impl GumbelTurn {
         visits.map(|visits| most - visits).sum()
     }
 
-    /// How many simulations go down together: one below each of those candidates that have had the fewest; or where several leaves
-    /// may be in flight wherever one is, so many that candidates have equally many again, be it after one batch or after several of
-    /// about the same size.
+    /// How many simulations go down together: one below each of those candidates that have had the fewest. Where several leaves may
+    /// be in flight, so many that candidates have equally many again, after one batch or after several of about the same size.
     fn batch_size(&mut self, state: &SearchState) -> u32 {
         if !state.is_parallel() {
             let visits = self.alive().map(|place| self.candidates[place].visits);

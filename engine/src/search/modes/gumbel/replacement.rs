@@ -31,8 +31,8 @@ impl GumbelTurn {
         }
     }
 
-    /// Puts other turns in the place of lost ones: the best of those that the beam has pruned, as long as the budget lasts; and
-    /// where all were lost, those of all legal turns that are not. Says whether evaluations are awaited for it.
+    /// Puts other turns in the place of lost ones: the best of those that the beam has pruned, as long as the budget lasts. Where
+    /// all were lost, it takes legal turns that are not. Says whether evaluations are awaited for it.
     pub(super) fn replace<R: Rng>(
         &mut self,
         state: &mut SearchState,

@@ -69,8 +69,8 @@ impl Sizes {
     }
 }
 
-/// How wide a beam may be: what it holds beside the tree takes no more than half of the memory, and where time limits the search no
-/// more is sampled than a search without limits does, as the number of evaluations is unknown.
+/// How wide a beam may be. What it holds beside the tree takes no more than half of the memory. Where time limits the search, the
+/// number of evaluations is unknown, and no more is sampled than without limits.
 fn widest_within(options: &SearchOptions) -> u32 {
     let of_memory = options.budget.memory_bytes() / 2 / BEAM_BYTES;
     let of_time = match options.budget.time {

@@ -129,12 +129,12 @@ impl Improved {
     }
 }
 
-/// `ln B` of the states of a turn. At a candidate's end `B = exp σ(q)`; at all that was not looked at `exp σ(v)`, with the mixed
-/// value; σ is flatter here than where turns are chosen, for a policy that learns from every position should not learn the noise of
-/// a few visits; at a state whose steps were followed the mean of what follows, by the priors. The step target is then
-/// `p(a|s) · B(s·a) / B(s)`: it sums to 1 at every prefix, gives back the prior where all values are equal, and shares a merged turn's
-/// weight out over its orders by their priors. What is proven lost weighs nothing unless all is; where something is proven won,
-/// nothing else weighs anything.
+/// `ln B` of the states of a turn. At a candidate's end `B = exp σ(q)`. Where nothing was looked at it is `exp σ(v)`, with the
+/// mixed value. At a state whose steps were followed it is the mean of what follows, by the priors. σ is flatter here than where
+/// turns are chosen: a policy that learns from every position should not learn the noise of a few visits. The step target is then
+/// `p(a|s) · B(s·a) / B(s)`. It sums to 1 at every prefix, is the prior where all values are equal, and divides a merged turn's
+/// weight among its orders by their priors. A proven loss weighs nothing unless all is lost; beside a proven win nothing else
+/// weighs anything.
 #[derive(Debug)]
 pub(super) struct Recursion<'a> {
     improved: &'a Improved,
