@@ -167,11 +167,9 @@ impl Journal {
         let mut owned = Owned::list(&place.journal, place.generator)?;
         let mut games = recovery::load(&place, &owned)?;
         let mut sequence = owned.next_sequence(&place.journal, place.generator)?;
-        let adopted = recovery::adopt(&place, &*disk, &games, &mut sequence)?;
+        let (adopted, left) = recovery::adopt(&place, &*disk, &mut games, &mut sequence)?;
         // The adopted are files of this generator now, and void as soon as the new one is there.
         owned.void = Owned::list(&place.journal, place.generator)?.all();
-        games.found.extend(adopted.games.found);
-        games.dropped.extend(adopted.games.dropped);
         let next_counter = games.next_counters.get(&place.generator).copied();
         let next_shard = games.next_shards.get(&place.generator).copied();
         let header = FileHeader {
@@ -213,10 +211,10 @@ impl Journal {
             games: games.found.into_values().map(|found| found.game).collect(),
             next_counter: header.next_counter,
             next_shard: header.next_shard,
-            adopted: adopted.generators,
-            finished: games.finished + adopted.games.finished,
+            adopted,
+            finished: games.finished,
             dropped: games.dropped,
-            left: adopted.left,
+            left,
         };
         Ok((Self::start(place, disk, lock, state)?, recovery))
     }

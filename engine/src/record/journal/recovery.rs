@@ -143,36 +143,27 @@ fn check(game: &GameInFlight) -> Result<(), ReplayError> {
     }
 }
 
-/// What generators that have ended leave: their games, now in files of this one.
-#[derive(Default)]
-pub(super) struct Adopted {
-    pub(super) games: Games,
-    pub(super) generators: Vec<u32>,
-    /// Journals that can't be taken over, and stay where they are.
-    pub(super) left: Vec<JournalError>,
-}
-
-/// Takes over the journals of all unlocked generators, by giving their files names of this generator's, whose own
-/// games are given.
+/// Takes over the journals of all unlocked generators, by giving their files names of this generator's, and adds their games to
+/// its own. Returns the generators' numbers, and the errors of journals that can't be taken over and stay where they are.
 pub(super) fn adopt(
     place: &JournalPlace,
     disk: &dyn Disk,
-    own: &Games,
+    games: &mut Games,
     next_sequence: &mut u32,
-) -> Result<Adopted, JournalError> {
+) -> Result<(Vec<u32>, Vec<JournalError>), JournalError> {
     let generators: BTreeSet<u32> = list_files(&place.journal)?
         .into_iter()
         .map(|file| file.generator)
         .filter(|&generator| generator != place.generator)
         .collect();
-    let mut adopted = Adopted::default();
+    let (mut adopted, mut left) = (Vec::new(), Vec::new());
     for generator in generators {
         let lock = match Lock::try_take(&place.journal, generator) {
             Ok(Some(lock)) => lock,
             Ok(None) => continue,
             // As where the files are another user's.
             Err(error) => {
-                adopted.left.push(error);
+                left.push(error);
                 continue;
             }
         };
@@ -181,23 +172,22 @@ pub(super) fn adopt(
         if owned.is_empty() {
             continue;
         }
-        let games = load(place, &owned).and_then(|games| {
-            check_apart(&games, own)?;
-            check_apart(&games, &adopted.games)?;
-            Ok(games)
+        let theirs = load(place, &owned).and_then(|theirs| {
+            check_apart(&theirs, games)?;
+            Ok(theirs)
         });
-        match games {
-            Ok(games) => {
+        match theirs {
+            Ok(theirs) => {
                 rename_all(place, disk, lock, owned, next_sequence)?;
-                adopted.generators.push(generator);
-                adopted.games.found.extend(games.found);
-                adopted.games.dropped.extend(games.dropped);
-                adopted.games.finished += games.finished;
+                adopted.push(generator);
+                games.found.extend(theirs.found);
+                games.dropped.extend(theirs.dropped);
+                games.finished += theirs.finished;
             }
-            Err(error) => adopted.left.push(error),
+            Err(error) => left.push(error),
         }
     }
-    Ok(adopted)
+    Ok((adopted, left))
 }
 
 /// Each game stands in the files of one generator, unless they were copied.

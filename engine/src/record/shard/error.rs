@@ -149,7 +149,7 @@ pub enum ShardFault {
     #[error("game: {0}")]
     Game(#[from] ReplayError),
     /// The game is there twice. One shard alone does not show that: only a reader of all of them finds it.
-    #[error("game {id} is already in {} at byte {offset}", .path.display())]
+    #[error("game {id} is there already: {} at byte {offset}", .path.display())]
     Doubled {
         /// Which game.
         id: GameId,
