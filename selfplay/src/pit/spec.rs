@@ -234,7 +234,7 @@ impl MatchSpec {
         if self.openings != OpeningsSpec::Sampled {
             ensure!(
                 turns == 0,
-                "{} = {turns}: only behind sampled setups are turns sampled",
+                "{} = {turns}: only after sampled setups are turns sampled",
                 origin.key("opening_turns")
             );
         }
