@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Gold's rabbit on a7 has nothing before it.
+/// Gold's rabbit on a7 can step to the goal.
 const GOAL: &str = "g [        R r                                                   E ]";
 
-/// Nothing is decided soon.
+/// A position far from a decision.
 const QUIET: &str = "g [r   e    r  d       R              E        D    c H    R      R]";
 
-/// An analysis by `material`, where the arguments name nobody else: it is fast.
+/// An analysis with `material`, which is fast, unless the arguments name another evaluator.
 fn analyze(more: &[&str]) -> Command {
     let is_judged = more.contains(&"--network");
     let judge = ["--network", "material"];
@@ -48,7 +48,7 @@ fn json(command: &mut Command) -> Value {
     serde_json::from_str(&printed(command.arg("--json"))).unwrap()
 }
 
-/// A report without what no two searches have in common.
+/// A report without the keys that differ in each search.
 fn timeless(mut report: Value) -> Value {
     let fields = report.as_object_mut().unwrap();
     for key in ["seconds", "evaluations_per_second"] {
@@ -338,7 +338,7 @@ fn save(network: &Network, folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn without_a_network_the_one_that_is_built_in_judges() {
+fn the_built_in_network_is_the_default() {
     let more = ["--position", QUIET, "--evaluations", "50"];
     let report = |judge: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_selfplay"));
@@ -356,7 +356,7 @@ fn without_a_network_the_one_that_is_built_in_judges() {
 }
 
 #[test]
-fn a_network_judges() {
+fn a_network_evaluates() {
     let folder = tempfile::tempdir().unwrap();
     let network = Network::new(small(), 3).unwrap();
     let path = save(&network, folder.path());
@@ -371,7 +371,7 @@ fn a_network_judges() {
 
 /// Each number of threads has its own search, which is the same every time; with the leaves in flight given it is the same for all.
 #[test]
-fn threads_share_out_the_leaves_of_one_search() {
+fn threads_divide_the_leaves_of_one_search() {
     let folder = tempfile::tempdir().unwrap();
     let network = Network::with_random_heads(small(), 3).unwrap();
     let path = save(&network, folder.path());
@@ -389,7 +389,7 @@ fn threads_share_out_the_leaves_of_one_search() {
         let five = ["--set", "match.search.parallel_leaves=5"];
         assert_eq!(report("1", &five), report("3", &five), "{mode}");
     }
-    // Nothing is shared out here.
+    // One thread evaluates all leaves here.
     let report = |threads| {
         let more = ["--position", QUIET, "--threads", threads];
         timeless(json(&mut analyze(&more)))
@@ -397,7 +397,7 @@ fn threads_share_out_the_leaves_of_one_search() {
     assert_eq!(report("1"), report("4"));
 }
 
-/// Linux says which signals a process handles: a bit each, SIGINT the second.
+/// Linux reports the signals that a process handles: a bit each, SIGINT the second.
 #[cfg(target_os = "linux")]
 fn wait_until_interrupts_are_handled(child: &std::process::Child) {
     let begun = Instant::now();
@@ -443,7 +443,7 @@ fn an_interrupt_ends_the_search_with_its_report() {
 }
 
 #[test]
-fn faulty_orders_are_refused_by_name() {
+fn faulty_arguments_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = write(folder.path(), name, text);
@@ -535,7 +535,7 @@ fn faulty_orders_are_refused_by_name() {
     }
 }
 
-/// As on a GPU: the service says what the evaluator in the searching thread says.
+/// As on a GPU: the service evaluates like the evaluator in the searching thread.
 #[test]
 fn the_evaluation_service_analyzes_alike() {
     let analyzed = |device: &str| {
@@ -547,7 +547,7 @@ fn the_evaluation_service_analyzes_alike() {
             "--position",
             QUIET,
         ];
-        // Leaves that are evaluated together change what is searched.
+        // The number of leaves in flight changes the search.
         let fixed = [
             "--set",
             "match.search.parallel_leaves=4",

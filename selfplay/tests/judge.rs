@@ -34,7 +34,7 @@ fn report(folder: &Path, more: &[&str]) -> Value {
 }
 
 #[test]
-fn networks_are_held_against_games() {
+fn networks_are_compared_with_games() {
     let folder = tempfile::tempdir().unwrap();
     games(folder.path());
     let ignorant = report(folder.path(), &["--network", "uniform"]);
@@ -43,7 +43,7 @@ fn networks_are_held_against_games() {
     let policy = &ignorant["policy"];
     let [loss, even] = ["loss", "even_loss"].map(|key| policy[key].as_f64().unwrap());
     assert!((loss - even).abs() < 1e-5, "{policy}");
-    // The player itself has an opinion, and the same one whatever the threads.
+    // The report is the same on any number of threads.
     let player = report(folder.path(), &["--network", "material", "--threads", "3"]);
     assert_ne!(player["values"], ignorant["values"]);
     assert_eq!(player["turns"], ignorant["turns"]);
@@ -54,7 +54,7 @@ fn networks_are_held_against_games() {
     let goals = |report: &Value| report["goals"]["turns"].as_u64().unwrap();
     assert!(goals(&player) >= 6, "most games end by a goal");
     assert_eq!(goals(&player), goals(&ignorant));
-    // The built-in network is asked where nobody is named.
+    // The built-in network is the default.
     assert_eq!(report(folder.path(), &[])["evaluator"]["name"], "tusker");
     let some = report(
         folder.path(),

@@ -28,7 +28,7 @@ pub(super) enum Order {
     /// Load another evaluator.
     Load(PlayerName),
     /// Find a turn.
-    Think(Box<SearchTask>),
+    Search(Box<SearchTask>),
 }
 
 /// A turn to find.

@@ -14,10 +14,10 @@ mod findings;
 mod messages;
 mod no_search;
 mod options;
+mod running_search;
 mod search_thread;
 mod session;
 mod stages;
-mod thinking;
 
 use crate::output;
 use crate::worker::devices::DeviceArguments;
@@ -47,7 +47,8 @@ pub(crate) struct AeiArguments {
     /// (equal values and priors)
     #[arg(long, value_name = "PLAYER", default_value_t = PlayerName::BUILT_IN)]
     network: PlayerName,
-    /// Listen for controllers and serve one after another. Port 0 takes a free port and prints it to standard error
+    /// Wait for controllers there, and serve one after the other; with port 0 the system chooses one, which is printed to the standard
+    /// error
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "server")]
     listen: Option<String>,
     /// Connect to the controller at this host, as game rooms with sockets require

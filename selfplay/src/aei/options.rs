@@ -44,7 +44,7 @@ const SETUP_WORDS: [&str; 3] = [SETUPS[0].0, SETUPS[1].0, SETUPS[2].0];
 const MOST_LINES: i64 = 100;
 
 impl Offered {
-    pub(super) const ALL: [Self; 7] = [
+    const ALL: [Self; 7] = [
         Self::Hash,
         Self::Depth,
         Self::Evaluations,
@@ -54,59 +54,51 @@ impl Offered {
         Self::Network,
     ];
 
+    /// The name, the kind of values, and the description of an option.
+    fn definition(self) -> (&'static str, OptionKind, &'static str) {
+        let standard = |option: StandardOption| (option.word(), option.kind());
+        let spin = |least, most| OptionKind::Spin { least, most };
+        let ((name, kind), description) = match self {
+            Self::Hash => (
+                standard(StandardOption::Hash),
+                "MiB that the search tree may take.",
+            ),
+            Self::Depth => (
+                standard(StandardOption::Depth),
+                "How many steps deep to search, as the mean over all simulations; 0 for no limit.",
+            ),
+            Self::Evaluations => (
+                ("evaluations", spin(0, 1_000_000_000)),
+                "Evaluations for each turn, within the time that there is; 0 for no limit.",
+            ),
+            Self::MultiPv => (
+                ("multipv", spin(1, MOST_LINES)),
+                "How many of the best turns to report.",
+            ),
+            Self::Lag => (
+                (
+                    "lag",
+                    OptionKind::Float {
+                        least: 0.0,
+                        most: 60.0,
+                    },
+                ),
+                "Seconds of each turn kept free, for messages in flight and a busy machine.",
+            ),
+            Self::Setups => (
+                ("setups", OptionKind::Choice(&SETUP_WORDS)),
+                "How to set up: search, known (setups that people play), or auto (search with a network).",
+            ),
+            Self::Network => (
+                ("network", OptionKind::File),
+                "A network's file, tusker for the built-in one, or material to play without one. Not during a search.",
+            ),
+        };
+        (name, kind, description)
+    }
+
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Hash => StandardOption::Hash.word(),
-            Self::Depth => StandardOption::Depth.word(),
-            Self::Evaluations => "evaluations",
-            Self::MultiPv => "multipv",
-            Self::Lag => "lag",
-            Self::Setups => "setups",
-            Self::Network => "network",
-        }
-    }
-
-    pub(super) fn kind(self) -> OptionKind {
-        match self {
-            Self::Hash => StandardOption::Hash.kind(),
-            Self::Depth => StandardOption::Depth.kind(),
-            Self::Evaluations => OptionKind::Spin {
-                least: 0,
-                most: 1_000_000_000,
-            },
-            Self::MultiPv => OptionKind::Spin {
-                least: 1,
-                most: MOST_LINES,
-            },
-            Self::Lag => OptionKind::Float {
-                least: 0.0,
-                most: 60.0,
-            },
-            Self::Setups => OptionKind::Choice(&SETUP_WORDS),
-            Self::Network => OptionKind::File,
-        }
-    }
-
-    pub(super) fn description(self) -> &'static str {
-        match self {
-            Self::Hash => "MiB that the search may keep its findings in.",
-            Self::Depth => {
-                "How many steps deep to search, as the mean over all simulations; 0 for no limit."
-            }
-            Self::Evaluations => {
-                "Evaluations for each turn, within the time that there is; 0 for no limit."
-            }
-            Self::MultiPv => "How many of the best turns to report.",
-            Self::Lag => {
-                "Seconds of each turn kept free, for messages in flight and a busy machine."
-            }
-            Self::Setups => {
-                "How to set up: search, known (setups that people play), or auto (search with a network)."
-            }
-            Self::Network => {
-                "A network's file, tusker for the one that is built in, or material to play without one. Not during a search."
-            }
-        }
+        self.definition().0
     }
 
     fn of(name: &str) -> Option<Self> {
@@ -157,7 +149,7 @@ impl Settings {
     /// Sets an option. One that is refused keeps its value.
     pub(super) fn set(&mut self, name: &str, value: Option<&str>) -> Result<Effect, OptionError> {
         if let Some(option) = Offered::of(name) {
-            return Ok(self.set_offered(option, option.kind().read(value)?));
+            return Ok(self.set_offered(option, option.definition().1.read(value)?));
         }
         let option: StandardOption = name.parse()?;
         let value = option.kind().read(value)?;
@@ -253,12 +245,13 @@ impl Settings {
     /// All options as the manifest describes them, with these settings as their defaults.
     fn described(&self) -> Vec<Value> {
         let describe = |option: Offered| {
+            let (name, kind, description) = option.definition();
             let mut entry = json!({
-                "name": option.name(),
+                "name": name,
                 "default": self.value(option),
-                "description": option.description(),
+                "description": description,
             });
-            let (kind, more) = match option.kind() {
+            let (kind, more) = match kind {
                 OptionKind::Check => ("check", json!({})),
                 OptionKind::Spin { least, most } => ("spin", json!({"min": least, "max": most})),
                 OptionKind::Float { least, most } => ("float", json!({"min": least, "max": most})),

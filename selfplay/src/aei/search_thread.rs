@@ -42,9 +42,9 @@ pub(super) fn start(method: Method, events: Sender<Event>) -> Result<Sender<Orde
         SearchThread::new(method, events).work(&orders);
     };
     thread::Builder::new()
-        .name("thinker".into())
+        .name("search".into())
         .spawn(work)
-        .context("can't start the thinking thread")?;
+        .context("can't start the search thread")?;
     Ok(sender)
 }
 
@@ -54,7 +54,7 @@ struct Guard(Sender<Event>);
 impl Drop for Guard {
     fn drop(&mut self) {
         if thread::panicking() {
-            let failed = SearchMessage::Failed("the thinking thread panicked".into());
+            let failed = SearchMessage::Failed("the search thread panicked".into());
             let _ = self.0.send(Event::SearchMessage(failed));
         }
     }
@@ -114,22 +114,22 @@ impl SearchThread {
 
     fn work(mut self, orders: &Receiver<Order>) {
         for order in orders {
-            let thought = match order {
+            let message = match order {
                 Order::Load(name) => match self.load(&name) {
                     Ok(()) => SearchMessage::Loaded,
                     Err(error) => SearchMessage::NotLoaded(format!("{error:#}")),
                 },
-                Order::Think(job) => match self.think(&job) {
+                Order::Search(task) => match self.find_turn(&task) {
                     Ok((turn, is_known)) => SearchMessage::Decided {
-                        number: job.number,
+                        number: task.number,
                         turn,
                         is_known,
-                        cost: self.cost(&job),
+                        cost: self.cost(&task),
                     },
                     Err(error) => SearchMessage::Failed(format!("{error:#}")),
                 },
             };
-            if self.events.send(Event::SearchMessage(thought)).is_err() {
+            if self.events.send(Event::SearchMessage(message)).is_err() {
                 return;
             }
         }
@@ -163,41 +163,41 @@ impl SearchThread {
     }
 
     /// The turn of a task, and whether it is a known setup.
-    fn think(&mut self, job: &SearchTask) -> Result<(String, bool)> {
-        let sets_up = job.position.phase() == Phase::Setup;
-        let knows = match job.setups {
+    fn find_turn(&mut self, task: &SearchTask) -> Result<(String, bool)> {
+        let sets_up = task.position.phase() == Phase::Setup;
+        let knows = match task.setups {
             Setups::Known => true,
             Setups::Search => false,
             Setups::Auto => !self.has_network,
         };
         if sets_up
             && knows
-            && let Some(setup) = known_setup(&job.position, &mut self.rng)
+            && let Some(setup) = known_setup(&task.position, &mut self.rng)
         {
-            return Ok((format_turn(&Turn::Setup(setup), &job.position), true));
+            return Ok((format_turn(&Turn::Setup(setup), &task.position), true));
         }
-        let mut reporter = Reporter::new(job.lines);
-        let mut end = job.times.map(|times| match times.saves {
+        let mut reporter = Reporter::new(task.lines);
+        let mut end = task.times.map(|times| match times.saves {
             true => times.target / 2,
             false => times.target,
         });
         let mut before = None;
         loop {
-            let time = end.map(|end| end.saturating_sub(job.begun.elapsed()));
-            let mut search = self.begin(job, self.options(job, time))?;
-            let result = self.run(job, &mut search, &mut reporter);
+            let time = end.map(|end| end.saturating_sub(task.begun.elapsed()));
+            let mut search = self.begin(task, self.options(task, time))?;
+            let result = self.run(task, &mut search, &mut reporter);
             let search = self.search.insert(search);
             let decision = result?;
-            let turn = format_turn(&decision.turn, &job.position);
-            let next = match (job.times, end) {
-                (Some(times), Some(end)) if !is_over(job, &decision, end) => {
+            let turn = format_turn(&decision.turn, &task.position);
+            let next = match (task.times, end) {
+                (Some(times), Some(end)) if !is_over(task, &decision, end) => {
                     let openness = Openness::of(search, before.as_deref());
-                    next_stage(&times, end, job.begun.elapsed(), &openness)
+                    next_stage(&times, end, task.begun.elapsed(), &openness)
                 }
                 _ => None,
             };
             if next.is_none() {
-                self.tell_last(job, &mut reporter);
+                self.tell_last(task, &mut reporter);
                 return Ok((turn, false));
             }
             reporter.count(&decision);
@@ -206,13 +206,13 @@ impl SearchThread {
     }
 
     /// The options of a turn's search.
-    fn options(&self, job: &SearchTask, time: Option<Duration>) -> SearchOptions {
+    fn options(&self, task: &SearchTask, time: Option<Duration>) -> SearchOptions {
         let budget = Budget {
-            evaluations: job.evaluations,
+            evaluations: task.evaluations,
             visits: None,
             time: time.map(|time| time.max(Duration::from_millis(1))),
-            stops_when_decided: time.is_some() || job.evaluations.is_some(),
-            memory_mib: job.memory_mib,
+            stops_when_decided: time.is_some() || task.evaluations.is_some(),
+            memory_mib: task.memory_mib,
         };
         let mut options = SearchOptions {
             loss_proof_limit: Some(LOST_TURN_CHECKS),
@@ -227,24 +227,24 @@ impl SearchThread {
     }
 
     /// The search at the task's position, with the tree of the turns before unless keeping it would take too long.
-    fn begin(&mut self, job: &SearchTask, options: SearchOptions) -> Result<Search, SearchError> {
+    fn begin(&mut self, task: &SearchTask, options: SearchOptions) -> Result<Search, SearchError> {
         let Some(mut search) = self.search.take() else {
-            let mut search = Search::new(&job.position, &job.history, options)?;
-            search.stop_with(Arc::clone(&job.flag));
+            let mut search = Search::new(&task.position, &task.history, options)?;
+            search.stop_with(Arc::clone(&task.flag));
             return Ok(search);
         };
-        search.stop_with(Arc::clone(&job.flag));
+        search.stop_with(Arc::clone(&task.flag));
         let bytes = search.bytes();
         let expected = self.keeping * bytes as f64;
-        let allowed = job.times.map_or(KEEPING, |times| {
+        let allowed = task.times.map_or(KEEPING, |times| {
             KEEPING.min(KEEPING_PART * times.target.as_secs_f64())
         });
         if expected > allowed {
-            search.restart(&job.position, &job.history, options)?;
+            search.restart(&task.position, &task.history, options)?;
             return Ok(search);
         }
         let begun = Instant::now();
-        search.reuse_tree(&job.position, &job.history, options)?;
+        search.reuse_tree(&task.position, &task.history, options)?;
         if bytes > TELLING_BYTES {
             let seconds = begun.elapsed().as_secs_f64() / bytes as f64;
             self.keeping = seconds.max(0.8 * self.keeping);
@@ -255,7 +255,7 @@ impl SearchThread {
     /// Searches until the turn is decided.
     fn run(
         &mut self,
-        job: &SearchTask,
+        task: &SearchTask,
         search: &mut Search,
         reporter: &mut Reporter,
     ) -> Result<Decision> {
@@ -263,9 +263,9 @@ impl SearchThread {
         let mut answers = Evaluations::default();
         let mut is_first = reporter.is_at_first_stage();
         if is_first {
-            tell_best(&self.events, job, search);
+            tell_best(&self.events, task, search);
         }
-        let (history, rng) = (&job.history, &mut self.rng);
+        let (history, rng) = (&task.history, &mut self.rng);
         while let Some(took) =
             evaluate_leaves(search, evaluator.as_mut(), history, rng, &mut answers)?
         {
@@ -273,11 +273,11 @@ impl SearchThread {
             let slowest = self.slowest.mul_f64((-since).exp2());
             (self.slowest, self.slowest_at) = (took.max(slowest), Instant::now());
             if std::mem::take(&mut is_first) {
-                tell_best(&self.events, job, search);
+                tell_best(&self.events, task, search);
             }
-            let passed = job.begun.elapsed();
+            let passed = task.begun.elapsed();
             let reserved = 2 * (self.slowest + self.report_cost);
-            if job
+            if task
                 .times
                 .is_some_and(|times| passed + reserved >= times.most)
             {
@@ -288,9 +288,9 @@ impl SearchThread {
                 let (infos, best) = reporter.tell(search, passed);
                 self.report_cost = begun.elapsed();
                 reporter.wait(passed, self.report_cost);
-                send_found(&self.events, job, infos, best);
+                send_found(&self.events, task, infos, best);
             }
-            if let Some(depth) = job.depth
+            if let Some(depth) = task.depth
                 && reporter.is_deep(search, depth, passed)
             {
                 search.stop();
@@ -302,39 +302,39 @@ impl SearchThread {
     }
 
     /// Reports the end of the search, unless the turn is needed at once.
-    fn tell_last(&mut self, job: &SearchTask, reporter: &mut Reporter) {
+    fn tell_last(&mut self, task: &SearchTask, reporter: &mut Reporter) {
         let Some(search) = &self.search else { return };
-        let passed = job.begun.elapsed();
-        let is_late = job
+        let passed = task.begun.elapsed();
+        let is_late = task
             .times
             .is_some_and(|times| passed + 2 * self.report_cost > times.most);
-        let is_hurried = job.flag.load(Relaxed) && self.report_cost > Duration::from_millis(5);
+        let is_hurried = task.flag.load(Relaxed) && self.report_cost > Duration::from_millis(5);
         if is_late || is_hurried {
             return;
         }
         let (infos, best) = reporter.tell(search, passed);
-        send_found(&self.events, job, infos, best);
+        send_found(&self.events, task, infos, best);
     }
 
-    fn cost(&self, job: &SearchTask) -> String {
+    fn cost(&self, task: &SearchTask) -> String {
         format!(
-            "thought for {:.3} s, slowest batch {:.1} ms",
-            job.begun.elapsed().as_secs_f64(),
+            "searched for {:.3} s, slowest batch {:.1} ms",
+            task.begun.elapsed().as_secs_f64(),
             1e3 * self.slowest.as_secs_f64()
         )
     }
 }
 
 /// Tells the session the best turn before the first report is due: it may have to play it.
-fn tell_best(events: &Sender<Event>, job: &SearchTask, search: &Search) {
+fn tell_best(events: &Sender<Event>, task: &SearchTask, search: &Search) {
     if let Some(best) = Reporter::best(search) {
-        send_found(events, job, Vec::new(), Some(best));
+        send_found(events, task, Vec::new(), Some(best));
     }
 }
 
 /// Sends what a search has found. A session that has ended needs nothing.
-fn send_found(events: &Sender<Event>, job: &SearchTask, infos: Vec<Info>, best: Option<String>) {
-    let number = job.number;
+fn send_found(events: &Sender<Event>, task: &SearchTask, infos: Vec<Info>, best: Option<String>) {
+    let number = task.number;
     let _ = events.send(Event::SearchMessage(SearchMessage::Found {
         number,
         infos,

@@ -5,7 +5,7 @@ use super::clock::TurnClock;
 use super::messages::{Event, Order, SearchMessage, SearchTask};
 use super::no_search::turn_to_fall_back_on;
 use super::options::{AUTHOR, Effect, NAME, Offered, Settings, VERSION};
-use super::thinking::Thinking;
+use super::running_search::RunningSearch;
 use crate::worker::player::PlayerName;
 use arimaa::aei::{
     Command, IdentityKind, Info, LogLevel, MessageError, PROTOCOL_VERSION, Reply, StandardOption,
@@ -48,7 +48,7 @@ pub(super) struct Session {
     has_evaluator: bool,
     /// The number of `isready` that wait for an evaluator.
     waiting: usize,
-    thinking: Option<Thinking>,
+    search: Option<RunningSearch>,
     /// The side of the last turn by the clock, and its seconds: they count once the turn is played.
     took: Option<(Side, f64)>,
     /// The turns of both sides since the game began, with those that were given as positions.
@@ -76,7 +76,7 @@ impl Session {
             loading: 0,
             has_evaluator: false,
             waiting: 0,
-            thinking: None,
+            search: None,
             took: None,
             turns: 0,
             searches: 0,
@@ -94,7 +94,7 @@ impl Session {
     }
 
     fn next(&mut self, events: &Receiver<Event>) -> Outcome {
-        let alarm = self.thinking.as_ref().and_then(Thinking::alarm);
+        let alarm = self.search.as_ref().and_then(RunningSearch::alarm);
         let event = match alarm {
             None => events.recv().map_err(|_| Ended::Quit)?,
             Some(at) => match events.recv_timeout(at.saturating_duration_since(Instant::now())) {
@@ -114,7 +114,7 @@ impl Session {
                 Err(Ended::Refused(why))
             }
             Event::End => Err(Ended::Quit),
-            Event::SearchMessage(thought) => self.take(thought),
+            Event::SearchMessage(message) => self.take(message),
         }
     }
 
@@ -204,7 +204,7 @@ impl Session {
     }
 
     fn set_option(&mut self, name: &str, value: Option<&str>) -> Outcome {
-        if name == Offered::Network.name() && self.thinking.is_some() {
+        if name == Offered::Network.name() && self.search.is_some() {
             return self.complain(&"setoption network: not during a search");
         }
         match self.settings.set(name, value) {
@@ -219,21 +219,21 @@ impl Session {
 
     /// Adapts the times of a running search to the clock's options; `is_use` if the used time of its turn was set.
     fn keep_time(&mut self, is_use: bool) {
-        let Some(thinking) = self.thinking.as_mut().filter(|one| one.has_clock) else {
+        let Some(running) = self.search.as_mut().filter(|one| one.has_clock) else {
             return;
         };
         if is_use {
-            thinking.has_used(self.settings.clock.used, Instant::now());
+            running.has_used(self.settings.clock.used, Instant::now());
         }
         // The turn's beginning includes the used time already.
         let clock = TurnClock {
             used: 0.0,
             ..self.settings.clock.clone()
         };
-        let passed = thinking.begun.saturating_duration_since(self.begun);
+        let passed = running.begun.saturating_duration_since(self.begun);
         let (passed, number) = (passed.as_secs_f64(), (self.turns / 2 + 1) as u32);
-        if let Some(times) = clock.times(thinking.side, self.settings.lag, passed, number) {
-            thinking.keep_to(&times, thinking.begun);
+        if let Some(times) = clock.times(running.side, self.settings.lag, passed, number) {
+            running.keep_to(&times, running.begun);
         }
     }
 
@@ -269,9 +269,9 @@ impl Session {
     fn go(&mut self, ponders: bool) -> Outcome {
         let asked = Instant::now();
         if self
-            .thinking
+            .search
             .as_ref()
-            .is_some_and(|thinking| !thinking.ponders && !thinking.is_stopped)
+            .is_some_and(|running| !running.ponders && !running.is_stopped)
         {
             return self.complain(&"go: a search is running");
         }
@@ -297,17 +297,17 @@ impl Session {
             ),
         };
         self.searches += 1;
-        let mut thinking = Thinking::new(self.searches, position.side(), asked, ponders);
+        let mut running = RunningSearch::new(self.searches, position.side(), asked, ponders);
         if let Some(times) = &times {
-            thinking.has_used(self.settings.clock.used, asked);
-            thinking.keep_to(times, asked);
+            running.has_used(self.settings.clock.used, asked);
+            running.keep_to(times, asked);
         }
         let limit = |limit: Option<u32>| limit.filter(|_| !ponders);
-        let job = SearchTask {
+        let task = SearchTask {
             number: self.searches,
             position,
             history: self.game.history().clone(),
-            flag: Arc::clone(&thinking.flag),
+            flag: Arc::clone(&running.flag),
             begun: asked,
             times,
             evaluations: limit(self.settings.evaluations),
@@ -316,19 +316,19 @@ impl Session {
             lines: self.settings.lines,
             setups: self.settings.setups,
         };
-        thinking.holds |= times.is_none() && job.evaluations.is_none() && job.depth.is_none();
-        self.order(Order::Think(Box::new(job)))?;
+        running.holds |= times.is_none() && task.evaluations.is_none() && task.depth.is_none();
+        self.order(Order::Search(Box::new(task)))?;
         // The search thread works already.
-        thinking.best = turn_to_fall_back_on(&position, self.game.history());
-        self.thinking = Some(thinking);
+        running.best = turn_to_fall_back_on(&position, self.game.history());
+        self.search = Some(running);
         Ok(())
     }
 
     fn stop(&mut self) -> Outcome {
-        let Some(thinking) = &mut self.thinking else {
+        let Some(running) = &mut self.search else {
             return self.log(LogLevel::Warning, &"stop: nothing is being searched");
         };
-        match thinking.stop() {
+        match running.stop() {
             Some(turn) => self.play(turn),
             None => Ok(()),
         }
@@ -336,14 +336,14 @@ impl Session {
 
     /// Handles a time limit of the search.
     fn alarm(&mut self) -> Outcome {
-        let Some(thinking) = &mut self.thinking else {
+        let Some(running) = &mut self.search else {
             return Ok(());
         };
-        thinking.end();
-        thinking.stop_at = None;
-        if thinking.play_at.is_some_and(|at| Instant::now() >= at) {
-            thinking.play_at = None;
-            if let Some(turn) = thinking.best.take() {
+        running.end();
+        running.stop_at = None;
+        if running.play_at.is_some_and(|at| Instant::now() >= at) {
+            running.play_at = None;
+            if let Some(turn) = running.best.take() {
                 self.log(LogLevel::Debug, &"the search is held up")?;
                 return self.play(turn);
             }
@@ -351,11 +351,11 @@ impl Session {
         Ok(())
     }
 
-    fn take(&mut self, thought: SearchMessage) -> Outcome {
-        let is_wanted = |thinking: &Option<Thinking>, number: u64| {
-            thinking.as_ref().is_some_and(|one| one.number == number)
+    fn take(&mut self, message: SearchMessage) -> Outcome {
+        let is_wanted = |running: &Option<RunningSearch>, number: u64| {
+            running.as_ref().is_some_and(|one| one.number == number)
         };
-        match thought {
+        match message {
             SearchMessage::Loaded => {
                 self.loading -= 1;
                 self.has_evaluator = true;
@@ -377,15 +377,15 @@ impl Session {
                 number,
                 infos,
                 best,
-            } if is_wanted(&self.thinking, number) => {
+            } if is_wanted(&self.search, number) => {
                 for info in infos {
-                    if let Some(thinking) = &mut self.thinking {
-                        thinking.note(&info);
+                    if let Some(running) = &mut self.search {
+                        running.note(&info);
                     }
                     self.say(&Reply::Info(info))?;
                 }
-                if let Some(thinking) = &mut self.thinking {
-                    thinking.best = best.or(thinking.best.take());
+                if let Some(running) = &mut self.search {
+                    running.best = best.or(running.best.take());
                 }
                 Ok(())
             }
@@ -394,11 +394,11 @@ impl Session {
                 turn,
                 is_known,
                 cost,
-            } if is_wanted(&self.thinking, number) => {
+            } if is_wanted(&self.search, number) => {
                 self.log(LogLevel::Debug, &cost)?;
-                match &mut self.thinking {
-                    Some(thinking) if thinking.ponders || thinking.holds && !is_known => {
-                        thinking.decided = Some(turn);
+                match &mut self.search {
+                    Some(running) if running.ponders || running.holds && !is_known => {
+                        running.decided = Some(turn);
                         Ok(())
                     }
                     _ => self.play(turn),
@@ -410,15 +410,15 @@ impl Session {
 
     /// Ends the running search, and sends its turn.
     fn play(&mut self, turn: String) -> Outcome {
-        if let Some(thinking) = self.thinking.take() {
-            thinking.end();
-            if thinking.has_clock && self.game.position().phase() == Phase::Play {
-                let used = thinking.begun.elapsed().as_secs_f64();
-                self.took = Some((thinking.side, used));
+        if let Some(running) = self.search.take() {
+            running.end();
+            if running.has_clock && self.game.position().phase() == Phase::Play {
+                let used = running.begun.elapsed().as_secs_f64();
+                self.took = Some((running.side, used));
             }
-            if thinking.has_told_another(&turn) {
+            if running.has_told_another(&turn) {
                 // Programs that show the principal variation then show the turn that is played.
-                let line = format_variation(thinking.side, [turn.as_str()]);
+                let line = format_variation(running.side, [turn.as_str()]);
                 self.say(&Reply::Info(Info::Variation(line)))?;
             }
         }
@@ -427,8 +427,8 @@ impl Session {
 
     /// Ends the search before the next command. A stopped search still sends its turn: the best so far.
     fn leave(&mut self) -> Outcome {
-        let stopped = self.thinking.as_mut().filter(|one| one.is_stopped);
-        if let Some(turn) = stopped.and_then(|thinking| thinking.best.take()) {
+        let stopped = self.search.as_mut().filter(|one| one.is_stopped);
+        if let Some(turn) = stopped.and_then(|running| running.best.take()) {
             self.play(turn)?;
         }
         self.cancel();
@@ -437,13 +437,13 @@ impl Session {
 
     /// Ends a search without sending its turn.
     fn cancel(&mut self) {
-        if let Some(thinking) = self.thinking.take() {
-            thinking.end();
+        if let Some(running) = self.search.take() {
+            running.end();
         }
     }
 
     fn order(&mut self, order: Order) -> Outcome {
-        let gone = |_| Ended::Failed("the thinking thread has ended".into());
+        let gone = |_| Ended::Failed("the search thread has ended".into());
         self.orders.send(order).map_err(gone)
     }
 

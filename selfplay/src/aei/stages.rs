@@ -55,12 +55,12 @@ impl Openness {
 }
 
 /// Whether the search is over after a stage that could have lasted until `end`.
-pub(super) fn is_over(job: &SearchTask, decision: &Decision, end: Duration) -> bool {
-    job.flag.load(Relaxed)
-        || job.evaluations.is_some()
+pub(super) fn is_over(task: &SearchTask, decision: &Decision, end: Duration) -> bool {
+    task.flag.load(Relaxed)
+        || task.evaluations.is_some()
         || decision.proven_winner.is_some()
         // Only one legal turn, one last candidate or the depth ends a stage early.
-        || job.begun.elapsed() < end.mul_f64(0.9)
+        || task.begun.elapsed() < end.mul_f64(0.9)
 }
 
 /// The end of the next stage, if there is one.

@@ -247,10 +247,10 @@ impl NetworkEvaluation {
             return;
         };
         let first = priors.iter().take(decision.played);
-        let behind = priors.iter().skip(decision.played + 1);
+        let later = priors.iter().skip(decision.played + 1);
         // Of equal ones the policy plays the first.
         let is_likeliest = first.into_iter().all(|&other| other < played)
-            && behind.into_iter().all(|&other| other <= played);
+            && later.into_iter().all(|&other| other <= played);
         self.likeliest.whole += 1;
         self.likeliest.part += u64::from(is_likeliest);
         self.losses -= f64::from(played).max(LEAST).ln();
@@ -357,7 +357,7 @@ mod tests {
         let east = action("e3e");
         let games = [record(east, OPEN), record(action("a7n"), WON)];
         let evaluation = evaluation(Action::End, &games);
-        // The end behind e3e is the likeliest. All first steps are as likely: the first of them is one of the rabbit's or the elephant's,
+        // The end after e3e is the likeliest. All first steps are as likely: the first of them is one of the rabbit's or the elephant's,
         // and only one game has it.
         assert_eq!(evaluation.turns, 2);
         assert_eq!(evaluation.likeliest.whole, 3);

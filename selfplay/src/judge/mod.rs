@@ -171,55 +171,53 @@ impl Iterator for Games {
     type Item = Chunk;
 
     fn next(&mut self) -> Option<Chunk> {
-        let mut faults = Vec::new();
-        let (shard, mut reader) = match self.open.take() {
-            Some(open) => open,
+        let (shard, reader) = match self.open.take() {
+            Some((shard, reader)) => (shard, Ok(reader)),
             None => {
-                let path = self.shards.next()?;
-                match ShardReader::open(&path) {
-                    Ok(reader) => (path, reader),
-                    Err(fault) => return Some(self.chunk(path, Vec::new(), vec![fault])),
-                }
+                let shard = self.shards.next()?;
+                let reader = ShardReader::open(&shard);
+                (shard, reader)
             }
         };
-        let mut games = Vec::new();
-        while games.len() < GAMES_AT_ONCE {
-            match reader.next() {
-                Some(Ok(record)) => {
-                    let is_wanted = |share| record.id.is_for_validation(share);
-                    if self.validation.is_none_or(is_wanted) {
-                        games.push((reader.last_location(), record));
-                    }
+        self.chunks += 1;
+        let mut chunk = Chunk {
+            number: self.chunks,
+            shard,
+            games: Vec::new(),
+            faults: Vec::new(),
+        };
+        match reader {
+            Ok(mut reader) => {
+                if chunk.read(&mut reader, self.validation) {
+                    self.open = Some((chunk.shard.clone(), reader));
                 }
-                Some(Err(fault)) => {
-                    faults.push(fault);
-                    if let Err(fault) = reader.resync() {
-                        faults.push(fault);
-                        return Some(self.chunk(shard, games, faults));
-                    }
-                }
-                None => return Some(self.chunk(shard, games, faults)),
             }
+            Err(fault) => chunk.faults.push(fault),
         }
-        let chunk = self.chunk(shard.clone(), games, faults);
-        self.open = Some((shard, reader));
         Some(chunk)
     }
 }
 
-impl Games {
-    fn chunk(
-        &mut self,
-        shard: PathBuf,
-        games: Vec<(FrameLocation, GameRecord)>,
-        faults: Vec<ShardError>,
-    ) -> Chunk {
-        self.chunks += 1;
-        Chunk {
-            number: self.chunks,
-            shard,
-            games,
-            faults,
+impl Chunk {
+    /// Reads games until there are enough; false once the shard has no more.
+    fn read(&mut self, reader: &mut ShardReader, validation: Option<f32>) -> bool {
+        while self.games.len() < GAMES_AT_ONCE {
+            match reader.next() {
+                Some(Ok(record)) => {
+                    if validation.is_none_or(|share| record.id.is_for_validation(share)) {
+                        self.games.push((reader.last_location(), record));
+                    }
+                }
+                Some(Err(fault)) => {
+                    self.faults.push(fault);
+                    if let Err(fault) = reader.resync() {
+                        self.faults.push(fault);
+                        return false;
+                    }
+                }
+                None => return false,
+            }
         }
+        true
     }
 }

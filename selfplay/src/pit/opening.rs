@@ -202,7 +202,7 @@ impl OpeningSource {
         })
     }
 
-    /// The openings of so many pairs. Those that a player samples are kept in the match's folder for a resumed match.
+    /// The openings of all pairs. Those that a player samples are kept in the match's folder for a resumed match.
     pub(super) fn open(
         self,
         folder: &MatchFolder,

@@ -123,7 +123,7 @@ impl LoadedPlayer {
         Ok(Self {
             player,
             spec: spec.clone(),
-            // It stands in a line of every record.
+            // Each record has it in one line.
             label: label.replace(char::is_control, "?"),
             kind,
         })

@@ -238,7 +238,7 @@ impl MatchSpec {
         if self.openings != OpeningsSpec::Sampled {
             ensure!(
                 turns == 0,
-                "{} = {turns}: turns are sampled only after sampled setups",
+                "{} = {turns}: only after sampled setups are turns sampled",
                 origin.key("opening_turns")
             );
         }

@@ -180,7 +180,7 @@ mod tests {
         assert!(at_once.is_decided());
         let mut late = test();
         for known in [0, 1, 1, 7, 40, 400] {
-            // The pair after the known ones is missing, those behind it are there.
+            // The pair after the known ones is missing, the later ones are over.
             late.count(|pair| (pair != known).then(|| played(pair)));
             assert!(late.pairs() <= known);
         }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_which_hypothesis_was_taken() {
+    fn a_report_names_the_accepted_hypothesis() {
         let mut test = test();
         assert!(
             test.report()

@@ -7,7 +7,7 @@ use super::player::{LoadedPlayer, PlayerKind};
 use super::referee::{Forfeit, TurnSource};
 use super::result::{GameSummary, Tags};
 use super::schedule::Games;
-use crate::worker::batch::Batcher;
+use crate::worker::batch::{Batcher, Cost};
 use anyhow::{Result, bail};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl MatchTask {
         let (mut is_received, mut is_done) = (true, false);
         let begun = Instant::now();
         while is_received && !is_done && !self.stop.load(Relaxed) {
-            let costs = costs(&batcher);
+            let costs = batcher.costs().to_vec();
             batcher.round(
                 || self.begin(&mut spare.borrow_mut()),
                 |over: PitGame| {
@@ -139,7 +139,7 @@ impl MatchTask {
             let _ = finished.send(held);
         }
         let given_up = batcher.games().flat_map(PitGame::usage);
-        let evaluated = (0..batcher.evaluators()).map(|slot| batcher.time_of(slot));
+        let evaluated = batcher.costs().iter().map(|cost| cost.time);
         Ok(Unfinished {
             times: WorkTimes {
                 total,
@@ -235,9 +235,11 @@ impl MatchTask {
         Ok(fails)
     }
 
-    fn summarise(&self, over: &PitGame, mut usage: [Usage; 2], costs: &[f64]) -> Finished {
+    fn summarise(&self, over: &PitGame, mut usage: [Usage; 2], costs: &[Cost]) -> Finished {
         for (usage, player) in usage.iter_mut().zip(over.fixture.players) {
-            usage.time += Duration::from_secs_f64(usage.evaluations as f64 * costs[player]);
+            // Games share batches: each evaluation costs the mean time.
+            let Cost { time, evaluations } = costs[player];
+            usage.time += time.mul_f64(usage.evaluations as f64 / evaluations.max(1) as f64);
         }
         let opening = self.openings.describe(over.fixture.pair);
         let tags = Tags {
@@ -261,14 +263,4 @@ impl Spare {
             self.0.entry(player).or_default().extend(source);
         }
     }
-}
-
-/// The mean seconds of an evaluation by player. Games share batches, so no game has a time of its own.
-fn costs(batcher: &Batcher<PitGame>) -> Vec<f64> {
-    (0..batcher.evaluators())
-        .map(|slot| {
-            let time = batcher.time_of(slot).as_secs_f64();
-            time / batcher.evaluations_of(slot).max(1) as f64
-        })
-        .collect()
 }

@@ -143,6 +143,15 @@ impl Tally {
     }
 }
 
+/// The cost of an evaluator.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cost {
+    /// The time of its batches; in the evaluation service only the wait counts.
+    pub(crate) time: Duration,
+    /// Evaluations that it has given.
+    pub(crate) evaluations: u64,
+}
+
 /// The origin of a query.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
@@ -185,10 +194,8 @@ pub(crate) struct Batcher<G> {
     next: usize,
     answers: Evaluations,
     tally: Tally,
-    /// By evaluator: the time that its batches have taken.
-    channel_times: Vec<Duration>,
-    /// By evaluator: the evaluations that it has given.
-    channel_evaluations: Vec<u64>,
+    /// By evaluator.
+    costs: Vec<Cost>,
 }
 
 impl<G: InPlay> Batcher<G> {
@@ -210,8 +217,7 @@ impl<G: InPlay> Batcher<G> {
             next: 0,
             answers: Evaluations::default(),
             tally: Tally::default(),
-            channel_times: vec![Duration::ZERO; channels.len()],
-            channel_evaluations: vec![0; channels.len()],
+            costs: vec![Cost::default(); channels.len()],
             retired: Vec::new(),
             channels,
         }
@@ -265,15 +271,15 @@ impl<G: InPlay> Batcher<G> {
 
     fn send_queries(&mut self, slot: usize) -> Result<()> {
         let group = &self.groups[slot];
-        let channels = self.channels.iter_mut().zip(&mut self.channel_times);
-        for (pending, (channel, channel_time)) in group.pending.iter().zip(channels) {
+        let channels = self.channels.iter_mut().zip(&mut self.costs);
+        for (pending, (channel, cost)) in group.pending.iter().zip(channels) {
             if pending.queries.is_empty() {
                 continue;
             }
             let begun = Instant::now();
             channel.submit(slot, &pending.queries)?;
             let spent = begun.elapsed();
-            *channel_time += spent;
+            cost.time += spent;
             if channel.is_remote() {
                 self.tally.times.encode += spent;
             } else {
@@ -285,14 +291,8 @@ impl<G: InPlay> Batcher<G> {
 
     fn take_answers(&mut self, slot: usize) -> Result<()> {
         let Group { games, pending, .. } = &mut self.groups[slot];
-        let spent = self
-            .channel_times
-            .iter_mut()
-            .zip(&mut self.channel_evaluations);
-        let channels = self.channels.iter_mut().zip(spent);
-        for (pending, (channel, (channel_time, channel_evaluations))) in
-            pending.iter_mut().zip(channels)
-        {
+        let channels = self.channels.iter_mut().zip(&mut self.costs);
+        for (pending, (channel, cost)) in pending.iter_mut().zip(channels) {
             if pending.queries.is_empty() {
                 continue;
             }
@@ -312,11 +312,11 @@ impl<G: InPlay> Batcher<G> {
                 }
             }
             self.tally.evaluations += self.answers.len() as u64;
-            *channel_evaluations += self.answers.len() as u64;
+            cost.evaluations += self.answers.len() as u64;
             self.tally.batches += 1;
             self.tally.times.wait += received - begun;
             self.tally.times.search += received.elapsed();
-            *channel_time += begun.elapsed();
+            cost.time += begun.elapsed();
             pending.queries.clear();
             pending.origins.clear();
         }
@@ -348,13 +348,11 @@ impl<G: InPlay> Batcher<G> {
     pub(crate) fn add_channel(&mut self, channel: Box<dyn EvaluationChannel>) -> usize {
         if let Some(evaluator) = self.retired.pop() {
             self.channels[evaluator] = channel;
-            self.channel_times[evaluator] = Duration::ZERO;
-            self.channel_evaluations[evaluator] = 0;
+            self.costs[evaluator] = Cost::default();
             return evaluator;
         }
         self.channels.push(channel);
-        self.channel_times.push(Duration::ZERO);
-        self.channel_evaluations.push(0);
+        self.costs.push(Cost::default());
         for group in &mut self.groups {
             group.pending.push(Pending::default());
         }
@@ -414,17 +412,8 @@ impl<G: InPlay> Batcher<G> {
         &self.tally
     }
 
-    /// The evaluations of an evaluator so far.
-    pub(crate) fn evaluations_of(&self, evaluator: usize) -> u64 {
-        let evaluations = self.channel_evaluations.get(evaluator);
-        evaluations.copied().unwrap_or_default()
-    }
-
-    /// The time of an evaluator's batches so far; of batches in the evaluation service only the wait.
-    pub(crate) fn time_of(&self, evaluator: usize) -> Duration {
-        self.channel_times
-            .get(evaluator)
-            .copied()
-            .unwrap_or_default()
+    /// The cost of each evaluator so far.
+    pub(crate) fn costs(&self) -> &[Cost] {
+        &self.costs
     }
 }

@@ -1,4 +1,4 @@
-//! What controllers get wrong.
+//! Wrong messages of controllers.
 
 use crate::child::{Engine, GOLD, OPEN, command};
 
@@ -22,14 +22,14 @@ fn an_unknown_message_is_an_error_that_ends_the_session() {
         assert!(complaints.starts_with("error: "), "{complaints}");
     }
     let mut engine = Engine::ready(&[]);
-    // The end of it is not waited for.
+    // The engine doesn't wait for the end of the line.
     engine.try_say(&"go ".repeat(100_000));
     let said = engine.until("log Error: a line of more than 65536 bytes");
     assert_eq!(said.len(), 1);
 }
 
 #[test]
-fn what_is_known_and_wrong_is_an_error_and_the_session_goes_on() {
+fn a_known_message_with_an_error_does_not_end_the_session() {
     let mut engine = Engine::ready(&[]);
     for (message, said) in [
         ("aei", "aei: the session has already begun"),
@@ -84,7 +84,7 @@ fn what_is_known_and_wrong_is_an_error_and_the_session_goes_on() {
             "{lines:?}"
         );
     }
-    // All that left the game as it was.
+    // The game is unchanged.
     engine.say(&format!("makemove {GOLD}"));
     assert_eq!(engine.said(), [] as [&str; 0]);
 }

@@ -1,4 +1,4 @@
-//! The engine as a child process, and lines to and from it.
+//! The engine as a child process, with lines to and from it.
 
 use network::{Architecture, Network};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,18 +8,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an answer may take before a test fails: machines are busy.
+/// The longest wait for an answer before a test fails: machines are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A setup of each side.
 pub(crate) const GOLD: &str = "Ra1 Rb1 Rc1 Cd1 Re1 Rf1 Dg1 Rh1 Ra2 Db2 Mc2 Cd2 Ee2 Hf2 Hg2 Rh2";
 pub(crate) const SILVER: &str = "ed7 mg7 he7 df7 ce8 hb7 dc7 cd8 ra7 rh7 ra8 rb8 rc8 rf8 rg8 rh8";
 
-/// The opposite of a quick end: both sides have everything.
+/// A position far from an end: both sides have all pieces.
 pub(crate) const OPEN: &str =
     "setposition g [rrrrrrrrhdcemcdh                                HDCMECDHRRRRRRRR]";
 
-/// An engine that plays by `material`, where the arguments name nobody else: it is fast.
+/// An engine with `material`, which is fast, unless the arguments name another evaluator.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let is_named = arguments.contains(&"--network");
     let player = ["--network", "material"];
@@ -29,7 +29,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Hands on the lines of a stream, each with the time that it came at.
+/// Passes on the lines of a stream, each with its time.
 pub(crate) fn lines(from: impl Read + Send + 'static) -> Receiver<(Instant, String)> {
     let (sender, lines) = channel();
     thread::spawn(move || {
@@ -49,7 +49,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Starts one, and says nothing.
+    /// Starts an engine, and sends nothing.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child = command(arguments)
             .stdin(Stdio::piped())
@@ -61,7 +61,7 @@ impl Engine {
         Self { child, lines }
     }
 
-    /// Starts one that is ready to play.
+    /// Starts an engine that is ready to play.
     pub(crate) fn ready(arguments: &[&str]) -> Self {
         let mut engine = Self::start(arguments);
         engine.say("aei\nisready");
@@ -69,25 +69,25 @@ impl Engine {
         engine
     }
 
-    /// Says lines.
+    /// Sends lines.
     pub(crate) fn say(&mut self, text: &str) {
         let input = self.child.stdin.as_mut().unwrap();
         input.write_all(format!("{text}\n").as_bytes()).unwrap();
         input.flush().unwrap();
     }
 
-    /// Says lines that the engine need not wait for.
+    /// Sends lines that the engine need not read.
     pub(crate) fn try_say(&mut self, text: &str) {
         let input = self.child.stdin.as_mut().unwrap();
         let _ = input.write_all(format!("{text}\n").as_bytes());
     }
 
-    /// All lines until one that begins so, itself included.
+    /// All lines up to one with this beginning.
     pub(crate) fn until(&self, start: &str) -> Vec<String> {
         self.timed_until(start).0
     }
 
-    /// The same with the time that the last one came at.
+    /// The same with the time of the last line.
     pub(crate) fn timed_until(&self, start: &str) -> (Vec<String>, Instant) {
         let mut seen = Vec::new();
         loop {
@@ -104,13 +104,13 @@ impl Engine {
         }
     }
 
-    /// The turn that is said next.
+    /// The next turn that the engine sends.
     pub(crate) fn best_move(&self) -> String {
         let line = self.until("bestmove").pop().unwrap();
         line["bestmove".len()..].trim().to_owned()
     }
 
-    /// Everything said until `readyok` to a new `isready`.
+    /// All lines until `readyok` after a new `isready`.
     pub(crate) fn said(&mut self) -> Vec<String> {
         self.say("isready");
         let mut lines = self.until("readyok");
@@ -118,7 +118,7 @@ impl Engine {
         lines
     }
 
-    /// Closes the engine's input, and says how it ended and what else it said.
+    /// Closes the engine's input; returns its exit status and its last lines.
     pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>, String) {
         drop(self.child.stdin.take());
         let end = Instant::now() + PATIENCE;

@@ -1,4 +1,4 @@
-//! `selfplay aei` as controllers speak with it. Nothing here asserts how fast it is but the last file, which is not run by itself.
+//! `selfplay aei` as controllers use it. Only the last file asserts the speed; its tests are ignored by default.
 
 mod bad_input;
 mod child;

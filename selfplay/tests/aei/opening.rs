@@ -1,4 +1,4 @@
-//! How a session begins and ends, and what the manifest says of it.
+//! The beginning and the end of a session, and the manifest.
 
 use crate::child::{Engine, OPEN, command, lines, small_network};
 use serde_json::Value;
@@ -31,7 +31,7 @@ fn the_opening_phase_names_the_engine_and_quit_ends_the_session() {
 }
 
 #[test]
-fn a_closed_input_ends_the_session_also_while_thinking() {
+fn a_closed_input_ends_the_session_also_during_a_search() {
     let mut engine = Engine::ready(&[]);
     engine.say(&format!("{OPEN}\ngo"));
     engine.until("info pv");
@@ -47,7 +47,7 @@ fn a_network_is_loaded_after_the_opening_phase_and_before_readyok() {
     let mut engine = Engine::start(&["--network", missing.to_str().unwrap()]);
     engine.say("aei");
     engine.until("aeiok");
-    // Loading begins with the answer to `aei`: by now it may have failed and the engine be gone.
+    // Loading begins with the answer to `aei`: it may have failed by now, and the engine may have ended.
     engine.try_say("isready");
     let said = engine.until("log Error: ").pop().unwrap();
     assert!(said.contains("missing.safetensors"), "{said}");
@@ -60,7 +60,7 @@ fn a_network_is_loaded_after_the_opening_phase_and_before_readyok() {
     let mut engine = Engine::ready(&["--network", path.to_str().unwrap()]);
     engine.say("setoption name evaluations value 30\nnewgame\ngo");
     assert_eq!(engine.best_move().split(' ').count(), 16);
-    // Another network that is not there leaves the one that is.
+    // A missing network doesn't replace the present one.
     engine.say("setoption name network value nowhere.safetensors");
     let said = engine.said();
     assert!(said[0].starts_with("log Error: "), "{said:?}");
@@ -73,7 +73,7 @@ fn a_network_is_loaded_after_the_opening_phase_and_before_readyok() {
 }
 
 #[test]
-fn the_manifest_describes_options_that_the_engine_takes() {
+fn the_manifest_describes_options_that_the_engine_accepts() {
     let folder = tempfile::tempdir().unwrap();
     let asked = || {
         let arguments = [
@@ -139,7 +139,7 @@ fn the_manifest_describes_options_that_the_engine_takes() {
 }
 
 #[test]
-fn without_a_network_the_one_that_is_built_in_plays() {
+fn the_built_in_network_is_the_default() {
     let mut engine = Engine::ready(&["--network", "tusker"]);
     engine.say(&format!("setoption name evaluations value 20\n{OPEN}\ngo"));
     engine.best_move();
@@ -169,7 +169,7 @@ fn controllers_are_served_one_after_another_at_a_port() {
 }
 
 #[test]
-fn a_session_that_fails_leaves_the_next_ones_to_be_served() {
+fn the_next_session_is_served_after_one_that_fails() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.safetensors");
     let network = missing.to_str().unwrap();
@@ -186,7 +186,7 @@ fn a_session_that_fails_leaves_the_next_ones_to_be_served() {
         let last = lines.last().unwrap();
         assert!(last.starts_with("log Error: "), "{last}");
     }
-    // The network is there now.
+    // The network exists now.
     std::fs::rename(small_network(folder.path()), &missing).unwrap();
     let mut stream = TcpStream::connect(&address).unwrap();
     play_over(&mut stream, "quit");
@@ -202,7 +202,7 @@ fn a_controller_that_waits_at_a_port_is_reached() {
     assert!(engine.end().0.success());
 }
 
-/// A session with a turn, that ends with some words.
+/// A session with a turn that ends with the given lines.
 fn play_over(stream: &mut TcpStream, last: &str) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let mut until = |start: &str| loop {

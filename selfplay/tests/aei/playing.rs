@@ -1,4 +1,4 @@
-//! Whole games, as programs for players and referees drive them.
+//! Whole games, as programs for players and referees play them.
 
 use crate::child::{Engine, GOLD, OPEN, SILVER, small_network};
 use arimaa::notation::{format_turn, parse_turn};
@@ -50,7 +50,7 @@ fn a_whole_game_is_played_by_makemove_alone() {
     }
     assert_eq!(engine.said(), [] as [&str; 0]);
     assert!(game.outcome().is_some() && captures > 0);
-    // Nothing is left to play, and nobody waits for ever.
+    // The game is over: `go` is answered without a turn.
     engine.say("go");
     let said = engine.until("bestmove");
     assert!(
@@ -66,7 +66,7 @@ fn a_whole_game_is_played_by_makemove_alone() {
 }
 
 #[test]
-fn captures_may_be_said_or_left_out() {
+fn captures_may_be_written_or_left_out() {
     let position =
         "setposition g [r                                H       r                     R]";
     let mut engine = Engine::ready(&[]);

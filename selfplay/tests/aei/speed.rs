@@ -1,11 +1,11 @@
-//! How fast the engine answers, beside a thread that leaves it no idle core: not run by itself.
+//! The response times of the engine beside threads that keep all cores busy: ignored by default.
 
 use crate::child::{Engine, OPEN, network};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Does something beside threads that keep cores busy.
+/// Runs a function beside threads that keep cores busy.
 fn beside_others<T>(threads: usize, work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What is said and heard while the engine thinks.
+//! Messages during a search.
 
 use crate::child::{Engine, OPEN, small_network};
 use arimaa::aei::{Info, Reply};
@@ -27,7 +27,7 @@ fn stop_is_answered_with_a_turn_however_soon_it_comes() {
             engine.say(&format!("{OPEN}\ngo\nstop"));
             assert_legal(&engine.best_move());
         }
-        // Nobody waits for the network to be there.
+        // The network need not be loaded yet.
         let mut loading = Engine::start(arguments);
         loading.say(&format!("aei\n{OPEN}\ngo\nstop"));
         assert_legal(&loading.best_move());
@@ -39,7 +39,7 @@ fn stop_is_answered_with_a_turn_however_soon_it_comes() {
 }
 
 #[test]
-fn what_comes_behind_stop_finds_its_turn_told() {
+fn the_turn_after_stop_comes_before_later_answers() {
     let mut engine = Engine::ready(&["--seed", "1"]);
     for next in ["newgame", OPEN, "makemove Ee2n"] {
         for search in ["go", "go ponder"] {
@@ -49,7 +49,7 @@ fn what_comes_behind_stop_finds_its_turn_told() {
             assert_eq!(turns.count(), 1, "{search}, stop, {next}: {said:?}");
         }
     }
-    // The next search is another one, with a turn of its own.
+    // The next search has a turn of its own.
     for search in ["go", "go ponder"] {
         engine.say(&format!("{OPEN}\n{search}\nstop\ngo\nstop"));
         assert_legal(&engine.best_move());
@@ -73,7 +73,7 @@ fn an_illegal_turn_leaves_the_search_as_it_is() {
 }
 
 #[test]
-fn analysis_goes_on_until_it_is_stopped_and_tells_what_it_finds() {
+fn an_analysis_lasts_until_stop_and_reports_its_findings() {
     let mut engine = Engine::ready(&[]);
     engine.say("setoption name multipv value 3");
     engine.say(&format!("{OPEN}\ngo"));
@@ -81,7 +81,7 @@ fn analysis_goes_on_until_it_is_stopped_and_tells_what_it_finds() {
     for _ in 0..3 {
         said.extend(engine.until("info multipv 3 "));
     }
-    // Still thinking.
+    // The search still runs.
     said.extend(engine.said());
     assert!(
         !said.iter().any(|line| line.starts_with("bestmove")),
@@ -122,7 +122,7 @@ fn analysis_goes_on_until_it_is_stopped_and_tells_what_it_finds() {
     assert!(nodes.len() >= 3 && nodes.is_sorted(), "{nodes:?}");
 }
 
-/// Checks that a variation can be played, each turn but the first behind its side.
+/// Checks that a variation can be played; each turn but the first follows its side's letter.
 fn assert_line(line: &str) {
     let mut game = open_game();
     let mut turns: Vec<(Side, Vec<&str>)> = vec![(Side::Gold, Vec::new())];
@@ -141,7 +141,7 @@ fn assert_line(line: &str) {
 }
 
 #[test]
-fn an_analysis_is_not_over_before_it_is_stopped_though_nothing_is_left_to_find() {
+fn an_analysis_lasts_until_stop_also_without_more_to_find() {
     let mut engine = Engine::ready(&[]);
     engine.say(
         "setposition g [        R                       r                               ]\ngo",
@@ -154,20 +154,20 @@ fn an_analysis_is_not_over_before_it_is_stopped_though_nothing_is_left_to_find()
     );
     engine.say("stop");
     assert_eq!(engine.best_move(), "Ra7n");
-    // Whoever wants no more than a turn says how long it may take.
+    // With a limit of evaluations the turn comes without `stop`.
     engine.say("setoption name evaluations value 10\ngo");
     assert_eq!(engine.best_move(), "Ra7n");
 }
 
 #[test]
-fn time_that_is_used_already_is_heard_of_while_thinking() {
+fn used_time_is_accepted_during_a_search() {
     let mut engine = Engine::ready(&[]);
     engine.say("setoption name tcmove value 100000");
     engine.say(&format!("{OPEN}\ngo"));
     engine.until("info pv");
     engine.say("setoption name moveused value 99999");
     assert_legal(&engine.best_move());
-    // The clock itself, too.
+    // The same for the clock itself.
     engine.say(&format!("setoption name moveused value 0\n{OPEN}\ngo"));
     engine.until("info pv");
     engine.say("setoption name tcmove value 1");
@@ -176,7 +176,7 @@ fn time_that_is_used_already_is_heard_of_while_thinking() {
 }
 
 #[test]
-fn what_changes_the_game_ends_the_thinking_without_a_turn() {
+fn a_changed_game_ends_the_search_without_a_turn() {
     let mut engine = Engine::ready(&[]);
     for change in ["newgame", OPEN, "makemove Ee2n Ee3n"] {
         engine.say(&format!("{OPEN}\ngo"));
@@ -195,7 +195,7 @@ fn what_changes_the_game_ends_the_thinking_without_a_turn() {
 }
 
 #[test]
-fn options_and_pings_are_heard_while_thinking_and_a_second_go_is_an_error() {
+fn options_and_isready_are_handled_during_a_search_and_a_second_go_is_an_error() {
     let mut engine = Engine::ready(&[]);
     engine.say(&format!("{OPEN}\ngo\nsetoption name moveused value 1\ngo"));
     engine.say("setoption name network value material");
@@ -214,10 +214,10 @@ fn options_and_pings_are_heard_while_thinking_and_a_second_go_is_an_error() {
 }
 
 #[test]
-fn pondering_says_no_turn_and_the_turn_after_it_knows_what_was_found() {
+fn pondering_sends_no_turn_and_the_next_turn_reuses_its_tree() {
     let mut engine = Engine::ready(&["--seed", "1"]);
     engine.say("setoption name evaluations value 200");
-    // Nothing is requested: the opponent's turn is thought about until it comes, or for ever.
+    // Pondering lasts until the opponent's turn.
     engine.say(&format!("{OPEN}\ngo ponder"));
     let line = engine.until("info pv").pop().unwrap();
     engine.until("info pv");
@@ -230,10 +230,10 @@ fn pondering_says_no_turn_and_the_turn_after_it_knows_what_was_found() {
         let turn = parse_turn(text, game.position()).unwrap();
         game.play(&turn).unwrap();
     }
-    // It may also be asked for the turn that it expects.
+    // `stop` returns the expected turn.
     engine.say("go ponder\nstop");
     assert!(!engine.best_move().is_empty());
-    // A proven turn is not said before it is requested.
+    // A proven turn is sent only after `stop`.
     engine.say("setposition g [        R                       r                               ]\ngo ponder");
     assert!(
         !engine

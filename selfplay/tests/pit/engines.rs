@@ -1,4 +1,4 @@
-//! Engines of others as players.
+//! External engines as players.
 
 use super::{json, pit};
 use engine::config::PlayerSpec;
@@ -55,7 +55,7 @@ fn words(player: &str) -> String {
 }
 
 #[test]
-fn engines_play_each_other_and_their_words_are_kept() {
+fn engines_play_each_other_and_their_remarks_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let command = engine(folder.path(), "");
     let options = short("2", &["--clock", "30s/1m", "--json"]);
@@ -74,7 +74,7 @@ fn engines_play_each_other_and_their_words_are_kept() {
     let record = std::fs::read_to_string(games.join("000001.txt")).unwrap();
     assert!(record.contains("2g Ed2n\n# "), "{record}");
     assert!(record.contains(" s, score 12\n2s ee7s\n"), "{record}");
-    // Behind an opening each begins its second turn as if it were its first: a setup, which is illegal.
+    // After an opening the engine plays its first turn again: a setup, which is illegal.
     let options = ["--games", "2", "--clock", "30s"];
     let output = pit(folder.path(), &words(&command), "random", &options)
         .output()
@@ -96,7 +96,7 @@ fn engines_play_each_other_and_their_words_are_kept() {
 #[test]
 fn a_player_that_fails_loses_that_game_and_plays_the_next() {
     let folder = tempfile::tempdir().unwrap();
-    // As Gold it plays on.
+    // As Gold it continues.
     let on_turn = "if [ $turn$side = 3s ]; then echo no memory >&2; exit 9; fi";
     let command = engine(folder.path(), on_turn);
     let options = short("4", &["--clock", "30s", "--threads", "1", "--json"]);
@@ -155,7 +155,7 @@ fn a_match_s_file_gives_engines_names_options_and_clocks() {
     assert_eq!(players[1]["clock"], "30s");
     assert_eq!(players[1]["option"], serde_json::json!(["hash=3", "clear"]));
     assert_eq!(players[2]["clock"], "40s/1m");
-    // What is played is what goes on.
+    // The same match is resumed.
     let report = json(command.arg("--resume"));
     assert_eq!(report["games"], 6);
     let text = std::fs::read_to_string(&order)
@@ -172,7 +172,7 @@ fn a_match_s_file_gives_engines_names_options_and_clocks() {
 }
 
 #[test]
-fn an_option_that_an_engine_refuses_is_told() {
+fn an_option_that_an_engine_refuses_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let command = engine(folder.path(), "");
     let path = folder.path().join("engine.sh");
@@ -218,11 +218,11 @@ fn an_engine_that_never_plays_ends_the_match() {
         std::fs::read_to_string(entry.unwrap().path().join("results.jsonl")).ok()
     });
     let lines: usize = kept.map(|text| text.lines().count()).sum();
-    assert_eq!(lines, 0, "what proves nothing is not kept");
+    assert_eq!(lines, 0, "games that prove nothing are not kept");
 }
 
 #[test]
-fn what_can_not_be_played_is_an_error_before_the_first_game() {
+fn an_unplayable_match_is_an_error_before_the_first_game() {
     let folder = tempfile::tempdir().unwrap();
     for (command, more, parts) in [
         (
@@ -337,6 +337,9 @@ fn a_match_that_is_stopped_leaves_no_engine_behind() {
     let output = running.wait_with_output().unwrap();
     assert!(!output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("0 won, 0 lost of 0"), "nobody lost: {text}");
-    assert!(!signal("-0", engine.trim()), "the engine goes on");
+    assert!(
+        text.contains("0 won, 0 lost of 0"),
+        "no game was lost: {text}"
+    );
+    assert!(!signal("-0", engine.trim()), "the engine still runs");
 }

@@ -171,7 +171,7 @@ fn with_too_few_evaluations_to_compare_turns_mode_gumbel_is_mode_puct() {
 }
 
 #[test]
-fn what_is_counted_by_hand_beats_knowing_nothing() {
+fn material_beats_uniform() {
     let folder = tempfile::tempdir().unwrap();
     let options = [
         "--games",
@@ -187,7 +187,7 @@ fn what_is_counted_by_hand_beats_knowing_nothing() {
 }
 
 #[test]
-fn the_same_seed_plays_the_same_games_whatever_the_threads() {
+fn the_same_seed_plays_the_same_games_on_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let play = |seed: &str, threads: &str| {
         let options = [
@@ -214,7 +214,7 @@ fn the_same_seed_plays_the_same_games_whatever_the_threads() {
 }
 
 #[test]
-fn a_search_that_knows_nothing_still_beats_random_steps() {
+fn a_uniform_search_beats_random_steps() {
     let folder = tempfile::tempdir().unwrap();
     let options = [
         "--games",
@@ -233,7 +233,7 @@ fn a_search_that_knows_nothing_still_beats_random_steps() {
 }
 
 #[test]
-fn faulty_orders_are_refused_by_name() {
+fn faulty_arguments_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let few = ["--games", "2", "--evaluations", "4"];

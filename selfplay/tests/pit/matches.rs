@@ -1,11 +1,11 @@
-//! Matches of several players, sequential tests, and what is said of them.
+//! Matches of several players, sequential tests, and their reports.
 
 use super::{json, pit};
 use assert_cmd::Command;
 use serde_json::Value;
 
 #[test]
-fn a_sequential_test_decides_the_same_whatever_the_threads() {
+fn a_sequential_test_decides_the_same_on_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let play = |threads: &str| {
         let options = [
@@ -134,7 +134,7 @@ fn copies_of_a_game_are_counted_as_such() {
         "match.max_turns=8",
     ];
     let match_of = || pit(folder.path(), &policy, &policy, &options);
-    // Both set up their pieces, and play, as they always do.
+    // Both always play the same turns.
     let report = json(match_of().arg("--json"));
     assert_eq!(
         (&report["games"], &report["distinct_games"]),
@@ -145,7 +145,7 @@ fn copies_of_a_game_are_counted_as_such() {
     assert!(said.contains("only 2 of 4 games differ"), "{said}");
 }
 
-/// Players that ask no evaluator play game after game in one go: what is over is handed over all the same.
+/// Players without an evaluator play all games in one round; games that are over are still handed over.
 #[test]
 fn a_test_of_random_players_stops_when_it_is_decided() {
     let folder = tempfile::tempdir().unwrap();

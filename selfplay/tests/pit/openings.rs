@@ -1,4 +1,4 @@
-//! Where the games of a match begin.
+//! The openings of a match.
 
 use super::{json, pit};
 use arimaa::notation::parse_record;
@@ -26,7 +26,7 @@ fn games(out: &Path, more: &[&str]) -> Vec<Game> {
 }
 
 #[test]
-fn sampled_turns_are_shared_by_a_pair_and_follow_from_the_seed() {
+fn sampled_turns_are_shared_by_a_pair_and_depend_on_the_seed() {
     let folder = tempfile::tempdir().unwrap();
     let play = |more: &[&str]| games(folder.path(), more);
     for sampled in [
@@ -51,7 +51,7 @@ fn sampled_turns_are_shared_by_a_pair_and_follow_from_the_seed() {
 }
 
 #[test]
-fn players_set_up_their_own_pieces_where_they_are_asked_to() {
+fn players_choose_their_own_setups_with_own_openings() {
     let folder = tempfile::tempdir().unwrap();
     let options = [
         "--games",
@@ -62,7 +62,7 @@ fn players_set_up_their_own_pieces_where_they_are_asked_to() {
         "match.max_turns=6",
         "--json",
     ];
-    // Whether the first turn is a player's that says what it thinks of it.
+    // Whether the first turn has a player's report.
     let judged = |openings| {
         let report =
             json(pit(folder.path(), "material", "random", &options).args(["--openings", openings]));
@@ -79,7 +79,7 @@ fn players_set_up_their_own_pieces_where_they_are_asked_to() {
 }
 
 #[test]
-fn openings_of_a_file_are_used_in_order_and_again() {
+fn openings_of_a_file_repeat_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("o.txt");
     let made = games(folder.path(), &["--opening-turns", "2"]);

@@ -1,4 +1,4 @@
-//! Who plays: policies without a search, players with limits of time, files of matches.
+//! The players: policies without a search, players with limits of time, files of matches.
 
 use super::{json, pit, records};
 use assert_cmd::Command;
@@ -18,7 +18,7 @@ pub(super) fn network(folder: &Path, name: &str, seed: u64) -> PathBuf {
 }
 
 #[test]
-fn the_built_in_network_plays_where_no_first_player_is_named() {
+fn the_built_in_network_is_the_default_first_player() {
     let folder = tempfile::tempdir().unwrap();
     let play = |players: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_selfplay"));
@@ -40,7 +40,7 @@ fn the_built_in_network_plays_where_no_first_player_is_named() {
 }
 
 #[test]
-fn a_policy_plays_without_a_search_and_the_same_whatever_the_threads() {
+fn a_policy_plays_without_a_search_and_the_same_on_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let policy = format!(
         "policy:{}",
@@ -106,7 +106,7 @@ fn of_file(out: &Path, file: &Path, more: &[&str]) -> Command {
 fn the_example_of_a_match_s_file_is_played() {
     let folder = tempfile::tempdir().unwrap();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/match.toml");
-    // Fewer games and turns than its own; everything else as it stands.
+    // Fewer games and turns than its own; all else is unchanged.
     let text = std::fs::read_to_string(example).unwrap();
     let shorter = text.replace("\ngames = 100\n", "\ngames = 2\n");
     let shorter = shorter.replace("\n# max_turns = 400\n", "\nmax_turns = 12\n");
@@ -171,11 +171,15 @@ fn a_match_s_file_and_its_players_are_named_in_errors() {
     }
     assert!(!out.exists(), "nothing was begun");
     let both = of_file(&out, &file, &["--games", "2"]).output().unwrap();
-    assert_eq!(both.status.code(), Some(2), "a file says everything");
+    assert_eq!(
+        both.status.code(),
+        Some(2),
+        "a file specifies the whole match"
+    );
 }
 
 #[test]
-fn a_limit_of_time_is_kept_apart_and_said() {
+fn a_limit_of_time_is_separate_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let options = [
         "--evaluations",

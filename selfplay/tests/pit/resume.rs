@@ -1,4 +1,4 @@
-//! Matches that are stopped, and resumed.
+//! Stopped and resumed matches.
 
 use super::{json, pit};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the games of a match say, by file.
+/// The records of a match by file.
 fn games(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder.join("games")).unwrap();
     let read = |path: std::path::PathBuf| {
@@ -18,7 +18,7 @@ fn games(folder: &Path) -> BTreeMap<String, String> {
     entries.map(|entry| read(entry.unwrap().path())).collect()
 }
 
-/// A report without what depends on time and place.
+/// A report without the keys that depend on time and place.
 fn lasting(mut report: Value) -> Value {
     for player in ["a", "b"] {
         report[player]
@@ -55,7 +55,7 @@ const MATCH: [&str; 11] = [
 ];
 
 #[test]
-fn a_killed_match_goes_on_as_if_it_had_never_been_stopped() {
+fn a_killed_match_is_resumed_as_if_it_had_not_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
     let unstopped = json(&mut pit(&whole, "material", "uniform", &MATCH));
@@ -107,7 +107,7 @@ fn a_killed_match_goes_on_as_if_it_had_never_been_stopped() {
     assert_eq!(games(&path), expected);
     let resumed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(lasting(resumed), lasting(unstopped));
-    // What is over is not played again, and a longer match begins with it.
+    // Games that are over are not played again, and a longer match begins with them.
     let mut longer = MATCH;
     longer[1] = "26";
     let output = pit(&killed, "material", "uniform", &longer)
@@ -123,37 +123,7 @@ fn a_killed_match_goes_on_as_if_it_had_never_been_stopped() {
 }
 
 #[test]
-fn a_match_of_another_version_is_named_and_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    let few = [
-        "--games",
-        "2",
-        "--evaluations",
-        "4",
-        "--set",
-        "match.max_turns=8",
-    ];
-    let run = |more: &[&str]| {
-        let output = pit(&out, "material", "random", &few).args(more).output();
-        let output = output.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), said)
-    };
-    assert!(run(&[]).0);
-    let plan = only_match(&out).join("match.toml");
-    let text = fs::read_to_string(&plan).unwrap();
-    fs::write(&plan, text.replace("format = 2", "format = 1")).unwrap();
-    for (option, is_done) in [("--resume", false), ("--resume=or-begin", true)] {
-        let (succeeded, said) = run(&[option]);
-        let versions = "format version 1; this program reads version 2; this match is not resumed";
-        assert!(succeeded == is_done && said.contains(versions), "{said}");
-    }
-    assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
-}
-
-#[test]
-fn another_match_is_never_gone_on_with() {
+fn another_match_is_never_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let short = [

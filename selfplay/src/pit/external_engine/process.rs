@@ -63,7 +63,7 @@ impl EngineProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        // An abandoned engine would run for ever.
+        // An abandoned engine would never end.
         end_with_parent(&mut to_start, Signal::KILL);
         let mut child = to_start.spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const STOP_PATIENCE: Duration = Duration::from_millis(25);
 
 #[derive(Debug)]
-pub(super) struct Thinking {
+pub(super) struct RunningSearch {
     pub(super) number: u64,
     pub(super) flag: Arc<AtomicBool>,
     pub(super) side: Side,
@@ -38,7 +38,7 @@ pub(super) struct Thinking {
     pub(super) play_at: Option<Instant>,
 }
 
-impl Thinking {
+impl RunningSearch {
     /// A search without a clock, requested at an instant.
     pub(super) fn new(number: u64, side: Side, asked: Instant, ponders: bool) -> Self {
         Self {
@@ -130,38 +130,38 @@ mod tests {
             saves: true,
         };
         let begun = Instant::now();
-        let mut thinking = Thinking::new(1, Side::Gold, begun, false);
-        assert_eq!(thinking.alarm(), None);
-        thinking.keep_to(&times(80, 100), begun);
-        assert_eq!(thinking.alarm(), Some(begun + seconds(80)));
-        assert_eq!(thinking.play_at, Some(begun + seconds(90)));
-        thinking.keep_to(&times(180, 200), begun);
-        assert_eq!(thinking.alarm(), Some(begun + seconds(180)));
-        assert_eq!(thinking.stop(), None);
-        let soon = thinking.alarm().unwrap();
+        let mut running = RunningSearch::new(1, Side::Gold, begun, false);
+        assert_eq!(running.alarm(), None);
+        running.keep_to(&times(80, 100), begun);
+        assert_eq!(running.alarm(), Some(begun + seconds(80)));
+        assert_eq!(running.play_at, Some(begun + seconds(90)));
+        running.keep_to(&times(180, 200), begun);
+        assert_eq!(running.alarm(), Some(begun + seconds(180)));
+        assert_eq!(running.stop(), None);
+        let soon = running.alarm().unwrap();
         assert!(soon < begun + seconds(80));
-        thinking.keep_to(&times(380, 400), begun);
-        assert_eq!(thinking.alarm(), Some(soon));
+        running.keep_to(&times(380, 400), begun);
+        assert_eq!(running.alarm(), Some(soon));
     }
 
     #[test]
     fn the_clock_of_a_turn_began_with_the_search_or_before() {
         let asked = Instant::now();
-        let mut thinking = Thinking::new(1, Side::Gold, asked, false);
+        let mut running = RunningSearch::new(1, Side::Gold, asked, false);
         let seconds = Duration::from_secs;
-        thinking.has_used(0.0, asked + seconds(3));
-        assert_eq!(thinking.begun, asked);
-        thinking.has_used(5.0, asked + seconds(3));
-        assert_eq!(thinking.begun, asked - seconds(2));
+        running.has_used(0.0, asked + seconds(3));
+        assert_eq!(running.begun, asked);
+        running.has_used(5.0, asked + seconds(3));
+        assert_eq!(running.begun, asked - seconds(2));
     }
 
     #[test]
     fn the_turn_that_was_reported_last_is_known() {
-        let mut thinking = Thinking::new(1, Side::Silver, Instant::now(), false);
-        assert!(!thinking.has_told_another("ee7s"));
-        thinking.note(&Info::Variation("ee7s ee6s g Ee2n s ee5s".into()));
-        thinking.note(&Info::Nodes(3));
-        assert!(!thinking.has_told_another("ee7s ee6s"));
-        assert!(thinking.has_told_another("ee7s"));
+        let mut running = RunningSearch::new(1, Side::Silver, Instant::now(), false);
+        assert!(!running.has_told_another("ee7s"));
+        running.note(&Info::Variation("ee7s ee6s g Ee2n s ee5s".into()));
+        running.note(&Info::Nodes(3));
+        assert!(!running.has_told_another("ee7s ee6s"));
+        assert!(running.has_told_another("ee7s"));
     }
 }
