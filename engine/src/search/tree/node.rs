@@ -4,17 +4,6 @@ use super::edge::NodeId;
 use super::links::Block;
 use arimaa::rules::{Side, StateInTurn};
 
-/// A node's place in the tree.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::search) struct NodeId(pub(super) u32);
-
-impl NodeId {
-    #[inline]
-    pub(super) fn place(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// What is known of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::search) enum NodeKind {

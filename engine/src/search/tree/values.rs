@@ -135,15 +135,3 @@ pub(in crate::search) fn greatest<Item: Copy, Value: PartialOrd>(
         false => best,
     })
 }
-
-/// A win of Gold's as an advantage: 1; a win of Silver's: -1.
-#[inline]
-pub(in crate::search) fn greatest<Item: Copy, Value: PartialOrd>(
-    items: impl Iterator<Item = Item>,
-    value: impl Fn(Item) -> Value,
-) -> Option<Item> {
-    items.reduce(|best, item| match value(item) > value(best) {
-        true => item,
-        false => best,
-    })
-}
