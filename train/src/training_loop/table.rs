@@ -18,12 +18,12 @@ const COLUMNS: [[&str; 2]; 10] = [
     ["validation", "policy"],
     ["validation", "value"],
     ["", "rating"],
-    ["against the", "one before"],
+    ["against", "previous"],
     ["against", "the first"],
 ];
 
 /// The last column's name.
-const STOPPED: [&str; 2] = ["games", "stopped"];
+const TRUNCATED: [&str; 2] = ["games", "truncated"];
 
 type Row = Vec<String>;
 
@@ -86,7 +86,7 @@ fn row(
         .results_of(generation)
         .filter(|(opponent, _)| matches!(opponent, Player::Network(1..)));
     let rating = ratings.rating(Player::Network(generation));
-    let stopped = ratings.results_of(generation).map(|(_, it)| it.unfinished);
+    let truncated = ratings.results_of(generation).map(|(_, it)| it.unfinished);
     let is_reference = ratings.reference() == Some(Player::Network(generation));
     let rated = |rating| match is_reference {
         true => "0".to_owned(),
@@ -109,7 +109,7 @@ fn row(
         against(Player::FIRST),
     ];
     row.extend(anchors.iter().map(|&anchor| against(anchor)));
-    row.push(stopped.sum::<u64>().to_string());
+    row.push(truncated.sum::<u64>().to_string());
     row
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for Table {
             .into_iter()
             .map(|names| names.map(str::to_owned))
             .chain(anchors.map(|name| ["against".to_owned(), name]))
-            .chain([STOPPED.map(str::to_owned)])
+            .chain([TRUNCATED.map(str::to_owned)])
             .collect();
         let header = [0, 1].map(|line| -> Row {
             let names = columns.iter().map(|names| names[line].clone());
@@ -203,7 +203,7 @@ mod tests {
         let names = words(1);
         assert_eq!(
             names[names.len() - 3..],
-            ["random", "material:32", "stopped"]
+            ["random", "material:32", "truncated"]
         );
         assert_eq!(words(3)[..4], ["11", "300", "6000000", "2.1234"], "{text}");
         assert!(

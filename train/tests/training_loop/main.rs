@@ -110,7 +110,7 @@ fn check_whole(run: &Path, said: &str) {
     }
     check_ratings(run);
     for part in [
-        "one before",
+        "previous",
         "% of 4 ",
         "the first network has 0",
         "material:4",
