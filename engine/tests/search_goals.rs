@@ -108,7 +108,7 @@ fn without_the_solver_goals_are_found_by_searching_alone() {
             by_chance <= 10,
             "{mode:?}: {by_chance} goals after one evaluation"
         );
-        // Mode `gumbel` compares some sixty turns that nobody has chosen for it.
+        // Mode `gumbel` compares some sixty turns that no test has chosen.
         let fewest = if mode == SearchMode::Puct { 36 } else { 25 };
         assert!(found >= fewest, "{mode:?}: {found} goals of 40");
     }
@@ -125,7 +125,7 @@ struct Threat {
 }
 
 impl Threat {
-    /// The threat in a position, if the game goes on there and it has one of such a kind.
+    /// The threat in a position, if the game continues there and it has one of such a kind.
     fn of(position: &Position, enumerator: &mut TurnEnumerator) -> Option<Self> {
         let over = position.outcome(&history_of(position)).is_some();
         if over || has_goal(position) || goal_threat(position).is_none() {

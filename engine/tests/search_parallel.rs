@@ -113,7 +113,7 @@ fn budgets_hold_and_every_evaluation_counts() {
     }
 }
 
-/// A tree that is large enough is asked for full batches: that is what they are for.
+/// A large enough tree fills its batches.
 #[test]
 fn batches_are_full() {
     let mut rng = ChaCha8Rng::seed_from_u64(82);

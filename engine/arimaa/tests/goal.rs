@@ -294,7 +294,7 @@ const GOALS: [(&str, &str, &str, Option<usize>); 22] = [
         Some(2),
     ),
     ("a friend unfreezes", "Ra7 cb7 Ca5 rh5", "", Some(2)),
-    ("nobody unfreezes", "Ra7 cb7 rh5", "", None),
+    ("no friend unfreezes", "Ra7 cb7 rh5", "", None),
     ("rabbits don't freeze", "Ra7 rb7", "", Some(1)),
     ("a rabbit unfreezes another", "Ra7 cb7 Ra5 rh5", "", Some(2)),
     ("a rabbit follows another", "Ra6 Ra5 db7 rh5", "", Some(3)),

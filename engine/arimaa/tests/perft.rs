@@ -250,7 +250,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.status.success());
 }
 
-/// Runs the program with nobody to read what it writes; returns its exit code.
+/// Runs the program with its output closed; returns its exit code.
 #[cfg(unix)]
 fn perft_unread(arguments: &[&str]) -> Option<i32> {
     let (reader, writer) = std::io::pipe().unwrap();

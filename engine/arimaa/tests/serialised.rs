@@ -407,7 +407,7 @@ fn unreachable_states_are_refused() {
     refused::<StepState>(written.clone());
     written["steps_used"] = json!(0);
     refused::<StepState>(written);
-    // A field that nobody knows.
+    // An unknown field.
     let mut more = serde_json::to_value(state).unwrap();
     more["more"] = json!(1);
     refused::<StepState>(more);

@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(
             threat(&frozen),
             0.0,
-            "from b2 it stands on its way and freezes it"
+            "from b2 it is on its path and freezes it"
         );
         // The own goal is no threat.
         assert_eq!(threat(&state(Side::Silver, "Ra5 Db1 rb8 ch8")), 1.0);

@@ -13,7 +13,7 @@ use super::tree::NodeId;
 use arimaa::rules::History;
 use rand::Rng;
 
-/// A simulation on its way.
+/// A simulation in flight.
 #[derive(Debug, Default)]
 struct Simulation {
     descent: Descent,
@@ -126,7 +126,7 @@ impl Simulations {
     /// branches meet that mode `gumbel` sends one simulation each into, each counts.
     ///
     /// With `counts_no_room` one that ended where the tree has no room is counted like any other. Without, it has found nothing either:
-    /// any number of such visits could pile up behind one and the same evaluation. It makes the values on its way those of now, and
+    /// any number of such visits could pile up behind one and the same evaluation. It updates the values on its path, and
     /// uses up the budget.
     pub(super) fn finish_simulations(
         &mut self,

@@ -71,7 +71,7 @@ fn unit(key: u64) -> f64 {
     (bits ^ bits >> 31) as f64 / u64::MAX as f64
 }
 
-/// Answers the leaves that are asked for now; says whether there were any.
+/// Answers the requested leaves; says whether there were any.
 pub(super) fn answer(
     search: &mut Search,
     evaluator: Hashed,

@@ -85,7 +85,7 @@ pub(crate) fn decide_unaided(
 pub(crate) enum Worth {
     /// The enemy wins at once or with its reply.
     Loss,
-    /// The game goes on.
+    /// The game continues.
     Undecided,
     /// The mover wins at once, or whatever the enemy replies.
     Win,

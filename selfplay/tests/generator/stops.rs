@@ -52,7 +52,7 @@ fn assert_stopped(ended: &Ended, reason: &str, command: &GeneratorCommand) -> Ve
 fn assert_resumes_after(ended: &Ended, reason: &str, command: &GeneratorCommand) {
     let begun = assert_stopped(ended, reason, command);
     let mut again = command.start();
-    again.wait_until("it has gone on", |_| {
+    again.wait_until("it has resumed", |_| {
         let audit = Audit::of(command.places());
         begun
             .iter()

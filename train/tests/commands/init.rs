@@ -83,7 +83,7 @@ fn a_run_begins_with_a_network_that_was_trained_elsewhere() {
         weights_of(&run.join("networks/00000.safetensors")),
         weights_of(&path)
     );
-    // What can't be gone on from leaves nothing behind.
+    // What can't be resumed leaves nothing behind.
     let (mut command, run) = begin("three", &path, &SMALL);
     fails(
         &mut command,

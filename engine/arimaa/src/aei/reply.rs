@@ -34,7 +34,7 @@ pub enum Reply {
     /// The turn that the engine plays, in standard notation. An engine may also say `resign`, in any case, and one that can't move
     /// may say nothing.
     BestMove(String),
-    /// About the search that is going on.
+    /// About the running search.
     Info(Info),
     /// For the controller's log.
     Log {

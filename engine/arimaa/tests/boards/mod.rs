@@ -221,7 +221,7 @@ pub(crate) fn playable(mut board: Board, side: Side) -> Option<Position> {
         .filter(|position| position.phase() == Phase::Play && position.outcome_on_board().is_none())
 }
 
-/// A position of a random game that is still going on.
+/// A position of a random unfinished game.
 pub(crate) fn from_game(rng: &mut ChaCha8Rng) -> Position {
     let game = random_game(rng.random_range(4..120), rng);
     match game.outcome() {

@@ -116,7 +116,7 @@ impl Turn {
         }
     }
 
-    /// Every step that a piece could make now, whether or not a legal turn goes on with it.
+    /// Every step that a piece could make now, whether or not a legal turn continues with it.
     fn possible_steps(&self) -> Vec<(usize, usize, char)> {
         let mut steps = Vec::new();
         if self.used == 4 {

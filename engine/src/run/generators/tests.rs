@@ -134,7 +134,7 @@ fn generators_that_start_at_once_never_share_a_number() {
                 .map(|start| start.join().unwrap())
                 .collect()
         });
-        // Every game that was in flight goes on exactly once.
+        // Every game that was in flight resumes exactly once.
         let mut games: Vec<_> = live
             .iter()
             .flat_map(|(_, recovery)| ids(recovery))

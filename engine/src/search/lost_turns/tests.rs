@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Many pieces with room, and nobody to freeze them.
+/// Many pieces with room, and no enemy that freezes them.
 fn with_many_turns() -> Position {
     let pieces = "Ea2 Mc4 Hd5 He4 Df5 Dg3 Cb5 Cg6 Rb1 Rd2 Rf2 Rh2 Re1 Rg1 ra8 rc8 rh8";
     position(Side::Gold, pieces)

@@ -137,7 +137,7 @@ impl Tree {
         self.link(id, edge).child()
     }
 
-    /// The simulations that have gone on from a node.
+    /// The simulations that have continued from a node.
     pub(super) fn edge_visits(&self, id: NodeId) -> u32 {
         self.links(id).iter().map(|link| link.visits).sum()
     }

@@ -102,7 +102,7 @@ impl Node {
     }
 }
 
-/// What the nodes before a node read of it. These lie in an array of their own: at every state on its way a simulation reads those
+/// What the nodes before a node read of it. These lie in an array of their own: at every state of its path a simulation reads those
 /// of all children.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::search) struct NodeValue {

@@ -456,7 +456,7 @@ fn the_termination_decides_how_a_game_was_lost() {
         let game = read(&line("b", termination, movelist)).unwrap();
         assert_eq!(game.conclusion, conclusion, "{termination} {movelist}");
         let unknown = read(&line("u", termination, movelist)).unwrap();
-        assert_eq!(unknown.conclusion, None, "nobody won");
+        assert_eq!(unknown.conclusion, None, "no winner is known");
     }
     let archive = format!(
         "{HEADER}\trated\n{0}\t1\n{0}\t0\n{0}\t\n",

@@ -1,4 +1,4 @@
-//! What journals have announced, whoever owns them.
+//! What journals have announced, independent of their owners.
 
 use super::*;
 

@@ -256,6 +256,6 @@ fn no_crash_loses_or_doubles_anything() {
     }
     assert!(
         done > 100 && gone_on > 500,
-        "{done} done, {gone_on} gone on"
+        "{done} done, {gone_on} resumed"
     );
 }

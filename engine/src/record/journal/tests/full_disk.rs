@@ -42,7 +42,7 @@ impl Faults {
     fn attempt<T>(&self, what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         assert!(
             !self.next_panics.swap(false, SeqCst),
-            "the test asked for this panic"
+            "the test requested this panic"
         );
         match self.is_failing(self.operations.fetch_add(1, SeqCst)) {
             true => {
@@ -275,7 +275,7 @@ fn every_call_can_be_made_again_after_any_failure() {
             .0;
         }
     }
-    // Some failures concern nobody: a void file that stays.
+    // Some failures have no effect: a void file that stays.
     assert!(failed as u64 > 4 * operations, "{failed} of {operations}");
 }
 

@@ -407,7 +407,7 @@ fn a_crash_at_any_moment_of_beginning_a_file_loses_nothing() {
         three,
     );
     crash(&[(new.clone(), &new_bytes)], three);
-    // The file goes on, a power cut cuts it, and the old one may be back.
+    // The file grows, a power cut cuts it, and the old one may be back.
     play(&journal, &records[3]);
     let longer = fs::read(&new).unwrap();
     crash(
@@ -452,7 +452,7 @@ fn a_journal_is_flushed_while_it_is_written() {
         let state = journal.shared.lock();
         state.appender.synced == state.appender.length
     };
-    // It would never be, were there nobody to do it.
+    // Without that thread it never would be.
     while !is_synced() {
         std::thread::yield_now();
     }

@@ -128,7 +128,7 @@ fn a_score_that_a_person_can_check() {
     // the only friend of the trap.
     let gold = 3860 + 1225 + 3 * 70;
     let silver = 1140 + 1225 + 1942 + 30 + 20;
-    // The elephant on f5 stands beside the same trap, alone, and touches nobody.
+    // The elephant on f5 stands beside the same trap, alone, and next to no piece.
     assert_eq!(gold_score("Ef5 Ra5 me6 rh8 rb7"), gold + 50 + 20 - silver);
     // On e5 it freezes the camel, and could push it into the trap.
     let pressed = silver - 220 - 1200;
@@ -161,7 +161,7 @@ fn a_piece_more_is_worth_more() {
             for (square, piece) in board.iter().filter(|(_, piece)| piece.side == side) {
                 let mut without = *board;
                 without.take(square);
-                // A piece can stand in a rabbit's way or spoil a trap: only the count is asked for, so none with anybody beside it,
+                // A piece can stand in a rabbit's way or spoil a trap: only the count is compared, so none with a neighbour,
                 // and none beside a trap.
                 let here = Bitboard::of(square);
                 let beside = board.occupied() | Bitboard::TRAPS;

@@ -99,7 +99,7 @@ impl WrittenOut {
         order.prior * (self.scale * (value - 1.0)).exp()
     }
 
-    /// How much of what goes through some actions goes on with another; none where nothing goes through them.
+    /// The share of the weight through some actions that continues with another; none without weight.
     fn target(
         &self,
         searched: &SearchState,
