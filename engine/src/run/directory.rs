@@ -89,7 +89,7 @@ impl RunDirectory {
         self.root.join("logs")
     }
 
-    /// `trainer.window`, a [`TrainerWindow`].
+    /// `trainer.window`, a [`TrainerWindow`](super::TrainerWindow).
     pub fn trainer_window(&self) -> PathBuf {
         self.root.join("trainer.window")
     }
