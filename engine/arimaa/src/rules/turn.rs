@@ -1,9 +1,13 @@
 //! Whole turns: a setup, or one to four steps.
 
-use super::{
-    Action, Bitboard, Board, Faults, Kind, Phase, Piece, Position, SETUP_ORDER, Side, Square, Step,
-    TURN_STEPS,
-};
+use super::action::{Action, Step};
+use super::bitboard::Bitboard;
+use super::board::Board;
+use super::faults::Faults;
+use super::piece::{Kind, Piece, Side};
+use super::position::{Phase, Position};
+use super::square::Square;
+use super::state::{SETUP_ORDER, TURN_STEPS};
 use arrayvec::ArrayVec;
 
 /// Where a side's sixteen pieces stand at the start: [`Kind`]s on its home rank from a to h, then on the rank before it.
