@@ -169,7 +169,9 @@ impl Search {
                 state.tree.set_bound(bytes);
                 Strategy::Gumbel(turn)
             }
-            _ => Strategy::Puct(Box::new(PuctTurn::new(state.root))),
+            SearchMode::Puct | SearchMode::Gumbel => {
+                Strategy::Puct(Box::new(PuctTurn::new(state.root)))
+            }
         };
     }
 
