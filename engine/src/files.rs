@@ -164,9 +164,9 @@ mod tests {
         assert_eq!(read_whole(&path, 5).unwrap(), b"12345");
         let message = |path: &Path| read_whole(path, 4).unwrap_err().to_string();
         assert!(message(&path).contains("5 bytes are more than the 4"));
-        assert!(message(folder.path()).contains("no regular file"));
+        assert!(message(folder.path()).contains("not a regular file"));
         #[cfg(unix)]
-        assert!(message(Path::new("/dev/zero")).contains("no regular file"));
+        assert!(message(Path::new("/dev/zero")).contains("not a regular file"));
     }
 
     #[cfg(unix)]

@@ -514,7 +514,7 @@ fn faulty_arguments_are_refused_by_name() {
         (
             with(&["--set", "selfplay.evaluations=9"]),
             1,
-            vec!["use --evaluations"],
+            vec!["this key is for self-play"],
         ),
         (with(&["--network", "random"]), 1, vec!["--network random"]),
         (

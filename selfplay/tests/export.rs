@@ -361,7 +361,7 @@ fn nothing_is_overwritten_and_bad_arguments_are_named() {
         (&["--text", nowhere], 1, "can't write "),
         (&[], 2, "--text <FILE>"),
         (&["--rows", "rows.txt"], 2, "the name must end in .npz"),
-        (&["--text", "-", "--games", "5"], 2, "no range of games"),
+        (&["--text", "-", "--games", "5"], 2, "not a range of games"),
         (
             &["--text", "-", "--games", "5..5"],
             2,

@@ -202,8 +202,8 @@ fn an_archive_is_detected_by_its_first_line_and_filtered() {
     );
     for message in [
         "line 7, column 18: the archive says that the game ended by goal",
-        "line 8, column 18: a result (w, b, g, s, d, n, u) must stand here, not `x`",
-        "line 9, column 24: turn 1g is due here, not 2g",
+        "line 8, column 18: a result (w, b, g, s, d, n, u) was expected, not `x`",
+        "line 9, column 24: turn 1g was expected, not 2g",
         "line 11, column 1: the line has 10 fields for 9 columns",
     ] {
         let named = format!("left out: {}: {message}", file.display());
@@ -261,7 +261,10 @@ fn the_first_twenty_faulty_games_are_named_or_all() {
         );
         assert_eq!(code, 0, "{complaints}");
         let count = complaints.matches("left out: ").count();
-        (count, complaints.contains("5 more are left out"))
+        (
+            count,
+            complaints.contains("5 more faulty games are left out"),
+        )
     };
     assert_eq!(named(&[]), (20, true));
     assert_eq!(named(&["--verbose"]), (25, false));

@@ -322,10 +322,10 @@ fn invalid_texts_are_refused_with_their_reason() {
             "a turn's number and side",
         ),
         (refused::<BoardPicture>(json!("12g\n")), "the upper frame"),
-        (refused::<Game>(json!("2g Ed2n")), "turn 1g is due here"),
+        (refused::<Game>(json!("2g Ed2n")), "turn 1g was expected"),
         (
             refused::<History>(json!({"7": 0})),
-            "position 7 has stood 0 times",
+            "position 7 occurred 0 times",
         ),
     ] {
         assert!(text.contains(reason), "{text}: {reason}");

@@ -280,7 +280,7 @@ mod tests {
                 format!("{begun}\n\n{begun}2s Ra1n Ra2q\n"),
                 "line 9, column 4",
             ),
-            ("\n# nothing\n".into(), "no position and no game"),
+            ("\n# nothing\n".into(), "neither a position nor a game"),
             ("\ng [R ]".into(), "line 2, column"),
             (
                 "g [R                                  Er                          r]".into(),

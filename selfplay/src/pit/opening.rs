@@ -346,7 +346,7 @@ mod tests {
                 "line 1: the game is over at the end of the opening: Gold wins by goal",
             ),
             (format!("\n{over}"), "line 2"),
-            (String::new(), "no position and no game"),
+            (String::new(), "neither a position nor a game"),
         ] {
             fs::write(&path, &text).unwrap();
             let error = Openings::read(&path, "--openings o.txt", 400).unwrap_err();

@@ -109,7 +109,7 @@ impl Counters {
         if decided + truncated > 0 {
             let share = 100.0 * self.resignation_error_rate().unwrap_or(0.0);
             report.push_str(&format!(
-                "resignation: a side would have given up in {} games that were played out; it won {errors} of the {decided} that were decided ({share:.1}%)",
+                "resignation: a side would have resigned in {} games that were played out; it won {errors} of the {decided} that were decided ({share:.1}%)",
                 decided + truncated
             ));
             if *truncated > 0 {

@@ -109,7 +109,7 @@ impl EvaluationChannel for ClosedChannel {
             true => Ok(()),
             false => Err(EvaluatorError::Device {
                 evaluator: self.name().to_owned(),
-                message: "the network has been given up".into(),
+                message: "the network was dropped".into(),
             }),
         }
     }

@@ -6,9 +6,9 @@ use crate::child::{Engine, GOLD, OPEN, command};
 #[test]
 fn an_unknown_message_is_an_error_that_ends_the_session() {
     for (message, named) in [
-        ("hello there", "`hello` begins no message"),
-        ("Go", "`Go` begins no message"),
-        ("\u{1}\u{2}", "begins no message"),
+        ("hello there", "`hello` does not begin a message"),
+        ("Go", "`Go` does not begin a message"),
+        ("\u{1}\u{2}", "does not begin a message"),
     ] {
         let mut engine = Engine::ready(&[]);
         engine.say(message);
@@ -33,7 +33,7 @@ fn a_known_message_with_an_error_does_not_end_the_session() {
     let mut engine = Engine::ready(&[]);
     for (message, said) in [
         ("aei", "aei: the session has already begun"),
-        ("go infinite", "go: `infinite` must not stand here"),
+        ("go infinite", "go: `infinite` is not expected here"),
         ("setposition", "setposition: a side and a board must follow"),
         (
             "setposition g [E]",
@@ -96,7 +96,7 @@ fn illegal_turns_leave_the_position_as_it_was() {
     for (turn, said) in [
         ("Ee2s", "is occupied"),
         ("Ee3n", "no piece on e3"),
-        ("Ed2n", "`E` is written, but `M` stands on d2"),
+        ("Ed2n", "`E` is written, but `M` is on d2"),
         ("ee7s", "makemove"),
         ("Ee2n Ee3s", "the turn changes nothing"),
         ("Ee2n Ee3n Ee4n Ee5n Ee6n", "makemove"),
@@ -136,7 +136,7 @@ fn wrong_arguments_are_named() {
         ),
         (
             &["--set", "selfplay.evaluations=5"],
-            "controllers set the option `evaluations`",
+            "this key is for self-play",
         ),
         (&["--listen", "nowhere"], "can't listen at nowhere"),
         (&["--server", "localhost"], "--port"),

@@ -138,6 +138,6 @@ mod tests {
     fn a_program_that_isn_t_there_is_named() {
         // Tests lie in a folder of their own, without it.
         let message = Selfplay::find(Stop::default()).unwrap_err().to_string();
-        assert!(message.contains("deps/selfplay is not there"), "{message}");
+        assert!(message.contains("deps/selfplay not found"), "{message}");
     }
 }

@@ -34,7 +34,7 @@ fn init_makes_a_run_and_never_touches_one() {
             .arg("--run")
             .arg(&run)
             .args(["--seed", "5"]),
-        &["run is a run already", "nothing was changed"],
+        &["run already holds a run", "nothing was changed"],
     );
     assert_eq!(fs::read(&path).unwrap(), bytes);
     let other = folder.path().join("other");
@@ -75,7 +75,7 @@ fn a_run_begins_with_a_network_that_was_trained_elsewhere() {
     let of = |key: &str| &first.origin[key][..];
     assert_eq!([of("parent"), of("seed")], [&built_in.identity[..], "7"]);
     assert_eq!([of("generation"), of("step")], ["0", "0"]);
-    fails(&mut command, &["one is a run already"]);
+    fails(&mut command, &["one already holds a run"]);
     // The same weights, brought from a file.
     let (mut command, run) = begin("two", &path, &small);
     assert_eq!(outcome(&mut command).0, 0);
@@ -234,7 +234,7 @@ fn a_larger_network_is_begun_with_the_games_of_another_run() {
         before
     );
     assert!(!old.join("networks/00001.safetensors").exists());
-    fails(&mut from(&[]), &["new is a run already"]);
+    fails(&mut from(&[]), &["new already holds a run"]);
     // More steps than the rows may be used for.
     let other = folder.path().join("other");
     let mut command = train();

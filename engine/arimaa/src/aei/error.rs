@@ -16,7 +16,7 @@ pub enum MessageError {
     /// A message is one line.
     #[error("a message is one line, and `{0}` holds several")]
     Lines(String),
-    /// The line begins with a word that begins no message.
+    /// The line begins with a word that does not begin a message.
     #[error("`{0}` does not begin a message of the protocol")]
     Unknown(String),
     /// Something is missing behind a word.
@@ -28,7 +28,7 @@ pub enum MessageError {
         what: &'static str,
     },
     /// A word that means nothing where it stands.
-    #[error("{message}: `{word}` must not stand here")]
+    #[error("{message}: `{word}` is not expected here")]
     Unexpected {
         /// The message's first word.
         message: &'static str,

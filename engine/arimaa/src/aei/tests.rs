@@ -136,10 +136,10 @@ fn what_is_wrong_is_named() {
         ("", "an empty line is not a message"),
         (" \r\n", "an empty line is not a message"),
         ("aei\naei", "a message is one line"),
-        ("Go", "`Go` begins no message"),
-        ("aei now", "aei: `now` must not stand here"),
-        ("go infinite", "go: `infinite` must not stand here"),
-        ("go ponder now", "go: `now` must not stand here"),
+        ("Go", "`Go` does not begin a message"),
+        ("aei now", "aei: `now` is not expected here"),
+        ("go infinite", "go: `infinite` is not expected here"),
+        ("go ponder now", "go: `now` is not expected here"),
         ("makemove", "makemove: a turn must follow"),
         ("setposition", "setposition: a side and a board must follow"),
         ("setposition w []", "`w` is not a side"),
@@ -150,25 +150,25 @@ fn what_is_wrong_is_named() {
         ),
         (
             "setoption depth 4",
-            "setoption: `depth` must not stand here",
+            "setoption: `depth` is not expected here",
         ),
         ("setoption name", "setoption: the option's name must follow"),
         (
             "setoption name depth 4",
-            "setoption: `4` must not stand here",
+            "setoption: `4` is not expected here",
         ),
     ] {
         let error = text.parse::<Command>().unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");
     }
     for (text, said) in [
-        ("hello", "`hello` begins no message"),
+        ("hello", "`hello` does not begin a message"),
         ("protocol-version", "protocol-version: a number must follow"),
         ("protocol-version one", "`one` is not a version"),
         ("id", "id: name, author or version must follow"),
-        ("id colour red", "id: `colour` must not stand here"),
-        ("aeiok?", "`aeiok?` begins no message"),
-        ("readyok yes", "readyok: `yes` must not stand here"),
+        ("id colour red", "id: `colour` is not expected here"),
+        ("aeiok?", "`aeiok?` does not begin a message"),
+        ("readyok yes", "readyok: `yes` is not expected here"),
         ("info", "info: the kind of information must follow"),
         ("info score high", "info: `high` is not a score"),
         ("info depth +", "info: `` is not a depth"),

@@ -91,7 +91,7 @@ pub enum NotationReason {
     #[error("an x marks an empty trap, and {0} is not a trap")]
     NoTrap(Square),
     /// A record's turn has another number or side than the one that is due.
-    #[error("turn {due} is due here, not {found}")]
+    #[error("turn {due} was expected, not {found}")]
     OtherTurn {
         /// The turn that is due, like `3g`.
         due: String,

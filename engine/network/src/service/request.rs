@@ -93,7 +93,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if self.reply.is_some() {
-            self.send(Err("the evaluation was given up".into()));
+            self.send(Err("the evaluation was abandoned".into()));
         }
     }
 }

@@ -408,7 +408,7 @@ fn a_panic_leaves_nothing_waiting() {
     let (network, _) = launch(vec![setup(1, &[16], &[Behaviour::Panics])]);
     for error in errors_of_all(&network) {
         assert!(
-            error.contains("given up") || error.contains("its evaluation thread panicked"),
+            error.contains("abandoned") || error.contains("its evaluation thread panicked"),
             "{error}"
         );
     }

@@ -262,7 +262,7 @@ fn turns_against_the_rules_are_named_with_the_rule() {
             "bestmove banana",
             ["it played `banana`:", "`b` is not a piece"],
         ),
-        ("bestmove", ["it played ``:", "no turn"]),
+        ("bestmove", ["it played ``:", "not a turn"]),
     ] {
         let fault = fault(first_turn(&format!("echo {answer}"), "20s"));
         assert_eq!(fault.kind, FaultKind::IllegalTurn, "{answer}: {fault}");
@@ -289,7 +289,7 @@ fn a_third_repetition_is_illegal() {
     begin(&mut engine, &game, "20s");
     let fault = fault(engine.choose(&game, &clock, &GO_ON));
     assert_eq!(fault.kind, FaultKind::IllegalTurn);
-    assert!(fault.reason.contains("stood twice already"), "{fault}");
+    assert!(fault.reason.contains("for the third time"), "{fault}");
 }
 
 #[test]

@@ -97,8 +97,8 @@ mod tests {
             (b"abc".to_vec(), "no more than 3 bytes"),
             (b"Tusker\r\nrest".to_vec(), "a shard of games"),
             (b"[train]\nrows = 2".to_vec(), "begins with \"[train]\\n\""),
-            (with_header("{\"a\""), "no safetensors file"),
-            (u64::MAX.to_le_bytes().to_vec(), "no safetensors file"),
+            (with_header("{\"a\""), "not a safetensors file"),
+            (u64::MAX.to_le_bytes().to_vec(), "not a safetensors file"),
             (other, "of another program, with 2 tensors"),
         ] {
             std::fs::write(&path, bytes).unwrap();

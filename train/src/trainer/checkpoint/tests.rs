@@ -341,7 +341,7 @@ fn no_changed_byte_and_no_cut_goes_unnoticed() {
         );
     }
     for end in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
-        assert!(message(&bytes[..end]).contains("broken"), "cut at {end}");
+        assert!(message(&bytes[..end]).contains("damaged"), "cut at {end}");
     }
     let network_file = folder.path().join("network.safetensors");
     network.save(&network_file, &Default::default()).unwrap();

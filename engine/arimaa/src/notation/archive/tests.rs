@@ -158,7 +158,7 @@ fn a_first_line_without_the_columns_is_refused() {
     let message = ArchiveReader::new(&b""[..]).unwrap_err().to_string();
     assert_eq!(
         message,
-        "line 1, column 1: a line that names the columns must stand here, not the end"
+        "line 1, column 1: a line that names the columns was expected, not the end"
     );
     let missing = NotationReason::MissingColumns("id, termination, movelist".to_owned());
     assert_eq!(fault("wusername\tresult\n"), (1, missing));
@@ -182,22 +182,22 @@ fn faulty_fields_are_named() {
         (
             "112",
             "x12",
-            "line 2, column 1: a game's number must stand here, not `x12`",
+            "line 2, column 1: a game's number was expected, not `x12`",
         ),
         (
             "112",
             "-1",
-            "line 2, column 1: a game's number must stand here, not `-1`",
+            "line 2, column 1: a game's number was expected, not `-1`",
         ),
         (
             "1871",
             "inf",
-            "line 2, column 15: a rating must stand here, not `inf`",
+            "line 2, column 15: a rating was expected, not `inf`",
         ),
         (
             "\tw\t",
             "\tx\t",
-            "line 2, column 35: a result (w, b, g, s, d, n, u) must stand here, not `x`",
+            "line 2, column 35: a result (w, b, g, s, d, n, u) was expected, not `x`",
         ),
         (
             "bert",
@@ -259,7 +259,10 @@ fn movelists_with_gaps_are_refused() {
         let (_, column, fault, message) = movelist_fault(wrong);
         assert!(matches!(fault, NotationReason::OtherTurn { .. }), "{wrong}");
         assert_eq!(column, 1);
-        assert!(message.contains(": turn 2g is due here, not "), "{message}");
+        assert!(
+            message.contains(": turn 2g was expected, not "),
+            "{message}"
+        );
     }
     for wrong in [
         "x",

@@ -100,7 +100,7 @@ fn the_loser_by_the_last_line_has_not_won() {
     assert_eq!(
         written(&format!("{won}3g resigns\n")),
         [Err(
-            "line 1, column 1: Gold has given up by the last entry, but has won".to_owned()
+            "line 1, column 1: Gold resigned in the last entry, but has won".to_owned()
         )]
     );
 }
