@@ -5,8 +5,8 @@
 //! | `codec` | values to bytes and back |
 //! | `game` | the record of one game |
 //! | `policy` | policy targets as whole numbers |
-//! | [`mod@replay`] | plays a record under the rules, and gives its rows |
-//! | [`mod@import`] | makes a record of a game that was played elsewhere |
+//! | [`replay()`] | plays a record under the rules, and gives its rows |
+//! | [`import()`] | makes a record of a game that was played elsewhere |
 //! | [`shard`] | files of finished games |
 //! | [`journal`] | files of games in flight |
 //! | [`samples`] | random games for tests and measurements |
