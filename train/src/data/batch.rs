@@ -83,12 +83,17 @@ impl Column {
         }
     }
 
-    /// Writes the targets of some rows over those from row `at` on; numbers in parallel.
+    /// Writes the targets of some rows over those from row `at` on; policies in parallel.
     fn write(&mut self, at: usize, rows: &[RowRef], head: Head) {
         match self {
             Self::Words(words) => {
                 for (word, row) in words[at..].iter_mut().zip(rows) {
                     *word = word_of(row, head);
+                }
+            }
+            Self::Numbers(numbers) if numbers_of(head.spec().output) == 1 => {
+                for (number, row) in numbers[at..].chunks_exact_mut(1).zip(rows) {
+                    write_numbers(number, row, head);
                 }
             }
             Self::Numbers(numbers) => {
