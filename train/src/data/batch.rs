@@ -191,9 +191,12 @@ impl Batch {
                     };
                 }
             });
-        for head in Head::ALL {
-            self.targets[head].write(at, rows, head);
-        }
+        // One entry into the thread pool for all heads.
+        rayon::scope(|_| {
+            for head in Head::ALL {
+                self.targets[head].write(at, rows, head);
+            }
+        });
         for (of, weights) in RowWeight::ALL.into_iter().zip(&mut self.weights) {
             for (weight, row) in weights[at..].iter_mut().zip(rows) {
                 *weight = row.weight(of);
