@@ -174,7 +174,7 @@ fn captures_are_found_exactly_where_trying_everything_finds_one() {
 }
 
 #[test]
-#[ignore = "a quarter of an hour: 83 times the positions of the other test"]
+#[ignore = "minutes: 83 times the positions of the other test"]
 fn many_captures_are_found_exactly() {
     let met = compare_many(101, 25_000);
     println!("{met:?}");
