@@ -1,7 +1,7 @@
 //! Shares and means with their confidence intervals, and the calibration of values.
 
 use arimaa::rules::Side;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt::{self, Formatter};
 
 /// A part of a whole, both counted.
@@ -42,6 +42,41 @@ impl Share {
 /// A mean; none of nothing.
 pub(crate) fn mean(sum: f64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
+}
+
+/// A mean; null of nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Mean {
+    sum: f64,
+    count: u64,
+}
+
+impl Mean {
+    pub(crate) fn count(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    /// Counts a number; 0 stands for one that was not recorded.
+    pub(crate) fn count_kept(&mut self, number: u32) {
+        self.sum += f64::from(number);
+        self.count += u64::from(number > 0);
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+
+    pub(crate) fn value(self) -> Option<f64> {
+        mean(self.sum, self.count)
+    }
+}
+
+impl Serialize for Mean {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value().serialize(serializer)
+    }
 }
 
 const BINS: usize = 10;

@@ -5,6 +5,8 @@ use super::targets::{StateTarget, surprise};
 use super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability, winning_turn};
 use arimaa::rules::{Action, History, Side, StepState, TURN_STEPS, Turn};
 use arrayvec::ArrayVec;
+use rand::Rng;
+use rand::seq::IteratorRandom;
 
 /// A decided turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +83,30 @@ pub(super) fn actions_of(tree: &Tree, way: &[(NodeId, usize)]) -> ArrayVec<Actio
     way.iter()
         .map(|&(node, edge)| tree.edges(node)[edge].action(tree.side(node)))
         .collect()
+}
+
+/// Ends a turn that the search has not gone beyond: at once if that is legal, else by any legal steps.
+pub(super) fn finish_by_the_rules<R: Rng>(
+    state: &StepState,
+    history: &History,
+    actions: &mut ArrayVec<Action, 9>,
+    rng: &mut R,
+) {
+    let mut state = *state;
+    while !state.is_complete() {
+        let legal = state.legal_actions(history);
+        let action = if legal.end {
+            Some(Action::End)
+        } else {
+            legal.in_index_order(state.side()).choose(rng)
+        };
+        let Some(action) = action else { return };
+        actions.push(action);
+        if action == Action::End {
+            return;
+        }
+        state = state.after(action);
+    }
 }
 
 /// Targets for a turn that wins: at each of its states, its action and nothing else.

@@ -77,3 +77,14 @@ pub(super) enum SearchMessage {
     /// The thread has failed.
     Failed(String),
 }
+
+/// How a session ends.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// By `quit`, or because the controller has left.
+    Quit,
+    /// By a message that is not in the protocol.
+    Refused(String),
+    /// By a failure of the engine.
+    Failed(String),
+}

@@ -2,7 +2,7 @@
 
 use super::channel::Channel;
 use super::clock::TurnClock;
-use super::messages::{Event, Order, SearchMessage, SearchTask};
+use super::messages::{Ended, Event, Order, SearchMessage, SearchTask};
 use super::no_search::turn_to_fall_back_on;
 use super::options::{AUTHOR, Effect, NAME, Offered, Settings, VERSION};
 use super::running_search::RunningSearch;
@@ -17,17 +17,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Instant;
-
-/// How a session ends.
-#[derive(Debug)]
-pub(super) enum Ended {
-    /// By `quit`, or because the controller has left.
-    Quit,
-    /// By a message that is not in the protocol.
-    Refused(String),
-    /// By a failure of the engine.
-    Failed(String),
-}
 
 type Outcome = Result<(), Ended>;
 

@@ -3,7 +3,7 @@
 //! The fields are the keys of the JSON object. A mean or share of nothing is null.
 
 use super::lengths::Lengths;
-use crate::statistics::{Calibration, Share, mean};
+use crate::statistics::{Calibration, Mean, Share, mean};
 use arimaa::rules::{Phase, Reason, Side};
 use engine::record::{
     Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
@@ -70,41 +70,6 @@ pub(super) struct ShardSummary {
 
 fn calibration_report<S: Serializer>(it: &Calibration, serializer: S) -> Result<S::Ok, S::Error> {
     it.report().serialize(serializer)
-}
-
-/// A mean; null of nothing.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Mean {
-    sum: f64,
-    count: u64,
-}
-
-impl Mean {
-    fn count(&mut self, value: f64) {
-        self.sum += value;
-        self.count += 1;
-    }
-
-    /// Counts a number; 0 stands for one that was not recorded.
-    fn count_kept(&mut self, number: u32) {
-        self.sum += f64::from(number);
-        self.count += u64::from(number > 0);
-    }
-
-    fn add(&mut self, other: Self) {
-        self.sum += other.sum;
-        self.count += other.count;
-    }
-
-    pub(super) fn value(self) -> Option<f64> {
-        mean(self.sum, self.count)
-    }
-}
-
-impl Serialize for Mean {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value().serialize(serializer)
-    }
 }
 
 /// Games by their start.

@@ -1,8 +1,8 @@
 //! The summary as text: a name, then its lines.
 
 use super::lengths::Lengths;
-use super::summary::{Mean, Rows, Searches, ShardSummary, Version};
-use crate::statistics::{percent, write_calibration};
+use super::summary::{Rows, Searches, ShardSummary, Version};
+use crate::statistics::{Mean, percent, write_calibration};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use std::fmt::{self, Display, Formatter};

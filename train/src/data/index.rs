@@ -207,17 +207,23 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     Ok(shards.iter().map(|(_, name)| name.to_string()).collect())
 }
 
-/// Finds the games of a shard and counts their rows.
-fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainError> {
-    let mut reader = ShardReader::open(&path)?;
+/// Opens a shard to train on. One of another encoding is an error.
+pub(crate) fn open_shard(path: &Path) -> Result<ShardReader, TrainError> {
+    let reader = ShardReader::open(path)?;
     let found = reader.header().encoding_version;
-    if found != ENCODING_VERSION {
-        return Err(TrainError::Encoding {
-            path,
+    match found == ENCODING_VERSION {
+        true => Ok(reader),
+        false => Err(TrainError::Encoding {
+            path: path.to_owned(),
             found,
             known: ENCODING_VERSION,
-        });
+        }),
     }
+}
+
+/// Finds the games of a shard and counts their rows.
+fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainError> {
+    let mut reader = open_shard(&path)?;
     let (mut training, mut validation) = (Vec::new(), Vec::new());
     while let Some(record) = reader.next() {
         let record = record?;

@@ -18,7 +18,7 @@ mod targets;
 mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
-pub(crate) use index::{Index, WindowCounts, window_rows};
+pub(crate) use index::{Index, WindowCounts, open_shard, window_rows};
 pub(crate) use loader::{Budget, Loader};
 pub(crate) use pool::{Cursor, LoaderOptions};
 pub(crate) use rows::{GameRows, RowRef};

@@ -3,6 +3,7 @@
 use crate::data::BatchTensors;
 use crate::plots::curves::CalibrationBin;
 use crate::trainer::loss::{LossSums, LossTensors, STACKED, from_stack};
+use crate::trainer::metrics::{MeanLosses, ValidationMeasurements};
 use network::{Head, PerHead, RowWeight};
 use tch::{Kind, TchError, Tensor};
 
@@ -70,6 +71,16 @@ impl Measurement {
             weight: weights[Head::Policy],
             bins,
         })
+    }
+
+    /// The measurements as the log keeps them, of `rows` rows.
+    pub(crate) fn report(&self, rows: usize) -> ValidationMeasurements {
+        ValidationMeasurements {
+            losses: MeanLosses(self.losses.means()),
+            policy_accuracy: self.policy_accuracy(),
+            calibration: self.calibration(),
+            rows,
+        }
     }
 
     /// Adds the measurements on other rows.

@@ -8,7 +8,7 @@ use crate::trainer::change::{ConfigFile, changed};
 use crate::trainer::checkpoint;
 use crate::trainer::loss::{LossSums, in_digits};
 use crate::trainer::meter::LossMeter;
-use crate::trainer::metrics::{MeanLosses, Standing, ValidationMeasurements};
+use crate::trainer::metrics::Standing;
 use crate::trainer::plan::{TrainingBudget, TrainingPlan, check_rows, hold};
 use crate::trainer::record::Recorder;
 use crate::trainer::state::TrainingState;
@@ -367,15 +367,9 @@ impl<'a> Training<'a> {
         let measured = self.trainer.measure(&rows)?;
         let losses = measured.losses;
         if losses.mean(Head::Policy).is_some() {
-            let measured = ValidationMeasurements {
-                losses: MeanLosses(losses.means()),
-                policy_accuracy: measured.policy_accuracy(),
-                calibration: measured.calibration(),
-                rows: rows.len(),
-            };
             let state = &self.state;
             self.recorder
-                .validation(state.generation, state.step, &measured);
+                .validation(state.generation, state.step, &measured.report(rows.len()));
         }
         Ok(losses)
     }

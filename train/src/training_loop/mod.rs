@@ -30,6 +30,7 @@ use crate::error::TrainError;
 use crate::plots::ratings as rating_plot;
 use crate::ratings::clock::TrainingClock;
 use crate::terminal::{grouped, print};
+use crate::trainer::checkpoint;
 use crate::trainer::lock::RunLock;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::stop::Stop;
@@ -92,6 +93,8 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     }
     .apply()?;
     let seed = begin_or_resume(&run, &config, arguments.seed)?;
+    // The trainer would refuse a checkpoint of another version only after the first games and matches.
+    checkpoint::newest(&run.checkpoints())?;
     let began_trained = began_trained(&run)?;
     let trained = run.newest_trained()?;
     let clock = TrainingClock::open(&run, trained.map_or(0, |(generation, _)| generation))?;

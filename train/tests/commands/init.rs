@@ -200,6 +200,12 @@ fn a_larger_network_is_begun_with_the_games_of_another_run() {
     fails(&mut from(&[]), &["run is not a run", "config.toml"]);
     init(&old);
     fails(&mut from(&[]), &["shards holds no games"]);
+    let damaged = old.join("shards/000-000002.shard");
+    fs::create_dir_all(old.join("shards")).unwrap();
+    fs::write(&damaged, "no shard").unwrap();
+    fails(&mut from(&[]), &["000-000002.shard", "not a shard"]);
+    assert!(!new.exists());
+    fs::remove_file(&damaged).unwrap();
     write_shard(&old, 3, 12);
     let before = fs::read(old.join("shards/000-000003.shard")).unwrap();
     // Killed before the first network was there.

@@ -9,6 +9,7 @@ use engine::record::{GameRecord, ShardReader, list_shards, replay};
 use engine::run::RunDirectory;
 use programs::build_selfplay;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -178,6 +179,26 @@ fn a_generator_s_device_that_can_t_be_used_shows_before_anything_is_played() {
         "{said}"
     );
     assert!(!run.exists());
+}
+
+#[test]
+fn a_checkpoint_of_another_version_shows_before_anything_is_played() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let header = r#"{"__metadata__":{"tusker-checkpoint":"{\"format\":1,\"encoding\":1}"}}"#;
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend_from_slice(header.as_bytes());
+    let checkpoints = run.join("checkpoints");
+    fs::create_dir_all(&checkpoints).unwrap();
+    fs::write(checkpoints.join("00001-0000000010.safetensors"), file).unwrap();
+    let (code, _, said) = outcome(train().args(arguments(&run, &[])));
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("00001-0000000010.safetensors: format version 1"),
+        "{said}"
+    );
+    assert!(!run.join("shards").exists() && !run.join("pit").exists());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! beyond. They are left to the rules only where the tree holds no whole turn at all.
 
 use crate::search::batch::LeafBatch;
-use crate::search::decision::{Choice, actions_of, proven_targets};
+use crate::search::decision::{Choice, actions_of, finish_by_the_rules, proven_targets};
 use crate::search::descent::ends_turn;
 use crate::search::flow::{Arrival, Flow, draw, visit_weight};
 use crate::search::lost_turns::{Another, another_turn, longest_resistance};
@@ -15,7 +15,6 @@ use crate::search::tree::{NodeId, NodeKind, Tree, greatest, state_after};
 use arimaa::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
 use arrayvec::ArrayVec;
 use rand::Rng;
-use rand::seq::IteratorRandom;
 
 /// At temperature 0 a turn is chosen among those with at least this share of the visits of the most visited one ...
 const VISIT_FLOOR: f64 = 0.25;
@@ -437,30 +436,6 @@ fn best_bound(search: &SearchState, arrivals: &[Arrival], visits: f64) -> Option
         mass > 0.0 && mass >= VISIT_FLOOR * most
     });
     greatest(enough, |place| bound(&arrivals[place]))
-}
-
-/// Ends a turn that the search has not gone beyond: at once if that is legal, else by any legal steps.
-pub(in crate::search) fn finish_by_the_rules<R: Rng>(
-    state: &StepState,
-    history: &History,
-    actions: &mut ArrayVec<Action, 9>,
-    rng: &mut R,
-) {
-    let mut state = *state;
-    while !state.is_complete() {
-        let legal = state.legal_actions(history);
-        let action = if legal.end {
-            Some(Action::End)
-        } else {
-            legal.in_index_order(state.side()).choose(rng)
-        };
-        let Some(action) = action else { return };
-        actions.push(action);
-        if action == Action::End {
-            return;
-        }
-        state = state.after(action);
-    }
 }
 
 /// A turn with what is to be learned from it.

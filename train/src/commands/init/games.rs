@@ -1,5 +1,6 @@
 //! The games of another run, for a new run that begins with them.
 
+use crate::data::open_shard;
 use crate::error::TrainError;
 use engine::files;
 use engine::record::{ShardName, list_shards};
@@ -25,17 +26,20 @@ pub(super) fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize,
     Ok(shards.len())
 }
 
-/// The shards of a run; at least one.
+/// The shards of a run, each one that can be trained on; at least one.
 pub(super) fn shards_of(old: &RunDirectory) -> Result<BTreeMap<ShardName, PathBuf>, TrainError> {
     let folder = old.shards();
     let shards = match folder.exists() {
         true => list_shards(&folder)?,
         false => BTreeMap::new(),
     };
-    match shards.is_empty() {
-        true => Err(TrainError::NoGames { folder }),
-        false => Ok(shards),
+    if shards.is_empty() {
+        return Err(TrainError::NoGames { folder });
     }
+    for path in shards.values() {
+        open_shard(path)?;
+    }
+    Ok(shards)
 }
 
 /// Refuses an existing shard of the same name with other contents.

@@ -2,9 +2,8 @@
 
 use super::GumbelTurn;
 use super::target::Improved;
-use crate::search::decision::{Choice, actions_of, proven_targets};
+use crate::search::decision::{Choice, actions_of, finish_by_the_rules, proven_targets};
 use crate::search::lost_turns::{Another, another_turn, lost_advantage};
-use crate::search::modes::puct::finish_by_the_rules;
 use crate::search::state::SearchState;
 use crate::search::tree::{NodeKind, advantage_of, greatest};
 use arimaa::rules::{Action, History};
