@@ -64,7 +64,6 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    engine::process::keep_freed_memory();
     // Every worker thread evaluates its own batches: more threads inside libtorch would only slow the workers down.
     network::set_single_threaded();
     if let Some(replacement) = removed_options::replacement(std::env::args_os().skip(1)) {

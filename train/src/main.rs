@@ -31,7 +31,6 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    engine::process::keep_freed_memory();
     let arguments = Arguments::parse();
     let result = match &arguments.command {
         Command::Init(arguments) => commands::init(arguments),

@@ -1,5 +1,5 @@
 //! How many evaluations a second one thread makes, by the network, its precision and the size of the batches:
-//! `cargo bench -p engine --bench networks`.
+//! `cargo bench -p network`.
 //!
 //! For each network and precision: the times of the evaluator (encoding, network, priors) and of making an evaluator with its check. The networks are new ones: their speed
 //! is that of trained ones. `cargo bench … -- 10x128` picks some.
@@ -17,7 +17,7 @@ fn networks(criterion: &mut Criterion) {
     set_single_threaded();
     let queries = positions::queries();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    for (blocks, channels) in [(6, 64), (10, 128)] {
+    for (blocks, channels) in [(3, 32), (6, 64), (10, 128)] {
         let size = format!("{blocks}x{channels}");
         if wanted
             .iter()
@@ -37,7 +37,7 @@ fn networks(criterion: &mut Criterion) {
             });
             let mut evaluator = NetworkEvaluator::new(&network, precision, "bench").unwrap();
             let mut answers = Evaluations::default();
-            for batch in [16, 64, 256] {
+            for batch in [1, 4, 8, 16, 32, 64, 256] {
                 let queries = &queries[..batch];
                 group.throughput(Throughput::Elements(batch as u64));
                 group.bench_with_input(

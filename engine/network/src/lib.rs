@@ -13,6 +13,10 @@
 //! Each function that uses a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
 //! evaluator sets it itself, a caller of [`Network::forward_measure`] may want to.
 
+/// The allocator of every program with a network, libtorch's C++ code included: each operation of libtorch allocates.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[cfg(test)]
 mod accuracy_tests;
 mod architecture;
