@@ -118,8 +118,8 @@ fn a_visit_allocates_nothing() {
                     options.parallel_leaves = leaves;
                     options.budget = Budget::evaluations(visits);
                     // The sampling's allocations go with the beam.
-                    options.gumbel.candidates = AutoOr::Number(8);
-                    options.gumbel.beam_width = AutoOr::Number(8);
+                    options.gumbel.candidates = AutoOr::Fixed(8);
+                    options.gumbel.beam_width = AutoOr::Fixed(8);
                     second_search(position, options)
                 };
                 let ((few, _), (many, visits)) = (of(1_000), of(11_000));

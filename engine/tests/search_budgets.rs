@@ -149,8 +149,8 @@ fn any_number_of_candidates_will_do() {
         for candidates in [1, 2, 3, 5, 6, 7, 11, 13, 100, 10_000] {
             for beam_width in [1, 5, 200, 10_000] {
                 let mut options = options(SearchMode::Gumbel, Purpose::Learning, 96);
-                options.gumbel.candidates = AutoOr::Number(candidates);
-                options.gumbel.beam_width = AutoOr::Number(beam_width);
+                options.gumbel.candidates = AutoOr::Fixed(candidates);
+                options.gumbel.beam_width = AutoOr::Fixed(beam_width);
                 let decision = decide(&mut Uniform, &position, options, 1);
                 assert!(decision.evaluations <= 96, "{decision:?}");
                 check_is_legal(&position, &decision);
@@ -223,7 +223,7 @@ fn an_empty_budget_is_an_error() {
         }
     }
     let mut none = options(SearchMode::Gumbel, Purpose::Strongest, 100);
-    none.gumbel.candidates = AutoOr::Number(0);
+    none.gumbel.candidates = AutoOr::Fixed(0);
     assert!(matches!(error(none), SearchError::NoCandidates));
 }
 
@@ -391,7 +391,7 @@ fn the_memory_is_bounded_and_the_search_decides_all_the_same() {
             for candidates in [None, Some(400)] {
                 let mut options = options(mode, Purpose::Strongest, 20_000);
                 options.budget.memory_mib = 1;
-                options.gumbel.candidates = candidates.map_or(AutoOr::Auto, AutoOr::Number);
+                options.gumbel.candidates = candidates.map_or(AutoOr::Auto, AutoOr::Fixed);
                 let mut search = Search::new(&position, &history, options).unwrap();
                 let mut most = 0;
                 while answer(&mut search, &mut Material::default(), &history, &mut rng) {

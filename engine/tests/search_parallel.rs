@@ -123,7 +123,7 @@ fn batches_are_full() {
             for _ in 0..6 {
                 let position = *random_game(12, &mut rng).position();
                 let history = history_of(&position);
-                let options = many(mode, Purpose::Strongest, 4_000, leaves);
+                let options = many(mode, Purpose::Strongest, 20_000, leaves);
                 let mut search = Search::new(&position, &history, options).unwrap();
                 let decision = run(
                     &mut search,
@@ -136,8 +136,13 @@ fn batches_are_full() {
             }
             let mean = f64::from(evaluations) / f64::from(batches);
             println!("{mode:?}: {mean:.1} of {leaves}");
+            // Mode `gumbel` sends whole rounds.
+            let least = match mode {
+                SearchMode::Puct => 0.8,
+                SearchMode::Gumbel => 0.7,
+            };
             assert!(
-                mean > 0.75 * f64::from(leaves),
+                mean > least * f64::from(leaves),
                 "{mode:?}: {mean} of {leaves}"
             );
         }

@@ -149,7 +149,7 @@ impl Evaluator for NetworkEvaluator {
 const LEAVES_ON_GPU: u32 = 64;
 
 /// Leaves of one search that a core evaluates together: beyond that a batch is hardly faster (`engine/src/search/README.md`), ...
-const LEAVES_ON_CORE: u64 = 8;
+const LEAVES_ON_CORE: u64 = 32;
 
 /// ... and a search that has to stop waits for its batch: floating-point operations that a core does in some 20 ms.
 const OPERATIONS_A_BATCH: u64 = 4_000_000_000;

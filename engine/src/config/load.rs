@@ -118,6 +118,13 @@ pub struct ConfigArguments {
     pub print_config: bool,
 }
 
+/// One of these options is required, unless the configuration is only printed.
+pub fn printed_or(required: impl IntoIterator<Item = &'static str>) -> clap::ArgGroup {
+    let options = required.into_iter().chain(["print_config"]);
+    let group = clap::ArgGroup::new("printed_or");
+    group.args(options).required(true).multiple(true)
+}
+
 impl ConfigArguments {
     /// The default configuration, replaced by the named file (else `fallback`) and by `--set` in order.
     ///
@@ -403,7 +410,7 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::SearchMode;
+    use crate::config::{AutoOr, SearchMode};
 
     #[test]
     fn the_printed_configuration_reads_back_as_itself() {
@@ -415,9 +422,9 @@ mod tests {
     #[test]
     fn a_file_replaces_keys_of_the_default() {
         let config = Config::parse("[match.search]\nmode = \"puct\"").unwrap();
-        assert_eq!(config.matches.search.mode, SearchMode::Puct);
+        assert_eq!(config.matches.search.mode, AutoOr::Fixed(SearchMode::Puct));
         let mut expected = Config::default();
-        expected.matches.search.mode = SearchMode::Puct;
+        expected.matches.search.mode = AutoOr::Fixed(SearchMode::Puct);
         assert_eq!(config, expected);
         assert_eq!(Config::parse("").unwrap(), Config::default());
     }
@@ -452,7 +459,10 @@ mod tests {
                 "selfplay.playout_cap.full_share.x is not a key",
             ),
             ("selfplay.evaluations=-3", "u32"),
-            ("match.search.mode=best", "`puct` or `gumbel`"),
+            (
+                "match.search.mode=best",
+                "expected \"puct\", \"gumbel\" or \"auto\"",
+            ),
         ] {
             let message = Config::default().with(setting).unwrap_err().to_string();
             assert!(
@@ -504,7 +514,11 @@ mod tests {
             ),
             (
                 "[match.search]\nmode = \"best\"",
-                ["line 2", "mode", "`puct` or `gumbel`"],
+                [
+                    "line 2",
+                    "mode",
+                    "expected \"puct\", \"gumbel\" or \"auto\"",
+                ],
             ),
             (
                 "[selfplay.openings]\nfork_share = 0.7\nfile_share = 0.7\nfile = \"x\"",

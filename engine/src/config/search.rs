@@ -1,6 +1,6 @@
 //! How turns are searched, in self-play and in matches.
 
-use super::values::{AutoOr, auto_within, within};
+use super::values::{AutoOr, AutoValue, auto_within, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[garde(allow_unvalidated)]
 pub struct SearchConfig {
     /// How turns are found.
-    pub mode: SearchMode,
+    pub mode: AutoOr<SearchMode>,
     /// Whether goals and eliminations within a turn are searched at the start of each.
     pub goal_solver: bool,
     /// Whether the tree below the played turn is kept for the next turn.
@@ -37,6 +37,10 @@ pub enum SearchMode {
     Puct,
     /// Whole turns are sampled from the policy and compared by sequential halving.
     Gumbel,
+}
+
+impl AutoValue for SearchMode {
+    const ALLOWED: &str = "\"puct\", \"gumbel\"";
 }
 
 /// Selection by PUCT.

@@ -1,5 +1,6 @@
-//! Values of the configuration: numbers that may be left to the program, and the ranges of numbers.
+//! Values of the configuration: those that may be left to the program, and the ranges of numbers.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -8,47 +9,58 @@ use toml::{Table, Value};
 /// The word for whatever fits.
 const WORD: &str = "auto";
 
-/// A number, or the word `auto` for the one that fits the budget.
+/// A value, or the word `auto` for the one that fits the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
-pub enum AutoOr {
+#[serde(bound = "T: AutoValue")]
+pub enum AutoOr<T: Copy = u32> {
     /// Whatever fits.
     Auto,
-    /// The number.
-    Number(u32),
+    /// The value.
+    Fixed(T),
 }
 
-impl AutoOr {
-    /// The number, if it is one.
-    pub fn number(self) -> Option<u32> {
+/// A value that may be left to the program.
+pub trait AutoValue: Copy + Serialize + DeserializeOwned {
+    /// What the value may be, besides `auto`.
+    const ALLOWED: &str;
+}
+
+impl AutoValue for u32 {
+    const ALLOWED: &str = "a whole number";
+}
+
+impl<T: Copy> AutoOr<T> {
+    /// The value, if it is fixed.
+    pub fn fixed(self) -> Option<T> {
         match self {
-            Self::Number(number) => Some(number),
+            Self::Fixed(value) => Some(value),
             Self::Auto => None,
         }
     }
 }
 
-impl From<AutoOr> for Value {
-    fn from(value: AutoOr) -> Self {
-        match value {
-            AutoOr::Auto => WORD.into(),
-            AutoOr::Number(number) => number.into(),
-        }
+impl<T: AutoValue> From<AutoOr<T>> for Value {
+    fn from(value: AutoOr<T>) -> Self {
+        let fixed = value.fixed().and_then(|it| Value::try_from(it).ok());
+        fixed.unwrap_or_else(|| WORD.into())
     }
 }
 
-impl TryFrom<Value> for AutoOr {
+impl<T: AutoValue> TryFrom<Value> for AutoOr<T> {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
-        let number = value.as_integer().and_then(|it| u32::try_from(it).ok());
-        match (number, value.as_str()) {
-            (Some(number), _) => Ok(Self::Number(number)),
-            (None, Some(WORD)) => Ok(Self::Auto),
-            _ => Err(format!(
-                "invalid value: {value}, expected a whole number or \"{WORD}\""
-            )),
+        if value.as_str() == Some(WORD) {
+            return Ok(Self::Auto);
         }
+        let fixed = T::deserialize(value.clone()).map(Self::Fixed);
+        fixed.map_err(|_| {
+            format!(
+                "invalid value: {value}, expected {} or \"{WORD}\"",
+                T::ALLOWED
+            )
+        })
     }
 }
 
@@ -68,7 +80,7 @@ pub(super) fn auto_within(
 ) -> impl FnOnce(&AutoOr, &()) -> garde::Result {
     move |value, context| match value {
         AutoOr::Auto => Ok(()),
-        AutoOr::Number(number) => within(range)(number, context),
+        AutoOr::Fixed(number) => within(range)(number, context),
     }
 }
 
@@ -112,10 +124,7 @@ mod tests {
             let setting = format!("match.search.gumbel.candidates={value}");
             Config::default().with(&setting).unwrap()
         };
-        assert_eq!(
-            of("12").matches.search.gumbel.candidates,
-            AutoOr::Number(12)
-        );
+        assert_eq!(of("12").matches.search.gumbel.candidates, AutoOr::Fixed(12));
         assert_eq!(of("auto").matches.search.gumbel.candidates, AutoOr::Auto);
         for config in [of("12"), of("auto")] {
             assert_eq!(Config::parse(&config.to_toml()).unwrap(), config);

@@ -170,8 +170,9 @@ impl Descent {
 /// less `first_play_reduction` times the square root of the prior visited so far (as in Leela Chess Zero). Edges that are proven
 /// lost for the mover are options only where no other is left: then the one that resists the longest.
 ///
-/// With `VIRTUAL_VISITS` the visits are those in flight too. An edge that has no others leads to a leaf that is not evaluated yet: it
-/// counts with the value of an unvisited one.
+/// With `VIRTUAL_VISITS` the visits are those in flight too. An edge that has no others leads to a leaf that is not evaluated yet. It
+/// counts as if it had none, so that a simulation comes upon that leaf again in place of a less likely sibling. What this simulation
+/// counts on its way sends later ones elsewhere nearer to the root, where there is more to choose from.
 fn select<const VIRTUAL_VISITS: bool>(
     tree: &Tree,
     id: NodeId,
@@ -224,7 +225,7 @@ fn select<const VIRTUAL_VISITS: bool>(
         };
         visited_prior += prior;
         if VIRTUAL_VISITS && !child.is_evaluated() {
-            let term = factor * prior / (1 + link.visits) as f32;
+            let term = factor * prior;
             if term > unevaluated_term {
                 (unevaluated, unevaluated_term) = (Some(edge), term);
             }

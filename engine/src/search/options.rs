@@ -3,11 +3,14 @@
 pub use super::budget::Budget;
 
 use crate::config::{
-    GumbelConfig, PolicyTargetKind, PuctConfig, SearchConfig, SearchMode, SelfplayConfig,
+    AutoOr, GumbelConfig, PolicyTargetKind, PuctConfig, SearchConfig, SearchMode, SelfplayConfig,
 };
 
 /// σ of the value that mode `gumbel` reports in matches.
 const REPORTED_VALUE_SCALE: f32 = 10.0;
+
+/// The most evaluations for which mode `gumbel` plays better than `puct` (`engine/src/search/README.md`).
+const MOST_FOR_GUMBEL: u32 = 128;
 
 /// Dirichlet noise in the priors.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,8 +52,8 @@ pub struct SearchOptions {
     pub loss_proof_limit: Option<u32>,
     /// The most leaves of the tree that are in flight at once. With 1 a simulation begins when the one before is done, but for what
     /// mode `gumbel` always hands out together: a level of its beam, or one leaf a candidate. With more, simulations go down while
-    /// others wait, and a batch has up to this many leaves. The search then differs: it is a little weaker for the same
-    /// evaluations, and one tree can use several cores or a GPU. What is decided still doesn't depend on the time or the order in
+    /// others wait, and a batch has up to this many leaves, in mode `puct` one for each 32 visits of the root. The search then
+    /// differs: it is a little weaker for the same evaluations, and one tree can use several cores or a GPU. What is decided still doesn't depend on the time or the order in
     /// which answers come. 0 counts as 1.
     pub parallel_leaves: u32,
     /// Whether states that several step orders or turns reach share one node. Off only to see what that changes.
@@ -70,9 +73,10 @@ impl SearchOptions {
     /// The strongest play within a budget, its memory included.
     pub fn strongest_within(config: &SearchConfig, budget: Budget) -> Self {
         Self {
-            mode: match budget.has_no_end() {
-                true => SearchMode::Puct,
-                false => config.mode,
+            mode: match config.mode {
+                _ if budget.has_no_end() => SearchMode::Puct,
+                AutoOr::Fixed(mode) => mode,
+                AutoOr::Auto => stronger_mode(&budget),
             },
             budget,
             puct: config.puct,
@@ -85,7 +89,7 @@ impl SearchOptions {
             target_value_scale: REPORTED_VALUE_SCALE,
             goal_solver: config.goal_solver,
             loss_proof_limit: None,
-            parallel_leaves: config.parallel_leaves.number().unwrap_or(1),
+            parallel_leaves: config.parallel_leaves.fixed().unwrap_or(1),
             merges: true,
         }
     }
@@ -125,18 +129,53 @@ impl SearchOptions {
     }
 }
 
+/// The mode that plays better within a budget. By time a search has more evaluations than this on any machine.
+fn stronger_mode(budget: &Budget) -> SearchMode {
+    match budget.most_visits() {
+        Some(most) if most <= MOST_FOR_GUMBEL => SearchMode::Gumbel,
+        _ => SearchMode::Puct,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::Config;
+    use std::time::Duration;
 
     #[test]
-    fn without_a_limit_every_mode_is_puct() {
-        let gumbel = SearchConfig::default();
-        assert_eq!(gumbel.mode, SearchMode::Gumbel);
-        let mode = |budget| SearchOptions::strongest_within(&gumbel, budget).mode;
-        assert_eq!(mode(Budget::evaluations(64)), SearchMode::Gumbel);
-        assert_eq!(mode(Budget::unlimited()), SearchMode::Puct);
+    fn the_mode_follows_the_budget_unless_it_is_fixed() {
+        let with = |mode, budget| {
+            let config = SearchConfig {
+                mode,
+                ..SearchConfig::default()
+            };
+            SearchOptions::strongest_within(&config, budget).mode
+        };
+        let timed = Budget {
+            time: Some(Duration::from_secs(1)),
+            ..Budget::unlimited()
+        };
+        let fixed = AutoOr::Fixed(SearchMode::Gumbel);
+        for (budget, auto, gumbel) in [
+            (
+                Budget::evaluations(64),
+                SearchMode::Gumbel,
+                SearchMode::Gumbel,
+            ),
+            (Budget::visits(64), SearchMode::Gumbel, SearchMode::Gumbel),
+            (
+                Budget::evaluations(800),
+                SearchMode::Puct,
+                SearchMode::Gumbel,
+            ),
+            (timed, SearchMode::Puct, SearchMode::Gumbel),
+            (Budget::unlimited(), SearchMode::Puct, SearchMode::Puct),
+        ] {
+            assert_eq!(with(AutoOr::Auto, budget), auto, "{budget:?}");
+            assert_eq!(with(fixed, budget), gumbel, "{budget:?}");
+        }
+        assert_eq!(SearchConfig::default().mode, AutoOr::Auto);
     }
 
     #[test]

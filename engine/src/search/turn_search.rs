@@ -302,7 +302,7 @@ fn check(
     if options.budget.is_empty() {
         return Err(SearchError::NoBudget);
     }
-    if options.mode == SearchMode::Gumbel && options.gumbel.candidates == AutoOr::Number(0) {
+    if options.mode == SearchMode::Gumbel && options.gumbel.candidates == AutoOr::Fixed(0) {
         return Err(SearchError::NoCandidates);
     }
     check_not_over(position, history)

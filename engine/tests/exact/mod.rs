@@ -46,7 +46,7 @@ pub(crate) fn options(mode: SearchMode, purpose: Purpose, evaluations: u32) -> S
     };
     options.mode = mode;
     if let Purpose::StrongestOf(turns) = purpose {
-        options.gumbel.candidates = AutoOr::Number(turns as u32);
+        options.gumbel.candidates = AutoOr::Fixed(turns as u32);
     }
     options
 }

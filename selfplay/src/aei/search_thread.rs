@@ -218,7 +218,7 @@ impl SearchThread {
             loss_proof_limit: Some(LOST_TURN_CHECKS),
             ..SearchOptions::strongest_within(&self.method.search, budget)
         };
-        if self.method.search.parallel_leaves.number().is_none()
+        if self.method.search.parallel_leaves.fixed().is_none()
             && let Some(evaluator) = &self.evaluator
         {
             options.parallel_leaves = evaluator.leaves_at_once();

@@ -10,7 +10,7 @@ use crate::worker::worker_pool;
 use anyhow::{Context, Result};
 use arimaa::rules::{Game, Side};
 use clap::Args;
-use engine::config::{Config, ConfigArguments, SearchMode};
+use engine::config::{AutoOr, Config, ConfigArguments, SearchMode};
 use engine::progress::{in_words, say};
 use engine::search::{Budget, Evaluations, Evaluator, Search, SearchOptions, SearchReport};
 use rand::SeedableRng;
@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     devices.open("--device")?;
     let mut evaluator = Player::open_alone(&arguments.network, &devices, threads)?
         .context("--network random: this player doesn't search")?;
-    if config.matches.search.parallel_leaves.number().is_none() {
+    if config.matches.search.parallel_leaves.fixed().is_none() {
         let options = SearchOptions {
             parallel_leaves: evaluator.leaves_at_once(),
             ..arguments.options(&config)
@@ -146,7 +146,9 @@ impl AnalyzeArguments {
     /// The configuration with the options that replace keys of it.
     fn config(&self) -> Result<Config> {
         let mut config = self.config.resolve_without_selfplay(&[])?;
-        config.matches.search.mode = self.mode.unwrap_or(config.matches.search.mode);
+        if let Some(mode) = self.mode {
+            config.matches.search.mode = AutoOr::Fixed(mode);
+        }
         config.matches.search.memory_mib = self.memory.unwrap_or(config.matches.search.memory_mib);
         Ok(config)
     }

@@ -4,6 +4,7 @@ use super::worker::{Done, sum};
 use crate::worker::devices::Devices;
 use crate::worker::player::Player;
 use engine::config::Config;
+use engine::search::SearchOptions;
 use network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
@@ -187,6 +188,8 @@ impl SelfplaySpeed {
     /// Before anything is measured.
     pub(super) fn new(plan: &BenchPlan) -> Self {
         let forms = plan.player.forms();
+        let selfplay = &plan.config.selfplay;
+        let options = SearchOptions::strongest(&selfplay.search, selfplay.evaluations);
         let mut precisions: Vec<String> = forms
             .iter()
             .map(|form| form.precision.to_string())
@@ -205,9 +208,9 @@ impl SelfplaySpeed {
             policy_divergence: greatest(|accuracy| accuracy.divergence),
             bare: bare_speeds(forms),
             threads: plan.threads,
-            mode: format!("{:?}", plan.config.selfplay.search.mode).to_lowercase(),
-            evaluations: plan.config.selfplay.evaluations,
-            games_in_flight: plan.config.selfplay.games_in_flight,
+            mode: format!("{:?}", options.mode).to_lowercase(),
+            evaluations: selfplay.evaluations,
+            games_in_flight: selfplay.games_in_flight,
             seconds: plan.time.as_secs_f64(),
             // Evaluators in the workers' own threads compute what they are given and nothing else.
             batch_fill: plan.devices.is_local().then_some(1.0),

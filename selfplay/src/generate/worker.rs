@@ -116,7 +116,7 @@ impl GenerationTask {
 
     /// The groups that each worker's games are split into, if the configuration sets them.
     pub(crate) fn groups(&self) -> Option<usize> {
-        let groups = self.config.selfplay.groups.number();
+        let groups = self.config.selfplay.groups.fixed();
         groups.map(|groups| groups as usize)
     }
 

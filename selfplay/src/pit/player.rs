@@ -85,7 +85,7 @@ impl LoadedPlayer {
             Ok(name) => name,
             Err(never) => match never {},
         };
-        let kind = PlayerKind::new(&name, spec, defaults, &key)?;
+        let mut kind = PlayerKind::new(&name, spec, defaults, &key)?;
         let own_devices = spec.device.as_deref();
         let own_devices =
             own_devices.map(|list| Devices::parse(list, defaults.config, &key("device")));
@@ -113,6 +113,13 @@ impl LoadedPlayer {
             }
             _ => Player::open(&name, devices).with_context(|| key("player"))?,
         };
+        if let PlayerKind::Search { config, options } = &mut kind
+            && options.budget.time.is_some()
+            && config.parallel_leaves.fixed().is_none()
+        {
+            // By the clock its one game has the thread to itself: no other game fills a batch.
+            options.parallel_leaves = player.leaves_at_once();
+        }
         let label = spec.name.clone().unwrap_or_else(|| {
             let settings = spec.own_settings();
             match settings.is_empty() {
@@ -320,7 +327,7 @@ mod tests {
             ("search.turns_left_weight=1", "was removed"),
             ("search.dirichlet_share=0.5", "is not a key"),
             ("search.mood=5", "search.mood is not a key"),
-            ("search.mode=best", "`gumbel`"),
+            ("search.mode=best", "\"gumbel\""),
             ("search.gumbel.candidates=0", "1 to 4096"),
         ] {
             let message = load(&format!("uniform {setting}"), Some(8)).unwrap_err();

@@ -115,6 +115,7 @@ pub(crate) struct Player {
     identity: String,
     /// How its network is computed, by device.
     forms: Vec<ServiceDevice>,
+    leaves_at_once: u32,
     /// The network in the evaluation service; none if each worker has an evaluator of its own.
     served: Option<Arc<ServedNetwork>>,
 }
@@ -135,6 +136,7 @@ impl Player {
             // Every worker will make its own. Errors and notes are reported now.
             let evaluator = player.network(&network)?;
             evaluator.notes().iter().for_each(|found| note(found));
+            player.leaves_at_once = evaluator.leaves_at_once();
             player.forms = vec![ServiceDevice {
                 device: Device::Cpu,
                 precision: evaluator.precision(),
@@ -144,6 +146,7 @@ impl Player {
         } else {
             let served = player.load_into_service(&network)?;
             player.forms = served.devices().to_vec();
+            player.leaves_at_once = served.client().leaves_at_once();
             player.served = Some(served);
         }
         Ok(player)
@@ -156,6 +159,7 @@ impl Player {
             devices: devices.clone(),
             identity: format!("{name} ({identity})"),
             forms: Vec::new(),
+            leaves_at_once: 1,
             served: None,
         }
     }
@@ -230,6 +234,7 @@ impl Player {
             devices: devices.clone(),
             identity: name.to_string(),
             forms: Vec::new(),
+            leaves_at_once: 1,
             served: None,
         })
     }
@@ -237,6 +242,11 @@ impl Player {
     /// How its network is computed, by device; nothing for a player without one.
     pub(crate) fn forms(&self) -> &[ServiceDevice] {
         &self.forms
+    }
+
+    /// How many leaves of a single search are best evaluated together, on one thread or by the service.
+    pub(crate) fn leaves_at_once(&self) -> u32 {
+        self.leaves_at_once
     }
 
     /// The service that evaluates it; none if each worker has an evaluator of its own.

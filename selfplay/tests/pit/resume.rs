@@ -156,7 +156,7 @@ fn another_match_is_never_resumed() {
         (
             " search.mode=puct",
             &[],
-            "search mode is \"gumbel\" there and \"puct\" here",
+            "search mode is \"auto\" there and \"puct\" here",
         ),
         (
             " evaluations=8",

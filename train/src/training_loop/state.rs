@@ -54,7 +54,7 @@ impl LoopWorkers {
         let (generator, own) = match config.training_loop.order {
             LoopOrder::InTurns => (all, all),
             LoopOrder::SideBySide => {
-                let share = config.training_loop.generator_threads.number();
+                let share = config.training_loop.generator_threads.fixed();
                 let share = share.map_or(all / 2, |threads| threads as usize).max(1);
                 (share, all.saturating_sub(share).max(1))
             }

@@ -28,9 +28,13 @@ const REDRAWS: usize = 3;
 /// How many simulations lie between two looks at whether the decision can still change.
 const DECIDED_INTERVAL: u32 = 16;
 
+/// The root has so many visits for each leaf in flight, since what a leaf shows comes too late for those beside it
+/// (`engine/src/search/README.md`).
+const VISITS_A_LEAF: u32 = 32;
+
 /// A batch goes out when so many simulations for each leaf that it may hold have gone down: leaves that are in flight already, and
 /// ends of the game, add none to it.
-const SIMULATIONS_A_LEAF: u32 = 2;
+const SIMULATIONS_A_LEAF: u32 = 4;
 
 /// The turn in the making.
 #[derive(Debug, Default)]
@@ -117,7 +121,8 @@ impl PuctTurn {
             search
                 .spent
                 .visits_left_in(&search.options.budget, self.part, parts_of(search));
-        let most_leaves = search.options.parallel_leaves.max(1).min(visits);
+        let seen = search.tree.edge_visits(search.root) / VISITS_A_LEAF;
+        let most_leaves = search.options.parallel_leaves.min(seen).max(1).min(visits);
         let most = visits.min(most_leaves.saturating_mul(SIMULATIONS_A_LEAF)) as usize;
         loop {
             simulations.simulate(search, batch, 0, self.source, history, rng);

@@ -4,14 +4,14 @@ use super::super::testing::{Hashed, answer, learning, random_game};
 use super::super::tree::NodeKind;
 use super::super::{Noise, StateTarget, Uniform};
 use super::*;
-use crate::config::{Config, PolicyTargetKind, SearchConfig, SearchMode};
+use crate::config::{AutoOr, Config, PolicyTargetKind, SearchConfig, SearchMode};
 use arimaa::rules::{Action, Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
 fn options(evaluations: u32) -> SearchOptions {
     let config = SearchConfig {
-        mode: SearchMode::Puct,
+        mode: AutoOr::Fixed(SearchMode::Puct),
         ..SearchConfig::default()
     };
     SearchOptions::strongest(&config, evaluations)

@@ -7,7 +7,7 @@ use crate::generate::log::NoLog;
 use crate::worker::batch::Batcher;
 use crate::worker::channel::tests::SlowChannel;
 use crate::worker::channel::{EvaluationChannel, LocalChannel};
-use engine::config::{SearchConfig, SearchMode, TargetsConfig};
+use engine::config::{AutoOr, SearchConfig, SearchMode, TargetsConfig};
 use engine::record::replay;
 use engine::search::{Null, Uniform};
 
@@ -18,7 +18,7 @@ fn config() -> Config {
     selfplay.loss_proof_limit = 20_000;
     selfplay.max_turns = 40;
     selfplay.search = SearchConfig {
-        mode: SearchMode::Puct,
+        mode: AutoOr::Fixed(SearchMode::Puct),
         ..SearchConfig::default()
     };
     selfplay.exploration = ExplorationConfig {
@@ -190,7 +190,7 @@ fn trees_are_kept_where_the_configuration_says_so() {
 #[test]
 fn whole_turns_are_sampled_in_mode_gumbel() {
     let mut config = config();
-    config.selfplay.search.mode = SearchMode::Gumbel;
+    config.selfplay.search.mode = AutoOr::Fixed(SearchMode::Gumbel);
     for record in play_by(&config, 0..3) {
         engine::record::replay(&record).unwrap();
         assert!(record.turns.iter().any(|turn| !turn.rows.is_empty()));

@@ -1,7 +1,7 @@
 //! Tests of the evaluation by hand.
 
 use super::*;
-use crate::config::{SearchConfig, SearchMode};
+use crate::config::{AutoOr, SearchConfig, SearchMode};
 use crate::encoding::samples::{random_states, state};
 use crate::search::{SearchOptions, Uniform, search_turn};
 use arimaa::rules::{
@@ -267,7 +267,7 @@ fn random_setup(rng: &mut ChaCha8Rng) -> Turn {
 /// Plays from random setups, 64 visits a turn; who wins, if anybody has after 300 turns.
 fn winner(evaluators: [&mut dyn Evaluator; 2], rng: &mut ChaCha8Rng) -> Option<Side> {
     let config = SearchConfig {
-        mode: SearchMode::Puct,
+        mode: AutoOr::Fixed(SearchMode::Puct),
         ..SearchConfig::default()
     };
     let options = SearchOptions::strongest(&config, 64);

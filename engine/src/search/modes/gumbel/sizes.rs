@@ -33,10 +33,10 @@ impl Sizes {
             let widest = widest_within(options);
             let candidates = wanted
                 .candidates
-                .number()
+                .fixed()
                 .unwrap_or(USUAL_CANDIDATES)
                 .min(widest);
-            let beam_width = wanted.beam_width.number().unwrap_or(candidates);
+            let beam_width = wanted.beam_width.fixed().unwrap_or(candidates);
             let beam_width = beam_width.min(widest).max(candidates);
             return Some(Self {
                 candidates,
@@ -48,7 +48,7 @@ impl Sizes {
         }
         let half = budget / 2;
         let halved = |most: u32| if is_setup { most.div_ceil(2) } else { most };
-        let most = halved(wanted.candidates.number().unwrap_or(budget.isqrt()));
+        let most = halved(wanted.candidates.fixed().unwrap_or(budget.isqrt()));
         let candidates = most
             .min(half / (steps + 1))
             .min(widest_within(options))
@@ -56,7 +56,7 @@ impl Sizes {
         let widest = (half.saturating_sub(candidates) / steps)
             .min(widest_within(options))
             .max(1);
-        let beam_width = wanted.beam_width.number().map_or(widest, halved);
+        let beam_width = wanted.beam_width.fixed().map_or(widest, halved);
         Some(Self {
             candidates,
             beam_width: beam_width.min(widest).max(candidates),

@@ -18,8 +18,8 @@ fn options(budget: Budget, candidates: u32, beam_width: u32) -> SearchOptions {
     let mut options = SearchOptions::strongest(&SearchConfig::default(), 1);
     options.mode = SearchMode::Gumbel;
     options.budget = budget;
-    options.gumbel.candidates = AutoOr::Number(candidates);
-    options.gumbel.beam_width = AutoOr::Number(beam_width);
+    options.gumbel.candidates = AutoOr::Fixed(candidates);
+    options.gumbel.beam_width = AutoOr::Fixed(beam_width);
     options
 }
 

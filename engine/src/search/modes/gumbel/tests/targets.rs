@@ -291,7 +291,7 @@ fn the_recursion_is_the_policy_of_whole_turns_written_out() {
 fn orders_that_are_found_late_count_like_the_others() {
     let mut rng = ChaCha8Rng::seed_from_u64(188);
     let has_replaced = |searched: &SearchState, turn: &GumbelTurn| {
-        turn.candidates.len() as u32 > searched.options.gumbel.candidates.number().unwrap_or(0)
+        turn.candidates.len() as u32 > searched.options.gumbel.candidates.fixed().unwrap_or(0)
     };
     let sizes = [(2, 2), (3, 5), (5, 8)];
     let mut compared = 0;
