@@ -5,13 +5,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use arimaa::notation::{TurnLabel, parse_record};
 use arimaa::rules::{Game, Position};
 use clap::{ArgGroup, Args};
+use engine::config::printed_or;
 use engine::files;
 use std::path::{Path, PathBuf};
 
 /// The source of the position.
 #[derive(Debug, Args)]
 #[group(skip)]
-#[command(group = ArgGroup::new("subject").required(true).args(["position", "record", "shard"]))]
+#[command(group = ArgGroup::new("subject").args(["position", "record", "shard"]))]
+#[command(group = printed_or(["position", "record", "shard"]))]
 pub(super) struct SubjectArguments {
     /// Position: side to move and the squares from a8 to h1, as in "g [r …]"
     #[arg(long, value_name = "POSITION")]

@@ -7,7 +7,7 @@ use crate::worker::player::PlayerName;
 use crate::worker::worker_pool::WorkerArguments;
 use anyhow::{Context, Result};
 use clap::Args;
-use engine::config::{Config, ConfigArguments, NetworkChange};
+use engine::config::{Config, ConfigArguments, NetworkChange, printed_or};
 use engine::run::{GeneratorPlaces, RunDirectory};
 use std::path::PathBuf;
 
@@ -15,6 +15,8 @@ use std::path::PathBuf;
 ///
 /// In a run, its configuration and its newest network are used unless others are named.
 #[derive(Debug, Args)]
+#[command(mut_group("ShardTarget", |target| target.required(false)))]
+#[command(group = printed_or(["out", "run"]))]
 pub(crate) struct GenerateArguments {
     #[command(flatten)]
     pub(super) config: ConfigArguments,
@@ -88,11 +90,16 @@ pub(super) struct GenerationPlan {
 }
 
 impl GenerateArguments {
+    /// The configuration: by default the run's.
+    pub(super) fn config(&self) -> Result<Config> {
+        let saved = self.target.run().map(|run| run.config());
+        let saved = saved.filter(|path| path.exists());
+        Ok(self.config.resolve(saved.as_deref())?)
+    }
+
     pub(super) fn plan(&self) -> Result<GenerationPlan> {
         let run = self.target.run();
-        let saved = run.as_ref().map(RunDirectory::config);
-        let saved = saved.filter(|path| path.exists());
-        let config = self.config.resolve(saved.as_deref())?;
+        let config = self.config()?;
         let mut networks = match &run {
             Some(run) => run.list_networks()?,
             None => Vec::new(),

@@ -60,11 +60,11 @@ use worker::GenerationTask;
 
 /// Runs `selfplay generate`.
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
-    let mut plan = arguments.plan()?;
     if arguments.config.print_config {
-        print(&plan.config.to_toml())?;
+        print(&arguments.config()?.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut plan = arguments.plan()?;
     if let Some(run) = &plan.run {
         run.check_format()?;
     }

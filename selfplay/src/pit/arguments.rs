@@ -5,12 +5,13 @@ use crate::worker::source::BUILT_IN;
 use crate::worker::worker_pool::WorkerArguments;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
-use engine::config::{ConfigArguments, PlayerSpec};
+use engine::config::{ConfigArguments, PlayerSpec, printed_or};
 use std::path::PathBuf;
 
 /// The options of `selfplay pit`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("opponents").required(true).args(["b", "players", "match_file"]))]
+#[command(group = ArgGroup::new("opponents").args(["b", "players", "match_file"]))]
+#[command(group = printed_or(["b", "players", "match_file"]))]
 pub(crate) struct PitArguments {
     /// First of two players: one argument of words, such as `material evaluations=64 search.mode=puct`. The first word is `tusker` (the
     /// built-in network), a network's file, `policy:` followed by one of these, `uniform`, `material`, `random`, or `aei:` followed by

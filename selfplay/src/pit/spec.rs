@@ -33,7 +33,7 @@ pub(super) struct MatchSpec {
     pub(super) players: Vec<PlayerSpec>,
     /// Number of games of each pairing; even
     // A match's file has its own: the default is never used.
-    #[arg(long, value_name = "N", value_parser = even, required_unless_present = "match_file")]
+    #[arg(long, value_name = "N", value_parser = even, required_unless_present_any = ["match_file", "print_config"])]
     #[arg(default_value = "2", hide_default_value = true)]
     pub(super) games: u64,
     /// Pairings of several players

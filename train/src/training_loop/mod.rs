@@ -54,8 +54,8 @@ use table::Table;
 #[derive(Debug, Args)]
 pub(crate) struct LoopArguments {
     /// Run folder
-    #[arg(long, value_name = "DIR")]
-    run: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "print_config")]
+    run: Option<PathBuf>,
     #[command(flatten)]
     config: ConfigArguments,
     /// Seed of the first network, the games and the order of training. With several threads, games are stored in the order in which
@@ -71,11 +71,12 @@ pub(crate) struct LoopArguments {
 
 /// Runs `train loop`.
 pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
-    let run = RunDirectory::new(&arguments.run);
-    let config = configuration(&run, &arguments.config)?;
+    let run = arguments.run.as_ref().map(RunDirectory::new);
+    let config = configuration(run.as_ref(), &arguments.config)?;
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
+    let run = run.context("--run names the run's folder")?;
     arguments.workplace.open()?;
     // The generator may begin much later: a device that it can't use is an error now.
     for device in &arguments.generator_device {

@@ -117,6 +117,15 @@ fn the_configuration_is_printed_and_nothing_made() {
         "{text}"
     );
     assert!(!run.exists());
+    // The default configuration is the measured preset, and needs no run.
+    for command in ["init", "loop"] {
+        let print = |more: &[&str]| outcome(train().arg(command).arg("--print-config").args(more));
+        let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/small.toml");
+        let printed = print(&[]);
+        assert_eq!(printed.0, 0, "{}", printed.2);
+        assert_eq!(printed.1, print(&["--config", small]).1);
+        assert_eq!(outcome(train().arg(command)).0, 2);
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
     /// Measure the loader: from shards to batches in memory, without a network (this or --steps)
-    #[arg(long, required_unless_present = "steps")]
+    #[arg(long, required_unless_present_any = ["steps", "print_config"])]
     loader: bool,
     /// Measure training steps: from batches in memory to the average of the weights
     #[arg(long, conflicts_with = "loader")]

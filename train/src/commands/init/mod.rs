@@ -30,8 +30,8 @@ pub(crate) use first::{began_trained, begin_or_resume};
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
     /// Folder of the new run
-    #[arg(long, value_name = "DIR")]
-    run: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "print_config")]
+    run: Option<PathBuf>,
     /// Take over the games and, without --config, the configuration of this run. Network 1 is trained on them
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
@@ -52,15 +52,16 @@ pub(crate) struct InitArguments {
 
 /// Runs `train init`.
 pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
-    let run = RunDirectory::new(&arguments.run);
+    let run = arguments.run.as_ref().map(RunDirectory::new);
     let old = arguments.from.as_ref().map(RunDirectory::new);
     let config = match &old {
-        Some(old) => inherited(&run, old, &arguments.config)?,
-        None => configuration(&run, &arguments.config)?,
+        Some(old) => inherited(run.as_ref(), old, &arguments.config)?,
+        None => configuration(run.as_ref(), &arguments.config)?,
     };
     if arguments.config.print_config {
         return Ok(print(config.to_toml().trim_end())?);
     }
+    let run = run.context("--run names the folder of the new run")?;
     arguments.workplace.open()?;
     if let Some(old) = &old {
         // Before any file is made.
@@ -90,11 +91,10 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
 
 /// The configuration of a run with the games of another: by default the other run's.
 fn inherited(
-    run: &RunDirectory,
+    run: Option<&RunDirectory>,
     old: &RunDirectory,
     arguments: &ConfigArguments,
 ) -> Result<Config, TrainError> {
-    run.check_format()?;
     old.check_format()?;
     let path = old.config();
     if !path.exists() {
@@ -104,17 +104,23 @@ fn inherited(
         });
     }
     let given = arguments.resolve(Some(&path))?;
-    if run.config().exists() {
-        check_same(run, &Config::load(&run.config())?, &given)?;
+    if let Some(run) = run {
+        run.check_format()?;
+        if run.config().exists() {
+            check_same(run, &Config::load(&run.config())?, &given)?;
+        }
     }
     Ok(given)
 }
 
-/// The run's own configuration, which a given one must be equal to; a new run's is the given one.
+/// The run's own configuration, which a given one must be equal to; a new run's is the given one, as it is without a run.
 pub(crate) fn configuration(
-    run: &RunDirectory,
+    run: Option<&RunDirectory>,
     arguments: &ConfigArguments,
 ) -> Result<Config, TrainError> {
+    let Some(run) = run else {
+        return Ok(arguments.resolve(None)?);
+    };
     run.check_format()?;
     let path = run.config();
     if !path.exists() {
