@@ -166,9 +166,9 @@ impl RatingTable {
 /// The computed ratings.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Rated {
-    /// The player with rating 0: the first network, else the first of `material`, `uniform` and `random`, else the earliest network, of those that
-    /// have played and whose games link them with the newest network. `random` comes so late because it loses nearly every game:
-    /// what is measured from it has an error of hundreds of points. None without games.
+    /// The player with rating 0: the first of `material`, the first network, `uniform`, `random` and the earliest network that has played
+    /// and whose games link it with the newest network. `material` is the same in all runs, and nearer to trained networks than the first
+    /// one: what is measured from a player that loses nearly every game has an error of hundreds of points. None without games.
     reference: Option<Player>,
     ratings: BTreeMap<Player, Rating>,
     /// The same measured from the newest network, with the intervals of the distance to it.
@@ -192,8 +192,8 @@ fn rated(
     };
     players.sort_by_key(|&player| {
         let rank = match player {
-            Player::FIRST => 0,
-            Player::Material(_) => 1,
+            Player::Material(_) => 0,
+            Player::FIRST => 1,
             Player::Uniform(_) => 2,
             Player::Random => 3,
             Player::Network(_) => 4,
@@ -296,7 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_network_has_zero_and_without_it_an_anchor_does() {
+    fn material_has_zero_and_without_it_the_first_network_or_an_anchor_does() {
+        let all = results(&[
+            (1, Player::FIRST, 0.75),
+            (1, Player::Material(Some(32)), 0.25),
+        ]);
+        assert_eq!(all.reference(), Some(Player::Material(Some(32))));
         let with = results(&[
             (1, Player::FIRST, 0.75),
             (1, Player::Random, 0.95),

@@ -113,7 +113,7 @@ fn check_whole(run: &Path, said: &str) {
     for part in [
         "previous",
         "% of 4 ",
-        "the first network has 0",
+        "material:4 has 0",
         "material:4",
         "ratings.svg",
         "networks",
@@ -151,7 +151,7 @@ fn check_ratings(run: &Path) {
     let hours = networks.iter().map(|it| it["hours"].as_f64().unwrap());
     assert!(hours.is_sorted_by(|a, b| a <= b));
     let plot = std::fs::read_to_string(run.join("logs/ratings.svg")).unwrap();
-    assert!(plot.contains("the first network has 0"), "{plot}");
+    assert!(plot.contains("material:4 has 0"), "{plot}");
     let log = std::fs::read_to_string(run.join("logs/train.jsonl")).unwrap();
     let lines = log
         .lines()
@@ -274,7 +274,7 @@ fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
     let (code, said, progress) = outcome(train().args(&of_loop));
     assert_eq!(code, 0, "{progress}");
     assert!(!progress.contains("without a network"), "{progress}");
-    assert!(said.contains("the first network has 0"), "{said}");
+    assert!(said.contains("material:4 has 0"), "{said}");
     let records = records(&run);
     assert_eq!(records.len(), 24, "as many as for any other");
     let players = records.iter().flat_map(|record| &record.evaluators);
