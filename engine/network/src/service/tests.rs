@@ -272,15 +272,22 @@ fn memory_that_runs_out_halves_the_batches_and_loses_nothing() {
             }
         });
         let notes = notes.lock().unwrap();
+        // Which batch the panic meets depends on how the workers' requests meet in batches.
+        let sizes: &[u32] = match is_lasting {
+            true => &[64, 32],
+            false => &[],
+        };
         if is_lasting {
             assert_eq!(largest_batches(&network), [16]);
             assert_eq!(notes.len(), 2, "{notes:?}");
         }
-        for (note, (size, left)) in notes.iter().zip([(64, 32), (32, 16)]) {
+        for note in notes.iter() {
+            assert!(note.contains("device cuda:3: out of memory"), "{note}");
+        }
+        for (note, size) in notes.iter().zip(sizes) {
+            let (rows, left) = (format!("{size} rows of test"), size / 2);
             assert!(
-                note.contains("device cuda:3: out of memory")
-                    && note.contains(&format!("{size} rows of test"))
-                    && note.contains(&format!("at most {left} rows")),
+                note.contains(&rows) && note.contains(&format!("at most {left} rows")),
                 "{note}"
             );
         }
