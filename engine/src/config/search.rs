@@ -18,7 +18,7 @@ pub struct SearchConfig {
     /// MiB for the tree of one game.
     #[garde(custom(within(1..=16_384)))]
     pub memory_mib: u32,
-    /// Leaves of one tree that are evaluated together.
+    /// The most leaves of one tree that are evaluated together.
     #[garde(custom(auto_within(1..=4_096)))]
     pub parallel_leaves: AutoOr,
     /// Selection of steps; in mode `gumbel` below the root's turn alone.

@@ -20,8 +20,8 @@
 //!   completed values, or the shares of the visits. Where a win is proven, they are the steps to it.
 //! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
 //! - **Leaves in flight** ([`SearchOptions::parallel_leaves`]): with more than one, simulations go down while others wait for their
-//!   leaves, which go out in batches: so one tree uses several cores, or a GPU. Those in flight count as visits in the selection and
-//!   touch no value; answers are applied in the order in which the leaves were handed out.
+//!   leaves, which go out in batches: so one tree uses several cores, or a GPU. Those in flight count as visits on their way, but for the
+//!   leaf itself, and touch no value; answers are applied in the order in which the leaves were handed out.
 //! - **Its end**: a flag and the clock are looked at before every simulation. A search that has to end while leaves are out decides
 //!   right after their answers.
 //! - **From turn to turn** the tree below the turn that was played is kept ([`Search::reuse_tree`]).

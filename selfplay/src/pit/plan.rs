@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// The version of a match's folder.
-pub(super) const MATCH_FORMAT: u32 = 2;
+pub(super) const MATCH_FORMAT: u32 = 3;
 
 /// Keys of places. They don't distinguish matches: the hash or identity beside them does.
 const PLACES: [&str; 3] = ["player", "spec", "file"];

@@ -7,7 +7,7 @@ use crate::worker::channel::{ClosedChannel, EvaluationChannel};
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Error, Result, bail, ensure};
-use engine::config::{Config, PlayerSpec, Precision, SearchConfig};
+use engine::config::{AutoOr, Config, PlayerSpec, Precision, SearchConfig};
 use engine::search::{Budget, SearchOptions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
@@ -119,6 +119,7 @@ impl LoadedPlayer {
         {
             // By the clock its one game has the thread to itself: no other game fills a batch.
             options.parallel_leaves = player.leaves_at_once();
+            config.parallel_leaves = AutoOr::Fixed(options.parallel_leaves);
         }
         let label = spec.name.clone().unwrap_or_else(|| {
             let settings = spec.own_settings();

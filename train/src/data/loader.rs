@@ -28,8 +28,8 @@ const READY_BATCHES: usize = 8;
 /// Batches in memory: the ready ones, the one in the making, the next buffer, and the trainer's.
 const BATCHES: u64 = READY_BATCHES as u64 + 3;
 
-/// One part in so many of the pools' memory is left to the allocator, which keeps freed memory of games of all sizes
-/// (`engine::process`). Full pools of 350 MiB were measured to take 23 to 30% more than their rows.
+/// One part in so many of the pools' memory is left to the allocator, which keeps freed memory of games of all sizes. With glibc's, full
+/// pools of 350 MiB were measured to take 23 to 30% more than their rows.
 const SLACK: u64 = 3;
 
 /// What a loader takes in memory, in bytes.

@@ -53,7 +53,7 @@ use table::Table;
 /// Makes the run if it is missing, and resumes it otherwise.
 #[derive(Debug, Args)]
 pub(crate) struct LoopArguments {
-    /// Run folder
+    /// Run folder; only --print-config does without
     #[arg(long, value_name = "DIR", required_unless_present = "print_config")]
     run: Option<PathBuf>,
     #[command(flatten)]
@@ -93,12 +93,15 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         ..workplace
     }
     .apply()?;
-    let seed = begin_or_resume(&run, &config, arguments.seed)?;
-    // The trainer would refuse a checkpoint of another version only after the first games and matches.
-    checkpoint::newest(&run.checkpoints())?;
-    let began_trained = began_trained(&run)?;
     let trained = run.newest_trained()?;
-    let clock = TrainingClock::open(&run, trained.map_or(0, |(generation, _)| generation))?;
+    let trained = trained.map_or(0, |(generation, _)| generation);
+    if trained < config.training_loop.generations {
+        // The trainer would refuse a checkpoint of another version only after the first games and matches.
+        checkpoint::newest(&run.checkpoints())?;
+    }
+    let seed = begin_or_resume(&run, &config, arguments.seed)?;
+    let began_trained = began_trained(&run)?;
+    let clock = TrainingClock::open(&run, trained)?;
     let mut training_loop = TrainingLoop {
         run,
         config,
@@ -139,7 +142,7 @@ impl TrainingLoop {
         // A kill may have come between a network and its record.
         self.record_networks()?;
         self.clock.run(self.generator.is_some());
-        // All ratings are measured from the first network's matches; a later network's may be left from a kill.
+        // Ratings without an anchor are measured from the first network's matches; a later network's may be left from a kill.
         if self.measure()? == Flow::Stop {
             return Ok(Flow::Stop);
         }

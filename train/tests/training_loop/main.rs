@@ -198,7 +198,7 @@ fn a_checkpoint_of_another_version_shows_before_anything_is_played() {
         said.contains("00001-0000000010.safetensors: format version 1"),
         "{said}"
     );
-    assert!(!run.join("shards").exists() && !run.join("pit").exists());
+    assert!(!run.join("networks").exists() && !run.join("config.toml").exists());
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn simulations_are_counted_while_they_are_in_flight() {
     let position = *random_game(8, &mut rng).position();
     let history = history_of(&position);
     for mode in MODES {
-        let options = options(mode, Budget::evaluations(1_000), 16);
+        let options = options(mode, Budget::evaluations(2_000), 16);
         let mut search = Search::new(&position, &history, options).unwrap();
         let mut full = 0;
         loop {

@@ -29,7 +29,7 @@ pub(crate) use first::{began_trained, begin_or_resume};
 /// one, for example, once the other has stopped learning.
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// Folder of the new run
+    /// Folder of the new run; only --print-config does without
     #[arg(long, value_name = "DIR", required_unless_present = "print_config")]
     run: Option<PathBuf>,
     /// Take over the games and, without --config, the configuration of this run. Network 1 is trained on them
