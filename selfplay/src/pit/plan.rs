@@ -214,10 +214,10 @@ pub(super) mod tests {
         let kept = MatchPlan::parse(&plan.to_toml()).unwrap();
         assert_eq!(kept, plan);
         assert_eq!(plan.differences(&kept), [""; 0]);
-        let old = plan.to_toml().replace("format = 2", "format = 1");
+        let old = plan.to_toml().replace("format = 3", "format = 2");
         let message = MatchPlan::parse(&old).unwrap_err();
         assert!(
-            message.contains("version 1; this program reads version 2"),
+            message.contains("version 2; this program reads version 3"),
             "{message}"
         );
     }

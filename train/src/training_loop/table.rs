@@ -197,9 +197,9 @@ mod tests {
         assert_eq!(lines.len(), 6, "{text}");
         let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
         assert_eq!(words(2)[..4], ["0", "-", "-", "-"], "{text}");
-        assert_eq!(words(2)[7], "0", "{text}");
+        assert_eq!(words(2)[7], "+31", "{text}");
         let against = ["100.0%", "of", "1000", "-", "3"];
-        assert_eq!(words(2)[10..], against, "{text}");
+        assert_eq!(words(2)[11..], against, "{text}");
         let names = words(1);
         assert_eq!(
             names[names.len() - 3..],
@@ -212,7 +212,7 @@ mod tests {
         );
         assert_eq!(words(3).last(), Some(&"12"), "of four matches");
         assert_eq!(words(4)[..2], ["rejected", "12"], "{text}");
-        assert!(lines[5].contains("the first network has 0"), "{text}");
+        assert!(lines[5].contains("material:32 has 0"), "{text}");
         for line in &lines[..5] {
             let width = line.chars().count();
             assert_eq!(width, lines[0].chars().count(), "{text}");
