@@ -53,8 +53,8 @@ pub struct SearchOptions {
     /// The most leaves of the tree that are in flight at once. With 1 a simulation begins when the one before is done, but for what
     /// mode `gumbel` always hands out together: a level of its beam, or one leaf a candidate. With more, simulations go down while
     /// others wait, and a batch has up to this many leaves, in mode `puct` one for each 32 visits of the root. The search then
-    /// differs: it is a little weaker for the same evaluations, and one tree can use several cores or a GPU. What is decided still doesn't depend on the time or the order in
-    /// which answers come. 0 counts as 1.
+    /// differs: it is a little weaker for the same evaluations, and one tree can use several cores or a GPU. What is decided still
+    /// doesn't depend on the time or the order in which answers come. 0 counts as 1.
     pub parallel_leaves: u32,
     /// Whether states that several step orders or turns reach share one node. Off only to see what that changes.
     pub merges: bool,
@@ -129,7 +129,7 @@ impl SearchOptions {
     }
 }
 
-/// The mode that plays better within a budget. By time a search has more evaluations than this on any machine.
+/// The mode that plays better within a budget. By the clock the evaluations are unknown, and mostly more.
 fn stronger_mode(budget: &Budget) -> SearchMode {
     match budget.most_visits() {
         Some(most) if most <= MOST_FOR_GUMBEL => SearchMode::Gumbel,

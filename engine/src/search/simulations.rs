@@ -3,8 +3,8 @@
 //! Several leaves of one tree may be in flight at once. Then each simulation is counted on the edges of its way as soon as it has
 //! gone down, so that the next ones see it and go elsewhere. Values stay as they are (Liu, Chen, Wang, Xiao and Liu 2020, "Watch
 //! the Unobserved: A Simple Approach to Parallelizing Monte Carlo Tree Search", equation 4: the visits `N` of the selection formula
-//! are `N + O`, `O` those in flight; but a leaf that is in flight counts as unvisited). These counts are taken back when the answers are there. Each simulation is then backed up in
-//! the order in which they went down, as if it had been alone.
+//! are `N + O`, `O` those in flight; but a leaf that is in flight counts as unvisited). These counts are taken back when the answers are
+//! there. Each simulation is then backed up in the order in which they went down, as if it had been alone.
 
 use super::batch::LeafBatch;
 use super::descent::{Descent, LeafKind, Selection};

@@ -317,10 +317,8 @@ impl Session {
         let Some(running) = &mut self.search else {
             return self.log(LogLevel::Warning, &"stop: nothing is being searched");
         };
-        match running.stop() {
-            Some(turn) => self.play(turn),
-            None => Ok(()),
-        }
+        let turn = running.stop();
+        turn.map_or(Ok(()), |turn| self.play(turn))
     }
 
     /// Handles a time limit of the search.

@@ -394,10 +394,8 @@ impl<'a> Training<'a> {
 
     /// The error, with the checkpoint to resume from.
     fn interrupted(&self, error: TrainError) -> TrainError {
-        let newest = checkpoint::list(&self.run.checkpoints())
-            .ok()
-            .and_then(|mut paths| paths.pop());
-        match newest {
+        let mut checkpoints = checkpoint::list(&self.run.checkpoints()).unwrap_or_default();
+        match checkpoints.pop() {
             Some(checkpoint) => TrainError::Interrupted {
                 error: Box::new(error),
                 checkpoint,

@@ -121,7 +121,7 @@ impl PuctTurn {
             search
                 .spent
                 .visits_left_in(&search.options.budget, self.part, parts_of(search));
-        let seen = search.tree.edge_visits(search.root) / VISITS_A_LEAF;
+        let seen = search.tree.node(search.root).visits.saturating_sub(1) / VISITS_A_LEAF;
         let most_leaves = search.options.parallel_leaves.min(seen).max(1).min(visits);
         let most = visits.min(most_leaves.saturating_mul(SIMULATIONS_A_LEAF)) as usize;
         loop {
