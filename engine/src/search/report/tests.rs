@@ -126,7 +126,7 @@ fn a_goal_is_a_proof_without_visits() {
             assert_eq!(end.outcome_on_board().map(|end| end.winner), Some(winner));
             let text = report.to_string();
             assert!(text.contains(&format!("proven: {winner} wins in 1 turn\n")));
-            assert!(text.contains("  win in 1    "), "{text}");
+            assert!(text.contains("  win in 1  "), "{text}");
         }
     }
 }
@@ -150,7 +150,7 @@ fn a_lost_position_lists_losses_and_the_reply_that_wins() {
             let end = replayed(&gold, &report.line);
             let winner = end.outcome_on_board().map(|end| end.winner);
             assert_eq!(winner, Some(Side::Silver));
-            assert!(report.to_string().contains("  loss in 2   "), "{report}");
+            assert!(report.to_string().contains("  loss in 2  "), "{report}");
         }
     }
 }
@@ -378,12 +378,12 @@ value     Gold wins 50.0%, 50.0% by the evaluator
 search    gumbel: visits 10, evaluations 16, 0.50 s, 32 evaluations/s
 tree      16 nodes, 0.0 MiB, 11.8% merged; 1.00 turns deep, 1 at most
 
-         visits   win%  prior%  turn
->   1       5.0   50.0   16.67  Ra2n
-    2       5.0   50.0   12.50  Ra2e
+     visits  win%  prior%  turn
+> 1     5.0  50.0   16.67  Ra2n
+  2     5.0  50.0   12.50  Ra2e
 turns: 2 of 2
 
-line      Gold    Ra2n";
+line  Gold  Ra2n";
     let few = position(Side::Gold, &["Ra2", "rh8"]);
     assert_eq!(text_of(&few, SearchMode::Gumbel, 16, 4), expected);
 }
@@ -396,13 +396,13 @@ value     Gold wins 0.0%, 50.0% by the evaluator; proven: Silver wins in 2 turns
 search    puct: visits 39, evaluations 13, 0.50 s, 26 evaluations/s
 tree      27 nodes, 0.0 MiB, 39.5% merged; 0.67 turns deep, 1 at most
 
-         visits   win%  prior%  proof       turn
->   1       5.9    0.0   17.54  loss in 2   Rh1w Rg1n Rg2e Rh2w
-    2       4.3    0.0   13.28  loss in 2   Rh1n Rh2n
+     visits  win%  prior%  proof      turn
+> 1     5.9   0.0   17.54  loss in 2  Rh1w Rg1n Rg2e Rh2w
+  2     4.3   0.0   13.28  loss in 2  Rh1n Rh2n
 turns: 2 of 14
 
-line      Gold    Rh1w Rg1n Rg2e Rh2w
-          Silver  ra3s ra2s";
+line  Gold    Rh1w Rg1n Rg2e Rh2w
+      Silver  ra3s ra2s";
     let lost = position(Side::Gold, &["Rh1", "ra3"]);
     assert_eq!(text_of(&lost, SearchMode::Puct, 200, 2), expected);
 }

@@ -1,68 +1,67 @@
-//! A report as a table.
+//! A report as tables.
 
 use super::{Proven, ReportedTurn, SearchReport};
-use arimaa::rules::Side;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ColumnConstraint, Table};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for SearchReport {
     /// Lines of about 100 columns, with no line break at the end. Win probabilities, priors and shares in percent.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.write_head(f)?;
-        self.write_turns(f)?;
-        for (place, turn) in self.line.iter().enumerate() {
-            let before = if place == 0 { "\n\nline" } else { "\n" };
-            let width = if place == 0 { 12 } else { 11 };
-            write!(
-                f,
-                "{before:<width$}{:<8}{}",
-                turn.side.to_string(),
-                turn.turn
-            )?;
+        let facts = [
+            ["position", &self.position.to_string()],
+            ["value", &self.value_text()],
+            ["search", &self.search_text()],
+            ["tree", &self.tree_text()],
+        ];
+        writeln!(f, "{}", table(Table::new().add_rows(facts)))?;
+        if !self.turns.is_empty() {
+            write!(f, "\n{}\n", self.turn_table())?;
+        }
+        write!(f, "{}", self.listed_text())?;
+        if !self.line.is_empty() {
+            let rows = self.line.iter().enumerate().map(|(place, turn)| {
+                let name = if place == 0 { "line" } else { "" };
+                [name.to_owned(), turn.side.to_string(), turn.turn.clone()]
+            });
+            write!(f, "\n\n{}", table(Table::new().add_rows(rows)))?;
         }
         Ok(())
     }
 }
 
 impl SearchReport {
-    fn write_head(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "position  {}", self.position)?;
-        match self.value {
-            Some(value) => write!(
-                f,
-                "value     {} wins {}%",
-                self.side,
-                percent(value.into(), 1)
-            )?,
-            None => write!(f, "value     not known yet, {} to move", self.side)?,
-        }
+    fn value_text(&self) -> String {
+        let mut text = match self.value {
+            Some(value) => format!("{} wins {}%", self.side, percent(value.into(), 1)),
+            None => format!("not known yet, {} to move", self.side),
+        };
         if let Some(value) = self.own_value {
-            write!(f, ", {}% by the evaluator", percent(value.into(), 1))?;
+            text += &format!(", {}% by the evaluator", percent(value.into(), 1));
         }
         if let Some(Proven { winner, turns }) = self.proven {
             let s = if turns == 1 { "" } else { "s" };
-            write!(f, "; proven: {winner} wins in {turns} turn{s}")?;
+            text += &format!("; proven: {winner} wins in {turns} turn{s}");
         }
-        let Self {
-            mode,
-            visits,
-            evaluations,
-            seconds,
-            evaluations_per_second: speed,
-            ..
-        } = self;
-        let mode = format!("{mode:?}").to_lowercase();
+        text
+    }
+
+    fn search_text(&self) -> String {
+        let mode = format!("{:?}", self.mode).to_lowercase();
         let state = if self.is_decided {
             ""
         } else {
             ", not decided yet"
         };
-        write!(
-            f,
-            "\nsearch    {mode}{state}: visits {visits}, evaluations {evaluations}, {seconds:.2} s, {speed:.0} evaluations/s"
-        )?;
-        write!(
-            f,
-            "\ntree      {} nodes, {:.1} MiB, {}% merged; {:.2} turns deep, {} at most",
+        format!(
+            "{mode}{state}: visits {}, evaluations {}, {:.2} s, {:.0} evaluations/s",
+            self.visits, self.evaluations, self.seconds, self.evaluations_per_second
+        )
+    }
+
+    fn tree_text(&self) -> String {
+        format!(
+            "{} nodes, {:.1} MiB, {}% merged; {:.2} turns deep, {} at most",
             self.nodes,
             self.bytes as f64 / f64::from(1 << 20),
             percent(self.merged_share, 1),
@@ -71,53 +70,57 @@ impl SearchReport {
         )
     }
 
-    fn write_turns(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // A setup's turn is long and nothing of it proven.
-        let proofs = self.turns.iter().any(|turn| turn.proven.is_some());
-        if !self.turns.is_empty() {
-            let proof = if proofs { "proof       " } else { "" };
-            write!(f, "\n\n         visits   win%  prior%  {proof}turn")?;
-        }
-        for turn in &self.turns {
-            turn.write(f, self.side, proofs)?;
-        }
-        let listed = self.turns.len();
-        write!(f, "\nturns: {listed} of {}", self.known_turns)?;
+    fn listed_text(&self) -> String {
+        let mut text = format!("turns: {} of {}", self.turns.len(), self.known_turns);
         if self.unfinished_visits > 0.0 {
-            write!(
-                f,
+            text += &format!(
                 "; {:.1} of {:.1} visits ended inside the turn",
                 self.unfinished_visits, self.shared_visits
-            )?;
+            );
         }
-        Ok(())
+        text
+    }
+
+    /// A row for each turn; the proofs have a column if there are any.
+    fn turn_table(&self) -> String {
+        let mut turns = Table::new();
+        turns.set_header(["", "visits", "win%", "prior%", "proof", "turn"]);
+        turns.add_rows(self.turns.iter().map(|turn| self.turn_row(turn)));
+        let numbers = turns.column_iter_mut().take(4);
+        numbers.for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+        if let Some(proofs) = turns.column_mut(4)
+            && self.turns.iter().all(|turn| turn.proven.is_none())
+        {
+            proofs.set_constraint(ColumnConstraint::Hidden);
+        }
+        table(&mut turns)
+    }
+
+    fn turn_row(&self, turn: &ReportedTurn) -> [String; 6] {
+        let mark = if turn.is_chosen { "> " } else { "" };
+        let shown = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+        let proof = turn.proven.map(|Proven { winner, turns }| {
+            let what = if winner == self.side { "win" } else { "loss" };
+            format!("{what} in {turns}")
+        });
+        [
+            format!("{mark}{}", turn.rank),
+            format!("{:.1}", turn.visits),
+            shown(turn.value.map(|value| percent(value.into(), 1))),
+            shown(turn.prior.map(small_percent)),
+            proof.unwrap_or_default(),
+            turn.turn.clone(),
+        ]
     }
 }
 
-impl ReportedTurn {
-    fn write(&self, f: &mut Formatter<'_>, side: Side, proofs: bool) -> fmt::Result {
-        let mark = if self.is_chosen { '>' } else { ' ' };
-        let value = self.value.map(|value| percent(value.into(), 1));
-        let prior = self.prior.map(small_percent);
-        write!(
-            f,
-            "\n{mark}{:>4} {:>9.1}  {:>5}  {:>6}  ",
-            self.rank,
-            self.visits,
-            value.as_deref().unwrap_or("-"),
-            prior.as_deref().unwrap_or("-"),
-        )?;
-        if proofs {
-            let proof = self
-                .proven
-                .map_or_else(String::new, |Proven { winner, turns }| {
-                    let what = if winner == side { "win" } else { "loss" };
-                    format!("{what} in {turns}")
-                });
-            write!(f, "{proof:<12}")?;
-        }
-        f.write_str(&self.turn)
+/// The table's text, without borders.
+fn table(table: &mut Table) -> String {
+    table.load_style(NOTHING);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
     }
+    table.trim_fmt()
 }
 
 /// A share in percent.
