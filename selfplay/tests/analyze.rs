@@ -75,7 +75,7 @@ fn a_goal_within_the_turn_is_proven_in_both_modes() {
             said.contains("value     Gold wins 100.0%; proven: Gold wins in 1 turn\n"),
             "{said}"
         );
-        assert!(said.contains("win in 1    Ra7n\n"), "{said}");
+        assert!(said.contains("win in 1  Ra7n\n"), "{said}");
         let report = json(&mut analyze(&["--position", GOAL, "--mode", mode]));
         let proven = serde_json::json!({ "winner": "gold", "turns": 1 });
         assert_eq!(report["proven"], proven);
@@ -373,7 +373,7 @@ fn a_network_evaluates() {
 #[test]
 fn threads_divide_the_leaves_of_one_search() {
     let folder = tempfile::tempdir().unwrap();
-    let network = Network::with_random_heads(small(), 3).unwrap();
+    let network = Network::with_random_heads(small(), 4).unwrap();
     let path = save(&network, folder.path());
     for mode in ["puct", "gumbel"] {
         let report = |threads: &str, more: &[&str]| {

@@ -6,27 +6,31 @@
 
 use crate::architecture::{Architecture, Role, TensorSpec};
 use crate::error::{FileFault, NetworkError};
-use crate::heads::Head;
+use crate::heads::{Head, is_auxiliary};
 use crate::model::Network;
-use engine::encoding::ENCODING_VERSION;
+use engine::encoding::{ENCODING_VERSION, PLANES, PLANES_OF_VERSION_2, READABLE_VERSIONS};
 use engine::files;
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensorError, SafeTensors};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 use std::path::Path;
-use tch::{Device, Tensor};
+use tch::{Device, TchError, Tensor};
 
 /// The version of the weights file: which tensors it holds under which names, and its metadata.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// The oldest version that is read. It had no auxiliary heads.
-const OLDEST_VERSION: u32 = 2;
+/// The versions that are read. Version 2 had no auxiliary heads.
+const READABLE_FORMATS: RangeInclusive<u32> = 2..=FORMAT_VERSION;
 
 /// The seed that auxiliary heads begin with where a file has none.
 const AUXILIARY_SEED: u64 = 0;
 
-/// The bytes of a file: some thousand million numbers are far beyond any network of this kind.
+/// The weights of the first layer.
+const INPUT_WEIGHT: &str = "input.weight";
+
+/// Size limit of a weights file, in bytes.
 const LARGEST: u64 = 1 << 33;
 
 /// The name of the format, and of the metadata entry.
@@ -47,6 +51,10 @@ pub type Origin = BTreeMap<String, String>;
 pub struct NetworkFile {
     /// The network, on the CPU.
     pub network: Network,
+    /// The version of the file's format.
+    pub format: u32,
+    /// The version of the encoding that it was trained with.
+    pub encoding: u32,
     /// Where it comes from.
     pub origin: Origin,
     /// The hash of the file; see [`identity`].
@@ -102,16 +110,12 @@ impl Metadata {
             FileFault::Metadata(reason)
         })?;
         let versions: Versions = serde_json::from_str(text)?;
-        for (what, found, oldest, known) in [
-            ("format", versions.format, OLDEST_VERSION, FORMAT_VERSION),
-            (
-                "encoding",
-                versions.encoding,
-                ENCODING_VERSION,
-                ENCODING_VERSION,
-            ),
+        for (what, found, readable) in [
+            ("format", versions.format, READABLE_FORMATS),
+            ("encoding", versions.encoding, READABLE_VERSIONS),
         ] {
-            if !(oldest..=known).contains(&found) {
+            if !readable.contains(&found) {
+                let known = *readable.end();
                 return Err(FileFault::Version { what, found, known });
             }
         }
@@ -191,20 +195,34 @@ impl Network {
             let fault = FileFault::Metadata(error.to_string());
             in_file(path)(fault)
         })?;
-        let mut fresh = missing_heads(&contents, architecture)?;
+        // Made after the tensors that play were found: a damaged architecture must not take all memory.
+        let mut fresh = None;
         let mut read = Vec::new();
         let network = Network::build(architecture, Device::Cpu, |spec| {
-            if let Some(tensor) = fresh.remove(&spec.name) {
-                return Ok(tensor);
+            if is_auxiliary(&spec.name) {
+                let fresh = match &mut fresh {
+                    Some(fresh) => fresh,
+                    none => none.insert(missing_heads(&contents, architecture)?),
+                };
+                if let Some(tensor) = fresh.remove(&spec.name) {
+                    return Ok(tensor);
+                }
             }
-            let found = find_tensor(&contents, spec).map_err(in_file(path));
+            let stored = stored_spec(spec, metadata.encoding);
+            let found = find_tensor(&contents, &stored).map_err(in_file(path));
             let (view, numbers) = found?;
             read.push((spec.name.clone(), view));
-            Ok(Tensor::f_from_slice(&numbers)?.f_view(spec.shape.as_slice())?)
+            let tensor = Tensor::f_from_slice(&numbers)?.f_view(stored.shape.as_slice())?;
+            match stored.shape == spec.shape {
+                true => Ok(tensor),
+                false => Ok(with_new_planes(&tensor)?),
+            }
         })?;
         check_contents(&metadata, &contents, &read).map_err(in_file(path))?;
         Ok(NetworkFile {
             network,
+            format: metadata.format,
+            encoding: metadata.encoding,
             origin: metadata.origin,
             identity: hash(bytes),
         })
@@ -275,6 +293,31 @@ fn missing_heads(
     Ok(fresh
         .map(|(spec, tensor)| (spec.name.clone(), tensor.shallow_clone()))
         .collect())
+}
+
+/// A tensor as a file of an encoding version holds it: the first layer of version 2 has fewer inputs.
+fn stored_spec(spec: &TensorSpec, encoding: u32) -> TensorSpec {
+    let mut stored = spec.clone();
+    if encoding == 2 && spec.name == INPUT_WEIGHT {
+        stored.shape[1] -= (PLANES - PLANES_OF_VERSION_2) as i64;
+    }
+    stored
+}
+
+/// The weights of the first layer from those of encoding version 2: the planes that it did not have weigh 0.
+fn with_new_planes(weight: &Tensor) -> Result<Tensor, TchError> {
+    let old = PLANES_OF_VERSION_2 as i64;
+    let (outputs, inputs, height, width) = weight.size4()?;
+    let size = [
+        outputs,
+        (PLANES - PLANES_OF_VERSION_2) as i64,
+        height,
+        width,
+    ];
+    let new = Tensor::f_zeros(size, (weight.kind(), weight.device()))?;
+    let [planes, scalars] =
+        [(0, old), (old, inputs - old)].map(|(from, length)| weight.f_narrow(1, from, length));
+    Tensor::f_cat(&[planes?, new, scalars?], 1)
 }
 
 /// One tensor of the file and its numbers, all checked.

@@ -2,7 +2,7 @@
 //!
 //! The side to move always plays north: for Silver the ranks are flipped and the colours exchanged, so that a state and the
 //! same state with exchanged colours encode to equal rows. An [`InputRow`] holds [`PLANES`] bitboards and [`SCALARS`] numbers
-//! (216 bytes); unpacked they are [`CHANNELS`] planes of 8×8 ([`InputRow::write_planes`]), each scalar filling a plane of its
+//! (264 bytes); unpacked they are [`CHANNELS`] planes of 8×8 ([`InputRow::write_planes`]), each scalar filling a plane of its
 //! own. A policy has [`POLICY_SIZE`] entries, one for each [`Action::index`]; a [`LegalMask`] says which of them are legal.
 //!
 //! ```
@@ -27,12 +27,20 @@ pub use policy::{LegalMask, MIRRORED_INDICES, mirror_index, mirror_policy};
 pub use row::{InputRow, encode, plane, scalar};
 
 use arimaa::rules::Action;
+use std::ops::RangeInclusive;
 
-/// The version of everything in this module: networks and shards name the version that they were made with.
-pub const ENCODING_VERSION: u32 = 2;
+/// The version of everything in this module: networks, shards and journals name the version that they were made with.
+pub const ENCODING_VERSION: u32 = 3;
+
+/// The versions that are read. Version 2 has the same policy, and the first [`PLANES_OF_VERSION_2`] planes: its games are trained
+/// on, and its networks ignore the other planes.
+pub const READABLE_VERSIONS: RangeInclusive<u32> = 2..=ENCODING_VERSION;
 
 /// Bitboards of an [`InputRow`].
-pub const PLANES: usize = 21;
+pub const PLANES: usize = 27;
+
+/// Bitboards of an [`InputRow`] in version 2.
+pub const PLANES_OF_VERSION_2: usize = 21;
 
 /// Numbers of an [`InputRow`], each of which fills a whole plane.
 pub const SCALARS: usize = 12;

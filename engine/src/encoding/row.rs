@@ -1,7 +1,9 @@
 //! A step state as bitboards and a few numbers.
 
 use super::{CHANNELS, PLANES, SCALARS};
-use arimaa::rules::{Bitboard, Kind, Pending, Phase, Position, StepState, goal_threat};
+use arimaa::rules::{
+    Bitboard, Kind, Pending, Phase, Position, StepState, capture_threats, captures, goal_threat,
+};
 use serde::{Deserialize, Serialize};
 
 /// What each bitboard of an [`InputRow`] holds. "Own" is the side to move.
@@ -28,6 +30,10 @@ pub mod plane {
     pub const ENEMY_FROZEN: usize = 19;
     /// The four traps.
     pub const TRAPS: usize = 20;
+    /// The enemy's pieces that can be captured within two, three or four of the steps that are left: three planes.
+    pub const CAPTURES: usize = 21;
+    /// The own pieces that the enemy could capture within two, three or four steps, from the board as it stands: three planes.
+    pub const CAPTURE_THREATS: usize = 24;
 }
 
 /// What each number of an [`InputRow`] says.
@@ -44,8 +50,8 @@ pub mod scalar {
 
 /// One position as a network sees it: bitboards and numbers, the side to move playing north.
 ///
-/// Serialised it is the 21 bitboards in the order of [`plane`], bit `8 * rank + file`, and then the 12 numbers in the order
-/// of [`scalar`]: with fixed-size little-endian integers 216 bytes.
+/// Serialised it is the 27 bitboards in the order of [`plane`], bit `8 * rank + file`, and then the 12 numbers in the order
+/// of [`scalar`]: with fixed-size little-endian integers 264 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[repr(C)]
 pub struct InputRow {
@@ -90,7 +96,19 @@ fn planes(state: &StepState) -> [u64; PLANES] {
     planes[plane::OWN_FROZEN] = seen(board.frozen(own));
     planes[plane::ENEMY_FROZEN] = seen(board.frozen(enemy));
     planes[plane::TRAPS] = seen(Bitboard::TRAPS);
+    if state.phase() == Phase::Play {
+        let [captures, threats] = [captures(state), capture_threats(&position(state))];
+        for steps in 2..captures.len() {
+            planes[plane::CAPTURES + steps - 2] = seen(captures[steps]);
+            planes[plane::CAPTURE_THREATS + steps - 2] = seen(threats[steps]);
+        }
+    }
     planes
+}
+
+/// The board as it stands, with the same side to move and a whole turn.
+fn position(state: &StepState) -> Position {
+    Position::in_play(*state.board(), state.side())
 }
 
 fn scalars(state: &StepState, repetitions: u8) -> [f32; SCALARS] {
@@ -103,8 +121,7 @@ fn scalars(state: &StepState, repetitions: u8) -> [f32; SCALARS] {
     }
     scalars[scalar::REPETITIONS] = f32::from(repetitions.min(2)) / 2.0;
     if state.phase() == Phase::Play {
-        let position = Position::in_play(*state.board(), state.side());
-        scalars[scalar::THREAT] = f32::from(u8::from(goal_threat(&position).is_some()));
+        scalars[scalar::THREAT] = f32::from(u8::from(goal_threat(&position(state)).is_some()));
     }
     scalars
 }
@@ -247,6 +264,25 @@ mod tests {
         }
         assert_eq!(row.scalars[scalar::STEPS_LEFT + 2], 1.0);
         assert_eq!(row.scalars[scalar::REPETITIONS], 1.0);
+    }
+
+    #[test]
+    fn captures_are_shown_by_the_number_of_steps() {
+        // The horse pushes the rabbit on b3 into the trap in two steps, the dog the one on h3 in four. The silver
+        // horse can push the rabbit on g6.
+        let start = state(Side::Gold, "Ra1 Hb4 rb3 Dh4 rh3 Rg6 hg5 rh8");
+        let shown = |state: &StepState, first: usize| {
+            let row = encode(state, 0);
+            [0, 1, 2].map(|count| named(&row, first + count))
+        };
+        assert_eq!(shown(&start, plane::CAPTURES), ["b3", "b3", "b3 h3"]);
+        assert_eq!(shown(&start, plane::CAPTURE_THREATS), ["g6"; 3]);
+        // Behind two steps of the rabbit two are left, behind three one.
+        let late = step(&step(&start, "a1n"), "a2n");
+        assert_eq!(shown(&late, plane::CAPTURES), ["b3"; 3]);
+        let last = step(&late, "a3n");
+        assert_eq!(shown(&last, plane::CAPTURES), [""; 3]);
+        assert_eq!(shown(&last, plane::CAPTURE_THREATS), ["g6"; 3]);
     }
 
     #[test]

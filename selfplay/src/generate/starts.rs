@@ -4,7 +4,7 @@ use crate::openings;
 use anyhow::Result;
 use arimaa::rules::{Game, Position};
 use engine::config::OpeningsConfig;
-use engine::encoding::ENCODING_VERSION;
+use engine::encoding::READABLE_VERSIONS;
 use engine::record::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnOrigin, TurnRecord, list_shards,
 };
@@ -116,7 +116,7 @@ impl Starts {
             let Ok(reader) = ShardReader::open(path) else {
                 continue;
             };
-            if reader.header().encoding_version == ENCODING_VERSION {
+            if READABLE_VERSIONS.contains(&reader.header().encoding_version) {
                 let good = reader.flatten().filter(|record| record.to_game().is_ok());
                 games.extend(good);
             }

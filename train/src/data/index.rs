@@ -6,7 +6,7 @@ use super::rows::{WEIGHT_UNITS, game_weight, rows_of_weight};
 use super::window::{Game, ShardGames, Window};
 use crate::error::TrainError;
 use engine::config::TrainConfig;
-use engine::encoding::ENCODING_VERSION;
+use engine::encoding::{ENCODING_VERSION, READABLE_VERSIONS};
 use engine::record::{ShardName, ShardReader, list_shards};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -207,11 +207,11 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
     Ok(shards.iter().map(|(_, name)| name.to_string()).collect())
 }
 
-/// Opens a shard to train on. One of another encoding is an error.
+/// Opens a shard to train on. One with another policy is an error.
 pub(crate) fn open_shard(path: &Path) -> Result<ShardReader, TrainError> {
     let reader = ShardReader::open(path)?;
     let found = reader.header().encoding_version;
-    match found == ENCODING_VERSION {
+    match READABLE_VERSIONS.contains(&found) {
         true => Ok(reader),
         false => Err(TrainError::Encoding {
             path: path.to_owned(),

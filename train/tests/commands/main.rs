@@ -59,9 +59,9 @@ fn a_network_is_trained_published_and_described() {
     let text = text.join(" ");
     for part in [
         "format version",
-        "encoding version 2",
+        "encoding version 3",
         "1 blocks, 8 channels",
-        "4,951",
+        "5,383",
         "MFLOP",
         "identity",
         "parent",
@@ -102,7 +102,7 @@ fn a_network_is_trained_published_and_described() {
     let described = json(&network);
     assert_eq!(
         (&described["kind"], &described["playing_parameters"]),
-        (&"network".into(), &4_951.into())
+        (&"network".into(), &5_383.into())
     );
     assert_eq!(described["origin"]["generation"], "1");
     let described = json(&checkpoint);
@@ -302,7 +302,10 @@ fn what_training_needs_and_lacks_is_named() {
     assert_eq!(outcome(&mut train_run(&run, &["--steps", "1"])).0, 0);
     fails(
         &mut train_run(&run, &["--no-wait", "--steps", "100000"]),
-        &["rows so far have been used as often", "--no-wait"],
+        &[
+            "rows so far have been used as often",
+            "or let `train run` wait",
+        ],
     );
 }
 

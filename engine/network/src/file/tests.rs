@@ -1,9 +1,13 @@
 //! What a weights file brings back, and what it refuses.
 
 use super::*;
+use engine::encoding::{CHANNELS, SCALARS};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::path::PathBuf;
+
+/// The bytes of a 3×3 filter.
+const FILTER_BYTES: usize = 9 * size_of::<f32>();
 
 fn network() -> Network {
     let architecture = Architecture {
@@ -181,7 +185,7 @@ fn faults_are_named_with_file_and_tensor() {
         ),
         (
             |file| file.tensor("input.weight").2.swap(0, 1),
-            "tensor `input.weight`: its shape is [33, 8, 3, 3], not [8, 33, 3, 3]",
+            "tensor `input.weight`: its shape is [39, 8, 3, 3], not [8, 39, 3, 3]",
         ),
         (
             |file| file.tensor("policy.end.bias").1 = Dtype::I32,
@@ -332,6 +336,47 @@ fn a_changed_bit_never_makes_another_network() {
     assert!(harmless < 20, "{harmless} flips changed nothing");
 }
 
+#[test]
+fn a_network_of_encoding_version_2_ignores_the_newer_planes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.safetensors");
+    let network = network();
+    network.save(&path, &origin()).unwrap();
+    let mut contents = Contents::read(&path);
+    let (old, new) = (PLANES_OF_VERSION_2, PLANES - PLANES_OF_VERSION_2);
+    let (_, _, shape, bytes) = contents.tensor(INPUT_WEIGHT);
+    shape[1] -= new;
+    let filters = bytes.chunks(CHANNELS * FILTER_BYTES);
+    let kept = |filter: &[u8]| {
+        [
+            &filter[..old * FILTER_BYTES],
+            &filter[PLANES * FILTER_BYTES..],
+        ]
+        .concat()
+    };
+    *bytes = filters.flat_map(kept).collect();
+    contents.edit(
+        &format!("\"encoding\":{ENCODING_VERSION}"),
+        "\"encoding\":2",
+    );
+    contents.sign();
+    contents.write(&path);
+
+    let read = Network::load(&path).unwrap().network;
+    for ((spec, written), (_, read)) in network.tensors().iter().zip(read.tensors()) {
+        if spec.name != INPUT_WEIGHT {
+            assert!(written.equal(read), "{}", spec.name);
+            continue;
+        }
+        let part = |tensor: &Tensor, from: usize, length: usize| {
+            tensor.narrow(1, from as i64, length as i64)
+        };
+        assert!(part(written, 0, old).equal(&part(read, 0, old)));
+        assert!(part(written, PLANES, SCALARS).equal(&part(read, PLANES, SCALARS)));
+        assert_eq!(part(read, old, new).abs().max().double_value(&[]), 0.0);
+    }
+}
+
 /// The bytes of the largest network that a clone should have to carry.
 const MOST_BYTES: usize = 8_000_000;
 
@@ -347,7 +392,7 @@ fn the_built_in_network_is_the_one_that_its_readme_names() {
             "{} blocks, {} channels",
             architecture.blocks, architecture.channels
         ),
-        format!("encoding version {ENCODING_VERSION}"),
+        format!("encoding version {}", file.encoding),
     ] {
         assert!(readme.contains(&said), "the README does not contain {said}");
     }

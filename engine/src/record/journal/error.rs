@@ -80,7 +80,7 @@ pub enum JournalFault {
     },
     /// The action indices in the file mean something else.
     #[error(
-        "the journal has encoding version {found}; this program plays on games of version {expected}"
+        "the journal has encoding version {found}; this program resumes games of versions 2 to {expected}"
     )]
     EncodingVersion {
         /// The file's encoding version.

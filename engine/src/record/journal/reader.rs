@@ -4,7 +4,7 @@ use super::entry::{Entry, FileHeader, MAGIC, MARK, START_BYTES, read_frame};
 use super::error::{JournalError, JournalFault};
 use super::folder::JournalFile;
 use super::games::{Beginning, Dropped, FORMAT_VERSION, GameInFlight};
-use crate::encoding::ENCODING_VERSION;
+use crate::encoding::{ENCODING_VERSION, READABLE_VERSIONS};
 use crate::record::game::GameId;
 use crate::record::shard::ShardName;
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ fn read_header(bytes: &[u8]) -> Result<(FileHeader, usize), JournalFault> {
     let (Entry::Header(header), length) = read_frame(bytes, START_BYTES)? else {
         return Err(JournalFault::Header);
     };
-    if header.encoding_version != ENCODING_VERSION {
+    if !READABLE_VERSIONS.contains(&header.encoding_version) {
         return Err(JournalFault::EncodingVersion {
             found: header.encoding_version,
             expected: ENCODING_VERSION,

@@ -7,8 +7,7 @@ use crate::trainer::checkpoint::Checkpoint;
 use crate::trainer::optimizer::learning_rate;
 use crate::trainer::state::TrainingState;
 use engine::config::{Config, OptimizerKind};
-use engine::encoding::ENCODING_VERSION;
-use network::{FORMAT_VERSION, Network, Origin};
+use network::{Network, Origin};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -136,9 +135,8 @@ impl NetworkReport {
         Ok(Self {
             file: FileReport {
                 path: path.to_owned(),
-                // A file of another version is an error.
-                format: FORMAT_VERSION,
-                encoding: ENCODING_VERSION,
+                format: file.format,
+                encoding: file.encoding,
                 size: Size::of(&file.network),
                 identity: file.identity,
             },
@@ -247,9 +245,9 @@ mod tests {
             channels: 8,
         };
         let network = Network::new(architecture, 0).unwrap();
-        // 33 planes in; two blocks of two convolutions; two heads of 1x1; five planes out; pooling in the second block; the
+        // 39 planes in; two blocks of two convolutions; two heads of 1x1; five planes out; pooling in the second block; the
         // end of the turn; the value's two layers.
-        let convolutions = 9 * 8 * 33 + 4 * 9 * 8 * 8 + 2 * 8 * 8 + 5 * 8;
+        let convolutions = 9 * 8 * 39 + 4 * 9 * 8 * 8 + 2 * 8 * 8 + 5 * 8;
         let linear = 8 * 16 + 16 + 64 * 16 + 64;
         assert_eq!(
             flop_per_evaluation(&network),

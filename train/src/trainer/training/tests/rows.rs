@@ -24,7 +24,7 @@ fn rows_are_used_as_often_as_allowed_and_then_others_must_come() {
         grouped(seen)
     );
     assert!(
-        error.contains(&missing) && error.contains("--no-wait"),
+        error.contains(&missing) && error.contains("or let `train run` wait"),
         "{error}"
     );
     assert!(error.contains("the newest checkpoint is "), "{error}");
