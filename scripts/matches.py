@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def run(main):
-    """Ends with what `main` returns. However that is, what is being run ends, too."""
+    """Runs `main` and exits with its result. SIGTERM and Ctrl-C exit with 143 and 130."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())

@@ -56,7 +56,6 @@ pub fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
 pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(beginning).suffix(TEMPORARY);
-    #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)
 }
@@ -68,13 +67,9 @@ pub fn publish_new(file: NamedTempFile, path: &Path) -> io::Result<()> {
     sync_folder_of(path)
 }
 
-/// Flushes the folder that a file was renamed in, so that the name outlasts a power cut. Where folders can't be opened (on
-/// anything but Unix), renaming is all that can be done.
+/// Flushes the folder that a file was renamed in, so that the name outlasts a power cut.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(folder_of(path))?.sync_all()?;
-    }
-    Ok(())
+    File::open(folder_of(path))?.sync_all()
 }
 
 /// The paths of all entries of a folder, in no order.

@@ -18,6 +18,7 @@ mod telemetry;
 mod worker;
 
 use clap::{Parser, Subcommand};
+use engine::progress::say;
 use std::process::ExitCode;
 
 /// Arimaa self-play, matches and analysis
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
     // Every worker thread evaluates its own batches: more threads inside libtorch would only slow the workers down.
     network::set_single_threaded();
     if let Some(replacement) = removed_options::replacement(std::env::args_os().skip(1)) {
-        output::complain(format_args!("error: {replacement}"));
+        say(&format!("error: {replacement}"));
         return ExitCode::from(2);
     }
     let result = match Cli::parse().command {
@@ -82,7 +83,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        output::complain(format_args!("error: {error:#}"));
+        say(&format!("error: {error:#}"));
         ExitCode::FAILURE
     })
 }

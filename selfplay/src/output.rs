@@ -1,8 +1,7 @@
 //! Output to the terminal. A closed pipe, as in `selfplay … | head`, is no error.
 
 use anyhow::Context;
-use std::fmt;
-use std::io::{ErrorKind, Write, stderr, stdout};
+use std::io::{ErrorKind, Write, stdout};
 
 /// Prints text as it is. A closed pipe is no error; a full disk is.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
@@ -11,9 +10,4 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.context("can't write to standard output"),
     }
-}
-
-/// Prints a line to standard error, and ignores errors of printing.
-pub(crate) fn complain(line: fmt::Arguments) {
-    let _ = writeln!(stderr().lock(), "{line}");
 }

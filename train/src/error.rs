@@ -125,7 +125,7 @@ pub(crate) enum TrainError {
     },
     /// A first network of another size than configured.
     #[error(
-        "{} has {} blocks and {} channels, and the configuration asks for {} and {}: with `--set network.blocks={} --set \
+        "{} has {} blocks and {} channels, and the configuration has {} and {}: with `--set network.blocks={} --set \
          network.channels={}` a run begins with it",
         file.display(), found.blocks, found.channels, configured.blocks, configured.channels, found.blocks, found.channels
     )]
@@ -185,7 +185,7 @@ pub(crate) enum TrainError {
     },
     /// All rows are used up, and the training may not wait for more.
     #[error(
-        "{}: {missing}: generate more games, raise train.reuse_factor, or wait for games of a generator (without --no-wait)",
+        "{}: {missing}: generate more games, raise train.reuse_factor, or let `train run` wait for a generator",
         folder.display()
     )]
     NothingNew {
@@ -197,7 +197,7 @@ pub(crate) enum TrainError {
     /// A checkpoint is of another version of the program.
     #[error(
         "{}: {what} version {found}, but this program knows version {known}: resume with the program that wrote it, or move the \
-         checkpoints away to begin with a new optimizer",
+         checkpoints away to begin with a new optimizer, which trains on all games as new ones",
         path.display()
     )]
     CheckpointVersion {

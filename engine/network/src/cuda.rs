@@ -8,7 +8,6 @@ mod driver;
 pub(super) use system::load_libtorch;
 
 use driver::{Capability, Driver, Failure, Gpu};
-use std::fmt;
 use std::sync::OnceLock;
 
 /// The CUDA version of libtorch 2.11.0 from PyPI, as CUDA writes versions: 1000 × major + 10 × minor.
@@ -29,28 +28,13 @@ pub(super) struct Cuda {
     visible: Option<String>,
 }
 
-/// A device's description, for reports and as a key for measurements: they hold for all devices of the same description.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct DeviceDescription {
-    /// As the driver calls a GPU, and the system a processor.
-    pub name: String,
+/// What a device is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DeviceDescription {
+    /// The name that the driver gives a GPU, and the system a processor.
+    pub(super) name: String,
     /// A GPU's compute capability, major and minor.
-    pub capability: Option<(u32, u32)>,
-    /// A GPU's driver: its release, where the system says it, and the newest CUDA version that it is for.
-    pub driver: Option<String>,
-}
-
-impl fmt::Display for DeviceDescription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if let Some((major, minor)) = self.capability {
-            write!(f, ", compute capability {major}.{minor}")?;
-        }
-        match &self.driver {
-            Some(driver) => write!(f, ", driver {driver}"),
-            None => Ok(()),
-        }
-    }
+    pub(super) capability: Option<(u32, u32)>,
 }
 
 impl Cuda {
@@ -92,14 +76,9 @@ impl Cuda {
     pub(super) fn description(&self, number: u16) -> Result<DeviceDescription, String> {
         let driver = self.driver.as_ref().map_err(String::clone)?;
         let gpu = self.check(driver, number)?;
-        let release = driver.release.as_deref().unwrap_or("of unknown release");
-        let for_cuda = driver
-            .version
-            .map(|version| format!("{release} (CUDA {})", in_words(version)));
         Ok(DeviceDescription {
             name: gpu.map_or("unknown GPU", |gpu| &gpu.name).to_owned(),
             capability: gpu.map(|gpu| gpu.capability),
-            driver: for_cuda,
         })
     }
 
@@ -202,13 +181,8 @@ mod tests {
 
     fn machine(version: u32, gpus: Result<Vec<Gpu>, Failure>) -> Cuda {
         let version = Some(version);
-        let release = Some("580.65.06".to_owned());
         Cuda {
-            driver: Ok(Driver {
-                version,
-                release,
-                gpus,
-            }),
+            driver: Ok(Driver { version, gpus }),
             runtime: USUAL_RUNTIME,
             visible: None,
         }
@@ -245,11 +219,8 @@ mod tests {
         assert_eq!(two().open(0, || Ok(())), Ok(()));
         let newer = machine(13_020, Ok(vec![gpu("NVIDIA T4", (7, 5))]));
         assert_eq!(newer.open(0, || Ok(())), Ok(()));
-        let description = two().description(0).unwrap();
-        assert_eq!(
-            description.to_string(),
-            "NVIDIA H100, compute capability 9.0, driver 580.65.06 (CUDA 13.0)"
-        );
+        let DeviceDescription { name, capability } = two().description(0).unwrap();
+        assert_eq!((name.as_str(), capability), ("NVIDIA H100", Some((9, 0))));
     }
 
     #[test]
@@ -297,10 +268,7 @@ mod tests {
     fn a_driver_without_the_functions_is_left_to_libtorch() {
         let silent = fails(Failure::NOT_FOUND, "");
         assert_eq!(silent.open(7, || Ok(())), Ok(()));
-        assert_eq!(
-            silent.description(7).unwrap().to_string(),
-            "unknown GPU, driver 580.65.06 (CUDA 13.0)"
-        );
+        assert_eq!(silent.description(7).unwrap().name, "unknown GPU");
     }
 
     #[test]

@@ -47,7 +47,6 @@ mod service;
 pub use architecture::Architecture;
 pub use batch::{unpack_planes, unpack_sets};
 pub use calibration::{Calibration, Rate};
-pub use cuda::DeviceDescription;
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use engine::config::Precision;
 pub use error::{FileFault, NetworkError, catch_torch_panics};

@@ -24,7 +24,7 @@ static DEFAULT: LazyLock<(Table, Config)> = LazyLock::new(|| {
     preset().unwrap_or_else(|| unreachable!("configs/small.toml is a whole configuration"))
 });
 
-/// The bytes of a configuration file; those that are there have a few thousand.
+/// Size limit of a configuration file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// Why there is no configuration.

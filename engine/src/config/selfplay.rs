@@ -155,13 +155,13 @@ pub struct OpeningsConfig {
     /// The share of games whose first turns are drawn from the policy alone.
     #[garde(custom(within(0.0..=1.0)))]
     pub policy_share: f32,
-    /// The most turns that are.
+    /// Maximum number of turns drawn from the policy.
     #[garde(custom(within(1..=1_000)))]
     pub policy_turns: u32,
-    /// The temperature at which they are.
+    /// Temperature of these draws.
     #[garde(custom(within(0.0..=10.0)))]
     pub policy_temperature: f32,
-    /// The share of games that leave an earlier game of the run somewhere in its middle.
+    /// Share of games that branch off an earlier game of the run.
     #[garde(custom(within(0.0..=1.0)), custom(fits_beside(self.file_share)))]
     pub fork_share: f32,
     /// The share of games that start from the file.
@@ -192,13 +192,13 @@ pub struct SoftResignationConfig {
     /// How many searches must agree; 0 for no soft resignation.
     #[garde(custom(within(0..=1_000)))]
     pub turns: u32,
-    /// The win probability from which on they do.
+    /// Win probability of the winner from which the searches agree.
     #[garde(custom(within(0.5..=0.999_999)))]
     pub threshold: f32,
     /// The share of the evaluations that is left where the win is certain.
     #[garde(custom(within(0.001..=1.0)))]
     pub evaluations: f32,
-    /// The weight of the rows there.
+    /// Weight of the rows of turns with fewer evaluations.
     #[garde(custom(within(0.0..=1.0)))]
     pub weight: f32,
 }
@@ -210,7 +210,7 @@ pub struct ResignationConfig {
     /// How many searches must agree; 0 for no resignation.
     #[garde(custom(within(0..=1_000)))]
     pub turns: u32,
-    /// The win probability of the loser up to which they do.
+    /// Highest win probability of the loser at which the searches agree.
     #[garde(custom(within(0.0..=0.499_999)))]
     pub threshold: f32,
     /// The share of games that are played to their end whatever the searches see, to measure how often they are wrong.

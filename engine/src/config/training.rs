@@ -60,17 +60,16 @@ pub struct TrainConfig {
     /// The share of the search's value in the value target; the rest is the game's result.
     #[garde(custom(within(0.0..=1.0)))]
     pub search_value_share: f32,
-    /// About how many turns of searches stand for the result in the value target of a turn behind which a move was drawn at random.
+    /// Turns that count in the mean of search values that replaces the result where a later turn was drawn at random.
     #[garde(custom(within(1.0..=1_000.0)))]
     pub short_horizon_turns: f32,
-    /// Training draws its rows from all that have come until there are so many, and then from the newest of them, in a window
-    /// that grows more slowly than they come.
+    /// Rows up to which the replay window holds everything (c).
     #[garde(custom(within(1..=1_000_000_000_000)))]
     pub window_rows: u64,
-    /// The power with which the window grows.
+    /// Growth exponent of the window (a): of N rows the newest c · (1 + b · ((N/c)^a − 1) / a) are in it.
     #[garde(custom(within(0.01..=1.0)))]
     pub window_exponent: f64,
-    /// How many more rows the window holds for each that comes, where it begins to be one.
+    /// Share of the first rows beyond c that the window grows by (b).
     #[garde(custom(within(0.0..=1.0)))]
     pub window_scale: f64,
     /// How often a row is used at most, on average.

@@ -23,4 +23,4 @@ pub use dispersion::{Pairs, fit_pairs};
 pub use fit::{Games, Rating, fit};
 pub use pairs::{EloInterval, GameResult, PairCounts};
 pub use sprt::{Hypothesis, Sprt, SprtError};
-pub use table::{MatchCounts, PairTable};
+pub use table::PairTable;

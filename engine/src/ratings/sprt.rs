@@ -47,7 +47,7 @@ pub enum SprtError {
     Elo {
         /// Which one: `elo0` or `elo1`.
         name: &'static str,
-        /// What it should have been.
+        /// The refused value.
         value: f64,
     },
     /// Nothing lies between the hypotheses.
@@ -63,7 +63,7 @@ pub enum SprtError {
     Chance {
         /// Which one: `alpha` or `beta`.
         name: &'static str,
-        /// What it should have been.
+        /// The refused value.
         value: f64,
     },
 }

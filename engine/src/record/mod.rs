@@ -19,7 +19,7 @@
 //! use engine::record::{EvaluatorId, GameId, Header, ShardName, ShardReader, ShardWriter, replay, samples};
 //! let folder = tempfile::tempdir()?;
 //! let header = Header {
-//!     encoding_version: 1,
+//!     encoding_version: engine::encoding::ENCODING_VERSION,
 //!     program_version: "0.1.0".into(),
 //!     evaluator: EvaluatorId { name: "uniform".into(), identity: "uniform".into() },
 //!     config_digest: engine::record::digest(b""),

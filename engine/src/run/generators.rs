@@ -18,7 +18,7 @@ use super::directory::RunDirectory;
 use super::error::RunError;
 use super::io::{claim_folder, entries, make_folder, write_file};
 use crate::files;
-use crate::record::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing};
+use crate::record::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing, lock_path};
 use crate::record::{ShardFault, ShardName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -239,10 +239,6 @@ fn first_free<T>(
         path: generators.to_owned(),
         limit: GENERATORS,
     })
-}
-
-fn lock_path(journal: &Path, number: u32) -> PathBuf {
-    journal.join(format!("{number:03}.lock"))
 }
 
 /// The numbers of the folders that there are, in order. Other entries are ignored.

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Steps in a whole turn.
 const STEPS: f64 = 4.0;
 
-/// The time of a search's first report; the next ones follow every second.
+/// The time of a search's first report. The time doubles up to a second; then reports follow each second.
 const FIRST: Duration = Duration::from_millis(100);
 const INTERVAL: Duration = Duration::from_secs(1);
 /// A later stage with fewer simulations reports nothing: the stage before knew better.

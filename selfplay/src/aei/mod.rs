@@ -28,6 +28,7 @@ use anyhow::{Context, Result, bail, ensure};
 use channel::Channel;
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
+use engine::progress::say;
 use messages::Ended;
 use options::Settings;
 use search_thread::Method;
@@ -37,6 +38,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
+use std::time::Duration;
 
 /// The engine's network, and its connection.
 #[derive(Debug, Args)]
@@ -126,7 +128,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     let code = match serve(channel, &method, &settings)? {
         Ended::Quit => 0,
         Ended::Refused(why) | Ended::Failed(why) => {
-            output::complain(format_args!("error: {why}"));
+            say(&format!("error: {why}"));
             1
         }
     };
@@ -182,19 +184,24 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
     let listener =
         TcpListener::bind(address).with_context(|| format!("can't listen at {address}"))?;
     let at = listener.local_addr()?;
-    output::complain(format_args!("listening at {at}"));
+    say(&format!("listening at {at}"));
     loop {
-        let (stream, peer) = listener
-            .accept()
-            .with_context(|| format!("can't take connections at {at}"))?;
+        let (stream, peer) = match listener.accept() {
+            Ok(connection) => connection,
+            Err(error) => {
+                say(&format!("can't take a connection at {at}: {error}"));
+                std::thread::sleep(Duration::from_secs(1));
+                continue;
+            }
+        };
         match serve(Channel::Socket(stream), method, settings) {
             Ok(Ended::Quit) => {}
             // The next controller may name another network.
             Ok(Ended::Refused(why) | Ended::Failed(why)) => {
-                output::complain(format_args!("session with {peer}: {why}"));
+                say(&format!("session with {peer}: {why}"));
             }
             // The controller left before its first message.
-            Err(error) => output::complain(format_args!("session with {peer}: {error:#}")),
+            Err(error) => say(&format!("session with {peer}: {error:#}")),
         }
         ensure!(
             !method.devices.has_failed(),

@@ -168,7 +168,7 @@ impl Session {
     }
 
     fn load(&mut self, network: String) -> Outcome {
-        let name: PlayerName = network.parse().unwrap_or_else(|error| match error {});
+        let Ok(name) = network.parse::<PlayerName>();
         self.loading += 1;
         self.order(Order::Load(name))
     }

@@ -6,13 +6,13 @@
 mod files;
 mod rows;
 
-use crate::inspect::{in_frame, shards_at};
+use crate::inspect::{ShardGames, in_frame, shards_at};
 use crate::output::print;
 use anyhow::Result;
 use arimaa::notation::format_concluded_record;
 use clap::{ArgGroup, Args};
 use engine::progress::Progress;
-use engine::record::{FrameLocation, GameRecord, ReplayError, ShardReader};
+use engine::record::{FrameLocation, GameRecord, ReplayError};
 use files::{RowFiles, TextFile};
 use rayon::prelude::*;
 use rows::{Row, rows_of};
@@ -145,19 +145,19 @@ struct Exported {
 impl Export {
     /// Exports the wanted games of a shard, after `done` others. Faults are reported. Breaks once nothing more is wanted.
     fn shard(&mut self, path: &Path, done: u64) -> Result<ControlFlow<()>> {
-        let mut reader = match ShardReader::open(path) {
-            Ok(reader) => reader,
+        let games = match ShardGames::open(path) {
+            Ok(games) => games,
             Err(fault) => {
                 self.complain(&fault);
                 return Ok(ControlFlow::Continue(()));
             }
         };
         let mut batch = Vec::new();
-        while let Some(game) = reader.next() {
+        for (at, game) in games {
             match game {
                 Ok(record) => {
                     if self.range.first <= self.readable {
-                        batch.push((reader.last_location(), record));
+                        batch.push((at, record));
                     }
                     self.readable += 1;
                 }

@@ -50,15 +50,10 @@ pub(crate) struct GenerateArguments {
 
 /// A player whose searches give training rows.
 fn searcher(text: &str) -> Result<PlayerName, String> {
-    match text.parse() {
-        Ok(PlayerName::Random) => {
-            Err("a random player has no search to learn from; `uniform` and `material` have".into())
-        }
-        Ok(player) => match PlayerName::without_search(&player) {
-            Some(reason) => Err(format!("{reason}: there is nothing to learn from")),
-            None => Ok(player),
-        },
-        Err(never) => match never {},
+    let Ok(player) = text.parse::<PlayerName>();
+    match player.without_search() {
+        Some(reason) => Err(format!("{reason}: there is nothing to learn from")),
+        None => Ok(player),
     }
 }
 

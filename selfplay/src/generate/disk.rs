@@ -1,7 +1,7 @@
 //! Disk space, and waiting while nothing can be written.
 
-use crate::output::complain;
 use anyhow::Result;
+use engine::progress::say;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -114,7 +114,7 @@ impl WriteQueue {
     fn enter(&self, reason: &str) -> QueuePlace<'_> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.count == 0 {
-            complain(format_args!("{}", Self::pause_message(reason)));
+            say(&Self::pause_message(reason).to_string());
             waiting.reason = Some(reason.to_owned());
         }
         waiting.count += 1;
@@ -133,7 +133,7 @@ impl Drop for QueuePlace<'_> {
         if waiting.count == 0 {
             waiting.reason = None;
             if !queue.stop.load(Relaxed) {
-                complain(format_args!("{}", WriteQueue::RESUMED));
+                say(WriteQueue::RESUMED);
             }
         }
     }

@@ -103,7 +103,7 @@ impl SelfplayGame {
             evaluators,
             current_evaluator: None,
             searched_by: None,
-            rng: random_numbers(seed, id, Part::GenerationPlan),
+            rng: random_numbers(seed, id, Part::GamePlan),
             decider: TurnDecider::default(),
             kind: SearchKind::Full,
             budget: 0,

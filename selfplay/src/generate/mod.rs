@@ -35,7 +35,7 @@ pub(crate) mod worker;
 
 pub(crate) use arguments::GenerateArguments;
 
-use crate::output::{complain, print};
+use crate::output::print;
 use crate::telemetry::{About, Limits, Telemetry};
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool;
@@ -43,6 +43,7 @@ use anyhow::{Context, Result};
 use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
 use disk::WriteQueue;
+use engine::progress::say;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
 use engine::run::{Generator, GeneratorPlan, RunError, write_file};
 use game_writer::GameWriter;
@@ -87,7 +88,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     report_recovery(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
         if let Err(error) = engine::record::remove_unfinished(&plan.places.shards, number) {
-            complain(format_args!(
+            say(&format!(
                 "unfinished shards of a killed generator are not removed: {error}"
             ));
         }
@@ -148,6 +149,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         Arc::clone(&generator),
         writer,
         write_queue,
+        Arc::clone(&stop_requested),
     );
     let first = supervisor.counters();
     let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
@@ -166,7 +168,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         },
     );
     work.stop.store(true, Relaxed);
-    let ended = supervisor.end(played, &stop_requested);
+    let ended = supervisor.end(played);
     if let Some(watcher) = watcher {
         // Loading a large network takes long: the program exits without it.
         std::thread::sleep(NetworkWatcher::NOTICE);
@@ -174,7 +176,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
             supervisor::leave(ended);
         }
         if watcher.join().is_err() {
-            complain(format_args!("the thread that loads networks panicked"));
+            say("the thread that loads networks panicked");
         }
     }
     ended
@@ -196,14 +198,14 @@ fn start_generator(
             Err(error) if is_full(&error) && !stop_requested.load(Relaxed) => {
                 if !is_told {
                     let reason = error.to_string();
-                    complain(format_args!("{}", WriteQueue::pause_message(&reason)));
+                    say(&WriteQueue::pause_message(&reason).to_string());
                     is_told = true;
                 }
                 std::thread::sleep(disk::RETRY);
             }
             started => {
                 if is_told && started.is_ok() {
-                    complain(format_args!("{}", WriteQueue::RESUMED));
+                    say(WriteQueue::RESUMED);
                 }
                 return started;
             }
@@ -249,7 +251,7 @@ fn open_player(plan: &mut GenerationPlan) -> Result<Player> {
         let Some((generation, path)) = plan.older.pop() else {
             return Err(first_error.unwrap_or(error));
         };
-        complain(format_args!(
+        say(&format!(
             "network {generation} plays: the run's network {} can't be used: {error:#}",
             plan.generation.unwrap_or_default()
         ));
@@ -298,7 +300,7 @@ fn report_recovery(generator: &Generator, recovery: &Recovery) {
     let number = generator.number();
     if generator.is_resumed() || !games.is_empty() {
         let turns: usize = games.iter().map(|game| game.turns.len()).sum();
-        complain(format_args!(
+        say(&format!(
             "generator {number} resumes {} games in flight, {turns} turns{}",
             games.len(),
             match finished {
@@ -308,9 +310,9 @@ fn report_recovery(generator: &Generator, recovery: &Recovery) {
         ));
     }
     for torn in dropped {
-        complain(format_args!("{torn}"));
+        say(&torn.to_string());
     }
     for error in left {
-        complain(format_args!("left as it is: {error}"));
+        say(&format!("left as it is: {error}"));
     }
 }

@@ -1,9 +1,9 @@
 //! Finds the run's new networks, loads them beside the one that plays, and passes them to the workers.
 
 use super::current_player::{CurrentPlayer, LoadedPlayer};
-use crate::output::complain;
 use crate::worker::parallel::said_by;
 use anyhow::{Result, bail};
+use engine::progress::say;
 use engine::run::{RunDirectory, RunError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -83,7 +83,7 @@ impl NetworkWatcher {
                 Err(error) => {
                     if failed.insert(generation, Instant::now()).is_none() {
                         let playing = self.current_player.newest();
-                        complain(format_args!(
+                        say(&format!(
                             "{} plays on: the run's network {generation} can't be used: {error:#}",
                             playing.evaluator.name
                         ));
@@ -113,7 +113,7 @@ impl NetworkWatcher {
 
     fn complain_once(&mut self, complaint: String) {
         if self.complaints.insert(complaint.clone()) {
-            complain(format_args!("{complaint}"));
+            say(&complaint);
         }
     }
 

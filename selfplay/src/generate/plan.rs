@@ -12,7 +12,7 @@ pub(crate) fn random_numbers(seed: u64, id: GameId, part: Part) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::from(id.generator) << 40 ^ id.counter);
     let place = match part {
-        Part::GenerationPlan => 0,
+        Part::GamePlan => 0,
         Part::Start => 1,
         Part::Turn(turn) => 2 + turn as u128,
     };
@@ -24,7 +24,7 @@ pub(crate) fn random_numbers(seed: u64, id: GameId, part: Part) -> ChaCha8Rng {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The game's [`GamePlan`].
-    GenerationPlan,
+    GamePlan,
     /// Where it starts.
     Start,
     /// The turn of this number, from 0.
@@ -45,7 +45,7 @@ pub(crate) struct GamePlan {
 impl GamePlan {
     /// The plan of a game. Everything is always drawn, so that no key changes the draws of another.
     pub(crate) fn draw(config: &SelfplayConfig, seed: u64, id: GameId) -> Self {
-        let mut rng = random_numbers(seed, id, Part::GenerationPlan);
+        let mut rng = random_numbers(seed, id, Part::GamePlan);
         let mut happens = |share: f32| rng.random::<f32>() < share;
         let by_policy = happens(config.openings.policy_share);
         let has_handicap = happens(config.handicap.share);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn each_part_of_each_game_has_its_own_numbers() {
         let parts = [
-            Part::GenerationPlan,
+            Part::GamePlan,
             Part::Start,
             Part::Turn(0),
             Part::Turn(1),

@@ -3,7 +3,7 @@
 //! Without a trainer nothing is removed.
 
 use crate::import;
-use crate::output::complain;
+use engine::progress::say;
 use engine::record::journal;
 use engine::record::{ShardError, ShardName, ShardReader, list_shards};
 use engine::run::{GeneratorPlaces, RunDirectory};
@@ -54,7 +54,7 @@ impl Pruning {
         match self.superfluous() {
             Ok(superfluous) => remove(&superfluous),
             Err(error) => {
-                complain(format_args!("no shards are removed for now: {error}"));
+                say(&format!("no shards are removed for now: {error}"));
                 Removed::default()
             }
         }
@@ -129,7 +129,7 @@ fn remove(candidates: &[Candidate]) -> Removed {
                 removed.bytes += candidate.bytes;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => complain(format_args!(
+            Err(error) => say(&format!(
                 "can't remove {}: {error}",
                 candidate.path.display()
             )),

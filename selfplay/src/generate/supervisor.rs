@@ -5,11 +5,11 @@ use super::game_writer::GameWriter;
 use super::memory_guard::{Advice, MemoryGuard};
 use super::worker::GenerationTask;
 use crate::memory::Resident;
-use crate::output::{complain, print};
+use crate::output::print;
 use crate::telemetry::{Counters, Limits, NetworkInUse, State, Telemetry};
 use crate::worker::batch::Tally;
 use anyhow::{Context, Result, bail};
-use engine::progress::bytes_in_words;
+use engine::progress::{bytes_in_words, say};
 use engine::record::GameRecord;
 use engine::run::{Generator, GeneratorPlaces};
 use network::EvaluationService;
@@ -38,7 +38,7 @@ pub(super) fn leave(ended: Result<ExitCode>) -> ! {
     let status = match ended {
         Ok(_) => 0,
         Err(error) => {
-            complain(format_args!("error: {error:#}"));
+            say(&format!("error: {error:#}"));
             1
         }
     };
@@ -75,6 +75,7 @@ pub(crate) struct Supervisor<'a> {
     generator: Arc<Generator>,
     writer: GameWriter,
     write_queue: Arc<WriteQueue>,
+    stop_requested: Arc<AtomicBool>,
     telemetry: Option<Telemetry>,
     /// What the finished games add up to.
     finished: Counters,
@@ -125,6 +126,7 @@ impl<'a> Supervisor<'a> {
         generator: Arc<Generator>,
         writer: GameWriter,
         write_queue: Arc<WriteQueue>,
+        stop_requested: Arc<AtomicBool>,
     ) -> Self {
         let limit_mib = limits.memory_bytes.map(|bytes| bytes >> 20);
         let mut this = Self {
@@ -133,6 +135,7 @@ impl<'a> Supervisor<'a> {
             generator,
             writer,
             write_queue,
+            stop_requested,
             telemetry: None,
             finished: Counters::default(),
             limits,
@@ -183,7 +186,9 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.stop_at_limits();
-        if self.work.stop.load(Relaxed) {
+        // After a failure of a worker the others are waited for: its error is reported once they have ended.
+        let is_requested = self.reason.is_some() || self.stop_requested.load(Relaxed);
+        if is_requested && self.work.stop.load(Relaxed) {
             let since = *self.stopping_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= GRACE {
                 self.leave_without_workers();
@@ -285,7 +290,7 @@ impl<'a> Supervisor<'a> {
     fn say(&self, line: &str) {
         match &self.telemetry {
             Some(telemetry) => telemetry.say(line),
-            None => complain(format_args!("{line}")),
+            None => say(line),
         }
     }
 
@@ -336,17 +341,13 @@ impl<'a> Supervisor<'a> {
     ///
     /// # Errors
     /// Those of the workers; finished games could not be written.
-    pub(super) fn end(
-        mut self,
-        played: Result<Vec<Tally>>,
-        stop_requested: &AtomicBool,
-    ) -> Result<ExitCode> {
+    pub(super) fn end(mut self, played: Result<Vec<Tally>>) -> Result<ExitCode> {
         // Finished games are written in spite of errors elsewhere. The first error is reported.
         let mut closed = self.writer.close();
         // Once all games are played, a full disk is still waited for.
         while played.is_ok() && closed.is_ok() && self.reason.is_none() {
             self.pause_in_trouble();
-            if self.writer.waiting() == 0 || stop_requested.load(Relaxed) {
+            if self.writer.waiting() == 0 || self.stop_requested.load(Relaxed) {
                 break;
             }
             std::thread::sleep(PATIENCE);
@@ -394,7 +395,7 @@ impl<'a> Supervisor<'a> {
         let played = played.map_err(in_journal)?;
         played.iter().for_each(|worker| tally.add(worker));
         if !tally.times.total().is_zero() {
-            complain(format_args!("{}", tally.times));
+            say(&format!("{}", tally.times));
         }
         closed?;
         synced?;

@@ -50,7 +50,7 @@ pub(crate) struct Counts {
     pub(crate) full_turns: AtomicU64,
     pub(crate) evaluations: AtomicU64,
     pub(crate) batches: AtomicU64,
-    /// The most evaluations that came in a batch.
+    /// The largest mean batch of a worker's round so far, in evaluations; 0 before the first.
     pub(crate) largest_batch: AtomicU64,
     /// Games that were played to their end.
     pub(crate) finished: AtomicU64,

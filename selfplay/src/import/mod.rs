@@ -12,7 +12,7 @@ use anyhow::Result;
 use arimaa::notation::{NotationError, NotationReason};
 use choice::Choice;
 use clap::Args;
-use engine::progress::Progress;
+use engine::progress::{Progress, say};
 use engine::record::{GameId, GameRecord, import};
 use rayon::prelude::*;
 use shards::ImportedShards;
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     progress.finish(&format!("{} games", counts.imported));
     output::print(&counts.report(shards.folder()))?;
     if counts.imported == 0 && counts.unreadable == 0 {
-        output::complain(format_args!("error: there is no game to import"));
+        say("error: there is no game to import");
     }
     Ok(match counts.imported > 0 && counts.unreadable == 0 {
         true => ExitCode::SUCCESS,

@@ -1,12 +1,13 @@
 //! Finds one game, and prints it with boards and searches.
 
-use super::read::{Games, in_frame};
+use super::read::{ShardGames, in_frame};
 use super::summary::entropy;
 use super::text::printable;
-use crate::output::{complain, print};
+use crate::output::print;
 use anyhow::bail;
 use arimaa::notation::{format_board_picture, format_step_with_capture, format_turn};
 use arimaa::rules::{Action, Phase, Piece, Side};
+use engine::progress::say;
 use engine::record::{
     Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
     ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, WaivedResignation,
@@ -63,10 +64,10 @@ pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Resul
     let mut all_readable = true;
     let mut before = 0;
     for path in shards {
-        let mut games = match Games::open(path) {
+        let mut games = match ShardGames::open(path) {
             Ok(games) => games,
             Err(fault) => {
-                complain(format_args!("{fault}"));
+                say(&fault.to_string());
                 all_readable = false;
                 continue;
             }
@@ -87,7 +88,7 @@ pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Resul
                 }
                 Ok(_) => before += 1,
                 Err(fault) => {
-                    complain(format_args!("{fault}"));
+                    say(&fault.to_string());
                     all_readable = false;
                 }
             }

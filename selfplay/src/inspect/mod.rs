@@ -16,10 +16,11 @@ mod summary;
 mod text;
 
 pub(crate) use game::{GameChoice, find_game};
-pub(crate) use read::in_frame;
+pub(crate) use read::{ShardGames, in_frame};
 
-use crate::output::{complain, print};
+use crate::output::print;
 use anyhow::{Context, ensure};
+use engine::progress::say;
 use engine::record::list_shards;
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -107,7 +108,7 @@ fn print_totals(
         .collect();
     read::find_doubled(&mut inspected);
     for fault in inspected.iter().flat_map(|shard| &shard.faults) {
-        complain(format_args!("{fault}"));
+        say(&fault.to_string());
     }
     let repaired = match repair_into {
         Some(folder) => repair::repair(&inspected, folder)?,

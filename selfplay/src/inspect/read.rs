@@ -9,18 +9,18 @@ use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Games that one thread takes at once. Their sums are added in the order of the file: a shard's totals don't depend on the threads.
+/// ShardGames that one thread takes at once. Their sums are added in the order of the file: a shard's totals don't depend on the threads.
 const GAMES_AT_ONCE: usize = 16;
 
 /// The games and faults of a shard in order. After a frame that can't be read, the next one that can follows.
-pub(super) struct Games {
+pub(crate) struct ShardGames {
     pub(super) reader: ShardReader,
     /// Why no frame after the last fault can be found.
     given_up: Option<ShardError>,
 }
 
-impl Games {
-    pub(super) fn open(path: &Path) -> Result<Self, ShardError> {
+impl ShardGames {
+    pub(crate) fn open(path: &Path) -> Result<Self, ShardError> {
         Ok(Self {
             reader: ShardReader::open(path)?,
             given_up: None,
@@ -28,7 +28,7 @@ impl Games {
     }
 }
 
-impl Iterator for Games {
+impl Iterator for ShardGames {
     type Item = (FrameLocation, Result<GameRecord, ShardError>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -47,7 +47,7 @@ impl Iterator for Games {
 impl Inspected {
     pub(super) fn of_shard(path: &Path) -> Self {
         let mut inspected = Self::empty(path);
-        match Games::open(path) {
+        match ShardGames::open(path) {
             Ok(games) => inspected.read(games),
             Err(fault) => {
                 inspected.bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -57,7 +57,7 @@ impl Inspected {
         inspected
     }
 
-    fn read(&mut self, mut games: Games) {
+    fn read(&mut self, mut games: ShardGames) {
         let reader = &games.reader;
         self.bytes = reader.bytes();
         self.header = Some(reader.header().clone());

@@ -1,6 +1,6 @@
 //! `--repair`: the good games of damaged shards, copied into new ones.
 
-use super::read::{Games, folder_of};
+use super::read::{ShardGames, folder_of};
 use super::summary::{Inspected, Repaired};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use engine::record::{ShardName, ShardWriter};
@@ -103,8 +103,8 @@ fn repair_shard(
         return Ok(repaired);
     };
     let bad: HashSet<u64> = shard.faults.iter().map(|fault| fault.offset).collect();
-    let good =
-        Games::open(&shard.path)?.filter(|(at, game)| game.is_ok() && !bad.contains(&at.offset));
+    let good = ShardGames::open(&shard.path)?
+        .filter(|(at, game)| game.is_ok() && !bad.contains(&at.offset));
     let mut writer: Option<ShardWriter> = None;
     for (_, record) in good {
         let writer = match &mut writer {

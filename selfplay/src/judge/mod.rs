@@ -6,7 +6,7 @@
 mod evaluation;
 mod report;
 
-use crate::inspect::{in_frame, shards_at};
+use crate::inspect::{ShardGames, in_frame, shards_at};
 use crate::output::print;
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool::{self, WorkerArguments};
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
 use engine::progress::Progress;
-use engine::record::{FrameLocation, GameRecord, ShardError, ShardReader};
+use engine::record::{FrameLocation, GameRecord, ShardError};
 use evaluation::{Judge, NetworkEvaluation};
 use report::JudgeReport;
 use std::collections::BTreeMap;
@@ -162,7 +162,7 @@ fn judge_chunk(judge: &mut Judge, mut chunk: Chunk) -> Result<Found> {
 /// The games of shards, some at a time.
 struct Games {
     shards: std::vec::IntoIter<PathBuf>,
-    open: Option<(PathBuf, ShardReader)>,
+    open: Option<(PathBuf, ShardGames)>,
     validation: Option<f32>,
     chunks: u64,
 }
@@ -171,12 +171,12 @@ impl Iterator for Games {
     type Item = Chunk;
 
     fn next(&mut self) -> Option<Chunk> {
-        let (shard, reader) = match self.open.take() {
-            Some((shard, reader)) => (shard, Ok(reader)),
+        let (shard, games) = match self.open.take() {
+            Some((shard, games)) => (shard, Ok(games)),
             None => {
                 let shard = self.shards.next()?;
-                let reader = ShardReader::open(&shard);
-                (shard, reader)
+                let games = ShardGames::open(&shard);
+                (shard, games)
             }
         };
         self.chunks += 1;
@@ -186,10 +186,10 @@ impl Iterator for Games {
             games: Vec::new(),
             faults: Vec::new(),
         };
-        match reader {
-            Ok(mut reader) => {
-                if chunk.read(&mut reader, self.validation) {
-                    self.open = Some((chunk.shard.clone(), reader));
+        match games {
+            Ok(mut games) => {
+                if chunk.read(&mut games, self.validation) {
+                    self.open = Some((chunk.shard.clone(), games));
                 }
             }
             Err(fault) => chunk.faults.push(fault),
@@ -200,21 +200,15 @@ impl Iterator for Games {
 
 impl Chunk {
     /// Reads games until there are enough; false once the shard has no more.
-    fn read(&mut self, reader: &mut ShardReader, validation: Option<f32>) -> bool {
+    fn read(&mut self, games: &mut ShardGames, validation: Option<f32>) -> bool {
         while self.games.len() < GAMES_AT_ONCE {
-            match reader.next() {
-                Some(Ok(record)) => {
+            match games.next() {
+                Some((at, Ok(record))) => {
                     if validation.is_none_or(|share| record.id.is_for_validation(share)) {
-                        self.games.push((reader.last_location(), record));
+                        self.games.push((at, record));
                     }
                 }
-                Some(Err(fault)) => {
-                    self.faults.push(fault);
-                    if let Err(fault) = reader.resync() {
-                        self.faults.push(fault);
-                        return false;
-                    }
-                }
+                Some((_, Err(fault))) => self.faults.push(fault),
                 None => return false,
             }
         }

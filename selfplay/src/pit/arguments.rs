@@ -22,7 +22,7 @@ pub(crate) struct PitArguments {
     /// Second of two players
     #[arg(long, value_name = "PLAYER")]
     b: Option<PlayerSpec>,
-    /// Three or more players, each written like --a
+    /// Two to 100 players, each written like --a
     #[arg(long, value_name = "PLAYER", num_args = 2..)]
     players: Option<Vec<PlayerSpec>>,
     /// A file that specifies the whole match; `configs/match.toml` explains every key

@@ -14,7 +14,6 @@
 
 use super::plan::MatchPlan;
 use super::result::{GameSummary, hash_of};
-use crate::output::complain;
 use anyhow::{Context, Result, bail};
 use engine::files::read_whole;
 use engine::progress::say;
@@ -71,7 +70,7 @@ impl MatchFolder {
             let kept = match read_plan(&path) {
                 Some(Ok(kept)) => kept,
                 Some(Err(reason)) => {
-                    complain(format_args!(
+                    say(&format!(
                         "{}: {reason}; this match is not resumed",
                         path.join(PLAN).display()
                     ));

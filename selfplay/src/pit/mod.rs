@@ -290,7 +290,10 @@ fn folder_name(players: &[LoadedPlayer], origin: &SpecOrigin, seed: u64) -> Stri
             .map(|evaluations| evaluations.to_string())
             .collect();
         evaluations.dedup();
-        parts.extend(evaluations);
+        // Of many players the folder's name would be too long.
+        if players.len() == 2 || evaluations.len() == 1 {
+            parts.extend(evaluations);
+        }
     }
     parts.push(seed.to_string());
     parts.join("-").replace(['/', ':'], "-")

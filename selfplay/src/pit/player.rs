@@ -2,12 +2,12 @@
 
 use super::external_engine::{EngineSpec, TimeControl, set_option};
 use super::spec::SpecOrigin;
-use crate::output;
 use crate::worker::channel::{ClosedChannel, EvaluationChannel};
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Error, Result, bail, ensure};
 use engine::config::{AutoOr, Config, PlayerSpec, Precision, SearchConfig};
+use engine::progress::say;
 use engine::search::{Budget, SearchOptions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
@@ -81,10 +81,7 @@ impl LoadedPlayer {
         origin: &SpecOrigin,
     ) -> Result<Self> {
         let key = |name: &str| origin.of_player(index, spec, name);
-        let name: PlayerName = match spec.player.parse() {
-            Ok(name) => name,
-            Err(never) => match never {},
-        };
+        let Ok(name) = spec.player.parse::<PlayerName>();
         let mut kind = PlayerKind::new(&name, spec, defaults, &key)?;
         let own_devices = spec.device.as_deref();
         let own_devices =
@@ -107,7 +104,7 @@ impl LoadedPlayer {
                 for complaint in &engine.complaints {
                     // It is another program's text.
                     let complaint = complaint.replace(char::is_control, "?");
-                    output::complain(format_args!("note: {} says: {complaint}", named()));
+                    say(&format!("note: {} says: {complaint}", named()));
                 }
                 Player::of_engine(&name, devices, &engine.identity)
             }

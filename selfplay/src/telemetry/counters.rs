@@ -39,7 +39,7 @@ pub(crate) struct Counters {
     pub(crate) evaluations: u64,
     /// Batches in which the workers requested them.
     pub(crate) batches: u64,
-    /// Evaluations that fit into the largest batch; 0 where that is not known.
+    /// The largest mean batch of a worker's round so far, in evaluations; 0 before the first; 0 where that is not known.
     pub(crate) largest_batch: u64,
     /// Totals of the evaluation service's devices; empty where the workers evaluate by themselves.
     pub(crate) devices: Vec<DeviceCounters>,
@@ -113,7 +113,7 @@ impl Counters {
                 decided + truncated
             ));
             if *truncated > 0 {
-                report.push_str(&format!(", {truncated} stopped at the turn limit"));
+                report.push_str(&format!(", {truncated} truncated at the turn limit"));
             }
             report.push('\n');
         }
@@ -168,7 +168,7 @@ pub(super) fn rounded(number: f64) -> f64 {
 /// The evaluator.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NetworkInUse {
-    /// Its name for people: `000012`, `uniform`.
+    /// Its name for people: `00012`, `uniform`.
     pub(crate) name: String,
     /// The identity of its weights; none without weights.
     pub(crate) identity: Option<String>,

@@ -169,7 +169,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure("mean_batch", |it| json!(it.recent.mean_batch())),
     figure("largest_batch", |it| json!(it.now.known_largest_batch())).gauge(
         "tusker_largest_batch_evaluations",
-        "Evaluations that fit into the largest batch",
+        "Evaluations in the largest batch so far",
     ),
     figure("batch_fill", |it| {
         json!(it.now.batch_fill(it.recent.mean_batch()))

@@ -146,7 +146,7 @@ impl Tally {
 /// The cost of an evaluator.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
-    /// The time of its batches; in the evaluation service only the wait counts.
+    /// The worker's time for its batches: to submit them, to wait, and to pass the answers to the games.
     pub(crate) time: Duration,
     /// Evaluations that it has given.
     pub(crate) evaluations: u64,
@@ -332,11 +332,17 @@ impl<G: InPlay> Batcher<G> {
     pub(crate) fn resize(&mut self, size: usize) -> Result<Vec<G>> {
         let groups = self.groups.len();
         let mut too_many = Vec::new();
-        if self.games().count() > size {
-            self.settle()?;
-        }
         for (place, group) in self.groups.iter_mut().enumerate() {
             group.size = share(size, place, groups).max(1);
+        }
+        if self
+            .groups
+            .iter()
+            .any(|group| group.games.len() > group.size)
+        {
+            self.settle()?;
+        }
+        for group in &mut self.groups {
             if group.size < group.games.len() {
                 too_many.extend(group.games.drain(group.size..));
             }

@@ -1,9 +1,9 @@
 //! The devices that evaluate networks.
 
-use crate::output::complain;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
+use engine::progress::say;
 use network::{Device, EvaluationService, Precision, calibration_file};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,7 +111,7 @@ impl Devices {
 
 /// Prints a note on a network or a device to the terminal.
 pub(crate) fn note(note: &str) {
-    complain(format_args!("note: {note}"));
+    say(&format!("note: {note}"));
 }
 
 impl fmt::Display for Devices {

@@ -127,7 +127,7 @@ fn word_of(row: &RowRef, head: Head) -> u64 {
         Target::Class(class) => class.into(),
         Target::Squares(set) if row.is_mirrored() => Bitboard(set).mirror().0,
         Target::Squares(set) => set,
-        // The others follow from other outputs.
+        // Numbers and shares are kept in `Column::Numbers`.
         _ => 0,
     }
 }
@@ -152,7 +152,7 @@ fn write_numbers(numbers: &mut [f32], row: &RowRef, head: Head) {
             shares.for_each(|&[index, share]| set(index.into(), share));
         }
         Target::Number(number) => numbers[0] = number,
-        // The others follow from other outputs.
+        // Numbers and shares are kept in `Column::Numbers`.
         _ => {}
     }
 }

@@ -5,7 +5,7 @@
 //! `(1 - λ) · result + λ · search value`, λ being [`TargetOptions::search_value_share`].
 //!
 //! Where a move is drawn at random later in the game ([`TurnOrigin::Policy`]), the result says little of a turn before it: in its place
-//! stands the mean of the searches' values from the turn up to that move, each turn weighing less than the one before by a factor
+//! stands the mean of the searches' values from the turn up to that move, each turn weighing less than the previous one by a factor
 //! of `1 - 1 / m`: about m turns count ([`TargetOptions::short_horizon_turns`]; the short-term value targets of KataGo, Other Methods
 //! Implemented in KataGo, 2020, with its final term left out).
 //!

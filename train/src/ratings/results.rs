@@ -66,7 +66,7 @@ impl MatchResult {
             if is_sound {
                 Ok(result)
             } else {
-                Err("this is the result of no match".to_owned())
+                Err("this is not the result of a match".to_owned())
             }
         });
         checked.map_err(|reason| TrainError::Answer {
@@ -140,7 +140,7 @@ mod tests {
         let other = r#"{"games": 4, "unfinished": 0, "score": 0.5, "pairs": [0, 0, 1, 0, 1]}"#;
         let stopped = r#"{"games": 4, "unfinished": 5, "score": 0.5}"#;
         for text in [none, more, other, stopped] {
-            assert!(fault(text).starts_with("x.json: this is the result of no match"));
+            assert!(fault(text).starts_with("x.json: this is not the result of a match"));
         }
     }
 

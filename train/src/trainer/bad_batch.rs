@@ -13,6 +13,9 @@ use network::RowWeight;
 use std::path::{Path, PathBuf};
 use tch::{Device, TchError};
 
+/// The name of the metadata entry.
+pub(crate) const FORMAT: &str = "tusker-bad-batch";
+
 /// Writes a batch to its file in the folder of logs, and returns the file.
 pub(crate) fn keep(
     logs: &Path,
@@ -37,7 +40,7 @@ pub(crate) fn keep(
         state.segment, cursor.epoch, cursor.game, cursor.row
     );
     let bytes = file
-        .to_bytes("tusker-bad-batch", metadata)
+        .to_bytes(FORMAT, metadata)
         .map_err(|error| TrainError::io("write", &path)(std::io::Error::other(error)))?;
     write_file(&path, &bytes)?;
     Ok(path)

@@ -84,13 +84,15 @@ fn age(name: &str) -> Option<(u32, u64)> {
     Some((generation.parse().ok()?, step.parse().ok()?))
 }
 
-/// The newest checkpoint that is whole; broken ones are reported on standard error. One of another version is an error: without it
-/// all games would count as new.
+/// The newest checkpoint that is whole; broken ones are reported on standard error. One of another version, or one that the system
+/// does not let read, is an error: without it all games would count as new.
 pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
     for path in list(folder)?.iter().rev() {
         match Checkpoint::load(path) {
             Ok(checkpoint) => return Ok(Some(checkpoint)),
-            Err(error @ TrainError::CheckpointVersion { .. }) => return Err(error),
+            Err(error @ (TrainError::CheckpointVersion { .. } | TrainError::Io { .. })) => {
+                return Err(error);
+            }
             Err(error) => say(&format!("{error}; looking for the previous one")),
         }
     }
@@ -245,7 +247,7 @@ impl Checkpoint {
                 .map_err(TrainError::checkpoint(&self.path))?;
             let shape: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
             if view.dtype() != Dtype::F32 || shape != tensor.size() {
-                let reason = format!("tensor `{name}` is no F32 of {:?}", tensor.size());
+                let reason = format!("tensor `{name}` is not F32 of {:?}", tensor.size());
                 return Err(TrainError::checkpoint(&self.path)(reason));
             }
             let bytes = view.data().as_chunks().0.iter();

@@ -1,7 +1,7 @@
 //! The gradients of a batch, and the losses of many rows, on all threads.
 //!
-//! On a CPU a batch is split into slices, and each slice is computed whole by one thread, libtorch using no other for it. Threads
-//! inside libtorch meet after every operation instead, and spin while they wait: 4×32 at batch 256 on two cores trained 4,650
+//! On a CPU a batch is split into slices, and each slice is computed whole by one thread, libtorch using no other for it. libtorch's
+//! own threads synchronise after every operation instead, and busy-wait: 4×32 at batch 256 on two cores trained 4,650
 //! rows/s so on an idle machine, but 330 rows/s beside other busy programs. A GPU takes the batch in one piece.
 //!
 //! The slices depend on the batch's size alone and their gradients are added in order, so that the number of threads changes no
@@ -313,7 +313,7 @@ mod tests {
         network
     }
 
-    /// A workers of so many threads.
+    /// Workers with so many threads.
     fn workers(threads: usize) -> GradientWorkers {
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)

@@ -2,7 +2,7 @@
 //!
 //! `training` trains one generation by its `plan`; `step` makes each optimizer step, `checkpoint` saves it, and `record` logs it.
 
-mod bad_batch;
+pub(crate) mod bad_batch;
 pub(crate) mod change;
 pub(crate) mod checkpoint;
 mod device;

@@ -1,6 +1,6 @@
 //! The optimizer, its learning rate, and the average of the weights that it leaves.
 //!
-//! The optimizers work on plain tensors, so that their whole state can be saved: tch's own optimizers keep theirs to themselves.
+//! The optimizers work on plain tensors, so that their whole state can be saved: tch's optimizers do not expose theirs.
 //! With weights w, gradient g, learning rate η, weight decay λ and the number t of the step, from 1, both decay the weights first,
 //! w ← (1 − ηλ)·w (decoupled weight decay: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization", algorithms 1 and 2).
 //!

@@ -97,7 +97,7 @@ fn resume(
     let window = match supply.reopen_window() {
         Err(error) if error.is_gone() => {
             say(&format!(
-                "a shard was there when the training of network {} began, and is gone ({error}): its window is replaced",
+                "a shard was there when the training of network {} began, and is gone ({error}): training continues with a new window",
                 state.generation
             ));
             let new = supply.look(&config.train)?;

@@ -56,7 +56,7 @@ struct Mode {
     #[arg(long, value_name = "POSITION", requires = "depth")]
     position: Option<String>,
 
-    /// Compares each case of a file with the rules
+    /// Compare each case of a file with the rules
     #[arg(long, value_name = "FILE")]
     cases: Option<PathBuf>,
 }

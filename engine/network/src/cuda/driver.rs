@@ -10,8 +10,6 @@ pub(super) type Capability = (u32, u32);
 pub(super) struct Driver {
     /// The newest CUDA version that it supports, if known.
     pub(super) version: Option<u32>,
-    /// Its release, as `580.65.06`, if known.
-    pub(super) release: Option<String>,
     /// The GPUs that this process sees, or the first call that failed.
     pub(super) gpus: Result<Vec<Gpu>, Failure>,
 }

@@ -62,20 +62,11 @@ pub(super) fn driver() -> Result<Driver, String> {
     let library = Functions(library.map_err(|error| reason(&error))?);
     let driver = Driver {
         version: library.version(),
-        release: release(),
         gpus: library.gpus(),
     };
     // It is initialised now, and is never unloaded.
     std::mem::forget(library);
     Ok(driver)
-}
-
-/// The release of the kernel module: the first word of its version line that begins with a digit.
-fn release() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
-    let mut words = text.lines().next()?.split_whitespace();
-    let release = words.find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
-    release.map(str::to_owned)
 }
 
 /// The driver's library.

@@ -12,7 +12,7 @@ pub(super) trait Storage: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Cuts the file.
     fn truncate(&self, length: u64) -> io::Result<()>;
-    /// Sees everything written to the disk.
+    /// Flushes the file's content to the disk.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -22,7 +22,7 @@ pub(super) trait Disk: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Storage>>;
     /// Gives a file another name, at once and whole. After an error it may have either.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Sees the names in the folder of this file to the disk.
+    /// Flushes the folder of a file, so that renamings outlast a power cut.
     fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
     /// Removes a file, if it is there.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -44,16 +44,8 @@ impl Storage for File {
 }
 
 /// In one call of the system: a turn is written every few microseconds where searches are cheap.
-#[cfg(unix)]
 fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(not(unix))]
-fn write_all_at(mut file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    use std::io::{Seek, SeekFrom, Write};
-    file.seek(SeekFrom::Start(offset))?;
-    file.write_all(bytes)
 }
 
 /// The operating system's.

@@ -186,6 +186,11 @@ fn list_temporary(folder: &Path, generator: u32) -> Result<Vec<JournalFile>, Jou
     Ok(list)
 }
 
+/// The file of the lock of a generator's journal.
+pub(crate) fn lock_path(folder: &Path, generator: u32) -> PathBuf {
+    folder.join(format!("{generator:03}.lock"))
+}
+
 /// The lock of a generator's journal, `NNN.lock`: held until it is dropped or the program ends, however it ends. The file stays,
 /// for a lock whose file is removed can be held twice.
 #[derive(Debug)]
@@ -198,7 +203,7 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes a lock, or none if another holds it.
     pub(super) fn try_take(folder: &Path, generator: u32) -> Result<Option<Self>, JournalError> {
-        let path = folder.join(format!("{generator:03}.lock"));
+        let path = lock_path(folder, generator);
         let io = |error: std::io::Error| JournalError::of_file(&path, error);
         let file = OpenOptions::new()
             .read(true)
@@ -227,7 +232,7 @@ impl Lock {
                 return lock.check_own();
             }
         }
-        let path = folder.join(format!("{generator:03}.lock"));
+        let path = lock_path(folder, generator);
         Err(JournalError::of_file(
             &path,
             JournalFault::Locked { generator },

@@ -97,7 +97,7 @@ mod tests;
 
 pub use error::{JournalError, JournalFault};
 pub use folder::JournalPlace;
-pub(crate) use folder::Standing;
+pub(crate) use folder::{Standing, lock_path};
 pub use games::{Beginning, Dropped, FORMAT_VERSION, GameInFlight};
 pub use recovery::{Recovery, announced, games_in};
 

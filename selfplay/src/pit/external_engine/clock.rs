@@ -155,7 +155,7 @@ impl TryFrom<String> for TimeControl {
 }
 
 impl TimeControl {
-    /// The options that tell an engine the control before a game. `max_turns` is the match's turn limit, in turns of either side.
+    /// The options that tell an engine the control before a game. `max_turns` is the match's turn limit, counting the turns of both sides.
     pub(super) fn commands(&self, max_turns: usize) -> Vec<Command> {
         use StandardOption as Name;
         vec![

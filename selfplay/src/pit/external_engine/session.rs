@@ -35,7 +35,7 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GameSetting<'a> {
     pub(crate) control: &'a TimeControl,
-    /// The turn limit, in turns of one side.
+    /// The turn limit, counting the turns of both sides.
     pub(crate) max_turns: usize,
     /// Its opponent's name.
     pub(crate) opponent: &'a str,

@@ -37,8 +37,8 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "N", default_value_t = 200_000, conflicts_with_all = ["shards", "steps"],
           value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     rows: u64,
-    /// Rows to measure with, once the first pool is used up
-    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// With --loader: rows to measure with, once the first pool is used up
+    #[arg(long, value_name = "N", default_value_t = 500_000, conflicts_with = "steps", value_parser = clap::value_parser!(u64).range(1..))]
     deliver: u64,
     /// Number of threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -69,11 +69,11 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
     }
     let generated;
     let folder = match &arguments.shards {
-        Some(folder) => folder,
+        Some(folder) => folder.as_path(),
         None => {
             generated = tempfile::tempdir().context("can't make a folder for shards")?;
             generate::write_shards(generated.path(), arguments.rows)?;
-            &generated.path().to_owned()
+            generated.path()
         }
     };
     let report = loader::measure(folder, &config.train, arguments.deliver)?;
@@ -89,9 +89,9 @@ fn show(report: &(impl Serialize + Display), json: bool) -> Result<()> {
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "no number".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     match (0.1..=86_400.0).contains(&seconds) {
         true => Ok(seconds),
-        false => Err("0.1 to 86400 seconds".into()),
+        false => Err("out of range: allowed is 0.1 to 86400 seconds".into()),
     }
 }

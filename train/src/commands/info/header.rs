@@ -1,6 +1,6 @@
 //! The metadata of a safetensors file, which tells networks from checkpoints without reading their tensors.
 
-use crate::trainer::checkpoint;
+use crate::trainer::{bad_batch, checkpoint};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::fs::File;
@@ -66,6 +66,9 @@ fn of_header(header: &[u8], beginning: &[u8]) -> FileHeader {
             checkpoint::FORMAT if is_json => return FileHeader::Checkpoint(text.to_owned()),
             name if is_json && name.starts_with("tusker") => {
                 return FileHeader::Network(text.to_owned());
+            }
+            bad_batch::FORMAT => {
+                return FileHeader::Other("it is a batch that training dropped".into());
             }
             _ => {}
         }

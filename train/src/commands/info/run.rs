@@ -134,6 +134,8 @@ impl RunReport {
         let newest = newest_network
             .as_ref()
             .map_or(0, |newest| newest.generation);
+        let trained = problems.or_default(run.newest_trained());
+        let trained = trained.map_or(newest, |(generation, _)| generation);
         let state = newest_state(&run, &mut problems);
         let log = LogSummary::read(&run.logs().join("train.jsonl"));
         let log = problems.or_default(log);
@@ -152,7 +154,7 @@ impl RunReport {
                 wanted: supply.map(|supply| supply.window_rows),
                 there: games.rows(),
             },
-            training: state.filter(|state| state.state.generation > newest),
+            training: state.filter(|state| state.state.generation > trained),
             at_work: RunningReport {
                 trainer,
                 waiting: log.waiting.filter(|_| trainer),
@@ -163,7 +165,7 @@ impl RunReport {
             disk: folder_sizes(path, &mut problems),
             time_left: problems
                 .or_default(config)
-                .map(|generations| time_left(generations, newest, log.generation_time)),
+                .map(|generations| time_left(generations, trained, log.generation_time)),
             last_steps: log.last_steps,
             last_validation: log.last_validation,
             ratings: ratings(&run.ratings(), &mut problems),
@@ -182,7 +184,7 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
     let text = match header::read(&path) {
         Ok(FileHeader::Checkpoint(text)) => text,
         Ok(FileHeader::Network(_)) => {
-            problems.add(format!("{} is a network and no checkpoint", path.display()));
+            problems.add(format!("{} is a network, not a checkpoint", path.display()));
             return None;
         }
         Ok(FileHeader::Other(found)) => {

@@ -9,7 +9,7 @@ use crate::terminal::print;
 use crate::trainer::change::differences;
 use crate::trainer::lock::RunLock;
 use crate::trainer::plan::TrainingBudget;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
@@ -153,5 +153,5 @@ fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -
     };
     let command = format!("`train run --run {}`", run.root().display());
     train_next(run, config, budget, arguments.workplace, &command)
-        .with_context(|| format!("{command} resumes"))
+        .map_err(|error| anyhow!("{error:#}; {command} resumes"))
 }

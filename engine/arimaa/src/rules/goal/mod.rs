@@ -114,7 +114,7 @@ pub fn elimination_in(state: &StepState, steps: u8) -> Option<Steps> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn captures(state: &StepState) -> [Bitboard; TURN_STEPS as usize + 1] {
-    if state.phase() == Phase::Setup {
+    if state.phase() == Phase::Setup || state.steps_left() == 0 {
         return Captures::default();
     }
     let (side, steps) = (state.side(), state.steps_left());
