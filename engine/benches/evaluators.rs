@@ -1,10 +1,11 @@
-//! How fast the evaluators without a network are, on one core: `cargo bench -p engine --no-default-features --bench evaluators`.
+//! How fast the evaluators without a network are, and the encoding for one, on one core: `cargo bench -p engine --bench evaluators`.
 //!
-//! The queries are the turn starts of the oracle's positions; each bench asserts that all are answered.
+//! The queries are the turn starts of the oracle's positions; each bench asserts that all are answered or encoded.
 
 mod positions;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use engine::encoding::{encode, plane};
 use engine::search::{Evaluations, Evaluator, Material, Uniform};
 use std::hint::black_box;
 
@@ -27,6 +28,14 @@ fn evaluators(criterion: &mut Criterion) {
             });
         });
     }
+    group.bench_function("encode", |bencher| {
+        bencher.iter(|| {
+            let rows = black_box(&queries).iter();
+            let rows = rows.map(|query| encode(&query.state, query.repetitions));
+            let captures = rows.filter(|row| row.planes[plane::CAPTURES + 2] != 0);
+            assert!((1..queries.len()).contains(&captures.count()));
+        });
+    });
     group.finish();
 }
 
