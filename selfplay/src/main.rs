@@ -3,6 +3,7 @@
 mod aei;
 mod analyze;
 mod bench;
+mod compare_targets;
 mod export;
 mod generate;
 mod import;
@@ -58,6 +59,10 @@ enum Command {
     ///
     /// Ctrl-C ends it and prints the result so far.
     Judge(judge::JudgeArguments),
+    /// Compare policy targets of self-play's search with deep searches, for variants of the settings
+    ///
+    /// The value of a target is the mean of the deep search's values of the first actions, weighted by the target's shares.
+    CompareTargets(compare_targets::CompareTargetsArguments),
     /// Make shards of other games: standard text, or the official server's archive
     Import(import::ImportArguments),
     /// Write the games of shards as standard text, or their rows as arrays for numpy
@@ -79,6 +84,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Judge(arguments) => judge::run(&arguments),
+        Command::CompareTargets(arguments) => compare_targets::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
     };

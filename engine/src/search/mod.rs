@@ -56,6 +56,6 @@ pub use evaluator::{
 };
 pub use options::{Budget, Noise, SearchOptions};
 pub use policy_sampler::{PolicySampler, SampledTurn};
-pub use report::{Depth, LineTurn, Proven, ReportedTurn, SearchReport};
+pub use report::{Depth, FirstAction, LineTurn, Proven, ReportedTurn, SearchReport};
 pub use targets::StateTarget;
 pub use turn_search::{Search, SearchError, run_search, search_turn};

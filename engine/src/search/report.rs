@@ -105,6 +105,17 @@ pub struct ReportedTurn {
     pub proven: Option<Proven>,
 }
 
+/// An action at the start of the searched turn, as far as the search has tried it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FirstAction {
+    /// The evaluator's probability; the sum over all legal actions is about 1.
+    pub prior: f32,
+    /// Simulations.
+    pub visits: u32,
+    /// Win probability of the side to move, 0 to 1. None without a visit.
+    pub value: Option<f32>,
+}
+
 /// A turn of the expected line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineTurn {
@@ -183,6 +194,28 @@ impl Search {
                 false => 0.0,
             },
         }
+    }
+
+    /// The legal actions at the turn's start, in the order of [`arimaa::rules::ActionSet::in_index_order`]. None before the first
+    /// evaluation.
+    pub fn first_actions(&self) -> Vec<FirstAction> {
+        let state = self.state();
+        let (tree, root, side) = (&state.tree, state.root, state.side());
+        let edges = tree.edges(root).iter().enumerate();
+        let mut actions: Vec<(usize, FirstAction)> = edges
+            .map(|(place, edge)| {
+                let link = tree.link(root, place);
+                let child = link.child().filter(|_| link.visits > 0);
+                let action = FirstAction {
+                    prior: edge.prior(),
+                    visits: link.visits,
+                    value: child.map(|child| win_probability(side, tree.node_value(child).value)),
+                };
+                (edge.index(), action)
+            })
+            .collect();
+        actions.sort_unstable_by_key(|&(index, _)| index);
+        actions.into_iter().map(|(_, action)| action).collect()
     }
 
     /// The position's value: win probability of Gold.
