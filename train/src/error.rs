@@ -1,6 +1,7 @@
 //! What can go wrong in training.
 
 use engine::config::ConfigError;
+use engine::encoding::READABLE_VERSIONS;
 use engine::record::{ReplayError, ShardError, ShardFault};
 use engine::run::RunError;
 use network::{Architecture, Device, NetworkError};
@@ -33,8 +34,8 @@ pub(crate) enum TrainError {
         /// What is wrong.
         error: ReplayError,
     },
-    /// A shard of another encoding version.
-    #[error("{}: encoding version {found}, but this program knows version {known}", path.display())]
+    /// A shard of an encoding version that is not read.
+    #[error("{}: encoding version {found}, but this program knows versions {} to {known}", path.display(), READABLE_VERSIONS.start())]
     Encoding {
         /// The shard.
         path: PathBuf,

@@ -33,7 +33,8 @@ pub(super) struct SelfplaySpeed {
     device: String,
     /// The precision of the network; several devices may differ.
     precision: Option<String>,
-    /// How far that is from the network in full fp32, on real positions: the root mean square of the differences of win probabilities, of several devices the largest ...
+    /// How far that is from the network in full fp32, on real positions: the root mean square of the differences of win
+    /// probabilities, of several devices the largest ...
     value_error: Option<f64>,
     /// ... and the mean Kullback-Leibler divergence of the policies, in nats.
     policy_divergence: Option<f64>,

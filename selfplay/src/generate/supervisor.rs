@@ -395,7 +395,7 @@ impl<'a> Supervisor<'a> {
         let played = played.map_err(in_journal)?;
         played.iter().for_each(|worker| tally.add(worker));
         if !tally.times.total().is_zero() {
-            say(&format!("{}", tally.times));
+            say(&tally.times.to_string());
         }
         closed?;
         synced?;

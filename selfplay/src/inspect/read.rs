@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// ShardGames that one thread takes at once. Their sums are added in the order of the file: a shard's totals don't depend on the threads.
+/// Games that one thread takes at once. Their sums are added in the order of the file: a shard's totals don't depend on the threads.
 const GAMES_AT_ONCE: usize = 16;
 
 /// The games and faults of a shard in order. After a frame that can't be read, the next one that can follows.

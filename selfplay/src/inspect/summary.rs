@@ -36,7 +36,7 @@ pub(super) struct ShardSummary {
     games_by_length: BTreeMap<u64, u64>,
     pub(super) starts: Starts,
     pub(super) endings: Endings,
-    /// Truncated games: they truncated at the turn limit.
+    /// Truncated games: they reached the turn limit.
     pub(super) unfinished: u64,
     /// Games that Gold won.
     pub(super) gold_wins: u64,
@@ -100,7 +100,7 @@ pub(super) struct Resignations {
     pub(super) waived: u64,
     /// Those of them that the resigning side did not lose, ...
     pub(super) not_lost: u64,
-    /// ... among them those that truncated at the turn limit.
+    /// ... among them those that reached the turn limit.
     pub(super) not_lost_unfinished: u64,
     /// `not_lost` of `waived`.
     pub(super) error_rate: Option<f64>,

@@ -152,7 +152,7 @@ fn write_numbers(numbers: &mut [f32], row: &RowRef, head: Head) {
             shares.for_each(|&[index, share]| set(index.into(), share));
         }
         Target::Number(number) => numbers[0] = number,
-        // Numbers and shares are kept in `Column::Numbers`.
+        // Classes and squares are kept in `Column::Words`.
         _ => {}
     }
 }

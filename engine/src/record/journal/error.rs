@@ -1,6 +1,7 @@
 //! What can be wrong with a journal.
 
 use super::games::FORMAT_VERSION;
+use crate::encoding::READABLE_VERSIONS;
 use crate::record::game::{GameId, StartFault};
 use crate::record::replay::ReplayError;
 use crate::record::shard::{ShardError, ShardName};
@@ -80,7 +81,8 @@ pub enum JournalFault {
     },
     /// The action indices in the file mean something else.
     #[error(
-        "the journal has encoding version {found}; this program resumes games of versions 2 to {expected}"
+        "the journal has encoding version {found}; this program resumes games of versions {} to {expected}",
+        READABLE_VERSIONS.start()
     )]
     EncodingVersion {
         /// The file's encoding version.

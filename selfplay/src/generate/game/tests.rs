@@ -96,6 +96,45 @@ fn play_on(
     records
 }
 
+/// With uneven groups, a group can have too many games though all games together are few enough.
+#[test]
+fn games_without_room_leave_with_nothing_in_flight() {
+    let setting = setting(&config(), Arc::new(NoLog));
+    let line = LocalChannel::new(Box::new(Uniform));
+    let mut batcher = Batcher::new(vec![Box::new(line)], 12, Some(2));
+    let mut counters = 0..;
+    for new in [1, 6] {
+        let mut left = new;
+        let begin = || {
+            left -= 1;
+            let Some(counter) = counters.next().filter(|_| left >= 0) else {
+                return Ok(None);
+            };
+            let id = GameId {
+                generator: 1,
+                counter,
+            };
+            let begun = Begun {
+                start: Start::Empty,
+                turns: Vec::new(),
+            };
+            SelfplayGame::begin(&setting, 5, id, begun).map(Some)
+        };
+        batcher.round(begin, |_| Ok(())).unwrap();
+    }
+    assert_eq!(batcher.games().count(), 7);
+    assert_eq!(batcher.resize(8).unwrap().len(), 2, "of the second group");
+    let mut finished = 0;
+    while batcher.games().next().is_some() {
+        let over = |_| {
+            finished += 1;
+            Ok(())
+        };
+        batcher.round(|| Ok(None), over).unwrap();
+    }
+    assert_eq!(finished, 5);
+}
+
 /// Finds every state as good as won for Gold.
 struct SureOfGold(f32);
 

@@ -38,7 +38,8 @@ pub(crate) struct BenchArguments {
           value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     rows: u64,
     /// With --loader: rows to measure with, once the first pool is used up
-    #[arg(long, value_name = "N", default_value_t = 500_000, conflicts_with = "steps", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 500_000, conflicts_with = "steps",
+          value_parser = clap::value_parser!(u64).range(1..))]
     deliver: u64,
     /// Number of threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
