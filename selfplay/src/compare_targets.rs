@@ -28,6 +28,9 @@ use std::sync::mpsc::Sender;
 /// The exploration factor of the deep search: it has to value actions that the policy dislikes, too.
 const DEEP_EXPLORATION: f32 = 1.5;
 
+/// Leaves of the deep search that are evaluated together.
+const DEEP_LEAVES: u32 = 16;
+
 /// The states, the variants and the deep search.
 #[derive(Debug, Args)]
 pub(crate) struct CompareTargetsArguments {
@@ -179,6 +182,7 @@ fn deep_options(config: &Config, evaluations: u32) -> SearchOptions {
     search.mode = AutoOr::Fixed(SearchMode::Puct);
     search.puct.exploration = DEEP_EXPLORATION;
     search.puct.min_turn_visits = 1;
+    search.parallel_leaves = AutoOr::Fixed(DEEP_LEAVES);
     SearchOptions::strongest(&search, evaluations)
 }
 
