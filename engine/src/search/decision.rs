@@ -109,7 +109,8 @@ pub(super) fn finish_by_the_rules<R: Rng>(
     }
 }
 
-/// Targets for a turn that wins: at each of its states, its action and nothing else.
+/// Targets for a turn that wins. Where it wins at once, all [`winning_actions`] have equal shares, since the solver's
+/// choice among them is arbitrary. At the states of other proven turns the turn's action has everything.
 pub(super) fn proven_targets(
     search: &SearchState,
     choice: &[Action],
@@ -122,6 +123,10 @@ pub(super) fn proven_targets(
     for (step, &action) in (0..).zip(choice) {
         let legal = state.legal_actions(history);
         let side = state.side();
+        let won: Vec<Action> = winning_actions(&state, history);
+        let taught = if won.is_empty() { &[action] } else { &won[..] };
+        let share = 1.0 / taught.len() as f32;
+        let share_of = |other| if taught.contains(&other) { share } else { 0.0 };
         // Turns that were found by the rules alone may lead through states that other orders of steps have reached.
         let node = nodes.next().or_else(|| tree.find(&state));
         let evaluated = node.filter(|&node| tree.node(node).kind == NodeKind::Open);
@@ -129,19 +134,29 @@ pub(super) fn proven_targets(
             step,
             visits: search.spent.visits,
             proven: true,
-            policy: legal
-                .in_index_order(side)
-                .map(|other| f32::from(other == action))
-                .collect(),
+            policy: legal.in_index_order(side).map(share_of).collect(),
             surprise: evaluated.map_or(0.0, |node| {
                 let edges = tree.edges(node).iter();
-                let chosen = edges.map(|edge| f32::from(edge.index() == action.index(side)));
-                surprise(tree, node, chosen)
+                surprise(tree, node, edges.map(|edge| share_of(edge.action(side))))
             }),
         });
         state = state.after(action);
     }
     targets
+}
+
+/// The actions that begin a shortest goal within the turn, or a shortest elimination where there is no goal. None where there is
+/// neither, or where the turn may end with it.
+fn winning_actions(state: &StepState, history: &History) -> Vec<Action> {
+    let steps_to_win = |state: &StepState| winning_turn(state).map(|(steps, _)| steps.len());
+    let Some(steps @ 1..) = steps_to_win(state) else {
+        return Vec::new();
+    };
+    let legal = state.legal_actions(history).in_index_order(state.side());
+    let moves = legal.filter(|action| *action != Action::End);
+    moves
+        .filter(|&action| steps_to_win(&state.after(action)) == Some(steps - 1))
+        .collect()
 }
 
 #[cfg(test)]

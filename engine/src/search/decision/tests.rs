@@ -144,3 +144,41 @@ fn proven_targets_surprise_where_priors_are_known() {
     assert!(targets.len() == 3 && targets.iter().all(|target| target.proven));
     assert!(targets.iter().all(|target| target.surprise == 0.0));
 }
+
+/// The steps of each state's policy target, with their shares.
+fn taught(position: &Position, mode: SearchMode) -> Vec<Vec<(String, f32)>> {
+    let history = history_of(position);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let search = searched(position, &history, options(mode, 60), &mut rng);
+    let mut taught = Vec::new();
+    each_target(search.decision().unwrap(), position, |target, state| {
+        assert!(target.proven);
+        let legal = state.legal_actions(&history).in_index_order(state.side());
+        let shares = legal.zip(target.policy.iter().copied());
+        let shares = shares.filter(|&(_, share)| share > 0.0);
+        let named = shares.map(|(action, share)| match action {
+            Action::Step(step) => (format!("{step:?}"), share),
+            _ => (format!("{action:?}"), share),
+        });
+        taught.push(named.collect());
+    });
+    taught
+}
+
+#[test]
+fn all_shortest_wins_within_the_turn_are_taught_alike() {
+    let one = |step: &str| vec![(step.to_owned(), 1.0)];
+    for mode in MODES {
+        // Two rabbits are two steps from the goal. A third is three steps from it.
+        let states = taught(&position(Side::Gold, "Rb6 Rg6 Re5 rh2 ca4"), mode);
+        assert_eq!(states[0].len(), 2, "{states:?}");
+        for step in ["b6n", "g6n"] {
+            assert!(states[0].contains(&(step.to_owned(), 0.5)), "{states:?}");
+        }
+        assert!(["b7n", "g7n"].map(one).contains(&states[1]), "{states:?}");
+        assert_eq!(states[2..], [one("End")]);
+        // The last rabbit can be pushed into the trap by one piece alone.
+        let states = taught(&position(Side::Silver, "Rc4 hb4 re7"), mode);
+        assert_eq!(states, [one("c4s"), one("b4e"), one("End")]);
+    }
+}
