@@ -1,6 +1,6 @@
 //! Reads all whole games of a shard, and each fault with its place.
 
-use super::summary::Inspected;
+use super::summary::{AvoidableLosses, Inspected};
 use engine::record::{
     FrameLocation, GameId, GameRecord, ReplayError, ShardError, ShardFault, ShardReader, replay,
 };
@@ -45,8 +45,12 @@ impl Iterator for ShardGames {
 }
 
 impl Inspected {
-    pub(super) fn of_shard(path: &Path) -> Self {
+    /// Reads a shard. `with_losses` counts its avoidable losses too.
+    pub(super) fn of_shard(path: &Path, with_losses: bool) -> Self {
         let mut inspected = Self::empty(path);
+        if with_losses {
+            inspected.summary.avoidable_losses = Some(AvoidableLosses::default());
+        }
         match ShardGames::open(path) {
             Ok(games) => inspected.read(games),
             Err(fault) => {
@@ -65,12 +69,16 @@ impl Inspected {
             let chunk: Vec<_> = games.by_ref().take(GAMES_AT_ONCE).collect();
             (!chunk.is_empty()).then_some(chunk)
         });
-        let path = &self.path;
+        let empty = || {
+            let mut part = Self::empty(&self.path);
+            part.summary.avoidable_losses = self.summary.avoidable_losses;
+            part
+        };
         // One thread at a time reads; all threads replay.
         let mut parts: Vec<(usize, Self)> = chunks
             .enumerate()
             .par_bridge()
-            .map(|(index, chunk)| (index, Self::of_games(path, chunk)))
+            .map(|(index, chunk)| (index, empty().of_games(chunk)))
             .collect();
         parts.sort_by_key(|&(index, _)| index);
         for (_, part) in parts {
@@ -80,14 +88,13 @@ impl Inspected {
         }
     }
 
-    fn of_games(path: &Path, games: Vec<(FrameLocation, Result<GameRecord, ShardError>)>) -> Self {
-        let mut part = Self::empty(path);
+    fn of_games(mut self, games: Vec<(FrameLocation, Result<GameRecord, ShardError>)>) -> Self {
         for (at, game) in games {
-            if let Err(fault) = game.and_then(|record| part.count(at, &record)) {
-                part.faults.push(fault);
+            if let Err(fault) = game.and_then(|record| self.count(at, &record)) {
+                self.faults.push(fault);
             }
         }
-        part
+        self
     }
 
     fn count(&mut self, at: FrameLocation, record: &GameRecord) -> Result<(), ShardError> {

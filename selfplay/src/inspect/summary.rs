@@ -3,14 +3,15 @@
 //! The fields are the keys of the JSON object. A mean or share of nothing is null.
 
 use super::lengths::Lengths;
+use super::losses;
 use crate::statistics::{Calibration, Mean, Share, mean};
-use arimaa::rules::{Phase, Reason, Side};
+use arimaa::rules::{Phase, Position, Reason, Side, Turn};
 use engine::record::{
     Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
     ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, ShardError, Start, TurnOrigin,
 };
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 /// The summary. Sums are added in the games' order, so that the same games give the same sums to the last digit.
@@ -44,6 +45,9 @@ pub(super) struct ShardSummary {
     pub(super) gold_share: Option<f64>,
     /// Its 95% interval (Wilson).
     pub(super) gold_share_interval: Option<[f64; 2]>,
+    /// Null unless they were to be counted.
+    pub(super) avoidable_losses: Option<AvoidableLosses>,
+    pub(super) setups: Sides<Setups>,
     pub(super) resignations: Resignations,
     pub(super) origins: Origins,
     pub(super) full_searches: Searches,
@@ -89,6 +93,34 @@ pub(super) struct Endings {
     pub(super) immobilization: u64,
     pub(super) resigned: u64,
     pub(super) forfeited: u64,
+}
+
+/// Won games whose loser had a last turn after which the winner could not win at once.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub(super) struct AvoidableLosses {
+    pub(super) games: u64,
+    /// Games that were won on the board.
+    pub(super) of: u64,
+    pub(super) share: Option<f64>,
+    /// Its 95% interval (Wilson).
+    pub(super) share_interval: Option<[f64; 2]>,
+}
+
+/// A value for each side.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Sides<T> {
+    pub(super) gold: T,
+    pub(super) silver: T,
+}
+
+/// Searched setups of a side.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Setups {
+    pub(super) turns: u64,
+    /// Different ones; mirrored ones are different.
+    pub(super) different: u64,
+    #[serde(skip)]
+    known: HashSet<Turn>,
 }
 
 /// Resignations and their errors.
@@ -252,6 +284,12 @@ impl ShardSummary {
         all.lengths = Lengths::new(&all.games_by_length);
         let decided = all.games - all.unfinished;
         (all.gold_share, all.gold_share_interval) = share(all.gold_wins, decided);
+        for setups in [&mut all.setups.gold, &mut all.setups.silver] {
+            setups.different = setups.known.len() as u64;
+        }
+        if let Some(it) = &mut all.avoidable_losses {
+            (it.share, it.share_interval) = share(it.games, it.of);
+        }
         let it = &mut all.resignations;
         it.resigned = all.endings.resigned;
         (it.error_rate, it.error_rate_interval) = share(it.not_lost, it.waived);
@@ -274,6 +312,11 @@ impl ShardSummary {
         let mut values = Values::default();
         for turn in turns {
             self.count_turn(turn, &mut values);
+        }
+        if let (Some(it), Ending::Won(outcome)) = (&mut self.avoidable_losses, record.ending) {
+            let positions: Vec<Position> = turns.iter().map(|turn| turn.position).collect();
+            it.of += 1;
+            it.games += u64::from(losses::is_avoidable(&positions, outcome));
         }
         // A forfeit on time says nothing of the positions.
         let is_forfeited = matches!(record.ending, Ending::Forfeited { .. });
@@ -348,6 +391,14 @@ impl ShardSummary {
                 };
                 *turns += 1;
                 searches.count(search);
+                if turn.position.phase() == Phase::Setup {
+                    let setups = match turn.position.side() {
+                        Side::Gold => &mut self.setups.gold,
+                        Side::Silver => &mut self.setups.silver,
+                    };
+                    setups.turns += 1;
+                    setups.known.insert(turn.turn.clone());
+                }
                 values.of_searches.push(search.value);
                 values.of_networks.push(search.network_value);
             }
@@ -379,6 +430,13 @@ impl ShardSummary {
         self.endings.forfeited += other.endings.forfeited;
         self.unfinished += other.unfinished;
         self.gold_wins += other.gold_wins;
+        if let Some(new) = other.avoidable_losses {
+            let it = self.avoidable_losses.get_or_insert_default();
+            it.games += new.games;
+            it.of += new.of;
+        }
+        self.setups.gold.add(&other.setups.gold);
+        self.setups.silver.add(&other.setups.silver);
         self.resignations.waived += other.resignations.waived;
         self.resignations.not_lost += other.resignations.not_lost;
         self.resignations.not_lost_unfinished += other.resignations.not_lost_unfinished;
@@ -403,6 +461,13 @@ impl ShardSummary {
 struct Values {
     of_searches: Vec<f32>,
     of_networks: Vec<f32>,
+}
+
+impl Setups {
+    fn add(&mut self, other: &Self) {
+        self.turns += other.turns;
+        self.known.extend(other.known.iter().cloned());
+    }
 }
 
 impl Searches {

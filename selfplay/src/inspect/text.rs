@@ -1,7 +1,7 @@
 //! The summary as text: a name, then its lines.
 
 use super::lengths::Lengths;
-use super::summary::{Rows, Searches, ShardSummary, Version};
+use super::summary::{Rows, Searches, Setups, ShardSummary, Version};
 use crate::statistics::{Mean, percent, write_calibration};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
@@ -69,6 +69,15 @@ impl ShardSummary {
             let share = percent(share, interval);
             lines.add("won by Gold", format!("{part} of {whole}, {share}"));
         }
+        if let Some(it) = &self.avoidable_losses
+            && let (Some(share), Some(interval)) = (it.share, it.share_interval)
+        {
+            let share = percent(share, interval);
+            lines.add(
+                "avoidable",
+                format!("losses: {} of {}, {share}", it.games, it.of),
+            );
+        }
         let it = &self.resignations;
         if let (Some(rate), Some(interval)) = (it.error_rate, it.error_rate_interval) {
             let (waived, not_lost, unfinished) = (it.waived, it.not_lost, it.not_lost_unfinished);
@@ -88,6 +97,15 @@ impl ShardSummary {
             (self.origins.given, "given"),
         ]);
         lines.add("turns", format!("{}{origins}", self.turns));
+        let it = &self.setups;
+        if it.gold.turns + it.silver.turns > 0 {
+            let different = |setups: &Setups| format!("{} of {}", setups.different, setups.turns);
+            let (gold, silver) = (different(&it.gold), different(&it.silver));
+            lines.add(
+                "setups",
+                format!("{gold} searched ones of Gold differ, {silver} of Silver"),
+            );
+        }
         let header = [
             "",
             "mean visits",

@@ -107,6 +107,15 @@ fn a_good_run_is_counted() {
             .env("RAYON_NUM_THREADS", "1"),
     );
     assert_eq!(alone.1, json);
+    assert_eq!(totals["avoidable_losses"], Value::Null);
+    let (code, counted, _) = outcome(
+        inspect()
+            .arg(run.path())
+            .args(["--json", "--avoidable-losses"]),
+    );
+    assert_eq!(code, 0);
+    let counted: Value = serde_json::from_str(&counted).unwrap();
+    assert_eq!(counted["avoidable_losses"]["of"], won);
     let (code, text, _) = outcome(inspect().arg(run.path()));
     assert_eq!(code, 0);
     assert!(
