@@ -105,6 +105,9 @@ pub struct TargetsConfig {
     /// The share of a game's row weights that is given by surprise; 0 weighs all rows alike.
     #[garde(custom(within(0.0..=1.0)))]
     pub surprise_share: f32,
+    /// What the weights of a truncated game's rows are multiplied with.
+    #[garde(custom(within(0.0..=1.0)))]
+    pub truncated_weight: f32,
 }
 
 /// What a policy learns from a search.

@@ -154,8 +154,20 @@ impl SelfplayGame {
     pub(crate) fn into_record(mut self) -> GameRecord {
         let last_search = self.turns.iter().rev().find_map(TurnRecord::search);
         let value = last_search.map(|search| search.value);
-        let share = self.config().selfplay.targets.surprise_share;
-        weigh_by_surprise(&mut self.turns, share);
+        let targets = self.config().selfplay.targets;
+        weigh_by_surprise(&mut self.turns, targets.surprise_share);
+        let ending = match (self.game.outcome(), self.resigned) {
+            (Some(outcome), _) => Ending::Won(outcome),
+            (None, Some(loser)) => Ending::Resigned {
+                winner: loser.opponent(),
+            },
+            (None, None) => {
+                for row in self.turns.iter_mut().flat_map(|turn| &mut turn.rows) {
+                    row.weight = rounded_weight(f64::from(row.weight * targets.truncated_weight));
+                }
+                Ending::Unfinished { value }
+            }
+        };
         let Beginning { id, seed, start } = self.beginning;
         GameRecord {
             id,
@@ -163,13 +175,7 @@ impl SelfplayGame {
             start,
             evaluators: self.evaluators,
             turns: self.turns,
-            ending: match (self.game.outcome(), self.resigned) {
-                (Some(outcome), _) => Ending::Won(outcome),
-                (None, Some(loser)) => Ending::Resigned {
-                    winner: loser.opponent(),
-                },
-                (None, None) => Ending::Unfinished { value },
-            },
+            ending,
             resignation_waived: self.waived,
         }
     }
@@ -403,8 +409,12 @@ fn weigh_by_surprise(turns: &mut [TurnRecord], share: f32) {
     for row in turns.iter_mut().flat_map(|turn| &mut turn.rows) {
         let by_surprise = weight * f64::from(row.surprise) / surprise;
         let weight = f64::from(row.weight) * (1.0 - share + share * by_surprise);
-        row.weight = ((weight * WEIGHT_STEPS).round() / WEIGHT_STEPS) as f32;
+        row.weight = rounded_weight(weight);
     }
+}
+
+fn rounded_weight(weight: f64) -> f32 {
+    ((weight * WEIGHT_STEPS).round() / WEIGHT_STEPS) as f32
 }
 
 fn rounded(number: f32, steps: f32) -> f32 {

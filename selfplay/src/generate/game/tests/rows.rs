@@ -155,6 +155,31 @@ fn a_losing_side_resigns_except_in_games_that_are_played_out() {
 }
 
 #[test]
+fn only_rows_of_truncated_games_have_their_weight() {
+    let mut config = config();
+    config.selfplay.targets.truncated_weight = 0.25;
+    let weights = |config: &Config| -> (Ending, Vec<f32>) {
+        let record = play_sure_of_gold(config, 0.9, 1).remove(0);
+        let rows = record.turns.iter().flat_map(|turn| &turn.rows);
+        (record.ending, rows.map(|row| row.weight).collect())
+    };
+    config.selfplay.max_turns = 12;
+    let (ending, truncated) = weights(&config);
+    assert!(matches!(ending, Ending::Unfinished { .. }), "{ending:?}");
+    assert!(truncated.len() > 12 && truncated.iter().all(|&weight| weight == 0.25));
+    config.selfplay.max_turns = 1_000;
+    let (ending, decided) = weights(&config);
+    assert!(matches!(ending, Ending::Won(_)), "{ending:?}");
+    assert!(decided.iter().all(|&weight| weight == 1.0));
+    config.selfplay.resignation.turns = 4;
+    config.selfplay.resignation.threshold = 0.15;
+    config.selfplay.resignation.played_out_share = 0.0;
+    let (ending, resigned) = weights(&config);
+    assert!(matches!(ending, Ending::Resigned { .. }), "{ending:?}");
+    assert!(resigned.iter().all(|&weight| weight == 1.0));
+}
+
+#[test]
 fn decided_games_get_fewer_evaluations_and_less_weight() {
     let mut config = config();
     config.selfplay.max_turns = 8;
