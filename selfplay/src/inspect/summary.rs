@@ -113,7 +113,7 @@ pub(super) struct Sides<T> {
     pub(super) silver: T,
 }
 
-/// Searched setups of a side.
+/// Setups of a side that were searched or drawn from the policy.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Setups {
     pub(super) turns: u64,
@@ -391,17 +391,17 @@ impl ShardSummary {
                 };
                 *turns += 1;
                 searches.count(search);
-                if turn.position.phase() == Phase::Setup {
-                    let setups = match turn.position.side() {
-                        Side::Gold => &mut self.setups.gold,
-                        Side::Silver => &mut self.setups.silver,
-                    };
-                    setups.turns += 1;
-                    setups.known.insert(turn.turn.clone());
-                }
                 values.of_searches.push(search.value);
                 values.of_networks.push(search.network_value);
             }
+        }
+        if turn.position.phase() == Phase::Setup && turn.origin != TurnOrigin::Given {
+            let setups = match turn.position.side() {
+                Side::Gold => &mut self.setups.gold,
+                Side::Silver => &mut self.setups.silver,
+            };
+            setups.turns += 1;
+            setups.known.insert(turn.turn.clone());
         }
         let rows = match turn.position.phase() {
             Phase::Setup => &mut self.setup_policy,

@@ -103,7 +103,7 @@ impl ShardSummary {
             let (gold, silver) = (different(&it.gold), different(&it.silver));
             lines.add(
                 "setups",
-                format!("{gold} searched ones of Gold differ, {silver} of Silver"),
+                format!("{gold} of Gold's differ, {silver} of Silver's"),
             );
         }
         let header = [
