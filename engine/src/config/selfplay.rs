@@ -165,7 +165,7 @@ pub struct OpeningsConfig {
     #[garde(custom(within(0.0..=10.0)))]
     pub policy_temperature: f32,
     /// Share of games that branch off an earlier game of the run.
-    #[garde(custom(within(0.0..=1.0)), custom(fits_beside(self.file_share)))]
+    #[garde(custom(within(0.0..=1.0)), custom(fits_beside(self)))]
     pub fork_share: f32,
     /// The share of games that start from the file.
     #[garde(custom(within(0.0..=1.0)))]
@@ -173,7 +173,16 @@ pub struct OpeningsConfig {
     /// A file of positions or game records; empty for none.
     #[garde(custom(named_for(self.file_share)))]
     pub file: String,
+    /// The share of games that start without many of the pieces.
+    #[garde(custom(within(0.0..=1.0)))]
+    pub sparse_share: f32,
+    /// The maximum number of pieces that each side then has.
+    #[garde(custom(within(LEAST_PIECES..=16)))]
+    pub sparse_pieces: u32,
 }
+
+/// The minimum number of pieces of each side in a game that starts without many of them.
+pub const LEAST_PIECES: u32 = 3;
 
 /// Games between unequal sides.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
@@ -222,11 +231,14 @@ pub struct ResignationConfig {
 }
 
 /// A game forks or starts from the file, or neither.
-fn fits_beside(file_share: f32) -> impl FnOnce(&f32, &()) -> garde::Result {
-    move |fork_share, ()| match fork_share + file_share > 1.0 {
+fn fits_beside(openings: &OpeningsConfig) -> impl FnOnce(&f32, &()) -> garde::Result {
+    let (file, sparse) = (openings.file_share, openings.sparse_share);
+    move |fork_share, ()| match fork_share + file + sparse > 1.0 {
         true => Err(not_allowed(
             fork_share,
-            format!("0 to 1 together with selfplay.openings.file_share = {file_share}"),
+            format!(
+                "0 to 1 together with selfplay.openings.file_share = {file} and selfplay.openings.sparse_share = {sparse}"
+            ),
         )),
         false => Ok(()),
     }

@@ -1,13 +1,14 @@
-//! Where games start: on the empty board, in a file's positions, or in the middle of earlier games.
+//! Where games start: on the empty board, in a file's positions, in the middle of earlier games, or without many of the pieces.
 
 use crate::openings;
 use anyhow::Result;
-use arimaa::rules::{Game, Position};
-use engine::config::OpeningsConfig;
+use arimaa::rules::{Bitboard, Board, Game, Kind, Piece, Position, Side, Square};
+use engine::config::{LEAST_PIECES, OpeningsConfig};
 use engine::encoding::READABLE_VERSIONS;
 use engine::record::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnOrigin, TurnRecord, list_shards,
 };
+use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -74,6 +75,8 @@ impl Starts {
             self.fork(max_turns, rng)
         } else if drawn < config.fork_share + config.file_share {
             self.opening(max_turns, rng)
+        } else if drawn < config.fork_share + config.file_share + config.sparse_share {
+            Some(self.sparse(rng))
         } else {
             None
         };
@@ -158,6 +161,42 @@ impl Starts {
             start: opening.start,
             turns: opening.turns[..turns.min(max_turns - 1)].to_vec(),
         })
+    }
+
+    /// A position in play with some of the pieces of each side, as many of both.
+    fn sparse(&self, rng: &mut impl Rng) -> Begun {
+        let pieces = rng.random_range(LEAST_PIECES..=self.config.sparse_pieces);
+        let mut board = Board::EMPTY;
+        for side in Side::ALL {
+            put_some_pieces(&mut board, side, pieces as usize, rng);
+        }
+        let side = Side::ALL[usize::from(rng.random::<bool>())];
+        Begun {
+            start: Start::Position(StartPosition::new(&Position::in_play(board, side))),
+            turns: Vec::new(),
+        }
+    }
+}
+
+/// Puts random pieces of a side, a rabbit among them, on random squares of its first two ranks.
+fn put_some_pieces(board: &mut Board, side: Side, pieces: usize, rng: &mut impl Rng) {
+    let mut kinds = [Kind::Rabbit; 16];
+    kinds[8..].copy_from_slice(&[
+        Kind::Cat,
+        Kind::Cat,
+        Kind::Dog,
+        Kind::Dog,
+        Kind::Horse,
+        Kind::Horse,
+        Kind::Camel,
+        Kind::Elephant,
+    ]);
+    // The first rabbit stays the first.
+    kinds[1..].shuffle(rng);
+    let mut squares: Vec<Square> = Bitboard::home(side).into_iter().collect();
+    squares.shuffle(rng);
+    for (square, kind) in squares.into_iter().zip(kinds).take(pieces) {
+        board.put(square, Piece::new(side, kind));
     }
 }
 
@@ -308,6 +347,39 @@ mod tests {
             ..config
         };
         assert!(Starts::open(&unused, None).is_ok());
+    }
+
+    #[test]
+    fn sparse_games_start_with_the_same_number_of_pieces() {
+        let config = OpeningsConfig {
+            sparse_share: 0.5,
+            sparse_pieces: 6,
+            ..Config::default().selfplay.openings
+        };
+        let starts = Starts::open(&config, None).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut seen = std::collections::HashSet::new();
+        let mut empty = 0;
+        for _ in 0..400 {
+            let begun = starts.draw(20, &mut rng);
+            if begun.start == Start::Empty {
+                empty += 1;
+                continue;
+            }
+            let game = record(&begun).to_game().unwrap();
+            assert!(game.outcome().is_none());
+            let (board, side) = (*game.position().board(), game.position().side());
+            let counts = Side::ALL.map(|side| board.side(side).count());
+            assert_eq!(counts[0], counts[1]);
+            for side in Side::ALL {
+                assert!(board.pieces(side, Kind::Rabbit).count() > 0);
+                assert!((board.side(side) & !Bitboard::home(side)).is_empty());
+            }
+            seen.insert((counts[0], side));
+        }
+        assert!((150..250).contains(&empty), "{empty}");
+        let expected = (3..=6).flat_map(|count| Side::ALL.map(|side| (count, side)));
+        assert_eq!(seen, expected.collect());
     }
 
     #[test]
