@@ -201,10 +201,10 @@ fn generated_games_are_pinned() {
     ]
     .map(|(network, mode)| generated(network, mode));
     let expected = [
-        "131bdd234689f073db20cee81f3db74990e5ee58d638226c4857320ad1117f1c",
-        "66db7418a3f8b7e90d55467e2a09ce057dc07c9d80fe0c02b4adc57c62e7cd35",
-        "57b04caf6e25ccb33c9237e4e7cee8eb7bf2709d9f5f0501cd98591283a1f51c",
-        "59d351d51ee0e26a7e30e9175eb61bc20bed6b8573929313dfdbbf8988e59d90",
+        "f5c77d70b34de43545e65fd6600bc5de024159ae5867667a290214034682c2a9",
+        "d7b835bc1a718dfaae63e58bf444b5391ebf251e573c2a12fbffed290fbcccbb",
+        "779cca8aaec1603d0d842306dc633ddd24167201df8a925c42503af7f75a97c8",
+        "07ae65b824dbcca871ab2ba5cf6eaa4ccc549daf3a1d5a9f6f9aad877eaf9c5a",
     ];
     assert_eq!(found, expected);
 }
