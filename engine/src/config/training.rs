@@ -48,7 +48,7 @@ pub struct TrainConfig {
     #[garde(custom(within(0.0..=10.0)), custom(at_most_first(self)))]
     pub final_learning_rate: f64,
     /// The decoupled weight decay; biases and norms are left alone.
-    #[garde(custom(within(0.0..=1.0)))]
+    #[garde(custom(within(0.0..=10.0)), custom(gradual(self.learning_rate)))]
     pub weight_decay: f64,
     /// The gradient's norm is clipped to this.
     #[garde(custom(within(1e-6..=1e6)))]
@@ -158,6 +158,23 @@ fn at_most_first(train: &TrainConfig) -> impl FnOnce(&f64, &()) -> garde::Result
     }
 }
 
+/// A step takes at most this share of the weights.
+const MAX_DECAY: f64 = 0.1;
+
+/// A weight decay that leaves weights to train: its share of a step is multiplied with the learning rate, which is large for SGD.
+fn gradual(learning_rate: f64) -> impl FnOnce(&f64, &()) -> garde::Result {
+    move |&decay, ()| match decay * learning_rate > MAX_DECAY {
+        true => Err(not_allowed(
+            decay,
+            format!(
+                "0 to {MAX_DECAY} / train.learning_rate = {}",
+                MAX_DECAY / learning_rate
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +232,21 @@ mod tests {
             let message = outcome(&[&format!("train.momentum={value}")]).unwrap_err();
             assert!(message.starts_with("train.momentum = "), "{message}");
         }
+    }
+
+    #[test]
+    fn a_step_does_not_take_most_of_the_weights() {
+        let sgd = ["train.optimizer=sgd", "train.learning_rate=0.2"];
+        let message = outcome(&[&sgd[..], &["train.weight_decay=1"]].concat()).unwrap_err();
+        assert!(
+            message.starts_with("train.weight_decay = 1 is out of range")
+                && message.ends_with("0 to 0.1 / train.learning_rate = 0.5"),
+            "{message}"
+        );
+        assert_eq!(
+            outcome(&[&sgd[..], &["train.weight_decay=0.5"]].concat()),
+            Ok(())
+        );
     }
 
     #[test]

@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(changed(&old, &old), Ok(Vec::new()));
         let new = with(&[
             "train.schedule=cosine",
-            "train.learning_rate=0.5",
+            "train.learning_rate=0.05",
             "network.precision=fp32",
             "loop.generations=7",
             "selfplay.evaluations=7",
@@ -231,7 +231,7 @@ mod tests {
             changed(&old, &new).unwrap(),
             [
                 "network.precision = \"fp32\" (was \"auto\")",
-                "train.learning_rate = 0.5 (was 0.001)",
+                "train.learning_rate = 0.05 (was 0.002)",
                 "train.schedule = \"cosine\" (was \"constant\")",
             ]
         );
@@ -255,7 +255,7 @@ mod tests {
                 "train.validation_share = 0.5, but",
             ),
         ] {
-            let new = with(&["train.learning_rate=0.5", setting]);
+            let new = with(&["train.learning_rate=0.05", setting]);
             let refusal = changed(&old, &new).unwrap_err();
             assert!(refusal.starts_with(message), "{refusal}");
         }
@@ -266,20 +266,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         let write = |text: &str| std::fs::write(&path, text).unwrap();
-        write("[train]\nlearning_rate = 0.1");
+        write("[train]\nlearning_rate = 0.01");
         let mut file = ConfigFile::open(&path);
         assert_eq!(file.read_again(), None);
-        write("# The same.\n[train]\nlearning_rate = 1e-1");
+        write("# The same.\n[train]\nlearning_rate = 1e-2");
         assert_eq!(file.read_again(), None);
-        write("[train]\nlearning_rate = 0.2");
+        write("[train]\nlearning_rate = 0.02");
         let read = file.read_again().unwrap().unwrap();
-        assert_eq!(read.train.learning_rate, 0.2);
+        assert_eq!(read.train.learning_rate, 0.02);
         assert_eq!(file.read_again(), None);
         write("[train]\nlearning_rate = ");
         let message = file.read_again().unwrap().unwrap_err();
         assert!(message.contains("config.toml"), "{message}");
         assert_eq!(file.read_again(), None);
-        write("[train]\nlearning_rate = 0.2");
+        write("[train]\nlearning_rate = 0.02");
         assert!(file.read_again().unwrap().is_ok());
     }
 }
