@@ -42,7 +42,7 @@ pub(crate) struct InspectArguments {
     json: bool,
     /// Count the lost games whose loser had a last turn after which the winner could not win at once
     ///
-    /// It takes about a millisecond a game.
+    /// Games whose loser's last turn was not searched are left out. It takes about a millisecond a game.
     #[arg(long, conflicts_with = "game")]
     avoidable_losses: bool,
     /// Print one game with its boards and searches

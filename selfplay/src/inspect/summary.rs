@@ -99,7 +99,9 @@ pub(super) struct Endings {
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub(super) struct AvoidableLosses {
     pub(super) games: u64,
-    /// Games that were won on the board.
+    /// Those of them that ended by immobilization, which the goal solver does not look for.
+    pub(super) by_immobilization: u64,
+    /// Games that were won on the board, the loser's last turn being searched.
     pub(super) of: u64,
     pub(super) share: Option<f64>,
     /// Its 95% interval (Wilson).
@@ -314,9 +316,17 @@ impl ShardSummary {
             self.count_turn(turn, &mut values);
         }
         if let (Some(it), Ending::Won(outcome)) = (&mut self.avoidable_losses, record.ending) {
-            let positions: Vec<Position> = turns.iter().map(|turn| turn.position).collect();
-            it.of += 1;
-            it.games += u64::from(losses::is_avoidable(&positions, outcome));
+            let loser = outcome.winner.opponent();
+            let last = turns.iter().rfind(|turn| turn.position.side() == loser);
+            if last.is_some_and(|turn| turn.origin.search().is_some()) {
+                let positions: Vec<Position> = turns.iter().map(|turn| turn.position).collect();
+                let is_avoidable = u64::from(losses::is_avoidable(&positions, outcome));
+                it.of += 1;
+                it.games += is_avoidable;
+                if outcome.reason == Reason::Immobilization {
+                    it.by_immobilization += is_avoidable;
+                }
+            }
         }
         // A forfeit on time says nothing of the positions.
         let is_forfeited = matches!(record.ending, Ending::Forfeited { .. });
@@ -433,6 +443,7 @@ impl ShardSummary {
         if let Some(new) = other.avoidable_losses {
             let it = self.avoidable_losses.get_or_insert_default();
             it.games += new.games;
+            it.by_immobilization += new.by_immobilization;
             it.of += new.of;
         }
         self.setups.gold.add(&other.setups.gold);

@@ -75,7 +75,10 @@ impl ShardSummary {
             let share = percent(share, interval);
             lines.add(
                 "avoidable",
-                format!("losses: {} of {}, {share}", it.games, it.of),
+                format!(
+                    "losses: {} of {}, {share}, {} of them by immobilization",
+                    it.games, it.of, it.by_immobilization
+                ),
             );
         }
         let it = &self.resignations;
