@@ -54,6 +54,7 @@ kind = "improved"
 value_scale = 10.0
 min_visits = 4
 surprise_share = 0.5
+truncated_weight = 1.0
 
 [selfplay.playout_cap]
 full_share = 0.5
@@ -68,6 +69,8 @@ policy_temperature = 1.0
 # Which games forks are made from depends on which are done by then.
 fork_share = 0.0
 file_share = 0.0
+sparse_share = 0.0
+sparse_pieces = 13
 
 [selfplay.handicap]
 share = 0.2

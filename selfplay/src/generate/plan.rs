@@ -79,6 +79,8 @@ mod tests {
         let mut config = Config::default().selfplay;
         config.resignation.played_out_share = 0.25;
         config.openings.policy_turns = 6;
+        config.openings.policy_share = 0.0;
+        config.handicap.share = 0.0;
         let draw = |config: &SelfplayConfig| -> Vec<GamePlan> {
             (0..4_000)
                 .map(|counter| GamePlan::draw(config, 7, id(2, counter)))

@@ -206,7 +206,7 @@ mod tests {
             .map(|it| (it.key.as_str(), it.old.to_string(), it.new_value()))
             .collect();
         let expected = [
-            ("selfplay.handicap.share", "0.0", "0.5"),
+            ("selfplay.handicap.share", "0.3", "0.5"),
             ("train.batch_size", "256", "64"),
         ];
         assert_eq!(

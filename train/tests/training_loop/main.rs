@@ -20,11 +20,15 @@ const GENERATIONS: u32 = 2;
 const GAMES: usize = 30 + 24;
 
 /// Two generations of a few short games.
-const SHORT: [&str; 24] = [
+const SHORT: [&str; 28] = [
     "--set",
     "selfplay.evaluations=12",
     "--set",
     "selfplay.targets.min_visits=1",
+    "--set",
+    "selfplay.targets.truncated_weight=1",
+    "--set",
+    "selfplay.openings.sparse_share=0",
     "--set",
     "selfplay.max_turns=16",
     "--set",

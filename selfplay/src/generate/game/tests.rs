@@ -30,8 +30,13 @@ fn config() -> Config {
     selfplay.targets = TargetsConfig {
         value_scale: 10.0,
         min_visits: 2,
+        truncated_weight: 1.0,
         ..selfplay.targets
     };
+    selfplay.openings.policy_share = 0.0;
+    selfplay.openings.policy_turns = 4;
+    selfplay.openings.sparse_share = 0.0;
+    selfplay.handicap.share = 0.0;
     config
 }
 

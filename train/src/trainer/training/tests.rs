@@ -179,7 +179,7 @@ fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
     let plan = plan.unwrap().unwrap();
     let mut training = Training::new(&run, &config, plan, false).unwrap();
     let mut other = config.clone();
-    other.train.learning_rate = 0.5;
+    other.train.learning_rate = 0.05;
     other.train.warmup_steps = 0;
     other.train.batch_size = 32;
     fs::write(run.config(), other.to_toml()).unwrap();
@@ -196,7 +196,7 @@ fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
     }
     let mut loader = training.start_loader();
     let (batch, _) = loader.next().unwrap();
-    assert_eq!(training.trainer.step(&batch).unwrap().learning_rate, 0.5);
+    assert_eq!(training.trainer.step(&batch).unwrap().learning_rate, 0.05);
 }
 
 #[test]
