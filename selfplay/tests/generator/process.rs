@@ -8,10 +8,14 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Small games of a generator that knows nothing.
-const SMALL: [&str; 5] = [
+const SMALL: [&str; 9] = [
     "selfplay.evaluations=8",
     "selfplay.loss_proof_limit=0",
     "selfplay.targets.min_visits=2",
+    "selfplay.targets.truncated_weight=1",
+    "selfplay.openings.sparse_share=0",
+    "selfplay.openings.policy_share=0",
+    "selfplay.handicap.share=0",
     "selfplay.max_turns=40",
     "selfplay.games_in_flight=4",
 ];

@@ -20,7 +20,7 @@ const GENERATIONS: u32 = 2;
 const GAMES: usize = 30 + 24;
 
 /// Two generations of a few short games.
-const SHORT: [&str; 28] = [
+const SHORT: [&str; 32] = [
     "--set",
     "selfplay.evaluations=12",
     "--set",
@@ -29,6 +29,10 @@ const SHORT: [&str; 28] = [
     "selfplay.targets.truncated_weight=1",
     "--set",
     "selfplay.openings.sparse_share=0",
+    "--set",
+    "selfplay.openings.policy_share=0",
+    "--set",
+    "selfplay.handicap.share=0",
     "--set",
     "selfplay.max_turns=16",
     "--set",
