@@ -3,9 +3,14 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The longest line in bytes; a longer one is no message.
 pub(super) const LONGEST_LINE: usize = 1 << 16;
+
+/// The most lines and bytes of a pipe that are read within a second; then reading pauses, and the program's writing waits.
+const LINES_PER_SECOND: usize = 10_000;
+const BYTES_PER_SECOND: usize = 16 << 20;
 
 /// Last lines that are kept for errors, and characters of each.
 const LAST_LINES: usize = 20;
@@ -20,12 +25,40 @@ pub(super) enum ReadLine {
     Cut(String),
 }
 
+/// Bounds the rate of reading: a program that writes without end takes little of the processor.
+struct Pace {
+    begun: Instant,
+    lines: usize,
+    bytes: usize,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            lines: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Counts what was read, and waits for the end of the second if it is too much.
+    fn count(&mut self, lines: usize, bytes: usize) {
+        self.lines += lines;
+        self.bytes += bytes;
+        if self.lines >= LINES_PER_SECOND || self.bytes >= BYTES_PER_SECOND {
+            std::thread::sleep(Duration::from_secs(1).saturating_sub(self.begun.elapsed()));
+            *self = Self::new();
+        }
+    }
+}
+
 /// Passes the lines of a pipe to `take` until the pipe ends or can't be read, or `take` returns false. The last line needs no end.
 pub(super) fn read_lines(pipe: impl Read, mut take: impl FnMut(ReadLine) -> bool) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();
     // The rest of a line that was handed over already.
     let mut is_rest = false;
+    let mut pace = Pace::new();
     loop {
         let (used, ended) = match pipe.fill_buf() {
             Ok([]) => break,
@@ -48,6 +81,7 @@ pub(super) fn read_lines(pipe: impl Read, mut take: impl FnMut(ReadLine) -> bool
             Err(_) => break,
         };
         pipe.consume(used);
+        pace.count(usize::from(ended), used);
         if ended {
             if !is_rest && !take(ReadLine::Whole(text(&line))) {
                 return;
@@ -148,6 +182,19 @@ mod tests {
             false
         });
         assert!(matches!(first, Some(ReadLine::Cut(_))));
+    }
+
+    #[test]
+    fn lines_and_bytes_of_a_second_are_bounded() {
+        let begun = Instant::now();
+        assert_eq!(
+            lines(&b"x\n".repeat(LINES_PER_SECOND)).len(),
+            LINES_PER_SECOND
+        );
+        assert!(begun.elapsed() >= Duration::from_millis(999));
+        let begun = Instant::now();
+        lines(&vec![b'x'; BYTES_PER_SECOND]);
+        assert!(begun.elapsed() >= Duration::from_millis(999));
     }
 
     #[test]

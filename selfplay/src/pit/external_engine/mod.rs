@@ -14,6 +14,7 @@
 
 mod clock;
 mod command;
+mod descendants;
 mod fault;
 mod lines;
 mod player;

@@ -1,9 +1,11 @@
 //! An engine's process: its input, its output, and its end.
 
 use super::command::EngineCommand;
+use super::descendants::Mark;
 use super::fault::{EngineFault, FaultKind, Interruption};
 use super::lines::{LONGEST_LINE, LastLines, ReadLine, read_lines};
 use engine::process::end_with_parent;
+use engine::progress::say;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
 };
@@ -40,11 +42,13 @@ pub(super) struct Heard {
 
 /// A child process that reads and writes lines.
 ///
-/// It runs in a process group of its own: a Ctrl-C at the terminal doesn't reach it, and dropping it ends the processes that it has
-/// started too. If this program is killed, the system kills the child (Linux), and the input of its own processes ends.
+/// It runs in a process group of its own: a Ctrl-C at the terminal doesn't reach it. Dropping it ends the processes that it has
+/// started too, in whichever group or session they are (Linux; elsewhere those of its group). If this program is killed, the system
+/// kills the child (Linux), and the input of its own processes ends.
 #[derive(Debug)]
 pub(crate) struct EngineProcess {
     child: Child,
+    mark: Mark,
     /// Lines for the thread that writes, which may wait for the child to read. None once nothing more may be sent.
     to_write: Option<Sender<String>>,
     heard: Receiver<Heard>,
@@ -65,6 +69,7 @@ impl EngineProcess {
             .process_group(0);
         // An abandoned engine would never end.
         end_with_parent(&mut to_start, Signal::KILL);
+        let mark = Mark::new(&mut to_start);
         let mut child = to_start.spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (to_write, written) = channel::<String>();
@@ -72,6 +77,7 @@ impl EngineProcess {
         // From here on an error drops the process, which kills the child.
         let mut process = Self {
             child,
+            mark,
             to_write: Some(to_write),
             heard,
             last_lines: Arc::default(),
@@ -180,11 +186,20 @@ impl EngineProcess {
         waitid(WaitId::Pid(Pid::from_child(&self.child)), options)
     }
 
-    /// Kills the child's whole group, then reaps the child: until then no other group can have the id. Returns how the child ended.
+    /// Kills the child's whole group and all other processes that it has started. Then reaps the child: until then no other group
+    /// can have the id. Returns how the child ended.
     fn reap(&mut self) -> Option<ExitStatus> {
         if self.look().is_ok() {
             // The whole group may have ended already.
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+        let left = self.mark.end_all();
+        if !left.is_empty() {
+            let left: Vec<String> = left.iter().map(Pid::to_string).collect();
+            say(&format!(
+                "processes that an engine has started can't be ended: {}",
+                left.join(", ")
+            ));
         }
         // The standard library knows the status of a child that was reaped before.
         self.child.wait().ok()

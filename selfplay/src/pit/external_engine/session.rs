@@ -147,8 +147,8 @@ impl Engine {
                     );
                     return Err(self.process.fault(FaultKind::Rubbish, reason).into());
                 }
-                Some(_) => {}
-                None => return Err(self.no_answer("aeiok", "aei", self.limits.opening).into()),
+                Some((_, at)) if at <= deadline => {}
+                _ => return Err(self.no_answer("aeiok", "aei", self.limits.opening).into()),
             }
         }
         self.identity = format!("{name} {version}")
@@ -218,9 +218,9 @@ impl Engine {
                     let used = at.saturating_duration_since(begun);
                     return Err(self.too_late(allowance, used).into());
                 }
-                Some((Reply::Info(info), _)) => remarks.take(info),
-                Some(_) => {}
-                None => return Err(self.out_of_time(allowance, begun, stop)?.into()),
+                Some((Reply::Info(info), at)) if at <= deadline => remarks.take(info),
+                Some((_, at)) if at <= deadline => {}
+                _ => return Err(self.out_of_time(allowance, begun, stop)?.into()),
             }
         }
     }
@@ -270,8 +270,8 @@ impl Engine {
                 Some((Reply::BestMove(_), at)) => {
                     return Ok(self.too_late(allowance, at.saturating_duration_since(begun)));
                 }
-                Some(_) => {}
-                None => {
+                Some((_, at)) if at <= deadline => {}
+                _ => {
                     let reason = format!(
                         "it had {:.2} s for its turn and gave none, nor any within {} s after `stop`",
                         allowance.as_secs_f64(),
@@ -298,8 +298,8 @@ impl Engine {
                     },
                     _,
                 )) if complaints.len() < MOST_COMPLAINTS => complaints.push(text),
-                Some(_) => {}
-                None => {
+                Some((_, at)) if at <= deadline => {}
+                _ => {
                     return Err(self
                         .no_answer("readyok", "isready", self.limits.ready)
                         .into());
@@ -316,7 +316,10 @@ impl Engine {
         self.process.fault(FaultKind::Hang, reason)
     }
 
-    /// The next message and its time; none at the deadline. Lines that are no messages are skipped: they stay among the last lines.
+    /// The next message and its time, which may be later than the deadline; none if there is none until then. Lines that are no
+    /// messages are skipped: they stay among the last lines.
+    ///
+    /// An engine may write messages without end: a late one other than the expected one ends the wait.
     fn next_reply(
         &mut self,
         deadline: Instant,
@@ -326,8 +329,7 @@ impl Engine {
             if let Ok(reply) = line.parse() {
                 return Ok(Some((reply, at)));
             }
-            // An engine may write lines without end.
-            if Instant::now() > deadline {
+            if at > deadline {
                 break;
             }
         }

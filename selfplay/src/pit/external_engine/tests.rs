@@ -224,6 +224,18 @@ fn an_engine_that_does_not_start_is_named_with_its_last_lines() {
             vec!["no `aeiok`", "\n  rubbish"],
         ),
         (
+            "yes log hello",
+            short,
+            FaultKind::Hang,
+            vec!["no `aeiok`", "\n  log hello"],
+        ),
+        (
+            "sh -c 'echo aeiok; yes bestmove Ee2n'",
+            short,
+            FaultKind::Hang,
+            vec!["no `readyok`"],
+        ),
+        (
             "cat /dev/zero",
             limits(),
             FaultKind::Rubbish,
@@ -312,6 +324,16 @@ fn engines_that_fail_at_their_turn_lose_it_by_what_they_did() {
             "gave none",
         ),
         (
+            "yes info depth 3",
+            FaultKind::Hang,
+            "nor any within 0.3 s after `stop`",
+        ),
+        (
+            "yes log thinking",
+            FaultKind::Hang,
+            "nor any within 0.3 s after `stop`",
+        ),
+        (
             "read -r stop; echo bestmove Ee2n",
             FaultKind::Time,
             "and it had 0.20 s",
@@ -357,16 +379,24 @@ fn wait_for(what: impl Fn() -> bool) -> bool {
     what()
 }
 
+/// In its own process group, in a session of their own, and after their parent has ended.
 #[test]
 fn processes_that_an_engine_started_end_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let before = "sh -c 'echo $$ > \"$0\"/child.part; mv \"$0\"/child.part \"$0\"/child; sleep 600' \"$folder\" &\ntrap '' TERM";
-    let engine = start(&script(folder.path(), before, "sleep 600"));
-    let child = folder.path().join("child");
-    assert!(wait_for(|| child.exists()));
-    assert!(runs(&child));
-    drop(engine);
-    assert!(wait_for(|| !runs(&child)));
+    let started = "sh -c 'echo $$ > \"$0\"/child.part; mv \"$0\"/child.part \"$0\"/child; sleep 600' \"$folder\"";
+    for how in [
+        format!("{started} &"),
+        format!("setsid {started} &"),
+        format!("(setsid {started} &)"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let before = format!("{how}\ntrap '' TERM");
+        let engine = start(&script(folder.path(), &before, "sleep 600"));
+        let child = folder.path().join("child");
+        assert!(wait_for(|| child.exists()));
+        assert!(runs(&child));
+        drop(engine);
+        assert!(wait_for(|| !runs(&child)), "{how}");
+    }
 }
 
 #[test]
