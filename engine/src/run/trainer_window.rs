@@ -3,7 +3,7 @@
 use super::directory::RunDirectory;
 use super::error::RunError;
 use super::io::{read_file, write_file};
-use crate::files::texts;
+use crate::files::{ChecksumForm, texts};
 use crate::record::ShardName;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -33,7 +33,7 @@ impl RunDirectory {
     pub fn write_trainer_window(&self, window: &TrainerWindow) -> Result<(), RunError> {
         let path = self.trainer_window();
         match toml::to_string(window) {
-            Ok(text) => write_file(&path, text.as_bytes()),
+            Ok(text) => write_file(&path, ChecksumForm::Toml.add(&text).as_bytes()),
             Err(error) => Err(fault(path, error)),
         }
     }
@@ -48,8 +48,13 @@ impl RunDirectory {
         let Some(bytes) = read_file(&path, LARGEST)? else {
             return Ok(None);
         };
-        let window = toml::from_slice(&bytes);
-        window.map(Some).map_err(|error| fault(path, error))
+        let parse = || {
+            let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+            let checked = ChecksumForm::Toml.check(&text);
+            let checked = checked.map_err(|error| error.to_string())?;
+            toml::from_str(&checked.unwrap_or(text)).map_err(|error| error.to_string())
+        };
+        parse().map(Some).map_err(|reason| fault(path, reason))
     }
 }
 
@@ -101,6 +106,10 @@ mod tests {
             ("reads = []", "left_behind"),
             ("reads = [\"nonsense\"]\nleft_behind = []", "`nonsense`: "),
             ("reads = []\nleft_behind = []\nmore = 1", "more"),
+            (
+                "reads = []\nleft_behind = []\n# checksum: 0123456789abcdef\n",
+                "its checksum does not match",
+            ),
         ] {
             fs::write(run.trainer_window(), text).unwrap();
             let message = run.read_trainer_window().unwrap_err().to_string();

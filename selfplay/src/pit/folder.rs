@@ -8,11 +8,12 @@
 //! match.lock      held by the program that plays the match
 //! ```
 //!
-//! A game's record is written before its line, and the line holds the record's hash: a game counts once both exist and agree.
+//! A game's record is written before its line, and the line holds the record's hash: a game counts once both exist and agree. The
+//! plan and each line end with a checksum.
 //! Neither is flushed to the disk game by game. A killed process loses nothing; after a power cut, missing or torn games are
 //! played again.
 
-use super::plan::MatchPlan;
+use super::plan::{MatchPlan, PlanError};
 use super::result::{GameSummary, hash_of};
 use anyhow::{Context, Result, bail};
 use engine::files::read_whole;
@@ -63,20 +64,31 @@ impl MatchFolder {
     }
 
     /// The match in `out` with the same plan, the last begun of several. Else the differences of the nearest match, as text.
-    pub(super) fn find(out: &Path, plan: &MatchPlan) -> Result<Result<PathBuf, String>> {
+    ///
+    /// # Errors
+    ///
+    /// No match has the plan, and the plan of a folder with the match's name, `name` or `name.N`, is damaged: that may be the match.
+    pub(super) fn find(
+        out: &Path,
+        name: &str,
+        plan: &MatchPlan,
+    ) -> Result<Result<PathBuf, String>> {
         let mut same: Vec<PathBuf> = Vec::new();
+        let mut damaged = None;
         let mut nearest: Option<(PathBuf, Vec<String>)> = None;
         for path in folders(out)? {
             let kept = match read_plan(&path) {
-                Some(Ok(kept)) => kept,
-                Some(Err(reason)) => {
-                    say(&format!(
-                        "{}: {reason}; this match is not resumed",
-                        path.join(PLAN).display()
-                    ));
+                Ok(Some(kept)) => kept,
+                Ok(None) => continue,
+                Err(error) => {
+                    let message = format!("{}: {error}", path.join(PLAN).display());
+                    if matches!(error, PlanError::Damaged(_)) && is_named(&path, name) {
+                        damaged = Some(message);
+                    } else {
+                        say(&format!("{message}; this match is not resumed"));
+                    }
                     continue;
                 }
-                None => continue,
             };
             let differences = plan.differences(&kept);
             if differences.is_empty() {
@@ -87,6 +99,11 @@ impl MatchFolder {
             {
                 nearest = Some((path, differences));
             }
+        }
+        if let (true, Some(message)) = (same.is_empty(), damaged) {
+            bail!(
+                "{message}; this may be the match to resume: put back the file, or move its folder away"
+            );
         }
         // Folders are numbered, but another name may stand between them.
         let last = same.into_iter().max_by_key(|path| {
@@ -255,10 +272,25 @@ fn folders(out: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The plan of a folder; none if it is no match. The inner error is the reason as text.
-fn read_plan(folder: &Path) -> Option<Result<MatchPlan, String>> {
-    let bytes = read_whole(&folder.join(PLAN), LARGEST_PLAN).ok()?;
-    Some(MatchPlan::parse(&String::from_utf8(bytes).ok()?))
+/// Whether a match of this name may have made a folder.
+fn is_named(folder: &Path, name: &str) -> bool {
+    let found = folder.file_name().and_then(|found| found.to_str());
+    let rest = found.and_then(|found| found.strip_prefix(name));
+    let is_number = |text: &str| text.parse::<u32>().is_ok();
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(is_number))
+}
+
+/// The plan of a folder; none if it is no match.
+fn read_plan(folder: &Path) -> Result<Option<MatchPlan>, PlanError> {
+    let damaged = |reason: &dyn std::fmt::Display| PlanError::Damaged(reason.to_string());
+    let bytes = match read_whole(&folder.join(PLAN), LARGEST_PLAN) {
+        Err(error) if error.kind() == ErrorKind::NotFound && !folder.join(RESULTS).exists() => {
+            return Ok(None);
+        }
+        bytes => bytes.map_err(|error| damaged(&error))?,
+    };
+    let text = String::from_utf8(bytes).map_err(|error| damaged(&error))?;
+    MatchPlan::parse(&text).map(Some)
 }
 
 /// The results by game, and the number of torn lines.
@@ -272,12 +304,10 @@ fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
     let mut torn = 0;
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         // A line without its end would run into the next one.
-        match line
-            .strip_suffix(b"\n")
-            .map(serde_json::from_slice::<GameSummary>)
-        {
-            Some(Ok(summary)) => drop(games.insert(summary.game, summary)),
-            _ => torn += 1,
+        let line = std::str::from_utf8(line).ok();
+        match line.and_then(GameSummary::of_line) {
+            Some(summary) => drop(games.insert(summary.game, summary)),
+            None => torn += 1,
         }
     }
     Ok((games, torn))
@@ -290,7 +320,7 @@ mod tests {
     use super::*;
 
     fn found(out: &Path, plan: &MatchPlan) -> Result<PathBuf, String> {
-        MatchFolder::find(out, plan).unwrap()
+        MatchFolder::find(out, "m", plan).unwrap()
     }
 
     /// A folder with a match whose first games are over.
@@ -369,6 +399,37 @@ mod tests {
             message.ends_with("x is another match: seed is 8 there and 9 here"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn a_match_with_a_damaged_plan_is_no_absent_match() {
+        let out = tempfile::tempdir().unwrap();
+        let path = played(out.path(), 3);
+        let file = path.join(PLAN);
+        let kept = fs::read_to_string(&file).unwrap();
+        let message = |name| {
+            let found = MatchFolder::find(out.path(), name, &plan());
+            found.unwrap_err().to_string()
+        };
+        for damaged in ["", "format = ", &kept.replace("seed = 3", "seed = 2")] {
+            fs::write(&file, damaged).unwrap();
+            let message = message("m");
+            assert!(
+                message.contains("m/match.toml: ")
+                    && message.contains("may be the match to resume"),
+                "{message}"
+            );
+        }
+        // Another match's damage hides nothing.
+        let absent = MatchFolder::find(out.path(), "n", &plan()).unwrap();
+        assert!(absent.unwrap_err().contains("there is no match"));
+        fs::remove_file(&file).unwrap();
+        assert!(message("m").contains("No such file"));
+        let again = played(out.path(), 1);
+        assert_eq!(again.file_name().unwrap(), "m.2");
+        assert_eq!(found(out.path(), &plan()).unwrap(), again);
+        fs::write(again.join(PLAN), "").unwrap();
+        assert!(message("m").contains("m.2/match.toml: "));
     }
 
     #[test]

@@ -244,7 +244,7 @@ fn open_folder(
     let Some(resume) = resume else {
         return Ok((MatchFolder::begin(out, name, plan)?, BTreeMap::new()));
     };
-    match (MatchFolder::find(out, plan)?, resume) {
+    match (MatchFolder::find(out, name, plan)?, resume) {
         (Ok(path), _) => {
             let (folder, known) = MatchFolder::resume(&path, plan)?;
             say(&format!(

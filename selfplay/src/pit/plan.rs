@@ -3,13 +3,14 @@
 use super::player::ResolvedPlayer;
 use super::schedule::Schedule;
 use super::sprt::SprtOrder;
+use engine::files::ChecksumForm;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// The version of a match's folder.
-pub(super) const MATCH_FORMAT: u32 = 3;
+pub(super) const MATCH_FORMAT: u32 = 4;
 
 /// Keys of places. They don't distinguish matches: the hash or identity beside them does.
 const PLACES: [&str; 3] = ["player", "spec", "file"];
@@ -57,6 +58,15 @@ impl OpeningsPlan {
     }
 }
 
+/// Why a text is no plan of this program's version.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PlanError {
+    #[error("the match has format version {0}; this program reads version {MATCH_FORMAT}")]
+    Version(u32),
+    #[error("{0}")]
+    Damaged(String),
+}
+
 /// As the report states them.
 impl fmt::Display for OpeningsPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,29 +89,33 @@ impl MatchPlan {
             .any(|settings| settings.time.is_some() || settings.clock.is_some())
     }
 
-    /// The plan as its folder keeps it.
+    /// The plan as its folder keeps it, with its checksum.
     pub(super) fn to_toml(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| unreachable!("a plan is always TOML: {error}"))
+        let text = toml::to_string(self);
+        let text = text.unwrap_or_else(|error| unreachable!("a plan is always TOML: {error}"));
+        ChecksumForm::Toml.add(&text)
     }
 
     /// Reads a kept plan.
     ///
     /// # Errors
     ///
-    /// Another format version, or a text that is no plan.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    /// Another format version, a wrong or missing checksum, or a text that is no plan.
+    pub(super) fn parse(text: &str) -> Result<Self, PlanError> {
         #[derive(Deserialize)]
         struct Version {
             format: u32,
         }
-        let message = |error: toml::de::Error| error.message().to_owned();
-        match toml::from_str(text).map_err(message)? {
-            Version {
-                format: MATCH_FORMAT,
-            } => toml::from_str(text).map_err(message),
-            Version { format } => Err(format!(
-                "the match has format version {format}; this program reads version {MATCH_FORMAT}"
-            )),
+        let damage = |reason: &dyn fmt::Display| PlanError::Damaged(reason.to_string());
+        let of_toml = |error: toml::de::Error| damage(&error.message());
+        let Version { format } = toml::from_str(text).map_err(of_toml)?;
+        if format != MATCH_FORMAT {
+            return Err(PlanError::Version(format));
+        }
+        match ChecksumForm::Toml.check(text) {
+            Ok(Some(text)) => toml::from_str(&text).map_err(of_toml),
+            Ok(None) => Err(damage(&"its last line, a checksum, is missing")),
+            Err(error) => Err(damage(&error)),
         }
     }
 
@@ -214,12 +228,14 @@ pub(super) mod tests {
         let kept = MatchPlan::parse(&plan.to_toml()).unwrap();
         assert_eq!(kept, plan);
         assert_eq!(plan.differences(&kept), [""; 0]);
-        let old = plan.to_toml().replace("format = 3", "format = 2");
-        let message = MatchPlan::parse(&old).unwrap_err();
-        assert!(
-            message.contains("version 2; this program reads version 3"),
-            "{message}"
-        );
+        let old = plan.to_toml().replace("format = 4", "format = 2");
+        assert_eq!(MatchPlan::parse(&old), Err(PlanError::Version(2)));
+        let changed = plan.to_toml().replace("seed = 3", "seed = 4");
+        let cut = plan.to_toml().replace("# checksum", "");
+        for text in [changed, cut, "format = 4\n".into(), "\0".into()] {
+            let error = MatchPlan::parse(&text).unwrap_err();
+            assert!(matches!(error, PlanError::Damaged(_)), "{error}");
+        }
     }
 
     #[test]

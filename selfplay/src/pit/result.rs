@@ -5,6 +5,7 @@ use super::game::{PitGame, Usage};
 use super::referee::Forfeit;
 use arimaa::notation::format_record;
 use arimaa::rules::Reason;
+use engine::files::ChecksumForm;
 use engine::ratings::GameResult;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
@@ -124,10 +125,17 @@ impl GameSummary {
         (summary, record)
     }
 
-    /// Its line among the results.
+    /// Its line among the results, with a checksum.
     pub(super) fn to_line(&self) -> String {
         let json = serde_json::to_string(self);
-        json.unwrap_or_else(|error| unreachable!("a summary is always JSON: {error}")) + "\n"
+        let json = json.unwrap_or_else(|error| unreachable!("a summary is always JSON: {error}"));
+        ChecksumForm::Json.add(&json)
+    }
+
+    /// The summary of a line with its end; none of one that is torn or changed.
+    pub(super) fn of_line(line: &str) -> Option<Self> {
+        let json = ChecksumForm::Json.check(line).ok()??;
+        serde_json::from_str(&json).ok()
     }
 }
 
@@ -255,7 +263,10 @@ pub(super) mod tests {
             assert_eq!(judged.count() as u64, game.usage()[0].turns);
             assert_eq!(summary.turns, game.game().turns().len() as u64);
             assert_eq!(summary.record, hash_of(&record));
-            let parsed: GameSummary = serde_json::from_str(&summary.to_line()).unwrap();
+            let line = summary.to_line();
+            let parsed = GameSummary::of_line(&line).unwrap();
+            let changed = line.replace("\"turns\":", "\"turns\":1");
+            assert_eq!(GameSummary::of_line(&changed), None);
             assert_eq!(
                 (parsed.result, parsed.reason),
                 (summary.result, summary.reason)

@@ -1,7 +1,7 @@
-//! The JSON files of a run that say how strong its networks are.
+//! The JSON files of a run that say how strong its networks are. Each ends with a checksum; files of earlier versions have none.
 
 use crate::error::TrainError;
-use engine::files::read_whole;
+use engine::files::{ChecksumForm, read_whole};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
@@ -19,23 +19,42 @@ pub(super) fn read<Contents: DeserializeOwned>(
     path: &Path,
     what: &str,
 ) -> Result<Option<Contents>, TrainError> {
-    let bytes = match read_whole(path, LARGEST) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(TrainError::io("read", path)(error)),
+    let Some(text) = read_text(path)? else {
+        return Ok(None);
     };
-    let parsed = serde_json::from_slice(&bytes);
+    let parsed = serde_json::from_str(&text);
     parsed.map(Some).map_err(|error| TrainError::Answer {
         what: format!("{} holds no {what}", path.display()),
         reason: error.to_string(),
     })
 }
 
-/// The text of a file, the last line with its end.
+/// Reads the text of a file, without its checksum; none if there is no file.
+///
+/// # Errors
+///
+/// The file can't be read, or its checksum doesn't match.
+pub(super) fn read_text(path: &Path) -> Result<Option<String>, TrainError> {
+    let bytes = match read_whole(path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(TrainError::io("read", path)(error)),
+    };
+    let damaged = |reason: String| TrainError::Answer {
+        what: path.display().to_string(),
+        reason,
+    };
+    let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
+    let checked = ChecksumForm::Json.check(&text);
+    let checked = checked.map_err(|error| damaged(error.to_string()))?;
+    Ok(Some(checked.unwrap_or(text)))
+}
+
+/// The text of a file, with its checksum.
 pub(super) fn text(contents: &impl Serialize) -> Result<String, TrainError> {
     let text = serde_json::to_string_pretty(contents).map_err(|error| TrainError::Answer {
         what: "JSON".into(),
         reason: error.to_string(),
     })?;
-    Ok(text + "\n")
+    Ok(ChecksumForm::Json.add(&text))
 }

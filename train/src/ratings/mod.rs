@@ -12,7 +12,7 @@ mod table;
 
 pub(crate) use file::{RatedPlayer, RatingsFile};
 pub(crate) use player::Player;
-pub(crate) use results::{MatchResult, result_file};
+pub(crate) use results::{MatchResult, result_file, result_files};
 pub(crate) use table::{RatingMeasurements, RatingTable};
 
 /// Elo points with their sign, in whole ones: never a negative zero.

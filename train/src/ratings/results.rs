@@ -1,10 +1,13 @@
 //! The results of a run's matches, each in a file of its own: `pit/00003-against-random.json`, `pit/00003-against-material-200.json`.
 
+use super::json;
 use super::player::Player;
 use crate::error::TrainError;
+use engine::files::ChecksumForm;
 use engine::ratings::PairCounts;
-use engine::run::RunDirectory;
+use engine::run::{RunDirectory, write_file};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The first network in the names of results.
 const FIRST: &str = "first";
 
-/// A match's result. The file holds more: it is kept as `selfplay pit --json` prints it.
+/// A match's result. The file holds more: what `selfplay pit --json` prints, and a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub(crate) struct MatchResult {
     /// Games played.
@@ -77,11 +80,14 @@ impl MatchResult {
 
     /// Reads a result that was kept; none if there is none.
     pub(crate) fn load(path: &Path) -> Result<Option<Self>, TrainError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text, || path.display().to_string()).map(Some),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(TrainError::io("read", path)(error)),
-        }
+        let text = json::read_text(path)?;
+        text.map(|text| Self::parse(&text, || path.display().to_string()))
+            .transpose()
+    }
+
+    /// Keeps a result as `selfplay pit --json` printed it.
+    pub(crate) fn keep(path: &Path, text: &str) -> Result<(), TrainError> {
+        Ok(write_file(path, ChecksumForm::Json.add(text).as_bytes())?)
     }
 }
 
@@ -91,26 +97,35 @@ impl fmt::Display for MatchResult {
     }
 }
 
-/// All results of a run, by network and opponent. Other files in the folder are ignored.
-pub(super) fn read_all(run: &RunDirectory) -> Result<Vec<(u32, Player, MatchResult)>, TrainError> {
+/// The files of a run's results, by network and opponent. Other files in the folder are ignored.
+pub(crate) fn result_files(
+    run: &RunDirectory,
+) -> Result<BTreeMap<(u32, Player), PathBuf>, TrainError> {
     let folder = run.pit();
     let io = TrainError::io("read the folder", &folder);
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(io(error)),
     };
-    let mut results = Vec::new();
+    let mut files = BTreeMap::new();
     for entry in entries {
         let entry = entry.map_err(io)?;
-        let Some((generation, opponent)) = entry.file_name().to_str().and_then(players) else {
-            continue;
-        };
-        if let Some(result) = MatchResult::load(&entry.path())? {
-            results.push((generation, opponent, result));
+        if let Some(players) = entry.file_name().to_str().and_then(players) {
+            files.insert(players, entry.path());
         }
     }
-    results.sort_by_key(|&(generation, opponent, _)| (generation, opponent));
+    Ok(files)
+}
+
+/// All results of a run, by network and opponent.
+pub(super) fn read_all(
+    run: &RunDirectory,
+) -> Result<BTreeMap<(u32, Player), MatchResult>, TrainError> {
+    let mut results = BTreeMap::new();
+    for (players, path) in result_files(run)? {
+        results.extend(MatchResult::load(&path)?.map(|result| (players, result)));
+    }
     Ok(results)
 }
 
@@ -148,7 +163,7 @@ mod tests {
     fn results_are_found_by_their_names() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
-        assert_eq!(read_all(&run).unwrap(), []);
+        assert!(read_all(&run).unwrap().is_empty());
         std::fs::create_dir(run.pit()).unwrap();
         let matches = [
             (2, Player::Random),
@@ -166,15 +181,19 @@ mod tests {
             std::fs::write(run.pit().join(other), "nothing").unwrap();
         }
         let found = read_all(&run).unwrap();
-        let players: Vec<_> = found.iter().map(|&(a, b, _)| (a, b)).collect();
-        assert_eq!(players, matches);
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), matches);
         assert!(run.pit().join("00002-against-first.json").exists());
         assert!(run.pit().join("00010-against-material-200.json").exists());
-        assert_eq!(found[0].2.to_string(), "62.5% of 4");
-        assert_eq!(found[0].2.pairs, None);
+        assert_eq!(found[&matches[0]].to_string(), "62.5% of 4");
+        assert_eq!(found[&matches[0]].pairs, None);
         let damaged = result_file(&run, 3, Player::Random);
+        let message = || read_all(&run).unwrap_err().to_string();
         std::fs::write(&damaged, "{").unwrap();
-        let message = read_all(&run).unwrap_err().to_string();
-        assert!(message.contains("00003-against-random.json"), "{message}");
+        assert!(message().contains("00003-against-random.json"));
+        MatchResult::keep(&damaged, text).unwrap();
+        assert_eq!(read_all(&run).unwrap().len(), matches.len() + 1);
+        let changed = std::fs::read_to_string(&damaged).unwrap();
+        std::fs::write(&damaged, changed.replace("0.625", "0.525")).unwrap();
+        assert!(message().contains("00003-against-random.json: its checksum does not match"));
     }
 }

@@ -37,10 +37,7 @@ pub(crate) struct RatingMeasurements {
 impl RatingTable {
     /// Reads the results of a run's matches and rates the players.
     pub(crate) fn of_run(run: &RunDirectory) -> Result<Self, TrainError> {
-        let results = results::read_all(run)?;
-        let keyed = |(generation, opponent, result)| ((generation, opponent), result);
-        let results = results.into_iter().map(keyed).collect();
-        Ok(Self::of_results(results, efforts(run)?))
+        Ok(Self::of_results(results::read_all(run)?, efforts(run)?))
     }
 
     fn of_results(

@@ -6,7 +6,6 @@ use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
 use crate::trainer::record::Recorder;
 use engine::progress::say;
-use engine::run::write_file;
 use network::Network;
 use std::path::Path;
 
@@ -75,7 +74,16 @@ impl TrainingLoop {
         games: u32,
     ) -> Result<Option<MatchResult>, TrainError> {
         let path = result_file(&self.run, generation, opponent);
-        let kept = MatchResult::load(&path)?.filter(|result| result.games >= games.into());
+        let kept = match MatchResult::load(&path) {
+            Err(error @ TrainError::Answer { .. }) => {
+                say(&format!(
+                    "{error}; the match's kept games are counted again"
+                ));
+                None
+            }
+            kept => kept?,
+        };
+        let kept = kept.filter(|result| result.games >= games.into());
         if kept.is_some() {
             return Ok(kept);
         }
@@ -92,7 +100,7 @@ impl TrainingLoop {
         let Some(text) = self.selfplay.pit(&self.run, &self.config, &pit, workers)? else {
             return Ok(None);
         };
-        write_file(&path, text.as_bytes())?;
+        MatchResult::keep(&path, &text)?;
         MatchResult::load(&path)
     }
 
