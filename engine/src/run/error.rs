@@ -34,6 +34,29 @@ pub enum RunError {
     /// A journal can't be used.
     #[error("{0}")]
     Journal(Box<JournalError>),
+    /// A generator's plan can't be read.
+    #[error(
+        "{}: {reason}; put back a copy of it, or move {} away to play the games of its plan again", path.display(), folder.display()
+    )]
+    GeneratorPlan {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// The folder of the generator.
+        folder: PathBuf,
+    },
+    /// The journal of a generator that is to resume can't be read.
+    #[error(
+        "{error}; without this journal its games in flight are lost: move the file and {} away to play the games of its plan again",
+        folder.display()
+    )]
+    GeneratorJournal {
+        /// What is wrong with it.
+        error: Box<JournalError>,
+        /// The folder of the generator.
+        folder: PathBuf,
+    },
     /// A generator is not done while it has games in flight.
     #[error("generator {generator} has {games} games in flight and is not done")]
     GamesInFlight {

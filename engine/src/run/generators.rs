@@ -16,8 +16,8 @@
 
 use super::directory::RunDirectory;
 use super::error::RunError;
-use super::io::{claim_folder, entries, make_folder, write_file};
-use crate::files;
+use super::io::{claim_folder, entries, make_folder, read_file, write_file};
+use crate::files::ChecksumForm;
 use crate::record::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing, lock_path};
 use crate::record::{ShardFault, ShardName};
 use serde::{Deserialize, Serialize};
@@ -127,12 +127,12 @@ impl Generator {
     /// Resumes the generator of this plan that has ended without being done, the one of the lowest number if there are several;
     /// else begins a new one. Folders are made as needed.
     ///
-    /// A generator is not resumed if another has taken over its journal, or if the journal can't be read: then it is named
-    /// in [`Recovery::left`], and stays as it is.
+    /// A generator is not resumed if another has taken over its journal.
     ///
     /// # Errors
     ///
-    /// What the disk says: another call may succeed then. All numbers being used.
+    /// What the disk says: another call may succeed then. A plan or the plan's journal that can't be read: its games would be played
+    /// again. All numbers being used.
     pub fn start(
         places: &GeneratorPlaces,
         plan: &GeneratorPlan,
@@ -289,21 +289,27 @@ impl Claimed {
     /// Whether it has this plan and is not done.
     fn can_resume(&self, plan: &GeneratorPlan) -> Result<bool, RunError> {
         let path = self.plan();
-        let bytes = match files::read_whole(&path, 1 << 20) {
-            Ok(bytes) => bytes,
-            // None, or nothing that is a plan.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
-                ) =>
-            {
-                return Ok(false);
-            }
-            Err(error) => return Err(RunError::io("read", &path)(error)),
+        let bytes = match self.is_done() {
+            true => None,
+            false => read_file(&path, 1 << 20)?,
         };
-        let found = toml::from_slice::<GeneratorPlan>(&bytes).ok();
-        Ok(found.as_ref() == Some(plan) && !self.is_done())
+        let Some(bytes) = bytes else {
+            return Ok(false);
+        };
+        let parse = || {
+            let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+            let checked = ChecksumForm::Toml.check(&text);
+            let checked = checked.map_err(|error| error.to_string())?;
+            toml::from_str::<GeneratorPlan>(&checked.unwrap_or(text))
+                .map_err(|error| error.message().to_owned())
+        };
+        let found = parse().map_err(|reason| RunError::GeneratorPlan {
+            path,
+            reason,
+            folder: self.folder.clone(),
+        })?;
+        // It may have been done a moment ago.
+        Ok(found == *plan && !self.is_done())
     }
 }
 
@@ -336,8 +342,10 @@ fn resume(
             (generator, recovery)
         })),
         Err(error) if is_of_the_moment(&error.fault) => Err(error.into()),
-        // The recovery of journals will name it.
-        Err(_) => Ok(None),
+        Err(error) => Err(RunError::GeneratorJournal {
+            error: Box::new(error),
+            folder: claimed.folder,
+        }),
     }
 }
 
@@ -372,7 +380,7 @@ fn claim(
     let path = claimed.plan();
     let text = toml::to_string(plan).map_err(io::Error::other);
     let text = text.map_err(RunError::io("write", &path))?;
-    write_file(&path, text.as_bytes())?;
+    write_file(&path, ChecksumForm::Toml.add(&text).as_bytes())?;
     let generator = Generator {
         journal,
         folder: claimed.folder,

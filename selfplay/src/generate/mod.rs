@@ -44,6 +44,7 @@ use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
 use disk::WriteQueue;
 use engine::progress::say;
+use engine::record::GameId;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
 use engine::run::{Generator, GeneratorPlan, RunError, write_file};
 use game_writer::GameWriter;
@@ -57,7 +58,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use supervisor::Supervisor;
-use worker::GenerationTask;
+use worker::{GenerationTask, NextGame};
 
 /// Runs `selfplay generate`.
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
@@ -109,7 +110,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     });
     work.seed = arguments.seed;
     work.generator = generator.number();
-    work.next_game = Mutex::new(recovery.next_counter);
+    let own_lost = recovery.lost.iter();
+    let own_lost = own_lost.filter(|id| id.generator == generator.number());
+    let again: Vec<u64> = own_lost.map(|id| id.counter).collect();
     let next_shard = recovery.next_shard;
     // Adopted games count towards `--games`.
     let is_adopted = |game: &&GameInFlight| game.beginning.id.generator != generator.number();
@@ -118,7 +121,12 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         .games
         .map_or(u64::MAX, |games| games.saturating_sub(adopted));
     // The games that this start has to finish: resumed and new ones.
-    let left = recovery.games.len() as u64 + work.games.saturating_sub(recovery.next_counter);
+    let resumed = (recovery.games.len() + again.len()) as u64;
+    let left = resumed + work.games.saturating_sub(recovery.next_counter);
+    work.next_game = Mutex::new(NextGame {
+        again,
+        new: recovery.next_counter,
+    });
     work.suspended().extend(recovery.games);
 
     let selfplay = &plan.config.selfplay;
@@ -294,6 +302,8 @@ fn report_recovery(generator: &Generator, recovery: &Recovery) {
         games,
         finished,
         dropped,
+        cut,
+        lost,
         left,
         ..
     } = recovery;
@@ -309,8 +319,26 @@ fn report_recovery(generator: &Generator, recovery: &Recovery) {
             }
         ));
     }
-    for torn in dropped {
-        say(&torn.to_string());
+    for part in dropped {
+        match part.is_damage {
+            true => say(&format!(
+                "{part}; the file is kept as {}.damaged",
+                part.path.display()
+            )),
+            false => say(&part.to_string()),
+        }
+    }
+    for (games, what) in [
+        (cut, "resume from the turns before the damage"),
+        (
+            lost,
+            "have lost their beginning: this generator's begin again",
+        ),
+    ] {
+        if !games.is_empty() {
+            let games: Vec<String> = games.iter().map(GameId::to_string).collect();
+            say(&format!("games {} {what}", games.join(", ")));
+        }
     }
     for error in left {
         say(&format!("left as it is: {error}"));

@@ -30,8 +30,8 @@ pub(crate) struct GenerationTask {
     pub(crate) generator: u32,
     /// The counter that no game may reach.
     pub(crate) games: u64,
-    /// The next game's counter.
-    pub(crate) next_game: Mutex<u64>,
+    /// The next game to begin.
+    pub(crate) next_game: Mutex<NextGame>,
     /// Games to resume.
     pub(crate) suspended: Mutex<VecDeque<GameInFlight>>,
     /// How many games a worker may play at once.
@@ -41,6 +41,15 @@ pub(crate) struct GenerationTask {
     /// Set to make the workers return, with their games unfinished.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) counts: Counts,
+}
+
+/// The next game to begin, by its counter.
+#[derive(Debug, Default)]
+pub(crate) struct NextGame {
+    /// The games that damage to the journal has taken: they begin again, before all others.
+    pub(crate) again: Vec<u64>,
+    /// The next new game.
+    pub(crate) new: u64,
 }
 
 /// Totals of all workers.
@@ -85,7 +94,7 @@ impl GenerationTask {
             seed: 0,
             generator: 0,
             games: u64::MAX,
-            next_game: Mutex::new(0),
+            next_game: Mutex::default(),
             suspended: Mutex::default(),
             room: AtomicUsize::new(games_in_flight),
             pause: AtomicBool::new(false),
@@ -177,30 +186,39 @@ impl GenerationTask {
         if self.stop.load(Relaxed) {
             return Ok(None);
         }
-        let waiting = self.suspended().pop_front();
+        // Locked until the game is in the log: a resumed generator takes all games before the last one as begun.
+        let mut next = locked(&self.next_game);
+        let again = next.again.last().copied();
+        let waiting = match again {
+            None => self.suspended().pop_front(),
+            Some(_) => None,
+        };
         if let Some(in_flight) = waiting {
+            drop(next);
             return SelfplayGame::resume(setting, in_flight).map(Some);
         }
-        // Locked until the game is in the log: a resumed generator takes all games before the last one as begun.
-        let mut counter = locked(&self.next_game);
-        if *counter >= self.games {
+        if again.is_none() && next.new >= self.games {
             return Ok(None);
         }
         let id = GameId {
             generator: self.generator,
-            counter: *counter,
+            counter: again.unwrap_or(next.new),
         };
         let mut rng = random_numbers(self.seed, id, Part::Start);
         let max_turns = self.config.selfplay.max_turns as usize;
         let begun = self.starts.draw(max_turns, &mut rng);
         let game = SelfplayGame::begin(setting, self.seed, id, begun)?;
-        *counter += 1;
+        match again {
+            Some(_) => drop(next.again.pop()),
+            None => next.new += 1,
+        }
         Ok(Some(game))
     }
 
     /// Whether there is no game left to begin.
     pub(crate) fn has_begun_all(&self) -> bool {
-        *locked(&self.next_game) >= self.games
+        let next = locked(&self.next_game);
+        next.again.is_empty() && next.new >= self.games
     }
 
     /// The games to resume.

@@ -1,14 +1,16 @@
-//! `selfplay inspect`: reads shards, replays each game, and prints a summary and the faults.
+//! `selfplay inspect`: reads shards and journals, replays each game, and prints a summary and the faults.
 //!
 //! | where | what |
 //! |---|---|
 //! | `read` | all games and faults of a shard, doubled games |
 //! | `summary`, `lengths`, `losses` | the summary of the good games: the keys of the JSON object |
+//! | `journals` | games in flight, and damage to their journals |
 //! | `text` | the summary as text |
 //! | `game` | finding one game, and printing it |
 //! | `repair` | copying the good games of damaged shards |
 
 mod game;
+mod journals;
 mod lengths;
 mod losses;
 mod read;
@@ -23,6 +25,7 @@ use crate::output::print;
 use anyhow::{Context, ensure};
 use engine::progress::say;
 use engine::record::list_shards;
+use journals::{JournalSummary, is_journal};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -32,7 +35,7 @@ use summary::{Inspected, ShardSummary};
 /// What to inspect, and what to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InspectArguments {
-    /// Shards, folders of shards, or run directories
+    /// Shards, folders of shards, run directories, or files of a journal
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Print the totals as one JSON object
@@ -79,7 +82,11 @@ fn shards_of(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut shards = Vec::new();
     let mut known = HashSet::new();
     for path in paths {
-        for shard in shards_at(path)? {
+        let here = match is_journal(path) {
+            true => Vec::new(),
+            false => shards_at(path)?,
+        };
+        for shard in here {
             if known.insert(shard.canonicalize().unwrap_or_else(|_| shard.clone())) {
                 shards.push(shard);
             }
@@ -112,11 +119,15 @@ fn print_totals(shards: &[PathBuf], arguments: &InspectArguments) -> anyhow::Res
     for fault in inspected.iter().flat_map(|shard| &shard.faults) {
         say(&fault.to_string());
     }
+    let journal = JournalSummary::of(&arguments.paths)?;
+    for fault in &journal.faults {
+        say(&fault.to_string());
+    }
     let repaired = match &arguments.repair {
         Some(folder) => repair::repair(&inspected, folder)?,
         None => Vec::new(),
     };
-    let summary = ShardSummary::new(&inspected, repaired);
+    let summary = ShardSummary::new(&inspected, journal, repaired);
     if arguments.json {
         print(&format!("{}\n", serde_json::to_string(&summary)?))?;
     } else {

@@ -2,6 +2,7 @@
 //!
 //! The fields are the keys of the JSON object. A mean or share of nothing is null.
 
+use super::journals::JournalSummary;
 use super::lengths::Lengths;
 use super::losses;
 use crate::statistics::{Calibration, Mean, Share, mean};
@@ -12,6 +13,7 @@ use engine::record::{
 };
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 /// The summary. Sums are added in the games' order, so that the same games give the same sums to the last digit.
@@ -27,7 +29,7 @@ pub(super) struct ShardSummary {
     pub(super) turns: u64,
     /// Step states with a policy target.
     pub(super) rows: u64,
-    /// All faults: unreadable headers and frames, games against the rules, doubled games, missing ends.
+    /// All faults: unreadable headers and frames, games against the rules, doubled games, missing ends; damaged journals.
     pub(super) bad_frames: u64,
     /// Turns a game.
     pub(super) mean_turns: Option<f64>,
@@ -66,6 +68,7 @@ pub(super) struct ShardSummary {
     /// By name and identity.
     pub(super) evaluators: Vec<EvaluatorTotal>,
     pub(super) versions: Versions,
+    pub(super) journal: JournalSummary,
     /// The faults, shard by shard in the order of the file.
     pub(super) faults: Vec<Problem>,
     /// The repairs of `--repair`.
@@ -208,12 +211,25 @@ pub(super) struct Version<Name> {
 /// One fault.
 #[derive(Debug, Serialize)]
 pub(super) struct Problem {
-    file: PathBuf,
-    /// The frame, if the fault is in one: 0 is the header, games count from 1.
-    frame: Option<u64>,
+    pub(super) file: PathBuf,
+    /// The frame, if the fault is in one: 0 is the header, games count from 1. None of a journal.
+    pub(super) frame: Option<u64>,
     /// The byte of the file where the fault begins.
-    offset: u64,
-    reason: String,
+    pub(super) offset: u64,
+    pub(super) reason: String,
+}
+
+/// A journal's fault.
+impl Display for Problem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: byte {}: {}",
+            self.file.display(),
+            self.offset,
+            self.reason
+        )
+    }
 }
 
 impl From<&ShardError> for Problem {
@@ -259,9 +275,15 @@ pub(super) struct Repaired {
 
 impl ShardSummary {
     /// Adds shards, and computes the means and shares.
-    pub(super) fn new(shards: &[Inspected], repaired: Vec<Repaired>) -> Self {
+    pub(super) fn new(
+        shards: &[Inspected],
+        mut journal: JournalSummary,
+        repaired: Vec<Repaired>,
+    ) -> Self {
+        let of_journal = std::mem::take(&mut journal.faults);
         let mut all = Self {
             shards: shards.len() as u64,
+            journal,
             repaired,
             ..Self::default()
         };
@@ -277,6 +299,7 @@ impl ShardSummary {
                 count_version(&mut versions.config, header.config_digest, games);
             }
         }
+        all.faults.extend(of_journal);
         all.policy.add(&all.setup_policy);
         all.policy.add(&all.play_policy);
         all.rows = all.policy.rows;

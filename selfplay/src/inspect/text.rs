@@ -1,5 +1,6 @@
 //! The summary as text: a name, then its lines.
 
+use super::journals::JournalSummary;
 use super::lengths::Lengths;
 use super::summary::{Rows, Searches, Setups, ShardSummary, Version};
 use crate::statistics::{Mean, percent, write_calibration};
@@ -30,6 +31,10 @@ impl Display for ShardSummary {
         versions(&mut lines, "encoding", &self.versions.encoding);
         versions(&mut lines, "program", &self.versions.program);
         versions(&mut lines, "config", &self.versions.config);
+        if self.journal.games > 0 {
+            let JournalSummary { games, turns, .. } = &self.journal;
+            lines.add("journal", format!("{games} games in flight, {turns} turns"));
+        }
         lines.add("bad frames", self.bad_frames.to_string());
         for repaired in &self.repaired {
             lines.add("repair", repaired.to_string());

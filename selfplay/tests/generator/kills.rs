@@ -255,3 +255,51 @@ fn kills_between_the_steps_of_tiny_shards_change_no_game() {
     assert_eq!(undisturbed.different_in(&audit), []);
     assert_eq!(undisturbed.bytes(), audit.bytes());
 }
+
+/// Damage to a journal takes turns and beginnings, but no game: they are played again, and are the same.
+#[test]
+fn damage_to_a_journal_changes_no_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = |name: &str| {
+        let keys = [
+            "selfplay.games_per_shard=5",
+            "selfplay.search.reuse_tree=false",
+        ];
+        GeneratorCommand::for_folder(&folder.path().join(name))
+            .set(&keys)
+            .with(&["--games", "400", "--threads", "2", "--seed", "14"])
+    };
+    let (damaged, spared) = (command("damaged"), command("spared"));
+    let places = damaged.places();
+    let is_shard = |name: &String| name.ends_with(".shard");
+    let mut running = damaged.start();
+    running.wait_until("it has written shards", |_| {
+        names(&places.shards)
+            .iter()
+            .filter(|name| is_shard(name))
+            .count()
+            > 10
+    });
+    running.kill();
+    let files = names(&places.journal);
+    let file = files.iter().rfind(|name| name.ends_with(".journal"));
+    let file = places.journal.join(file.unwrap());
+    let mut bytes = fs::read(&file).unwrap();
+    for share in [2, 3, 7] {
+        let place = bytes.len() / share;
+        bytes[place] ^= 1;
+    }
+    fs::write(&file, bytes).unwrap();
+    let ended = damaged.finish();
+    for part in ["are damaged and left out", ".journal.damaged"] {
+        assert!(
+            ended.stderr.contains(part),
+            "no `{part}` in {}",
+            ended.stderr
+        );
+    }
+    spared.finish();
+    let audit = Audit::of(places);
+    audit.assert_complete(places, &[0], 400);
+    assert_eq!(Audit::of(spared.places()).different_in(&audit), []);
+}

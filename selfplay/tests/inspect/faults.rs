@@ -1,7 +1,8 @@
 //! What is wrong is named by file, offset and reason, and everything else is counted.
 
 use crate::{inspect, outcome, run_directory, sample, write_shard};
-use engine::record::ShardReader;
+use engine::record::journal::{Beginning, Journal, JournalPlace};
+use engine::record::{GameId, ShardName, ShardReader, Start};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -15,6 +16,60 @@ pub(crate) fn damage(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = std::fs::read(path).unwrap();
     change(&mut bytes);
     std::fs::write(path, bytes).unwrap();
+}
+
+/// Damage in a journal is a fault like any other; the games behind it are counted.
+#[test]
+fn damage_to_a_journal_is_named() {
+    let (run, ..) = run_directory();
+    let folder = run.path().join("journal");
+    std::fs::create_dir(&folder).unwrap();
+    let place = JournalPlace::new(&folder, run.path().join("shards"), 3);
+    let (journal, _) = Journal::open(place).unwrap();
+    let id = |counter| GameId {
+        generator: 3,
+        counter,
+    };
+    let begin = |counter| {
+        let beginning = Beginning {
+            id: id(counter),
+            seed: 0,
+            start: Start::Empty,
+        };
+        journal.begin(beginning).unwrap();
+    };
+    (0..3).for_each(begin);
+    // It is flushed here, and the next entry says so.
+    let shard = ShardName {
+        generator: 3,
+        sequence: 0,
+    };
+    journal.closing(shard, &[id(0)]).unwrap();
+    begin(3);
+    let file = folder.join("003-000000.journal");
+    let counts = |path: &Path, expected: i32| {
+        let (code, json, complaints) = outcome(inspect().arg(path).arg("--json"));
+        assert_eq!(code, expected, "{complaints}");
+        let totals: Value = serde_json::from_str(&json).unwrap();
+        (totals["journal"].clone(), complaints)
+    };
+    let whole = json!({"files": 1, "games": 4, "turns": 0});
+    assert_eq!(counts(run.path(), 0), (whole.clone(), String::new()));
+    assert_eq!(counts(&file, 0), (whole, String::new()));
+    // In the entry of the second game.
+    let is_mark = |bytes: &[u8]| bytes == b"\xf7TJ\n";
+    damage(&file, |bytes| {
+        let marks = bytes
+            .windows(4)
+            .enumerate()
+            .filter(|(_, part)| is_mark(part));
+        let places: Vec<usize> = marks.map(|(place, _)| place).collect();
+        bytes[places[3] + 14] ^= 1;
+    });
+    let (journal, complaints) = counts(run.path(), 1);
+    assert_eq!(journal["games"], 3);
+    assert!(complaints.contains("003-000000.journal: byte ") && complaints.contains("are damaged"));
+    assert_eq!(counts(&file, 1).0, journal);
 }
 
 /// The games that are counted in a run of 8 in two shards with something wrong in the first, and what is complained of.

@@ -30,7 +30,7 @@ pub struct GameInFlight {
     pub turns: Vec<TurnRecord>,
 }
 
-/// The end of a file that could not be read, and was lost.
+/// A part of a file that could not be read, and was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
     /// The file, by the name that it had.
@@ -41,6 +41,8 @@ pub struct Dropped {
     pub bytes: u64,
     /// What is wrong with the frame there.
     pub reason: String,
+    /// Whether it had been on the disk, and was damaged since. Otherwise it is the end of the file, and was never flushed.
+    pub is_damage: bool,
 }
 
 impl fmt::Display for Dropped {
@@ -50,11 +52,18 @@ impl fmt::Display for Dropped {
             offset,
             bytes,
             reason,
+            is_damage,
         } = self;
         let path = path.display();
-        write!(
-            f,
-            "{path}: the last {bytes} bytes, from byte {offset} on, were never flushed and are dropped: {reason}"
-        )
+        match is_damage {
+            true => write!(
+                f,
+                "{path}: {bytes} bytes from byte {offset} on are damaged and left out: {reason}"
+            ),
+            false => write!(
+                f,
+                "{path}: the last {bytes} bytes, from byte {offset} on, were never flushed and are dropped: {reason}"
+            ),
+        }
     }
 }

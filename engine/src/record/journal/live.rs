@@ -4,7 +4,7 @@ use super::disk::{Disk, Storage};
 use super::entry::{Entry, FileHeader, JournalCounts, read_frame};
 use super::error::{JournalError, JournalFault};
 use super::folder::{JournalFile, JournalPlace};
-use super::reader::FileReader;
+use super::reader::{FileReader, OnDamage};
 use super::writer::{Appender, NewFile};
 use crate::record::game::GameId;
 use crate::record::shard::ShardName;
@@ -169,14 +169,14 @@ impl Shared {
             .ok_or_else(|| JournalError::of_file(path, JournalFault::Full { generator }))?;
         let file = JournalFile::new(journal, generator, sequence, false);
         let bytes = snapshot.read()?;
-        let mut reader = FileReader::new(path, &bytes)?;
+        let mut reader = FileReader::new(path, &bytes, OnDamage::Fail)?;
         let mut begun = NewFile::create(&*self.disk, &file, snapshot.header)?;
         while let Some((_, entry)) = reader.next()? {
             if let Some(entry) = for_games(entry, &snapshot.in_flight) {
                 begun.push(&entry)?;
             }
         }
-        match reader.dropped {
+        match reader.dropped.pop() {
             None => Ok((begun, file)),
             // All of it had been written whole.
             Some(dropped) => {

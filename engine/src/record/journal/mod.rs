@@ -43,11 +43,18 @@
 //!
 //! # What is lost, and what is wrong
 //!
-//! A file is read up to the first frame that is not whole. If a later frame says that this one was on the disk, it has been
-//! damaged since: an error with file and byte, and nothing is touched. Otherwise it was torn by a power cut or a full disk: it
-//! and what follows is dropped and named ([`Dropped`]). (Pages of a file may reach the disk in any order, so that whole frames
-//! may stand behind a hole. They are no proof of damage, and turns behind a missing one are no use.) Games that break the rules
-//! are an error too.
+//! A file is read up to the first frame that is not whole. If no later frame says that this one was on the disk, it was torn by a
+//! power cut or a full disk: it and what follows is dropped and named ([`Dropped`]). (Pages of a file may reach the disk in any
+//! order, so that whole frames may stand behind a hole. They are no proof of damage.)
+//!
+//! Otherwise it has been damaged since. The damage is left out and named, and the file is kept under another name. Games keep their
+//! turns before a missing one ([`Recovery::cut`]). What is not known any more is which games have begun and which are in shards: so
+//! all shards of the generator are read, and its counters that neither the file nor a shard knows are those of lost games
+//! ([`Recovery::lost`]). A damaged beginning of a file is an error, and nothing is touched: it holds the counters. So are games
+//! that break the rules.
+//!
+//! If a disk has lost what it had confirmed, a file may not know of a shard that is there: such shards are looked for, and their
+//! games are done.
 //!
 //! # Files come and go
 //!
@@ -99,7 +106,7 @@ pub use error::{JournalError, JournalFault};
 pub use folder::JournalPlace;
 pub(crate) use folder::{Standing, lock_path};
 pub use games::{Beginning, Dropped, FORMAT_VERSION, GameInFlight};
-pub use recovery::{Recovery, announced, games_in};
+pub use recovery::{Recovery, announced, files_in_use, games_in};
 
 #[cfg(doc)]
 use super::game::Start;
@@ -111,6 +118,7 @@ use entry::{Entry, FileHeader, JournalCounts};
 use folder::{JournalFile, Lock, Owned};
 use live::{Shared, State};
 use reader::FoundGame;
+use recovery::Loaded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -130,7 +138,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// Another program that holds the lock, a number that has been taken over, damage in the generator's own files, a game that
+    /// Another program that holds the lock, a number that has been taken over, a damaged beginning of an own file, a game that
     /// breaks the rules, and what the disk says. The files are then as they were, or another generator's have become this one's,
     /// and the journal can be opened again.
     pub fn open(place: JournalPlace) -> Result<(Self, Recovery), JournalError> {
@@ -165,9 +173,10 @@ impl Journal {
         disk: Arc<dyn Disk>,
     ) -> Result<(Self, Recovery), JournalError> {
         let mut owned = Owned::list(&place.journal, place.generator)?;
-        let mut games = recovery::load(&place, &owned)?;
+        let mut own = recovery::load(&place, &owned)?;
         let mut sequence = owned.next_sequence(&place.journal, place.generator)?;
-        let (adopted, left) = recovery::adopt(&place, &*disk, &mut games, &mut sequence)?;
+        let (adopted, left) = recovery::adopt(&place, &*disk, &mut own, &mut sequence)?;
+        let Loaded { games, cut, lost } = own;
         // The adopted are files of this generator now, and void as soon as the new one is there.
         owned.void = Owned::list(&place.journal, place.generator)?.all();
         let next_counter = games.next_counters.get(&place.generator).copied();
@@ -214,6 +223,8 @@ impl Journal {
             adopted,
             finished: games.finished,
             dropped: games.dropped,
+            cut: cut.into_iter().collect(),
+            lost: lost.into_iter().collect(),
             left,
         };
         Ok((Self::start(place, disk, lock, state)?, recovery))

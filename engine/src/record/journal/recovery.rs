@@ -5,13 +5,14 @@ use super::disk::Disk;
 use super::error::{JournalError, JournalFault};
 use super::folder::{JournalFile, JournalPlace, Lock, Owned, list_files};
 use super::games::{Dropped, GameInFlight};
-use super::reader::Games;
+use super::reader::{Games, OnDamage};
 use crate::record::game::{Ending, GameId, GameRecord};
 use crate::record::replay::{EndingFault, ReplayError, replay};
-use crate::record::shard::{ShardFault, ShardName, ShardReader};
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
-use std::path::Path;
+use crate::record::shard::{ShardFault, ShardName, ShardReader, list_shards};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -28,32 +29,103 @@ pub struct Recovery {
     pub adopted: Vec<u32>,
     /// Games in the files that a complete shard holds.
     pub finished: u64,
-    /// Torn ends of files.
+    /// Parts of files that could not be read: torn ends, and damage. A file with damage stays beside its journal, as
+    /// `NNN-SSSSSS.journal.damaged`.
     pub dropped: Vec<Dropped>,
+    /// The games in flight that have lost turns to damage, as far as later ones tell: they are among the [`games`](Self::games),
+    /// with the turns before those.
+    pub cut: Vec<GameId>,
+    /// The games of which the beginning is lost to damage, and that no shard holds. The generator's own may begin again.
+    pub lost: Vec<GameId>,
     /// Journals of other generators that are unlocked and can't be read: they stay as they are.
     pub left: Vec<JournalError>,
 }
 
-/// The games that one file holds, checked as when a journal is opened, and what could not be read at its end. Some may be in
-/// a shard that has been announced: no shard is looked at.
+/// The games that one file holds, checked as when a journal is opened, and what could not be read. Some may be in a shard: no shard
+/// is looked at.
+///
+/// # Errors
+///
+/// The beginning of the file is damaged or another program's, or a game breaks the rules.
 pub fn games_in(
     path: &Path,
     bytes: &[u8],
-) -> Result<(Vec<GameInFlight>, Option<Dropped>), JournalError> {
-    let mut games = Games::default();
+) -> Result<(Vec<GameInFlight>, Vec<Dropped>), JournalError> {
+    let mut games = Games::new(OnDamage::LeaveOut);
     games.read(path, bytes)?;
     check_all(&games)?;
-    let dropped = games.dropped.pop();
-    let games = games.found.into_values().map(|found| found.game);
-    Ok((games.collect(), dropped))
+    let found = games.found.into_values().map(|found| found.game);
+    Ok((found.collect(), games.dropped))
 }
 
+/// The files of a folder of journals that count, of all generators: those that a later one replaces are left out.
+///
+/// # Errors
+///
+/// What the disk says, and files that end as journals do and have another name.
+pub fn files_in_use(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
+    let current = by_generator(&list_files(folder)?)
+        .into_values()
+        .flat_map(|files| Owned::of_files(files).current);
+    Ok(current.map(|file| file.path).collect())
+}
+
+fn by_generator(files: &[JournalFile]) -> BTreeMap<u32, Vec<JournalFile>> {
+    let mut by_generator: BTreeMap<u32, Vec<JournalFile>> = BTreeMap::new();
+    for file in files {
+        let own = by_generator.entry(file.generator).or_default();
+        own.push(file.clone());
+    }
+    by_generator
+}
+
+/// The most games that are looked for among the lost ones.
+const MOST_LOST: usize = 1 << 20;
+
 /// The games of one generator's files: checked, and without those that a complete shard holds.
-pub(super) fn load(place: &JournalPlace, owned: &Owned) -> Result<Games, JournalError> {
-    let mut games = Games::of_files(&owned.current)?;
-    leave_out_finished(&place.shards, &mut games)?;
+pub(super) fn load(place: &JournalPlace, owned: &Owned) -> Result<Loaded, JournalError> {
+    let mut games = Games::of_files(&owned.current, OnDamage::LeaveOut)?;
+    keep_damaged(&games)?;
+    let held = leave_out_finished(&place.shards, &mut games)?;
     check_all(&games)?;
-    Ok(games)
+    let mut lost = games.damaged.clone();
+    // Games begin in the order of their counters.
+    for (&generator, first) in &games.first {
+        let next = games.next_counters.get(&generator).copied();
+        let counters = first.next_counter..next.unwrap_or_default();
+        let ids = counters.map(|counter| GameId { generator, counter });
+        lost.extend(ids.take(MOST_LOST).filter(|id| !games.begun.contains(id)));
+    }
+    lost.retain(|id| !games.found.contains_key(id) && !held.contains(id));
+    let mut cut = std::mem::take(&mut games.damaged);
+    cut.retain(|id| games.found.contains_key(id));
+    Ok(Loaded { games, cut, lost })
+}
+
+/// The games of one generator's files, and those that have suffered from damage.
+pub(super) struct Loaded {
+    pub(super) games: Games,
+    /// [`Recovery::cut`].
+    pub(super) cut: BTreeSet<GameId>,
+    /// [`Recovery::lost`].
+    pub(super) lost: BTreeSet<GameId>,
+}
+
+/// Gives files with damage a second name, under which they stay.
+fn keep_damaged(games: &Games) -> Result<(), JournalError> {
+    let damaged = games.dropped.iter().filter(|part| part.is_damage);
+    for Dropped { path, .. } in damaged {
+        let mut kept = path.clone().into_os_string();
+        kept.push(".damaged");
+        // Some file systems have no links.
+        let done = match fs::hard_link(path, &kept) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(_) => fs::copy(path, &kept).map(drop),
+            Ok(()) => Ok(()),
+        };
+        done.map_err(|error| JournalError::of_file(Path::new(&kept), error))?;
+    }
+    Ok(())
 }
 
 /// Checks that the games are games so far.
@@ -71,26 +143,46 @@ pub(super) fn check_all(games: &Games) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Drops the games that were to be in a shard and are in it.
-fn leave_out_finished(shards: &Path, games: &mut Games) -> Result<(), JournalError> {
-    let mut held: BTreeMap<ShardName, BTreeSet<GameId>> = BTreeMap::new();
-    for found in games.found.values() {
-        for &name in &found.shards {
-            if let Entry::Vacant(unknown) = held.entry(name) {
-                let path = shards.join(name.to_string());
-                let ids = games_of(&path)
-                    .map_err(|fault| JournalError::at(&found.path, found.offset, fault))?;
-                unknown.insert(ids);
-            }
+/// Drops the games that are in a shard: one that they were announced for, or one that the files don't know, because their end or
+/// something in the middle is lost. Returns the games of these shards.
+fn leave_out_finished(shards: &Path, games: &mut Games) -> Result<BTreeSet<GameId>, JournalError> {
+    let found = games.found.values();
+    let mut names: BTreeSet<ShardName> = found.flat_map(|found| found.shards.clone()).collect();
+    names.extend(unknown_shards(shards, games)?);
+    let mut held = BTreeSet::new();
+    for name in names {
+        let path = shards.join(name.to_string());
+        let ids = games_of(&path).map_err(|fault| JournalError::of_file(&path, fault))?;
+        games.count_shard(name.generator, name.sequence.saturating_add(1));
+        for id in &ids {
+            games.count_game(id.generator, id.counter.saturating_add(1));
         }
+        held.extend(ids);
     }
     let before = games.found.len();
-    games.found.retain(|id, found| {
-        let is_in = |name| held.get(name).is_some_and(|ids| ids.contains(id));
-        !found.shards.iter().any(is_in)
-    });
+    games.found.retain(|id, _| !held.contains(id));
     games.finished += (before - games.found.len()) as u64;
-    Ok(())
+    Ok(held)
+}
+
+/// The generators' shards that the files should know of and don't: all that may be, if entries are missing in the middle.
+fn unknown_shards(shards: &Path, games: &Games) -> Result<Vec<ShardName>, JournalError> {
+    let is_there = shards.try_exists();
+    let is_there = is_there.map_err(|error| JournalError::of_file(shards, error))?;
+    let listed = match is_there {
+        true => list_shards(shards),
+        false => return Ok(Vec::new()),
+    };
+    let listed =
+        listed.map_err(|error| JournalError::of_file(shards, JournalFault::Shard(error.into())))?;
+    let is_unknown = |name: &ShardName| {
+        let first = games.first.get(&name.generator);
+        first.is_some_and(|first| {
+            let is_new = name.sequence >= first.next_shard && !games.announced.contains(name);
+            is_new || games.is_damaged()
+        })
+    };
+    Ok(listed.into_keys().filter(is_unknown).collect())
 }
 
 /// The games of a shard that can be read; none if it is not there. That a shard has its name is not enough: another start of the
@@ -148,7 +240,7 @@ fn check(game: &GameInFlight) -> Result<(), ReplayError> {
 pub(super) fn adopt(
     place: &JournalPlace,
     disk: &dyn Disk,
-    games: &mut Games,
+    own: &mut Loaded,
     next_sequence: &mut u32,
 ) -> Result<(Vec<u32>, Vec<JournalError>), JournalError> {
     let generators: BTreeSet<u32> = list_files(&place.journal)?
@@ -173,13 +265,16 @@ pub(super) fn adopt(
             continue;
         }
         let theirs = load(place, &owned).and_then(|theirs| {
-            check_apart(&theirs, games)?;
+            check_apart(&theirs.games, &own.games)?;
             Ok(theirs)
         });
         match theirs {
             Ok(theirs) => {
                 rename_all(place, disk, lock, owned, next_sequence)?;
                 adopted.push(generator);
+                own.cut.extend(theirs.cut);
+                own.lost.extend(theirs.lost);
+                let (games, theirs) = (&mut own.games, theirs.games);
                 games.found.extend(theirs.found);
                 games.dropped.extend(theirs.dropped);
                 games.finished += theirs.finished;
@@ -263,14 +358,9 @@ pub fn announced(folder: &Path) -> Result<BTreeSet<ShardName>, JournalError> {
 }
 
 fn read_all(files: &[JournalFile]) -> Result<BTreeSet<ShardName>, JournalError> {
-    let mut by_generator: BTreeMap<u32, Vec<JournalFile>> = BTreeMap::new();
-    for file in files {
-        let own = by_generator.entry(file.generator).or_default();
-        own.push(file.clone());
-    }
     let mut shards = BTreeSet::new();
-    for files in by_generator.into_values() {
-        let games = Games::of_files(&Owned::of_files(files).current)?;
+    for files in by_generator(files).into_values() {
+        let games = Games::of_files(&Owned::of_files(files).current, OnDamage::Fail)?;
         shards.extend(games.found.into_values().flat_map(|found| found.shards));
     }
     Ok(shards)

@@ -183,9 +183,9 @@ fn a_generator_broken_off_before_its_plan_is_taken_over() {
     fs::remove_file(places.root.join("generators/000/plan.toml")).unwrap();
     let (next, recovery) = start(&places, 1);
     assert_eq!((next.number(), ids(&recovery)), (1, vec![(0, 0)]));
-    // Nor is a plan believed that can't be read, or whose journal is gone.
+    // Nor is a plan believed whose journal is gone.
     drop(next);
-    fs::write(places.root.join("generators/001/plan.toml"), "seed = 1").unwrap();
+    fs::remove_file(places.root.join("generators/001/plan.toml")).unwrap();
     let (next, recovery) = start(&places, 1);
     assert_eq!((next.number(), ids(&recovery)), (2, vec![(0, 0)]));
     drop(next);
@@ -194,7 +194,7 @@ fn a_generator_broken_off_before_its_plan_is_taken_over() {
 }
 
 #[test]
-fn a_damaged_journal_is_named_and_left() {
+fn a_journal_that_can_t_be_read_is_an_error_for_its_plan_and_left_by_others() {
     let (_root, places) = run();
     let (generator, _) = start(&places, 1);
     begin(&generator, 0).unwrap();
@@ -203,13 +203,43 @@ fn a_damaged_journal_is_named_and_left() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[40] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    let (next, recovery) = start(&places, 1);
+    // With another number all its games would be played again.
+    let message = Generator::start(&places, &plan(1))
+        .err()
+        .unwrap()
+        .to_string();
+    for part in ["000-000000.journal: byte 12: ", "move", "generators/000"] {
+        assert!(message.contains(part), "no `{part}` in: {message}");
+    }
+    let (next, recovery) = start(&places, 2);
     assert_eq!((next.number(), next.is_resumed()), (1, false));
     assert_eq!(recovery.left[0].path, path);
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    drop(next);
-    let (next, recovery) = start(&places, 1);
-    assert_eq!((next.number(), recovery.left.len()), (1, 1));
+    // As the message advises.
+    fs::rename(&path, places.root.join("000-000000.journal")).unwrap();
+    fs::remove_dir_all(places.root.join("generators/000")).unwrap();
+    let (again, recovery) = start(&places, 1);
+    assert_eq!((again.is_resumed(), recovery.games.len()), (false, 0));
+}
+
+#[test]
+fn a_plan_that_can_t_be_read_is_no_other_plan() {
+    let (_root, places) = run();
+    let (generator, _) = start(&places, 1);
+    begin(&generator, 0).unwrap();
+    drop(generator);
+    let path = places.root.join("generators/000/plan.toml");
+    let kept = fs::read_to_string(&path).unwrap();
+    for damaged in ["", "seed", &kept.replace("seed = \"1\"", "seed = \"3\"")] {
+        fs::write(&path, damaged).unwrap();
+        let message = Generator::start(&places, &plan(1))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(message.contains("generators/000/plan.toml"), "{message}");
+    }
+    fs::write(&path, kept).unwrap();
+    assert_eq!(start(&places, 1).0.number(), 0);
 }
 
 #[test]

@@ -187,6 +187,7 @@ impl Model {
             }
         }
         assert!(found.keys().all(|id| self.turns.contains_key(id)));
+        assert!(recovery.lost.is_empty() && recovery.cut.is_empty());
         if is_same {
             // Only what was never flushed may be begun again, and is then the same game.
             let known = |id: &&GameId| id.generator == generator;

@@ -148,3 +148,137 @@ fn a_hole_that_a_power_cut_left_is_no_damage() {
     torn[borders[0] + 20] ^= 1;
     assert!(read(&torn).is_err());
 }
+
+/// A run with two games in a shard, and four in flight. All but the last entry has been flushed.
+fn damageable() -> (TempDir, Vec<GameRecord>, PathBuf) {
+    let root = run();
+    let records: Vec<GameRecord> = (0..6).map(|counter| game(3, counter, 4)).collect();
+    let (journal, _) = open(root.path(), 3);
+    records[..4]
+        .iter()
+        .for_each(|record| play(&journal, record));
+    let (shard, writer) = begin_shard(root.path(), 0, &records[..2]);
+    journal
+        .closing(shard, &[records[0].id, records[1].id])
+        .unwrap();
+    writer.finish().unwrap();
+    journal.closed(shard).unwrap();
+    play(&journal, &records[4]);
+    journal.sync().unwrap();
+    begin(&journal, &records[5]);
+    let file = current_file(&journal);
+    (root, records, file)
+}
+
+/// The ids of the games in a run's shards.
+fn in_shards(root: &Path) -> Vec<GameId> {
+    let shards = list_shards(&root.join("shards")).unwrap();
+    let readers = shards.values().map(|path| ShardReader::open(path).unwrap());
+    readers.flatten().map(|record| record.unwrap().id).collect()
+}
+
+/// Every game is in a shard, in flight with its turns before the damage, or named as lost: none in two places.
+#[test]
+fn damage_takes_no_more_than_it_must() {
+    let (root, records, file) = damageable();
+    let bytes = fs::read(&file).unwrap();
+    let borders = borders(&bytes);
+    let name = file.file_name().unwrap();
+    let whole = [4, 4, 4, 0];
+    let (mut cut, mut lost) = (0, 0);
+    for (place, &at) in borders.iter().enumerate() {
+        // Not the header, which is read below, nor what was not flushed: the frame that says what was, and the last two.
+        if !(1..borders.len() - 4).contains(&place) {
+            continue;
+        }
+        for width in [1, 100] {
+            let damaged = copy(root.path());
+            let path = damaged.path().join("journal").join(name);
+            let mut bytes = bytes.clone();
+            let end = (at + HEAD_BYTES + width).min(borders[borders.len() - 4]);
+            bytes[at + HEAD_BYTES - 1..end]
+                .iter_mut()
+                .for_each(|byte| *byte ^= 1);
+            fs::write(&path, &bytes).unwrap();
+            let (journal, recovery) = open(damaged.path(), 3);
+            assert!(
+                recovery
+                    .dropped
+                    .iter()
+                    .all(|part| part.is_damage && part.path == path)
+            );
+            assert!(recovery.dropped[0].offset == at as u64);
+            let mut kept = path.clone().into_os_string();
+            kept.push(".damaged");
+            assert!(fs::read(kept).unwrap() == bytes);
+            let found = offered(&recovery, &records);
+            let mut ids = in_shards(damaged.path());
+            ids.extend(found.iter().map(|&(id, _)| id));
+            ids.extend(&recovery.lost);
+            ids.sort();
+            let all: Vec<GameId> = records.iter().map(|record| record.id).collect();
+            assert_eq!(ids, all, "damage at {at}");
+            assert_eq!((recovery.next_counter, recovery.next_shard), (6, 1));
+            for (id, turns) in found {
+                // Nothing tells of a game's last turn.
+                let missing = whole[id.counter as usize - 2] - turns;
+                let is_cut = recovery.cut.contains(&id);
+                assert!(
+                    is_cut == (missing > 0) || missing == 1,
+                    "damage at {at}: {id}"
+                );
+            }
+            cut += recovery.cut.len();
+            lost += recovery.lost.len();
+            // The next start finds the same, and no damage.
+            let turns = |recovery: &Recovery| {
+                let games = recovery.games.iter();
+                games.map(|game| game.turns.len()).collect::<Vec<_>>()
+            };
+            drop(journal);
+            let (_journal, again) = open(damaged.path(), 3);
+            assert_eq!(turns(&again), turns(&recovery));
+            assert!(again.dropped.is_empty());
+        }
+    }
+    assert!(cut > 5 && lost > 2, "{cut} cut, {lost} lost");
+}
+
+#[test]
+fn a_damaged_beginning_of_a_file_is_an_error_and_touches_nothing() {
+    let (root, _, file) = damageable();
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[30] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    for generator in [3, 4] {
+        match Journal::open(place(root.path(), generator)) {
+            Err(error) => assert!(generator == 3 && error.path == file, "{error}"),
+            Ok((_, recovery)) => assert_eq!(recovery.left[0].path, file),
+        }
+        assert!(fs::read(&file).unwrap() == bytes);
+    }
+}
+
+/// A disk that has lost what it had confirmed: the file ends anywhere before the shard was announced, and the shard is there.
+#[test]
+fn shards_that_the_file_does_not_know_are_looked_for() {
+    let (root, records, file) = damageable();
+    let bytes = fs::read(&file).unwrap();
+    let borders = borders(&bytes);
+    for &end in &borders[1..] {
+        let crashed = copy(root.path());
+        let path = crashed
+            .path()
+            .join("journal")
+            .join(file.file_name().unwrap());
+        fs::write(&path, &bytes[..end]).unwrap();
+        let (_journal, recovery) = open(crashed.path(), 3);
+        let mut ids = in_shards(crashed.path());
+        assert_eq!(recovery.next_shard, 1);
+        ids.extend(offered(&recovery, &records).iter().map(|&(id, _)| id));
+        ids.sort();
+        let next = recovery.next_counter;
+        let begun: Vec<GameId> = records.iter().map(|record| record.id).collect();
+        assert!(next >= 2 && ids == begun[..next as usize], "{ids:?}");
+    }
+}

@@ -142,7 +142,7 @@ fn after_crash(root: &Path, records: &[GameRecord]) -> BTreeMap<GameId, usize> {
     let place = place(crashed.path(), 3);
     let owned = Owned::list(&place.journal, 3).unwrap();
     let mut found = BTreeMap::new();
-    for (id, stored) in recovery::load(&place, &owned).unwrap().found {
+    for (id, stored) in recovery::load(&place, &owned).unwrap().games.found {
         let record = records.iter().find(|record| record.id == id).unwrap();
         let turns = stored.game.turns;
         assert_eq!(turns, record.turns[..turns.len()]);
