@@ -3,15 +3,17 @@
 use anyhow::{Context, Result, bail};
 use arimaa::notation::{RecordReader, WrittenGame};
 use arimaa::rules::{Phase, Position};
-use std::fs::File;
-use std::io::BufReader;
+use engine::files::read_whole;
 use std::path::Path;
+
+/// The most bytes of a file: about half a million games.
+pub(crate) const LARGEST: u64 = 1 << 30;
 
 /// Reads a file of positions and game records, one at least. Each must be a possible opening; those with turns may be over at their
 /// end. `what` names the file in errors, which give the line too.
 pub(crate) fn read_openings(path: &Path, what: &str) -> Result<Vec<WrittenGame>> {
-    let file = File::open(path).with_context(|| what.to_owned())?;
-    let mut texts = RecordReader::new(BufReader::new(file));
+    let bytes = read_whole(path, LARGEST).with_context(|| what.to_owned())?;
+    let mut texts = RecordReader::new(bytes.as_slice());
     let mut openings = Vec::new();
     while let Some(text) = texts.next_text() {
         let written = text.and_then(|text| text.read());

@@ -1,15 +1,19 @@
 //! Files of games: what each is, and its games one after another.
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use arimaa::notation::{
     ArchiveColumns, ArchiveLine, ArchiveReader, Conclusion, NotationError, RecordReader, RecordText,
 };
 use arimaa::rules::Game;
 use clap::ValueEnum;
+use engine::files::open_regular;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 use std::sync::Arc;
+
+/// The most bytes of a file.
+const LARGEST: u64 = 1 << 36;
 
 /// How the games of a file are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,16 +54,10 @@ pub(super) struct PlayedGame {
 /// The BLAKE3 hash of a file in hexadecimal digits, and its size in bytes. A pipe is refused: it can't be read a second time.
 pub(super) fn digest_of(path: &Path) -> anyhow::Result<(String, u64)> {
     let place = || format!("can't read {}", path.display());
-    let metadata = std::fs::metadata(path).with_context(place)?;
-    ensure!(
-        metadata.is_file(),
-        "can't read {}: this is not a regular file",
-        path.display()
-    );
+    let (file, bytes) = open_regular(path, LARGEST).with_context(place)?;
     let mut hash = blake3::Hasher::new();
-    let file = File::open(path).with_context(place)?;
     hash.update_reader(file).with_context(place)?;
-    Ok((hash.finalize().to_hex().to_string(), metadata.len()))
+    Ok((hash.finalize().to_hex().to_string(), bytes))
 }
 
 impl Source {

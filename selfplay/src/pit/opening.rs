@@ -6,11 +6,12 @@ use super::player::Defaults;
 use super::result::hash_of;
 use super::sampling::{draw_openings, random_opening};
 use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
-use crate::openings::read_openings;
+use crate::openings::{LARGEST, read_openings};
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::notation::format_record;
 use arimaa::rules::{Game, Position, Turn};
+use engine::files::read_whole;
 use engine::progress::say;
 use engine::run::write_file;
 use std::path::Path;
@@ -147,7 +148,7 @@ impl OpeningSource {
             OpeningsSpec::File(path) => {
                 let what = format!("{} {}", origin.key("openings"), path.display());
                 let openings = Openings::read(path, &what, max_turns as usize)?;
-                let text = std::fs::read(path).with_context(|| what.clone())?;
+                let text = read_whole(path, LARGEST).with_context(|| what.clone())?;
                 let plan = OpeningsPlan {
                     file: Some(path.display().to_string()),
                     hash: Some(hash_of(&String::from_utf8_lossy(&text))),

@@ -15,11 +15,14 @@
 use super::chart::{Axis, BLUE, Chart, Dot, Line, Page, VERMILION, count, number, percent, whole};
 use super::ratings::RatedNetwork;
 use crate::error::TrainError;
+use engine::files::open_regular;
 use plotters::chart::SeriesLabelPosition;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
+
+/// The most bytes of a log.
+const LARGEST: u64 = 1 << 34;
 
 /// The title of the ratings' chart.
 const RATING: &str = "Rating; bars: 95% intervals of the distance to the newest network";
@@ -113,7 +116,8 @@ impl Curves {
     }
 
     fn read_file(&mut self, path: &Path) -> std::io::Result<()> {
-        let mut lines = BufReader::new(File::open(path)?);
+        let (file, _) = open_regular(path, LARGEST)?;
+        let mut lines = BufReader::new(file);
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line)? > 0 {
             if !line.trim_ascii().is_empty() && self.read_line(&line).is_err() {

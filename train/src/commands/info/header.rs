@@ -1,9 +1,9 @@
 //! The metadata of a safetensors file, which tells networks from checkpoints without reading their tensors.
 
 use crate::trainer::{bad_batch, checkpoint};
+use engine::files::open_regular;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(super) enum FileHeader {
 ///
 /// Fails where the file can't be read.
 pub(super) fn read(path: &Path) -> io::Result<FileHeader> {
-    let mut file = File::open(path)?;
+    let (mut file, _) = open_regular(path, u64::MAX)?;
     let mut beginning = Vec::new();
     file.by_ref().take(8).read_to_end(&mut beginning)?;
     let Ok(length) = <[u8; 8]>::try_from(beginning.as_slice()) else {
