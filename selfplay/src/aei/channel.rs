@@ -1,16 +1,24 @@
 //! The lines between a controller and the engine, over standard input and output or a socket.
 
 use super::messages::Event;
+use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 /// The most bytes of a line; those of the protocol have a few hundred.
 const LONGEST: u64 = 1 << 16;
 
 /// The most lines that wait for a session; then the controller waits too.
 const WAITING: usize = 256;
+
+/// The time after which the system asks a silent controller's machine whether it is still there.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// The longest wait for a controller to read; then it counts as gone.
+const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
 /// The connection to the controller.
 pub(super) enum Channel {
@@ -29,6 +37,9 @@ impl Channel {
             Self::Socket(stream) => {
                 // Lines are short, and the controller waits for each.
                 stream.set_nodelay(true)?;
+                stream.set_write_timeout(Some(WRITE_LIMIT))?;
+                set_socket_keepalive(stream, true)?;
+                set_tcp_keepidle(stream, SILENCE)?;
                 Box::new(stream.try_clone()?)
             }
         };
@@ -38,6 +49,11 @@ impl Channel {
             .name("controller".into())
             .spawn(listen)?;
         Ok(room)
+    }
+
+    /// Whether the controller is at the other end of a connection, maybe on another machine.
+    pub(super) const fn is_socket(&self) -> bool {
+        matches!(self, Self::Socket(_))
     }
 
     /// Sends one line.

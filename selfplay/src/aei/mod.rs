@@ -28,6 +28,7 @@ use anyhow::{Context, Result, bail, ensure};
 use channel::Channel;
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
+use engine::files::open_regular;
 use engine::progress::say;
 use messages::Ended;
 use options::Settings;
@@ -39,6 +40,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
+
+/// The wait for the `aei` of a controller that came to the port: others may be waiting.
+const OPENING_LIMIT: Duration = Duration::from_secs(5);
 
 /// The engine's network, and its connection.
 #[derive(Debug, Args)]
@@ -106,7 +110,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
     if arguments.manifest {
         if let PlayerName::Network(NetworkSource::File(path)) = name {
             // A manifest outlives this command: the file must exist.
-            std::fs::File::open(path)
+            open_regular(path, u64::MAX)
                 .with_context(|| format!("--network: can't read the network {name}"))?;
             settings.network = absolute(path)?;
         }
@@ -125,7 +129,7 @@ pub(crate) fn run(arguments: &AeiArguments) -> Result<ExitCode> {
         }
         _ => Channel::Standard,
     };
-    let code = match serve(channel, &method, &settings)? {
+    let code = match serve(channel, &method, &settings, None)? {
         Ended::Quit => 0,
         Ended::Refused(why) | Ended::Failed(why) => {
             say(&format!("error: {why}"));
@@ -194,7 +198,12 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
                 continue;
             }
         };
-        match serve(Channel::Socket(stream), method, settings) {
+        match serve(
+            Channel::Socket(stream),
+            method,
+            settings,
+            Some(OPENING_LIMIT),
+        ) {
             Ok(Ended::Quit) => {}
             // The next controller may name another network.
             Ok(Ended::Refused(why) | Ended::Failed(why)) => {
@@ -211,12 +220,18 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
     }
 }
 
-/// Serves one controller.
-fn serve(channel: Channel, method: &Method, settings: &Settings) -> Result<Ended> {
+/// Serves one controller, which begins the session within the limit.
+fn serve(
+    channel: Channel,
+    method: &Method,
+    settings: &Settings,
+    opening_limit: Option<Duration>,
+) -> Result<Ended> {
     let (sender, events) = mpsc::channel();
     let room = channel
         .listen(sender.clone())
         .context("can't listen to the controller")?;
     let orders = search_thread::start(method.clone(), sender)?;
-    Ok(Session::new(channel, room, orders, settings.clone()).run(&events))
+    let session = Session::new(channel, room, orders, settings.clone(), opening_limit);
+    Ok(session.run(&events))
 }

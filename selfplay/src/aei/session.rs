@@ -7,6 +7,7 @@ use super::no_search::turn_to_fall_back_on;
 use super::options::{AUTHOR, Effect, NAME, Offered, Settings, VERSION};
 use super::running_search::RunningSearch;
 use crate::worker::player::PlayerName;
+use crate::worker::source::NetworkSource;
 use arimaa::aei::{
     Command, IdentityKind, Info, LogLevel, MessageError, PROTOCOL_VERSION, Reply, StandardOption,
     format_variation,
@@ -16,7 +17,7 @@ use arimaa::rules::{Game, Phase, Position, Side};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 type Outcome = Result<(), Ended>;
 
@@ -26,8 +27,12 @@ pub(super) struct Session {
     room: Receiver<()>,
     orders: Sender<Order>,
     settings: Settings,
+    /// The network of the start.
+    first_network: String,
     /// Whether `aei` has been received.
     is_open: bool,
+    /// When it must have been received.
+    opens_by: Option<Instant>,
     game: Game,
     /// When the game began.
     begun: Instant,
@@ -47,19 +52,23 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A session that receives from `room` once for each line, as [`Channel::listen`] requires.
+    /// A session that receives from `room` once for each line, as [`Channel::listen`] requires. It ends if `aei` doesn't come within
+    /// the limit.
     pub(super) fn new(
         channel: Channel,
         room: Receiver<()>,
         orders: Sender<Order>,
         settings: Settings,
+        opening_limit: Option<Duration>,
     ) -> Self {
         Self {
             channel,
             room,
             orders,
+            first_network: settings.network.clone(),
             settings,
             is_open: false,
+            opens_by: opening_limit.map(|limit| Instant::now() + limit),
             game: Game::new(),
             begun: Instant::now(),
             loading: 0,
@@ -83,7 +92,10 @@ impl Session {
     }
 
     fn next(&mut self, events: &Receiver<Event>) -> Outcome {
-        let alarm = self.search.as_ref().and_then(RunningSearch::alarm);
+        let alarm = match self.is_open {
+            true => self.search.as_ref().and_then(RunningSearch::alarm),
+            false => self.opens_by,
+        };
         let event = match alarm {
             None => events.recv().map_err(|_| Ended::Quit)?,
             Some(at) => match events.recv_timeout(at.saturating_duration_since(Instant::now())) {
@@ -196,6 +208,10 @@ impl Session {
         if name == Offered::Network.name() && self.search.is_some() {
             return self.complain(&"setoption network: not during a search");
         }
+        if name == Offered::Network.name() && value.is_some_and(|value| !self.may_load(value)) {
+            let why = "setoption network: files can't be named over a connection, other than the network of the start";
+            return self.log(LogLevel::Warning, &why);
+        }
         match self.settings.set(name, value) {
             Ok(Effect::Kept) => {
                 self.keep_time(name == StandardOption::MoveUsed.word());
@@ -204,6 +220,13 @@ impl Session {
             Ok(Effect::Load(network)) => self.load(network),
             Err(error) => self.log(LogLevel::Warning, &format!("setoption {name}: {error}")),
         }
+    }
+
+    /// Whether a controller may name a network: one at another machine can't find out which files there are.
+    fn may_load(&self, network: &str) -> bool {
+        let Ok(name) = network.trim().parse::<PlayerName>();
+        let is_file = matches!(name, PlayerName::Network(NetworkSource::File(_)));
+        !(is_file && self.channel.is_socket()) || network.trim() == self.first_network
     }
 
     /// Adapts the times of a running search to the clock's options; `is_use` if the used time of its turn was set.
@@ -321,8 +344,13 @@ impl Session {
         turn.map_or(Ok(()), |turn| self.play(turn))
     }
 
-    /// Handles a time limit of the search.
+    /// Handles a time limit of the search, or of the wait for `aei`.
     fn alarm(&mut self) -> Outcome {
+        if !self.is_open {
+            let why = "no `aei` came in time, and others may be waiting".to_owned();
+            self.complain(&why)?;
+            return Err(Ended::Refused(why));
+        }
         let Some(running) = &mut self.search else {
             return Ok(());
         };

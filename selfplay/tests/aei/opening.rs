@@ -169,6 +169,65 @@ fn controllers_are_served_one_after_another_at_a_port() {
 }
 
 #[test]
+fn a_silent_controller_at_the_port_does_not_block_the_next_one() {
+    let mut engine = Engine::start(&["--listen", "127.0.0.1:0", "--network", "material"]);
+    let said = lines(engine.stderr());
+    let (_, line) = said.recv_timeout(Duration::from_secs(60)).unwrap();
+    let address = line.strip_prefix("listening at ").unwrap().to_owned();
+    let limit = Some(Duration::from_secs(60));
+    let silent = TcpStream::connect(&address).unwrap();
+    silent.set_read_timeout(limit).unwrap();
+    let mut next = TcpStream::connect(&address).unwrap();
+    next.set_read_timeout(limit).unwrap();
+    play_over(&mut next, "quit");
+    let heard: Vec<String> = BufReader::new(silent)
+        .lines()
+        .map_while(Result::ok)
+        .collect();
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert!(heard[0].starts_with("log Error: no `aei` came in time"));
+}
+
+/// What a controller elsewhere hears is the same for files that are there and files that aren't.
+#[test]
+fn a_connection_names_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = small_network(folder.path());
+    let network = network.to_str().unwrap();
+    let mut engine = Engine::start(&["--listen", "127.0.0.1:0", "--network", network]);
+    let said = lines(engine.stderr());
+    let (_, line) = said.recv_timeout(Duration::from_secs(60)).unwrap();
+    let address = line.strip_prefix("listening at ").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let limit = Some(Duration::from_secs(60));
+    stream.set_read_timeout(limit).unwrap();
+    let allowed = [network, "material", "tusker"];
+    let refused = ["/etc/passwd", "/no/such/file"];
+    stream.write_all(b"aei\n").unwrap();
+    for name in allowed.into_iter().chain(refused) {
+        let option = format!("setoption name network value {name}\n");
+        stream.write_all(option.as_bytes()).unwrap();
+    }
+    stream.write_all(b"isready\nquit\n").unwrap();
+    let heard: Vec<String> = BufReader::new(stream)
+        .lines()
+        .map_while(Result::ok)
+        .collect();
+    let logs: Vec<&String> = heard
+        .iter()
+        .filter(|line| line.starts_with("log"))
+        .collect();
+    assert_eq!(logs.len(), refused.len(), "{heard:?}");
+    for log in logs {
+        assert!(
+            log.contains("files can't be named over a connection"),
+            "{log}"
+        );
+    }
+    assert_eq!(heard.last().map(String::as_str), Some("readyok"));
+}
+
+#[test]
 fn the_next_session_is_served_after_one_that_fails() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.safetensors");
