@@ -22,8 +22,8 @@ pub(crate) enum TrainError {
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// A shard.
-    #[error("{0}{help}", help = what_helps(&.0.fault))]
-    Shard(#[from] ShardError),
+    #[error("{0}{help}", help = what_helps(.0))]
+    Shard(ShardError),
     /// A game that breaks the rules.
     #[error("{}: game at byte {offset}: {error}", path.display())]
     Game {
@@ -211,6 +211,18 @@ pub(crate) enum TrainError {
         /// This program's version.
         known: u32,
     },
+    /// There are checkpoints, and none of them is whole.
+    #[error(
+        "{}: all checkpoints are damaged, the newest too ({}): put back a copy of one, or move them away to begin with a new optimizer, \
+         which trains on all games as new ones",
+        folder.display(), newest.display()
+    )]
+    NoWholeCheckpoint {
+        /// Their folder.
+        folder: PathBuf,
+        /// The newest of them.
+        newest: PathBuf,
+    },
     /// A checkpoint can't be used.
     #[error("{}: this is not a checkpoint, or it is damaged: {reason}", path.display())]
     Checkpoint {
@@ -352,10 +364,15 @@ impl TrainError {
 }
 
 /// Advice on a damaged shard.
-fn what_helps(fault: &ShardFault) -> &'static str {
-    match fault.is_damage() {
-        true => "; `selfplay inspect --repair DIR SHARD` copies its good games into another folder",
-        false => "",
+fn what_helps(error: &ShardError) -> &'static str {
+    match error.frame {
+        _ if !error.fault.is_damage() => "",
+        Some(1..) => {
+            "; `selfplay inspect --repair DIR SHARD` copies its good games into a shard in another folder, which can replace it"
+        }
+        _ => {
+            "; its header is lost, and with it the origin of its games: put back a copy of it, or move it away"
+        }
     }
 }
 
@@ -365,6 +382,13 @@ fn in_a_row(paths: &[PathBuf]) -> String {
         .map(|path| path.display().to_string())
         .collect();
     names.join(", ")
+}
+
+// Not as a source, which the program would print again.
+impl From<ShardError> for TrainError {
+    fn from(error: ShardError) -> Self {
+        Self::Shard(error)
+    }
 }
 
 impl From<TchError> for TrainError {
@@ -379,20 +403,23 @@ mod tests {
 
     #[test]
     fn the_error_of_a_damaged_shard_names_the_repair_and_that_of_a_missing_one_does_not() {
-        let message = |fault| {
+        let message = |frame, fault| {
             let path = "run/shards/000-000001.shard".into();
-            TrainError::Shard(ShardError {
+            TrainError::from(ShardError {
                 path,
-                frame: None,
-                offset: 0,
+                frame,
+                offset: 12,
                 fault,
             })
             .to_string()
         };
-        let damaged = message(ShardFault::CutOff);
-        assert!(damaged.starts_with("run/shards/000-000001.shard: the file is cut off"));
+        let damaged = message(Some(3), ShardFault::CutOff);
+        assert!(damaged.starts_with("run/shards/000-000001.shard: frame 3 at byte 12: the file"));
         assert!(damaged.contains("selfplay inspect --repair"), "{damaged}");
-        let missing = message(ShardFault::Io(ErrorKind::NotFound.into()));
+        // No command helps with a header.
+        let header = message(Some(0), ShardFault::CutOff);
+        assert!(header.contains("move it away") && !header.contains("--repair"));
+        let missing = message(None, ShardFault::Io(ErrorKind::NotFound.into()));
         assert!(!missing.contains("--repair"), "{missing}");
     }
 }

@@ -11,6 +11,7 @@ use crate::trainer::state::TrainingState;
 use crate::trainer::tensor_file::TensorFile;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
+use engine::files::read_whole;
 use engine::progress::say;
 use engine::run::{make_folder, write_file};
 use network::{Architecture, Network};
@@ -23,6 +24,9 @@ use tch::{Tensor, no_grad_guard};
 
 /// The version of the file.
 const FORMAT_VERSION: u32 = 5;
+
+/// The most bytes of a file.
+const LARGEST: u64 = 1 << 34;
 
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";
@@ -84,19 +88,33 @@ fn age(name: &str) -> Option<(u32, u64)> {
     Some((generation.parse().ok()?, step.parse().ok()?))
 }
 
-/// The newest checkpoint that is whole; broken ones are reported on standard error. One of another version, or one that the system
-/// does not let read, is an error: without it all games would count as new.
+/// The newest checkpoint that is whole, if there are any; broken ones are reported on standard error.
+///
+/// # Errors
+///
+/// All are broken, the newest has another version, or the system does not let it be read: without a checkpoint all games would count
+/// as new.
 pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
+    let mut newest_broken = None;
     for path in list(folder)?.iter().rev() {
         match Checkpoint::load(path) {
             Ok(checkpoint) => return Ok(Some(checkpoint)),
             Err(error @ (TrainError::CheckpointVersion { .. } | TrainError::Io { .. })) => {
                 return Err(error);
             }
-            Err(error) => say(&format!("{error}; looking for the previous one")),
+            Err(error) => {
+                say(&error.to_string());
+                newest_broken.get_or_insert(path.clone());
+            }
         }
     }
-    Ok(None)
+    match newest_broken {
+        None => Ok(None),
+        Some(newest) => Err(TrainError::NoWholeCheckpoint {
+            folder: folder.to_owned(),
+            newest,
+        }),
+    }
 }
 
 /// Writes a checkpoint, whole or not at all, and removes the oldest beyond `train.keep_checkpoints`. Returns its path.
@@ -184,7 +202,7 @@ pub(crate) struct Checkpoint {
 impl Checkpoint {
     /// Reads and checks a checkpoint: its versions, its form and its digest.
     pub(crate) fn load(path: &Path) -> Result<Self, TrainError> {
-        let bytes = std::fs::read(path).map_err(TrainError::io("read", path))?;
+        let bytes = read_whole(path, LARGEST).map_err(TrainError::io("read", path))?;
         let (_, metadata) =
             SafeTensors::read_metadata(&bytes).map_err(TrainError::checkpoint(path))?;
         let header = metadata
@@ -263,7 +281,7 @@ impl Checkpoint {
 /// # Errors
 ///
 /// The header has another version, or the text is no header.
-pub(crate) fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError> {
+fn parse_header(path: &Path, text: &str) -> Result<CheckpointHeader, TrainError> {
     if text.is_empty() {
         let reason = format!("it has no metadata `{FORMAT}`");
         return Err(TrainError::checkpoint(path)(reason));

@@ -22,6 +22,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 struct Known {
     shards: HashSet<ShardName>,
+    /// The size of its window.
+    window_rows: u64,
     /// Whether a generation is in training and not complete.
     is_training: bool,
 }
@@ -39,6 +41,7 @@ fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, Train
         .filter_map(|name| name.parse().ok());
     Ok(Known {
         shards: names.collect(),
+        window_rows: state.supply.window_rows,
         is_training: state.generation > trained,
     })
 }
@@ -52,6 +55,7 @@ impl TrainingLoop {
         if times == 0 {
             return Ok(Flow::Continue);
         }
+        self.check_shards(&known)?;
         let is_first = self.is_without_network(trained);
         let wanted = u64::from(match is_first {
             true => self.config.training_loop.first_games,
@@ -70,6 +74,25 @@ impl TrainingLoop {
             self.play(is_first, there, wanted, &known)
         } else {
             self.wait(there, wanted, &known)
+        }
+    }
+
+    /// Reads the shards that the trainer is going to read, each once: damage is an error before games are played.
+    fn check_shards(&mut self, known: &Known) -> Result<(), TrainError> {
+        if !self.run.shards().exists() {
+            return Ok(());
+        }
+        let is_known = |name: &String| name.parse().is_ok_and(|name| known.shards.contains(&name));
+        let (old, new): (Vec<String>, Vec<String>) =
+            self.index.list()?.into_iter().partition(is_known);
+        let read = self.index.count(&new).and_then(|_| match old.is_empty() {
+            true => Ok(()),
+            false => self.index.window(&old, known.window_rows).map(drop),
+        });
+        match read {
+            // A generator has removed an old one.
+            Err(error) if error.is_gone() => Ok(()),
+            read => read,
         }
     }
 

@@ -26,6 +26,7 @@ mod state;
 mod table;
 
 use crate::commands::{Workplace, began_trained, begin_or_resume, configuration};
+use crate::data::Index;
 use crate::error::TrainError;
 use crate::plots::ratings as rating_plot;
 use crate::ratings::clock::TrainingClock;
@@ -102,6 +103,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     let seed = begin_or_resume(&run, &config, arguments.seed)?;
     let began_trained = began_trained(&run)?;
     let clock = TrainingClock::open(&run, trained)?;
+    let index = Index::new(&run.shards(), config.train.validation_share);
     let mut training_loop = TrainingLoop {
         run,
         config,
@@ -112,6 +114,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         selfplay,
         generator: None,
         counts: GameCounts::default(),
+        index,
         clock,
         stop,
     };

@@ -3,6 +3,7 @@
 use super::child::Generator;
 use super::selfplay::{Selfplay, Workers};
 use crate::commands::run::Workplace;
+use crate::data::Index;
 use crate::error::TrainError;
 use crate::ratings::clock::TrainingClock;
 use crate::trainer::stop::Stop;
@@ -34,6 +35,8 @@ pub(super) struct TrainingLoop {
     /// The generator that plays beside the trainer.
     pub(super) generator: Option<Generator>,
     pub(super) counts: GameCounts,
+    /// The shards that were read before games are played.
+    pub(super) index: Index,
     pub(super) clock: TrainingClock,
     pub(super) stop: Stop,
 }

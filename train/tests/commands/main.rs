@@ -5,6 +5,7 @@ mod init;
 mod support;
 
 use engine::config::Config;
+use engine::files::ChecksumForm;
 use engine::run::{Generator, GeneratorPlaces, GeneratorPlan, RunDirectory};
 use std::fs;
 use std::path::Path;
@@ -176,6 +177,7 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
+    info_verifies_what_it_shows(&run);
     fails(
         train().arg("info").arg(run.join("config.toml")),
         &[
@@ -187,6 +189,47 @@ fn info_says_where_a_run_stands_that_is_damaged_and_rated() {
         train().arg("info").arg(folder.path()),
         &["is not a run", "config.toml"],
     );
+}
+
+/// One changed byte in each of a run's small files, its newest network and checkpoint: all are named.
+fn info_verifies_what_it_shows(run: &Path) {
+    fs::write(run.join("ratings.json"), "{").unwrap();
+    fs::create_dir_all(run.join("pit")).unwrap();
+    let result = r#"{"games": 4, "unfinished": 1, "score": 0.625}"#;
+    let times = r#"{"seconds": 5.5, "networks": {}}"#;
+    for (name, text) in [
+        ("pit/00001-against-random.json", result),
+        ("clock.json", times),
+    ] {
+        fs::write(run.join(name), ChecksumForm::Json.add(text)).unwrap();
+    }
+    let names = [
+        "networks/00000.safetensors",
+        "checkpoints/00001-0000000012.safetensors",
+        "pit/00001-against-random.json",
+        "clock.json",
+    ];
+    let text = info(run, &[]);
+    assert!(!names.iter().any(|name| problem(&text, name)), "{text}");
+    for name in names {
+        let mut bytes = fs::read(run.join(name)).unwrap();
+        // A digit of the numbers.
+        let place = match name.ends_with(".json") {
+            true => bytes.iter().position(|byte| *byte == b'5').unwrap(),
+            false => bytes.len() - 1,
+        };
+        bytes[place] ^= 1;
+        fs::write(run.join(name), bytes).unwrap();
+    }
+    let text = info(run, &[]);
+    for name in names {
+        assert!(problem(&text, name), "no problem with {name} in {text}");
+    }
+}
+
+fn problem(text: &str, name: &str) -> bool {
+    text.lines()
+        .any(|line| line.starts_with("problem: ") && line.contains(name))
 }
 
 #[test]

@@ -378,6 +378,28 @@ fn a_killed_loop_resumes_with_the_same_command() {
 }
 
 #[test]
+fn a_damaged_game_is_an_error_before_more_are_played() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    assert_eq!(outcome(train().args(arguments(&run, &[]))).0, 0);
+    let shard = run.join("shards/000-000000.shard");
+    let mut bytes = fs::read(&shard).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&shard, bytes).unwrap();
+    let config = RunDirectory::new(&run).config();
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("generations = 2", "generations = 3")).unwrap();
+    let (code, _, said) = outcome(train().args(["loop", "--run", run.to_str().unwrap()]));
+    assert_eq!(code, 1, "{said}");
+    for part in ["000-000000.shard: frame ", "selfplay inspect --repair"] {
+        assert_eq!(said.matches(part).count(), 1, "`{part}` in {said}");
+    }
+    assert!(!said.contains(" plays "), "{said}");
+}
+
+#[test]
 fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();

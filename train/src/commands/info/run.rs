@@ -7,8 +7,9 @@ use super::generators::GeneratorReport;
 use super::header::{self, FileHeader};
 use super::log::{GenerationTime, LogSummary};
 use crate::error::TrainError;
-use crate::ratings::{RatedPlayer, RatingsFile};
-use crate::trainer::checkpoint;
+use crate::ratings::clock::efforts;
+use crate::ratings::{MatchResult, RatedPlayer, RatingsFile, result_files};
+use crate::trainer::checkpoint::{self, Checkpoint};
 use crate::trainer::lock::RunLock;
 use crate::trainer::state::TrainingState;
 use engine::config::Config;
@@ -137,6 +138,10 @@ impl RunReport {
         let trained = problems.or_default(run.newest_trained());
         let trained = trained.map_or(newest, |(generation, _)| generation);
         let state = newest_state(&run, &mut problems);
+        for path in problems.or_default(result_files(&run)).values() {
+            problems.or_default(MatchResult::load(path));
+        }
+        problems.or_default(efforts(&run));
         let log = LogSummary::read(&run.logs().join("train.jsonl"));
         let log = problems.or_default(log);
         let trainer = problems.or_default(RunLock::is_held(&run));
@@ -176,13 +181,13 @@ impl RunReport {
     }
 }
 
-/// The newest checkpoint, of which only the header is read.
+/// The newest checkpoint.
 fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTraining> {
     let path = problems
         .or_default(checkpoint::list(&run.checkpoints()))
         .pop()?;
-    let text = match header::read(&path) {
-        Ok(FileHeader::Checkpoint(text)) => text,
+    match header::read(&path) {
+        Ok(FileHeader::Checkpoint(_)) => {}
         Ok(FileHeader::Network(_)) => {
             problems.add(format!("{} is a network, not a checkpoint", path.display()));
             return None;
@@ -195,12 +200,11 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
             problems.add_unless_gone(&path, &error);
             return None;
         }
-    };
-    let header = checkpoint::parse_header(&path, &text);
-    let state = problems.or_default(header.map(Some))?.state;
+    }
+    let loaded = Checkpoint::load(&path);
     Some(InTraining {
+        state: problems.or_default(loaded.map(Some))?.header.state,
         checkpoint: path,
-        state,
     })
 }
 

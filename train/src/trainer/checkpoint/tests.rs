@@ -309,6 +309,43 @@ fn another_version_is_an_error_and_not_passed_over() {
     );
 }
 
+/// Without any of them, all games would count as new.
+#[test]
+fn damaged_checkpoints_are_passed_over_unless_all_are() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(newest(folder.path()).unwrap().is_none());
+    let (network, optimizer) = network(1);
+    let paths = [1, 2].map(|step| {
+        let (config, state) = (Config::default(), state(1, step));
+        save(
+            folder.path(),
+            &network,
+            &network,
+            &optimizer,
+            &config,
+            &state,
+        )
+        .unwrap()
+    });
+    let damage = |path: &Path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    };
+    damage(&paths[1]);
+    let whole = newest(folder.path()).unwrap().unwrap();
+    assert_eq!(whole.path(), paths[0]);
+    damage(&paths[0]);
+    let message = newest(folder.path()).unwrap_err().to_string();
+    for part in [
+        "all checkpoints are damaged",
+        "00001-0000000002",
+        "move them away",
+    ] {
+        assert!(message.contains(part), "no `{part}` in: {message}");
+    }
+}
+
 #[test]
 fn no_changed_byte_and_no_cut_goes_unnoticed() {
     let folder = tempfile::tempdir().unwrap();
