@@ -208,11 +208,14 @@ fn a_connection_names_no_files() {
         let option = format!("setoption name network value {name}\n");
         stream.write_all(option.as_bytes()).unwrap();
     }
-    stream.write_all(b"isready\nquit\n").unwrap();
-    let heard: Vec<String> = BufReader::new(stream)
-        .lines()
-        .map_while(Result::ok)
-        .collect();
+    stream.write_all(b"isready\n").unwrap();
+    let mut heard = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        heard.push(line.unwrap());
+        if heard.last().is_some_and(|line| line == "readyok") {
+            break;
+        }
+    }
     let logs: Vec<&String> = heard
         .iter()
         .filter(|line| line.starts_with("log"))
