@@ -7,7 +7,6 @@ use super::error::RunError;
 use super::io::{entries, make_folder, read_file};
 use crate::files;
 use serde::Deserialize;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The format of runs that this program makes and works on.
@@ -234,7 +233,7 @@ fn find_networks_in(folder: &Path) -> Result<FoundNetworks, RunError> {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), RunError> {
-    fs::rename(from, to)
+    files::rename(from, to)
         .and_then(|()| files::sync_folder_of(to))
         .and_then(|()| files::sync_folder_of(from))
         .map_err(RunError::io("rename", from))
@@ -244,6 +243,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), RunError> {
 mod tests {
     use super::*;
     use crate::run::io::write_file;
+    use std::fs;
 
     #[test]
     fn networks_are_listed_by_generation_and_nothing_else_is() {

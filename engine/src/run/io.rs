@@ -13,7 +13,7 @@ pub fn make_folder(path: &Path) -> Result<(), RunError> {
 
 /// Makes a folder that only one of several programs can make; false if it is there already.
 pub(super) fn claim_folder(path: &Path) -> Result<bool, RunError> {
-    match fs::create_dir(path) {
+    match files::make_new_folder(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         made => made
             .map(|()| true)

@@ -3,16 +3,15 @@
 use super::rows::{self, Row};
 use crate::output::print;
 use anyhow::{Context, Result, ensure};
-use engine::files::{folder_of, publish_new, temporary_in};
+use engine::files::{Temporary, folder_of, publish_new, temporary_in};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// The file of the games' text.
 pub(super) struct TextFile {
     path: PathBuf,
     /// None for standard output.
-    file: Option<BufWriter<NamedTempFile>>,
+    file: Option<BufWriter<Temporary>>,
 }
 
 impl TextFile {
@@ -109,7 +108,7 @@ impl RowFiles {
 }
 
 /// Begins a new file under a temporary name.
-fn begin(path: &Path) -> Result<NamedTempFile> {
+fn begin(path: &Path) -> Result<Temporary> {
     ensure!(
         !path.exists(),
         "{} exists already, and is not overwritten",

@@ -3,6 +3,7 @@
 //! Without a trainer nothing is removed.
 
 use crate::import;
+use engine::files;
 use engine::progress::say;
 use engine::record::journal;
 use engine::record::{ShardError, ShardName, ShardReader, list_shards};
@@ -123,7 +124,7 @@ fn is_imported(path: &Path) -> Result<bool, ShardError> {
 fn remove(candidates: &[Candidate]) -> Removed {
     let mut removed = Removed::default();
     for candidate in candidates {
-        match fs::remove_file(&candidate.path) {
+        match files::remove(&candidate.path) {
             Ok(()) => {
                 removed.shards += 1;
                 removed.bytes += candidate.bytes;

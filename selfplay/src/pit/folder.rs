@@ -16,12 +16,12 @@
 use super::plan::{MatchPlan, PlanError};
 use super::result::{GameSummary, hash_of};
 use anyhow::{Context, Result, bail};
-use engine::files::read_whole;
+use engine::files::{self, read_whole};
 use engine::progress::say;
 use engine::run::{make_folder, write_file};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -152,7 +152,7 @@ impl MatchFolder {
     fn open(path: PathBuf, lock: File) -> Result<Self> {
         make_folder(&path.join(GAMES))?;
         let name = path.join(RESULTS);
-        let results = OpenOptions::new().create(true).append(true).open(&name);
+        let results = files::open_to_append(&name);
         Ok(Self {
             results: results.with_context(|| format!("can't open {}", name.display()))?,
             path,
@@ -179,8 +179,9 @@ impl MatchFolder {
     /// Keeps a game that is over: its summary and its record.
     pub(super) fn keep(&mut self, summary: &GameSummary, record: &str) -> Result<()> {
         let name = self.path.join(record_name(summary.game));
-        fs::write(&name, record).with_context(|| format!("can't write {}", name.display()))?;
-        let written = self.results.write_all(summary.to_line().as_bytes());
+        let written = files::write_unflushed(&name, record.as_bytes());
+        written.with_context(|| format!("can't write {}", name.display()))?;
+        let written = files::write_all(&self.results, summary.to_line().as_bytes());
         written.with_context(|| self.cant_write())?;
         self.unflushed_since.get_or_insert_with(Instant::now);
         Ok(())
@@ -197,9 +198,7 @@ impl MatchFolder {
     /// Flushes the results to the disk.
     pub(super) fn flush(&mut self) -> Result<()> {
         if self.unflushed_since.take().is_some() {
-            self.results
-                .sync_data()
-                .with_context(|| self.cant_write())?;
+            files::sync(&self.results).with_context(|| self.cant_write())?;
         }
         Ok(())
     }
@@ -228,7 +227,7 @@ fn claim(out: &Path, name: &str) -> Result<PathBuf> {
             1 => out.join(name),
             _ => out.join(format!("{name}.{attempt}")),
         };
-        match fs::create_dir(&folder) {
+        match files::make_new_folder(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {

@@ -140,7 +140,7 @@ impl Toll {
     }
 }
 
-/// `scripts/kill_generator` runs this one, with the number of kills in `KILLS`.
+/// `scripts/kill_everything` runs this one, with the number of kills in `KILLS`.
 #[test]
 #[ignore = "minutes"]
 fn many_kills() {

@@ -11,7 +11,7 @@ use crate::trainer::state::TrainingState;
 use crate::trainer::tensor_file::TensorFile;
 use engine::config::Config;
 use engine::encoding::ENCODING_VERSION;
-use engine::files::read_whole;
+use engine::files::{self, read_whole};
 use engine::progress::say;
 use engine::run::{make_folder, write_file};
 use network::{Architecture, Network};
@@ -185,7 +185,7 @@ fn prune(folder: &Path, written: &Path, keep: u32) -> Result<(), TrainError> {
         paths.truncate(place + 1);
     }
     for path in &paths[..paths.len().saturating_sub(keep as usize)] {
-        std::fs::remove_file(path).map_err(TrainError::io("remove", path))?;
+        files::remove(path).map_err(TrainError::io("remove", path))?;
     }
     Ok(())
 }

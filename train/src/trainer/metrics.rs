@@ -13,11 +13,12 @@
 
 use crate::error::TrainError;
 use crate::plots::curves::CalibrationBin;
+use engine::files;
 use engine::run::make_folder;
 use network::PerHead;
 use serde::{Serialize, Serializer};
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -151,14 +152,9 @@ impl Metrics {
     }
 
     fn append(&self, line: &str) -> std::io::Result<()> {
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&self.path)?;
+        let mut file = files::open_to_append(&self.path)?;
         end_last_line(&mut file)?;
-        file.write_all(format!("{line}\n").as_bytes())
+        files::write_all(&file, format!("{line}\n").as_bytes())
     }
 }
 
@@ -171,7 +167,7 @@ fn end_last_line(file: &mut File) -> std::io::Result<()> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     if last != *b"\n" {
-        file.write_all(b"\n")?;
+        files::write_all(file, b"\n")?;
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! `train loop` with the real `selfplay`, as a user runs it.
 
+mod cases;
+mod faults;
+mod kills;
 mod programs;
 mod side_by_side;
 #[path = "../support/mod.rs"]

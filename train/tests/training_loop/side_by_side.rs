@@ -7,7 +7,8 @@ use crate::{GAMES, arguments, check_whole, records, start, wait_for};
 use std::time::{Duration, Instant};
 
 /// A few games at a time, so that the first ones are over soon.
-const SIDE_BY_SIDE: [&str; 2] = ["loop.order=side_by_side", "selfplay.games_in_flight=8"];
+pub(crate) const SIDE_BY_SIDE: [&str; 2] =
+    ["loop.order=side_by_side", "selfplay.games_in_flight=8"];
 
 #[test]
 fn side_by_side_the_loop_goes_from_nothing_to_a_table() {

@@ -1,7 +1,7 @@
 //! The disk under a journal: another in tests, where disks fill up and fail.
 
 use crate::files;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,22 +30,17 @@ pub(super) trait Disk: Send + Sync {
 
 impl Storage for File {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        write_all_at(self, offset, bytes)
+        // A turn is written every few microseconds where searches are cheap.
+        files::write_all_at(self, bytes, offset)
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
-        self.set_len(length)
+        files::set_length(self, length)
     }
 
     fn sync(&self) -> io::Result<()> {
-        // The length with it.
-        self.sync_data()
+        files::sync(self)
     }
-}
-
-/// In one call of the system: a turn is written every few microseconds where searches are cheap.
-fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
 /// The operating system's.
@@ -54,11 +49,11 @@ pub(super) struct FileSystem;
 
 impl Disk for FileSystem {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Storage>> {
-        Ok(Arc::new(File::create(path)?))
+        Ok(Arc::new(files::create(path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        files::rename(from, to)
     }
 
     fn sync_folder_of(&self, path: &Path) -> io::Result<()> {
@@ -66,7 +61,7 @@ impl Disk for FileSystem {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        match fs::remove_file(path) {
+        match files::remove(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }

@@ -4,7 +4,7 @@ use super::disk::Disk;
 use super::error::{JournalError, JournalFault};
 use crate::files;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -260,9 +260,9 @@ impl Lock {
     pub(super) fn mark_taken_over(&mut self, by: u32) -> Result<(), JournalError> {
         if !self.is_taken_over()? {
             let text = format!("generator {} was taken over by {by:03}\n", self.generator);
-            let written = (&self.file).write_all(text.as_bytes());
+            let written = files::write_all(&self.file, text.as_bytes());
             written
-                .and_then(|()| self.file.sync_all())
+                .and_then(|()| files::sync(&self.file))
                 .map_err(|error| self.error(error))?;
         }
         Ok(())

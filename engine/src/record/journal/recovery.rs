@@ -6,6 +6,7 @@ use super::error::{JournalError, JournalFault};
 use super::folder::{JournalFile, JournalPlace, Lock, Owned, list_files};
 use super::games::{Dropped, GameInFlight};
 use super::reader::{Games, OnDamage};
+use crate::files;
 use crate::record::game::{Ending, GameId, GameRecord};
 use crate::record::replay::{EndingFault, ReplayError, replay};
 use crate::record::shard::{ShardFault, ShardName, ShardReader, list_shards};
@@ -118,7 +119,7 @@ fn keep_damaged(games: &Games) -> Result<(), JournalError> {
         let mut kept = path.clone().into_os_string();
         kept.push(".damaged");
         // Some file systems have no links.
-        let done = match fs::hard_link(path, &kept) {
+        let done = match files::link(path, Path::new(&kept)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             Err(_) => fs::copy(path, &kept).map(drop),
             Ok(()) => Ok(()),

@@ -3,18 +3,16 @@
 use super::error::{ShardError, ShardFault};
 use super::frame::{ContentToWrite, MAGIC, Packer};
 use super::name::ShardName;
-use crate::files;
+use crate::files::{self, Temporary};
 use crate::record::game::{FORMAT_VERSION, GameRecord, Header};
-use std::fs;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// A shard that is being written, under a temporary name in its folder. Only [`finish`](Self::finish) gives it its own name;
 /// dropped before that, it leaves nothing.
 pub struct ShardWriter {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<Temporary>,
     packer: Packer,
     games: u64,
     bytes: u64,
@@ -115,14 +113,14 @@ pub fn remove_unfinished(folder: &Path, generator: u32) -> Result<(), ShardError
     for path in files::entries(folder).map_err(|error| fault(folder, error))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with(&unfinished(generator)) && name.ends_with(files::TEMPORARY) {
-            fs::remove_file(&path).map_err(|error| fault(&path, error))?;
+            files::remove(&path).map_err(|error| fault(&path, error))?;
         }
     }
     Ok(())
 }
 
 /// Flushes a file to the disk, gives it its name, and flushes the folder that now knows it.
-fn publish(file: BufWriter<NamedTempFile>, path: &Path) -> Result<(), ShardFault> {
+fn publish(file: BufWriter<Temporary>, path: &Path) -> Result<(), ShardFault> {
     let file = file.into_inner().map_err(|error| error.into_error())?;
     files::publish_new(file, path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => ShardFault::Exists,

@@ -6,7 +6,7 @@ use engine::files;
 use engine::record::{ShardName, list_shards};
 use engine::run::{RunDirectory, make_folder};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(super) fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize,
     make_folder(&run.shards())?;
     for (name, path) in &shards {
         let own = run.shards().join(name.to_string());
-        match fs::hard_link(path, &own) {
+        match files::link(path, &own) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_equal(path, &own)?,
             Err(_) => copy(path, &own).map_err(TrainError::io("copy a shard to", &own))?,
             Ok(()) => {}

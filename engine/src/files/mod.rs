@@ -1,7 +1,16 @@
-//! Files that are there whole or not at all, and texts that show damage.
+//! Files that are there whole or not at all, and the operations by which all that must not be lost is written.
+//!
+//! Tests let these operations fail, or kill the program in them: [`faults`].
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+mod checksum;
+mod faults;
+
+pub use checksum::{ChecksumForm, WrongChecksum};
+
+use faults::Operation;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -12,8 +21,8 @@ pub const TEMPORARY: &str = ".tmp";
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = temporary_in(folder_of(path))?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
+    sync(file.as_file())?;
+    file.persist(path)?;
     sync_folder_of(path)
 }
 
@@ -26,6 +35,79 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Writes a file without flushing it: after a power cut it may be missing, empty or cut.
+pub fn write_unflushed(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_all(&create(path)?, bytes)
+}
+
+/// An empty file of this name, whatever was there.
+pub fn create(path: &Path) -> io::Result<File> {
+    faults::check(Operation::Create, path)?;
+    File::create(path)
+}
+
+/// A file to add to; it is made if it is missing.
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    faults::check(Operation::Create, path)?;
+    OpenOptions::new()
+        .create(true)
+        .read(true)
+        .append(true)
+        .open(path)
+}
+
+/// Writes at the file's place, or at its end if it was opened so. After an error any part of the bytes may be there.
+pub fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
+    faults::write(file, bytes, |bytes| {
+        let mut file = file;
+        file.write_all(bytes)
+    })
+}
+
+/// Writes from a byte of the file on, in one call of the system. After an error any part of the bytes may be there.
+pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    faults::write(file, bytes, |bytes| file.write_all_at(bytes, offset))
+}
+
+/// Cuts or lengthens a file.
+pub fn set_length(file: &File, length: u64) -> io::Result<()> {
+    faults::check_file(Operation::Cut, file)?;
+    file.set_len(length)
+}
+
+/// Flushes a file's content and length to the disk.
+pub fn sync(file: &File) -> io::Result<()> {
+    faults::check_file(Operation::Sync, file)?;
+    file.sync_data()?;
+    faults::has_synced(file);
+    Ok(())
+}
+
+/// Gives a file another name, at once and whole. Lasting once the folder is flushed.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    faults::check(Operation::Rename, to)?;
+    faults::renames(from, to)?;
+    fs::rename(from, to)
+}
+
+/// Gives a file a second name, which nothing may have yet.
+pub fn link(from: &Path, to: &Path) -> io::Result<()> {
+    faults::check(Operation::Link, to)?;
+    fs::hard_link(from, to)
+}
+
+/// Removes a file.
+pub fn remove(path: &Path) -> io::Result<()> {
+    faults::check(Operation::Remove, path)?;
+    fs::remove_file(path)
+}
+
+/// Makes a folder, which may not be there yet.
+pub fn make_new_folder(path: &Path) -> io::Result<()> {
+    faults::check(Operation::Create, path)?;
+    fs::create_dir(path)
 }
 
 /// Reads a whole file of at most `limit` bytes. What is no regular file is refused: a pipe or a device may have no end.
@@ -54,28 +136,78 @@ pub fn open_regular(path: &Path, limit: u64) -> io::Result<(File, u64)> {
 
 /// An empty file with a temporary name (`.….tmp`) in a folder, gone when it is dropped. Once it is renamed, others may read it
 /// as far as the user's umask lets them.
-pub fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+pub fn temporary_in(folder: &Path) -> io::Result<Temporary> {
     temporary_as(folder, ".")
 }
 
 /// As [`temporary_in`], with this prefix of its name.
-pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<NamedTempFile> {
+pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<Temporary> {
+    faults::check(Operation::Create, folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(beginning).suffix(TEMPORARY);
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map(Temporary)
+}
+
+/// A file with a temporary name.
+#[derive(Debug)]
+pub struct Temporary(NamedTempFile);
+
+impl Temporary {
+    /// The open file.
+    pub fn as_file(&self) -> &File {
+        self.0.as_file()
+    }
+
+    /// Gives it its own name, whatever has it.
+    fn persist(self, path: &Path) -> io::Result<()> {
+        faults::check(Operation::Rename, path)?;
+        faults::renames(self.0.path(), path)?;
+        self.0.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Gives it its own name, which nothing may have yet.
+    fn persist_new(self, path: &Path) -> io::Result<()> {
+        faults::check(Operation::Rename, path)?;
+        let from = self.0.path().to_owned();
+        self.0
+            .persist_noclobber(path)
+            .map_err(|error| error.error)?;
+        faults::renames(&from, path)
+    }
+}
+
+impl Write for Temporary {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write_all(self.as_file(), bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Temporary {
+    fn seek(&mut self, place: SeekFrom) -> io::Result<u64> {
+        self.0.seek(place)
+    }
 }
 
 /// Flushes a file of [`temporary_in`] to the disk and gives it its own name, which nothing may have yet.
-pub fn publish_new(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|error| error.error)?;
+pub fn publish_new(file: Temporary, path: &Path) -> io::Result<()> {
+    sync(file.as_file())?;
+    file.persist_new(path)?;
     sync_folder_of(path)
 }
 
 /// Flushes the folder that a file was renamed in, so that the name outlasts a power cut.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
-    File::open(folder_of(path))?.sync_all()
+    let folder = folder_of(path);
+    faults::check(Operation::SyncFolder, folder)?;
+    File::open(folder)?.sync_all()?;
+    faults::has_synced_folder(folder);
+    Ok(())
 }
 
 /// The paths of all entries of a folder, in no order.
@@ -90,75 +222,6 @@ pub fn folder_of(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
-}
-
-/// The form of a text that ends with a checksum of what stands before it: 16 hexadecimal digits of its BLAKE3 hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChecksumForm {
-    /// A JSON object; its last field is `checksum`.
-    Json,
-    /// TOML; its last line is a comment.
-    Toml,
-}
-
-/// A text is not the one that its checksum was computed of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "its checksum does not match its contents: it was damaged or edited since it was written; put back a copy of it, or remove it"
-)]
-pub struct WrongChecksum;
-
-impl ChecksumForm {
-    /// What stands before and behind the digits.
-    const fn around(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Json => (",\"checksum\":\"", "\"}\n"),
-            Self::Toml => ("# checksum: ", "\n"),
-        }
-    }
-
-    /// The end of a text without a checksum that comes behind it.
-    const fn end(self) -> &'static str {
-        match self {
-            Self::Json => "}",
-            Self::Toml => "",
-        }
-    }
-
-    /// The text with its checksum and a line's end.
-    pub fn add(self, text: &str) -> String {
-        let (before, behind) = self.around();
-        let body = match self {
-            Self::Json => without_brace(text.trim_end()).trim_end(),
-            Self::Toml => text,
-        };
-        format!("{body}{before}{}{behind}", digits_of(body))
-    }
-
-    /// The text without its checksum; none if it has none, as files of earlier versions don't.
-    ///
-    /// # Errors
-    ///
-    /// The checksum is another text's.
-    pub fn check(self, text: &str) -> Result<Option<String>, WrongChecksum> {
-        let (before, behind) = self.around();
-        let parts = text.strip_suffix(behind);
-        let Some((body, digits)) = parts.and_then(|text| text.rsplit_once(before)) else {
-            return Ok(None);
-        };
-        match digits == digits_of(body) {
-            true => Ok(Some(format!("{body}{}", self.end()))),
-            false => Err(WrongChecksum),
-        }
-    }
-}
-
-fn without_brace(object: &str) -> &str {
-    object.strip_suffix('}').unwrap_or(object)
-}
-
-fn digits_of(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 
 /// Lists of values that a file holds as texts, for serde's `with`.
@@ -237,34 +300,6 @@ mod tests {
         assert!(message(folder.path()).contains("not a regular file"));
         #[cfg(unix)]
         assert!(message(Path::new("/dev/zero")).contains("not a regular file"));
-    }
-
-    #[test]
-    fn no_changed_byte_of_a_text_with_a_checksum_changes_its_contents() {
-        let json = r#"{"games":40,"score":0.625}"#;
-        let toml = "games = 40\nscore = 0.625\n";
-        for (form, text) in [(ChecksumForm::Json, json), (ChecksumForm::Toml, toml)] {
-            let kept = form.add(text);
-            assert!(kept.ends_with('\n'));
-            assert_eq!(form.check(&kept), Ok(Some(text.to_owned())));
-            assert_eq!(form.check(text), Ok(None));
-            for place in 0..kept.len() {
-                let mut bytes = kept.clone().into_bytes();
-                bytes[place] ^= 1;
-                let changed = String::from_utf8(bytes).unwrap();
-                // Without the checksum, the rest must be as it was.
-                match form.check(&changed) {
-                    Err(WrongChecksum) => {}
-                    Ok(None) => assert_eq!(changed[..20], text[..20], "byte {place}"),
-                    Ok(Some(read)) => panic!("byte {place}: {read}"),
-                }
-            }
-        }
-        let pretty = "{\n  \"games\": 40\n}\n";
-        let kept = ChecksumForm::Json.add(pretty);
-        let value: serde_json::Value = serde_json::from_str(&kept).unwrap();
-        assert_eq!(value["games"], 40);
-        assert_eq!(value["checksum"].as_str().unwrap().len(), 16);
     }
 
     #[cfg(unix)]

@@ -1,0 +1,186 @@
+//! Commands that are interrupted, and what must have come of them in the end.
+
+use super::side_by_side::SIDE_BY_SIDE;
+use super::support::{init, outcome, train, write_shard};
+use super::{arguments, check_whole};
+use engine::record::{GameRecord, ShardReader, list_shards, replay};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A command that is interrupted.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// The program whose operations meet faults.
+    pub(crate) program: &'static str,
+    pub(crate) prepare: fn(&Path),
+    pub(crate) command: fn(&Path) -> Command,
+    /// Whether the command has done all: the same again would do more.
+    pub(crate) is_done: fn(&Path) -> bool,
+    /// Compares what a command without faults has made with what is there.
+    pub(crate) check: fn(&Path, &Path, &str),
+}
+
+fn std_train() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_train"))
+}
+
+fn selfplay() -> Command {
+    Command::new(Path::new(env!("CARGO_BIN_EXE_train")).with_file_name("selfplay"))
+}
+
+fn nothing(_: &Path) {}
+
+/// Self-play games.
+pub(crate) const GENERATE: Case = Case {
+    name: "generate",
+    program: "selfplay",
+    prepare: nothing,
+    command: |folder| {
+        let mut command = selfplay();
+        command
+            .args(["generate", "--network", "uniform", "--games", "12"])
+            .args(["--seed", "3", "--threads", "1", "--out"])
+            .arg(folder);
+        for key in [
+            "selfplay.evaluations=4",
+            "selfplay.targets.min_visits=1",
+            "selfplay.games_in_flight=4",
+            "selfplay.games_per_shard=3",
+            "selfplay.max_turns=8",
+            "selfplay.search.reuse_tree=false",
+        ] {
+            command.args(["--set", key]);
+        }
+        command
+    },
+    is_done: |folder| {
+        let numbers = fs::read_dir(folder.join("generators"));
+        numbers.is_ok_and(|mut all| all.any(|one| one.unwrap().path().join("done").exists()))
+    },
+    check: |whole, folder, what| {
+        let games = |folder| {
+            let mut games = games_in(folder);
+            games.sort_by_key(|game| game.id);
+            games
+        };
+        let (expected, found) = (games(whole), games(folder));
+        assert!(found.iter().all(|game| replay(game).is_ok()), "{what}");
+        let generator = found[0].id.generator;
+        for (counter, game) in found.iter().enumerate() {
+            let id = (game.id.generator, game.id.counter);
+            assert_eq!(id, (generator, counter as u64), "{what}");
+        }
+        assert_eq!(found.len(), expected.len(), "{what}");
+        // A start that breaks off before its plan is there wastes a number, on which the games depend.
+        assert!(generator != 0 || found == expected, "{what}: other games");
+    },
+};
+
+fn games_in(shards: &Path) -> Vec<GameRecord> {
+    let shards = list_shards(shards).unwrap();
+    let readers = shards.values().map(|path| ShardReader::open(path).unwrap());
+    readers.flatten().map(Result::unwrap).collect()
+}
+
+/// One generation of training.
+pub(crate) const TRAIN: Case = Case {
+    name: "train run",
+    program: "train",
+    prepare: |run| {
+        init(run);
+        write_shard(run, 0, 12);
+    },
+    command: |run| {
+        let mut command = std_train();
+        command.args(["run", "--steps", "12", "--threads", "1", "--run"]);
+        command.arg(run);
+        command
+    },
+    is_done: |run| first_network(run).exists(),
+    check: |whole, run, what| {
+        let network = |run: &Path| fs::read(first_network(run)).unwrap();
+        assert!(network(whole) == network(run), "{what}: another network");
+    },
+};
+
+fn first_network(run: &Path) -> PathBuf {
+    run.join("networks/00001.safetensors")
+}
+
+/// A match.
+pub(crate) const MATCH: Case = Case {
+    name: "pit",
+    program: "selfplay",
+    prepare: nothing,
+    command: |folder| {
+        let mut command = selfplay();
+        command
+            .args(["pit", "--a", "uniform evaluations=4", "--b", "random"])
+            .args(["--games", "12", "--seed", "3", "--threads", "1"])
+            .args(["--set", "match.max_turns=20", "--resume=or-begin", "--out"])
+            .arg(folder);
+        command
+    },
+    is_done: |_| false,
+    check: |whole, folder, what| {
+        assert_eq!(moves_in(folder), moves_in(whole), "{what}");
+    },
+};
+
+/// The hashes of a match's games by number.
+fn moves_in(folder: &Path) -> Vec<(u64, String)> {
+    let matches: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("results.jsonl"))
+        .filter(|file| file.exists())
+        .collect();
+    let text: String = matches
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let mut moves: Vec<(u64, String)> = text
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            (line["game"].as_u64().unwrap(), line["moves"].to_string())
+        })
+        .collect();
+    moves.sort();
+    moves
+}
+
+const fn of_loop(name: &'static str, program: &'static str, command: fn(&Path) -> Command) -> Case {
+    Case {
+        name,
+        program,
+        prepare: nothing,
+        command,
+        is_done: |_| false,
+        check: |_, run, _| {
+            let again = ["loop", "--run", run.to_str().unwrap()];
+            let (code, said, progress) = outcome(train().args(again));
+            assert_eq!(code, 0, "{progress}");
+            check_whole(run, &said);
+        },
+    }
+}
+
+fn in_turns(run: &Path) -> Command {
+    let mut command = std_train();
+    command.args(arguments(run, &[]));
+    command
+}
+
+fn side_by_side(run: &Path) -> Command {
+    let mut command = std_train();
+    command.args(arguments(run, &SIDE_BY_SIDE));
+    command
+}
+
+/// The loop, with faults in one of its programs.
+pub(crate) const LOOP: Case = of_loop("train loop", "train", in_turns);
+pub(crate) const LOOP_SELFPLAY: Case = of_loop("train loop: selfplay", "selfplay", in_turns);
+/// The loop in its other order.
+pub(crate) const LOOP_SIDE_BY_SIDE: Case =
+    of_loop("train loop: side by side", "train", side_by_side);

@@ -1,0 +1,103 @@
+//! Faults at the operations on files of each command: afterwards the same command ends well, with nothing lost, doubled or changed.
+//!
+//! `engine/src/files/faults.rs` describes the faults. By default some operations of each command meet each fault, and
+//! `every_operation` goes through all.
+
+use super::cases::{Case, GENERATE, LOOP, LOOP_SELFPLAY, MATCH, TRAIN};
+use super::programs::build_selfplay;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const FAULTS: [&str; 7] = ["kill", "torn", "power", "reorder", "EIO", "ENOSPC", "EROFS"];
+
+/// Lets operations of a command meet each fault: about so many of each, or all.
+fn meet_faults(case: &Case, points: Option<u64>) {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    (case.prepare)(&whole);
+    let trace = folder.path().join("trace");
+    let mut command = (case.command)(&whole);
+    let (code, said) = run(command.env("TUSKER_FAULT_TRACE", &trace));
+    assert_eq!(code, 0, "{said}");
+    let trace = fs::read_to_string(&trace).unwrap();
+    let numbers = trace.lines().filter_map(|line| {
+        let (program, rest) = line.split_once(' ')?;
+        let number: u64 = rest.split_once(' ')?.0.parse().ok()?;
+        (program == case.program).then_some(number)
+    });
+    let operations = numbers.max().unwrap();
+    assert!(operations > 20, "{trace}");
+    let step = points.map_or(1, |points| operations.div_ceil(points));
+    let (mut met, mut ended) = (0, 0);
+    for (kind, fault) in FAULTS.into_iter().enumerate() {
+        let first = 1 + kind as u64 * step / FAULTS.len() as u64;
+        for number in (first..=operations).step_by(step as usize) {
+            let plan = format!("{}:{number}:{fault}", case.program);
+            let place = folder.path().join(format!("{fault}-{number}"));
+            ended += usize::from(meet(case, &place, &plan));
+            met += 1;
+            (case.check)(&whole, &place, &format!("{}, {plan}", case.name));
+            fs::remove_dir_all(&place).unwrap();
+        }
+    }
+    println!(
+        "{}: {operations} operations, {met} faults, {ended} ended the program; 0 lost, 0 doubled, 0 changed",
+        case.name
+    );
+    assert!(met >= FAULTS.len() && ended > met / 3);
+}
+
+/// The exit code and standard error of a command; -1 if it was killed.
+fn run(command: &mut Command) -> (i32, String) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), said)
+}
+
+/// Lets one operation meet a fault, and runs the command again until it has done all. Whether the fault ended the program.
+fn meet(case: &Case, place: &Path, plan: &str) -> bool {
+    (case.prepare)(place);
+    let mut command = (case.command)(place);
+    let (first, mut said) = run(command.env("TUSKER_FAULT", plan));
+    let mut code = first;
+    let mut starts = 0;
+    while code != 0 && !(case.is_done)(place) {
+        assert!(!said.contains("panicked"), "{}, {plan}: {said}", case.name);
+        assert!(starts < 3, "{}, {plan}: {said}", case.name);
+        (code, said) = run(&mut (case.command)(place));
+        starts += 1;
+    }
+    assert!(!said.contains("panicked"), "{}, {plan}: {said}", case.name);
+    first != 0
+}
+
+#[test]
+fn faults_in_self_play_change_no_game() {
+    meet_faults(&GENERATE, Some(12));
+}
+
+#[test]
+fn faults_in_training_change_no_network() {
+    meet_faults(&TRAIN, Some(3));
+}
+
+#[test]
+fn faults_in_a_match_change_no_game() {
+    meet_faults(&MATCH, Some(12));
+}
+
+#[test]
+fn faults_in_the_loop_s_programs_are_overcome() {
+    meet_faults(&LOOP, Some(1));
+    meet_faults(&LOOP_SELFPLAY, Some(1));
+}
+
+#[test]
+#[ignore = "hours"]
+fn every_operation() {
+    for case in [&GENERATE, &TRAIN, &MATCH, &LOOP, &LOOP_SELFPLAY] {
+        meet_faults(case, None);
+    }
+}
