@@ -29,6 +29,19 @@ pub(crate) struct MatchResult {
     pub(crate) pairs: Option<PairCounts>,
 }
 
+/// What a result's file says of itself; files of earlier versions say nothing.
+#[derive(Debug, Default, Deserialize)]
+struct File {
+    file: Option<String>,
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
 /// The file of a network's match.
 pub(crate) fn result_file(run: &RunDirectory, generation: u32, opponent: Player) -> PathBuf {
     let opponent = match opponent {
@@ -80,14 +93,26 @@ impl MatchResult {
 
     /// Reads a result that was kept; none if there is none.
     pub(crate) fn load(path: &Path) -> Result<Option<Self>, TrainError> {
-        let text = json::read_text(path)?;
-        text.map(|text| Self::parse(&text, || path.display().to_string()))
-            .transpose()
+        let Some(text) = json::read_text(path)? else {
+            return Ok(None);
+        };
+        let what = || path.display().to_string();
+        let File { file } = serde_json::from_str(&text).unwrap_or_default();
+        match file {
+            Some(file) if file != name_of(path) => Err(TrainError::Answer {
+                what: what(),
+                reason: format!("it holds the result of {file}: give it that name, or remove it"),
+            }),
+            _ => Self::parse(&text, what).map(Some),
+        }
     }
 
-    /// Keeps a result as `selfplay pit --json` printed it.
+    /// Keeps a result as `selfplay pit --json` printed it, with the name of its file.
     pub(crate) fn keep(path: &Path, text: &str) -> Result<(), TrainError> {
-        Ok(write_file(path, ChecksumForm::Json.add(text).as_bytes())?)
+        let text = text.trim_end();
+        let object = text.strip_suffix('}').unwrap_or(text);
+        let text = format!("{object},\"file\":\"{}\"}}", name_of(path));
+        Ok(write_file(path, ChecksumForm::Json.add(&text).as_bytes())?)
     }
 }
 
@@ -192,6 +217,10 @@ mod tests {
         assert!(message().contains("00003-against-random.json"));
         MatchResult::keep(&damaged, text).unwrap();
         assert_eq!(read_all(&run).unwrap().len(), matches.len() + 1);
+        std::fs::copy(&damaged, result_file(&run, 4, Player::Random)).unwrap();
+        let other = "00004-against-random.json: it holds the result of 00003-against-random.json";
+        assert!(message().contains(other), "{}", message());
+        std::fs::remove_file(result_file(&run, 4, Player::Random)).unwrap();
         let changed = std::fs::read_to_string(&damaged).unwrap();
         std::fs::write(&damaged, changed.replace("0.625", "0.525")).unwrap();
         assert!(message().contains("00003-against-random.json: its checksum does not match"));

@@ -97,7 +97,7 @@ fn age(name: &str) -> Option<(u32, u64)> {
 pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
     let mut newest_broken = None;
     for path in list(folder)?.iter().rev() {
-        match Checkpoint::load(path) {
+        match Checkpoint::load_named(path) {
             Ok(checkpoint) => return Ok(Some(checkpoint)),
             Err(error @ (TrainError::CheckpointVersion { .. } | TrainError::Io { .. })) => {
                 return Err(error);
@@ -225,6 +225,18 @@ impl Checkpoint {
             header,
             bytes,
         })
+    }
+
+    /// As [`load`](Self::load), of a file that has the name of what it holds.
+    pub(crate) fn load_named(path: &Path) -> Result<Self, TrainError> {
+        let checkpoint = Self::load(path)?;
+        let name = file_name(&checkpoint.header.state);
+        match path.ends_with(&name) {
+            true => Ok(checkpoint),
+            false => Err(TrainError::checkpoint(path)(format!(
+                "it is the checkpoint {name}"
+            ))),
+        }
     }
 
     /// The file.

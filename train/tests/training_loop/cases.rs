@@ -1,5 +1,6 @@
 //! Commands that are interrupted, and what must have come of them in the end.
 
+use super::programs::selfplay;
 use super::side_by_side::SIDE_BY_SIDE;
 use super::support::{init, outcome, train, write_shard};
 use super::{arguments, check_whole};
@@ -23,10 +24,6 @@ pub(crate) struct Case {
 
 fn std_train() -> Command {
     Command::new(env!("CARGO_BIN_EXE_train"))
-}
-
-fn selfplay() -> Command {
-    Command::new(Path::new(env!("CARGO_BIN_EXE_train")).with_file_name("selfplay"))
 }
 
 fn nothing(_: &Path) {}

@@ -1,6 +1,7 @@
 //! `train loop` with the real `selfplay`, as a user runs it.
 
 mod cases;
+mod damage;
 mod faults;
 mod kills;
 mod programs;

@@ -25,6 +25,11 @@ pub(crate) fn build_selfplay() {
     assert!(build.unwrap().success());
 }
 
+/// The program `selfplay` beside `train`.
+pub(crate) fn selfplay() -> Command {
+    Command::new(Path::new(env!("CARGO_BIN_EXE_train")).with_file_name("selfplay"))
+}
+
 /// `train` in a folder of its own, with a shell script in place of `selfplay`.
 pub(crate) struct StandIn {
     folder: TempDir,

@@ -14,7 +14,7 @@ use crate::trainer::lock::RunLock;
 use crate::trainer::state::TrainingState;
 use engine::config::Config;
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
-use network::Origin;
+use network::{Network, Origin};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -142,6 +142,7 @@ impl RunReport {
             problems.or_default(MatchResult::load(path));
         }
         problems.or_default(efforts(&run));
+        problems.or_default(run.read_trainer_window());
         let log = LogSummary::read(&run.logs().join("train.jsonl"));
         let log = problems.or_default(log);
         let trainer = problems.or_default(RunLock::is_held(&run));
@@ -201,7 +202,7 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
             return None;
         }
     }
-    let loaded = Checkpoint::load(&path);
+    let loaded = Checkpoint::load_named(&path);
     Some(InTraining {
         state: problems.or_default(loaded.map(Some))?.header.state,
         checkpoint: path,
@@ -226,23 +227,35 @@ fn ratings(path: &Path, problems: &mut Problems) -> Vec<RatedPlayer> {
     problems.or_default(read)
 }
 
-/// The origins in the headers of the newest networks' files; empty for an unreadable one.
+/// The origins of the newest networks; empty for an unreadable one.
 fn generations(networks: &[(u32, PathBuf)], problems: &mut Problems) -> Vec<Generation> {
     let listed = networks[networks.len().saturating_sub(LISTED)..].iter();
     let read = listed.map(|(generation, path)| {
-        let header = match header::read(path) {
-            Ok(FileHeader::Network(header)) => serde_json::from_str(&header).unwrap_or_default(),
-            // The newest has been named; older ones are named where they are used.
-            Ok(_) => Value::Null,
+        let origin = match Network::load(path) {
+            Ok(file) => file.origin,
             Err(error) => {
-                problems.add_unless_gone(path, &error);
-                Value::Null
+                // The newest has been named.
+                if networks
+                    .last()
+                    .is_none_or(|(newest, _)| newest != generation)
+                {
+                    problems.add(error.to_string());
+                }
+                Origin::default()
             }
         };
-        let origin = serde_json::from_value(header["origin"].clone());
+        let stated = origin.get("generation");
+        // A run may begin with any network.
+        if *generation > 0 && stated.is_some_and(|stated| stated.parse() != Ok(*generation)) {
+            problems.add(format!(
+                "{} is network {} by its contents",
+                path.display(),
+                stated.map_or("?", String::as_str)
+            ));
+        }
         Generation {
             generation: *generation,
-            origin: origin.unwrap_or_default(),
+            origin,
         }
     });
     read.collect()

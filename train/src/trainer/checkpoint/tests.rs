@@ -332,6 +332,11 @@ fn damaged_checkpoints_are_passed_over_unless_all_are() {
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(path, bytes).unwrap();
     };
+    let step_3 = folder.path().join("00001-0000000003.safetensors");
+    std::fs::copy(&paths[1], &step_3).unwrap();
+    let whole = newest(folder.path()).unwrap().unwrap();
+    assert_eq!(whole.path(), paths[1], "another checkpoint's contents");
+    std::fs::remove_file(step_3).unwrap();
     damage(&paths[1]);
     let whole = newest(folder.path()).unwrap().unwrap();
     assert_eq!(whole.path(), paths[0]);

@@ -1,0 +1,279 @@
+//! Damage to each kind of file of a run and of a match: the command that uses the file names it, or it has no effect.
+
+use super::arguments;
+use super::cases::{Case, GENERATE, MATCH};
+use super::programs::{build_selfplay, selfplay};
+use super::support::{outcome, train};
+use rand::rngs::ChaCha8Rng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A kind of files, and the command that must name one that is damaged.
+struct Kind {
+    name: &'static str,
+    base: Base,
+    /// Whether a file of the base, by its path below it, is of this kind.
+    is_of: fn(&str) -> bool,
+    command: fn(&Path) -> Command,
+    /// Whether files of this kind may be exchanged without an effect.
+    may_be_exchanged: bool,
+}
+
+/// What is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Base {
+    /// A complete run.
+    Run,
+    /// A generator's folder, with games in flight.
+    Generator,
+    /// A complete match.
+    Match,
+}
+
+fn info(run: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_train"));
+    command.arg("info").arg(run);
+    command
+}
+
+fn inspect(run: &Path) -> Command {
+    let mut command = selfplay();
+    command.arg("inspect").arg(run);
+    command
+}
+
+fn ends(path: &str, folder: &str, ending: &str) -> bool {
+    path.starts_with(folder) && path.ends_with(ending)
+}
+
+const KINDS: [Kind; 10] = [
+    Kind {
+        name: "network",
+        base: Base::Run,
+        is_of: |path| ends(path, "networks/", ".safetensors"),
+        command: info,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "newest checkpoint",
+        base: Base::Run,
+        is_of: |path| ends(path, "checkpoints/00002", ".safetensors"),
+        command: info,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "shard",
+        base: Base::Run,
+        is_of: |path| ends(path, "shards/", ".shard"),
+        command: inspect,
+        // All are read, and the order of a window's games has no meaning.
+        may_be_exchanged: true,
+    },
+    Kind {
+        name: "result",
+        base: Base::Run,
+        is_of: |path| ends(path, "pit/", ".json"),
+        command: info,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "ratings, times, window",
+        base: Base::Run,
+        is_of: |path| ["ratings.json", "clock.json", "trainer.window"].contains(&path),
+        command: info,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "journal",
+        base: Base::Generator,
+        is_of: |path| ends(path, "journal/", ".journal"),
+        command: GENERATE.command,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "generator's plan",
+        base: Base::Generator,
+        is_of: |path| ends(path, "generators/", "plan.toml"),
+        command: GENERATE.command,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "match's plan",
+        base: Base::Match,
+        is_of: |path| path.ends_with("match.toml"),
+        command: MATCH.command,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "match's results",
+        base: Base::Match,
+        is_of: |path| path.ends_with("results.jsonl"),
+        command: MATCH.command,
+        may_be_exchanged: false,
+    },
+    Kind {
+        name: "match's record",
+        base: Base::Match,
+        is_of: |path| path.contains("/games/"),
+        command: MATCH.command,
+        may_be_exchanged: false,
+    },
+];
+
+/// Makes what is damaged.
+fn make_bases(folder: &Path) -> BTreeMap<Base, PathBuf> {
+    build_selfplay();
+    let base = |name| folder.join(name);
+    let run = base("run");
+    let (code, _, said) = outcome(train().args(arguments(&run, &[])));
+    assert_eq!(code, 0, "{said}");
+    let interrupted = |case: &Case, place: &Path, plan: &str| {
+        let mut command = (case.command)(place);
+        command.env("TUSKER_FAULT", plan).output().unwrap();
+    };
+    let (generator, of_match) = (base("generator"), base("match"));
+    interrupted(&GENERATE, &generator, "selfplay:120:kill");
+    assert!(
+        (MATCH.command)(&of_match)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    [
+        (Base::Run, run),
+        (Base::Generator, generator),
+        (Base::Match, of_match),
+    ]
+    .into()
+}
+
+/// The files below a folder, by their paths below it, in order.
+fn files_below(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(one) = folders.pop() {
+        for entry in fs::read_dir(&one).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap();
+                files.insert(name.to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// One change of one file, or two files that are exchanged. Returns the files that differ, and what was done in words.
+fn damage(
+    files: &BTreeMap<String, Vec<u8>>,
+    kind: &Kind,
+    rng: &mut ChaCha8Rng,
+) -> (BTreeMap<String, Vec<u8>>, String) {
+    let names: Vec<&String> = files.keys().filter(|name| (kind.is_of)(name)).collect();
+    let name = (*names.choose(rng).unwrap()).clone();
+    let mut bytes = files[&name].clone();
+    let place = rng.random_range(0..bytes.len());
+    let what = match rng.random_range(0..4) {
+        0 => {
+            bytes[place] ^= 1 << rng.random_range(0..8);
+            format!("a bit of byte {place} flipped")
+        }
+        1 => {
+            bytes.truncate(place);
+            format!("cut at byte {place}")
+        }
+        2 => {
+            bytes.insert(place, rng.random());
+            format!("a byte inserted at {place}")
+        }
+        _ => {
+            let other = (*names.choose(rng).unwrap()).clone();
+            let exchanged = [
+                (other.clone(), bytes),
+                (name.clone(), files[&other].clone()),
+            ];
+            return (exchanged.into(), format!("{name} and {other} exchanged"));
+        }
+    };
+    let what = format!("{name}: {what}");
+    ([(name, bytes)].into(), what)
+}
+
+/// Damages files so often, and counts what was named and what had no effect.
+fn damage_files(times: usize, seed: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let bases = make_bases(folder.path());
+    let files: BTreeMap<Base, BTreeMap<String, Vec<u8>>> = bases
+        .iter()
+        .map(|(base, path)| (*base, files_below(path)))
+        .collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (mut named, mut harmless) = (0, 0);
+    for turn in 0..times {
+        let kind = &KINDS[turn % KINDS.len()];
+        let (changed, what) = damage(&files[&kind.base], kind, &mut rng);
+        let differs = |(name, bytes): (&String, &Vec<u8>)| files[&kind.base][name] != *bytes;
+        let is_exchange = changed.len() != 1;
+        if !changed.iter().any(differs) {
+            harmless += 1;
+            continue;
+        }
+        let place = folder.path().join("damaged");
+        for (name, bytes) in &files[&kind.base] {
+            let path = place.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, changed.get(name).unwrap_or(bytes)).unwrap();
+        }
+        let output = (kind.command)(&place).output().unwrap();
+        let said = [&output.stdout[..], &output.stderr[..]].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(!said.contains("panicked"), "{}, {what}: {said}", kind.name);
+        let is_named = changed.keys().any(|name| {
+            let name = Path::new(name).file_name().unwrap().to_str().unwrap();
+            names_fault(&said, name)
+        });
+        match is_named {
+            true => named += 1,
+            false => {
+                let is_harmless = kind.may_be_exchanged && is_exchange;
+                assert!(is_harmless, "{}, {what}, unnoticed: {said}", kind.name);
+                harmless += 1;
+            }
+        }
+        fs::remove_dir_all(&place).unwrap();
+    }
+    println!("{times} files damaged: {named} named, {harmless} without effect, 0 silent");
+}
+
+/// Whether a line says of a file that something is wrong with it.
+fn names_fault(said: &str, file: &str) -> bool {
+    // What a record of a match has lost is counted beside the results' file.
+    let is_record = file.ends_with(".txt");
+    said.lines().any(|line| match is_record {
+        true => line.contains("records are missing or torn"),
+        false => {
+            line.contains(file)
+                && !line.starts_with("newest network")
+                && !line.starts_with("training")
+        }
+    })
+}
+
+#[test]
+fn damage_is_named_or_without_effect() {
+    damage_files(60, 1);
+}
+
+#[test]
+#[ignore = "an hour"]
+fn much_damage() {
+    let times = std::env::var("DAMAGES").map_or(10_000, |times| times.parse().unwrap());
+    damage_files(times, 2);
+}
