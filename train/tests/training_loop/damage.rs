@@ -59,9 +59,9 @@ const KINDS: [Kind; 10] = [
         may_be_exchanged: false,
     },
     Kind {
-        name: "newest checkpoint",
+        name: "checkpoint",
         base: Base::Run,
-        is_of: |path| ends(path, "checkpoints/00002", ".safetensors"),
+        is_of: |path| ends(path, "checkpoints/", ".safetensors"),
         command: info,
         may_be_exchanged: false,
     },

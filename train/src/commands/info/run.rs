@@ -182,31 +182,36 @@ impl RunReport {
     }
 }
 
-/// The newest checkpoint.
+/// The newest checkpoint that is whole; all are checked.
 fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTraining> {
-    let path = problems
-        .or_default(checkpoint::list(&run.checkpoints()))
-        .pop()?;
-    match header::read(&path) {
-        Ok(FileHeader::Checkpoint(_)) => {}
-        Ok(FileHeader::Network(_)) => {
-            problems.add(format!("{} is a network, not a checkpoint", path.display()));
-            return None;
+    let paths = problems.or_default(checkpoint::list(&run.checkpoints()));
+    let mut newest = None;
+    for path in paths {
+        match header::read(&path) {
+            Ok(FileHeader::Checkpoint(_)) => {}
+            Ok(FileHeader::Network(_)) => {
+                problems.add(format!("{} is a network, not a checkpoint", path.display()));
+                continue;
+            }
+            Ok(FileHeader::Other(found)) => {
+                problems.add(format!("{} is not a checkpoint: {found}", path.display()));
+                continue;
+            }
+            Err(error) => {
+                problems.add_unless_gone(&path, &error);
+                continue;
+            }
         }
-        Ok(FileHeader::Other(found)) => {
-            problems.add(format!("{} is not a checkpoint: {found}", path.display()));
-            return None;
-        }
-        Err(error) => {
-            problems.add_unless_gone(&path, &error);
-            return None;
-        }
+        let loaded = Checkpoint::load_named(&path);
+        newest = problems
+            .or_default(loaded.map(Some))
+            .map(|checkpoint| InTraining {
+                state: checkpoint.header.state,
+                checkpoint: path,
+            })
+            .or(newest);
     }
-    let loaded = Checkpoint::load_named(&path);
-    Some(InTraining {
-        state: problems.or_default(loaded.map(Some))?.header.state,
-        checkpoint: path,
-    })
+    newest
 }
 
 fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) -> TimeLeft {
