@@ -3,7 +3,7 @@
 use super::programs::selfplay;
 use super::side_by_side::SIDE_BY_SIDE;
 use super::support::{init, outcome, train, write_shard};
-use super::{arguments, check_whole};
+use super::{arguments, check_made};
 use engine::record::{GameRecord, ShardReader, list_shards, replay};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -158,7 +158,7 @@ const fn of_loop(name: &'static str, program: &'static str, command: fn(&Path) -
             let again = ["loop", "--run", run.to_str().unwrap()];
             let (code, said, progress) = outcome(train().args(again));
             assert_eq!(code, 0, "{progress}");
-            check_whole(run, &said);
+            check_made(run, &said);
         },
     }
 }

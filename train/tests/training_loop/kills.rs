@@ -108,11 +108,11 @@ fn children_of(process: u32) -> Vec<u32> {
 
 #[test]
 fn kills_at_random_moments_change_nothing() {
-    kill_often(&GENERATE, 40, 1);
+    kill_often(&GENERATE, 46, 1);
     kill_often(&MATCH, 30, 2);
     kill_often(&TRAIN, 15, 3);
-    kill_often(&LOOP, 10, 4);
-    kill_often(&LOOP_SIDE_BY_SIDE, 5, 5);
+    kill_often(&LOOP, 6, 4);
+    kill_often(&LOOP_SIDE_BY_SIDE, 3, 5);
 }
 
 /// `scripts/kill_everything` runs this one, with the number of kills in `KILLS`.
