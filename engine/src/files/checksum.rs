@@ -34,7 +34,7 @@ impl ChecksumForm {
     }
 
     /// The text with its checksum and a line's end.
-    pub fn add(self, text: &str) -> String {
+    pub fn sign(self, text: &str) -> String {
         let (before, behind) = self.around();
         let body = match self {
             Self::Json => without_brace(text.trim_end()).trim_end(),
@@ -48,7 +48,7 @@ impl ChecksumForm {
     /// # Errors
     ///
     /// The checksum is another text's.
-    pub fn check(self, text: &str) -> Result<Option<String>, WrongChecksum> {
+    pub fn open(self, text: &str) -> Result<Option<String>, WrongChecksum> {
         let (before, behind) = self.around();
         let parts = text.strip_suffix(behind);
         let Some((body, digits)) = parts.and_then(|text| text.rsplit_once(before)) else {
@@ -78,16 +78,16 @@ mod tests {
         let json = r#"{"games":40,"score":0.625}"#;
         let toml = "games = 40\nscore = 0.625\n";
         for (form, text) in [(ChecksumForm::Json, json), (ChecksumForm::Toml, toml)] {
-            let kept = form.add(text);
+            let kept = form.sign(text);
             assert!(kept.ends_with('\n'));
-            assert_eq!(form.check(&kept), Ok(Some(text.to_owned())));
-            assert_eq!(form.check(text), Ok(None));
+            assert_eq!(form.open(&kept), Ok(Some(text.to_owned())));
+            assert_eq!(form.open(text), Ok(None));
             for place in 0..kept.len() {
                 let mut bytes = kept.clone().into_bytes();
                 bytes[place] ^= 1;
                 let changed = String::from_utf8(bytes).unwrap();
                 // Without the checksum, the rest must be as it was.
-                match form.check(&changed) {
+                match form.open(&changed) {
                     Err(WrongChecksum) => {}
                     Ok(None) => assert_eq!(changed[..20], text[..20], "byte {place}"),
                     Ok(Some(read)) => panic!("byte {place}: {read}"),
@@ -95,7 +95,7 @@ mod tests {
             }
         }
         let pretty = "{\n  \"games\": 40\n}\n";
-        let kept = ChecksumForm::Json.add(pretty);
+        let kept = ChecksumForm::Json.sign(pretty);
         let value: serde_json::Value = serde_json::from_str(&kept).unwrap();
         assert_eq!(value["games"], 40);
         assert_eq!(value["checksum"].as_str().unwrap().len(), 16);

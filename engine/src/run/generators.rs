@@ -298,7 +298,7 @@ impl Claimed {
         };
         let parse = || {
             let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-            let checked = ChecksumForm::Toml.check(&text);
+            let checked = ChecksumForm::Toml.open(&text);
             let checked = checked.map_err(|error| error.to_string())?;
             toml::from_str::<GeneratorPlan>(&checked.unwrap_or(text))
                 .map_err(|error| error.message().to_owned())
@@ -380,7 +380,7 @@ fn claim(
     let path = claimed.plan();
     let text = toml::to_string(plan).map_err(io::Error::other);
     let text = text.map_err(RunError::io("write", &path))?;
-    write_file(&path, ChecksumForm::Toml.add(&text).as_bytes())?;
+    write_file(&path, ChecksumForm::Toml.sign(&text).as_bytes())?;
     let generator = Generator {
         journal,
         folder: claimed.folder,

@@ -33,7 +33,7 @@ impl RunDirectory {
     pub fn write_trainer_window(&self, window: &TrainerWindow) -> Result<(), RunError> {
         let path = self.trainer_window();
         match toml::to_string(window) {
-            Ok(text) => write_file(&path, ChecksumForm::Toml.add(&text).as_bytes()),
+            Ok(text) => write_file(&path, ChecksumForm::Toml.sign(&text).as_bytes()),
             Err(error) => Err(fault(path, error)),
         }
     }
@@ -50,7 +50,7 @@ impl RunDirectory {
         };
         let parse = || {
             let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-            let checked = ChecksumForm::Toml.check(&text);
+            let checked = ChecksumForm::Toml.open(&text);
             let checked = checked.map_err(|error| error.to_string())?;
             toml::from_str(&checked.unwrap_or(text)).map_err(|error| error.to_string())
         };

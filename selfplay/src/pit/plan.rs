@@ -93,7 +93,7 @@ impl MatchPlan {
     pub(super) fn to_toml(&self) -> String {
         let text = toml::to_string(self);
         let text = text.unwrap_or_else(|error| unreachable!("a plan is always TOML: {error}"));
-        ChecksumForm::Toml.add(&text)
+        ChecksumForm::Toml.sign(&text)
     }
 
     /// Reads a kept plan.
@@ -112,7 +112,7 @@ impl MatchPlan {
         if format != MATCH_FORMAT {
             return Err(PlanError::Version(format));
         }
-        match ChecksumForm::Toml.check(text) {
+        match ChecksumForm::Toml.open(text) {
             Ok(Some(text)) => toml::from_str(&text).map_err(of_toml),
             Ok(None) => Err(damage(&"its last line, a checksum, is missing")),
             Err(error) => Err(damage(&error)),

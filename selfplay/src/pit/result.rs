@@ -129,12 +129,12 @@ impl GameSummary {
     pub(super) fn to_line(&self) -> String {
         let json = serde_json::to_string(self);
         let json = json.unwrap_or_else(|error| unreachable!("a summary is always JSON: {error}"));
-        ChecksumForm::Json.add(&json)
+        ChecksumForm::Json.sign(&json)
     }
 
     /// The summary of a line with its end; none of one that is torn or changed.
     pub(super) fn of_line(line: &str) -> Option<Self> {
-        let json = ChecksumForm::Json.check(line).ok()??;
+        let json = ChecksumForm::Json.open(line).ok()??;
         serde_json::from_str(&json).ok()
     }
 }

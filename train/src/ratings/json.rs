@@ -45,7 +45,7 @@ pub(super) fn read_text(path: &Path) -> Result<Option<String>, TrainError> {
         reason,
     };
     let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
-    let checked = ChecksumForm::Json.check(&text);
+    let checked = ChecksumForm::Json.open(&text);
     let checked = checked.map_err(|error| damaged(error.to_string()))?;
     Ok(Some(checked.unwrap_or(text)))
 }
@@ -56,5 +56,5 @@ pub(super) fn text(contents: &impl Serialize) -> Result<String, TrainError> {
         what: "JSON".into(),
         reason: error.to_string(),
     })?;
-    Ok(ChecksumForm::Json.add(&text))
+    Ok(ChecksumForm::Json.sign(&text))
 }

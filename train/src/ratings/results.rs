@@ -112,7 +112,7 @@ impl MatchResult {
         let text = text.trim_end();
         let object = text.strip_suffix('}').unwrap_or(text);
         let text = format!("{object},\"file\":\"{}\"}}", name_of(path));
-        Ok(write_file(path, ChecksumForm::Json.add(&text).as_bytes())?)
+        Ok(write_file(path, ChecksumForm::Json.sign(&text).as_bytes())?)
     }
 }
 

@@ -201,7 +201,7 @@ fn info_verifies_what_it_shows(run: &Path) {
         ("pit/00001-against-random.json", result),
         ("clock.json", times),
     ] {
-        fs::write(run.join(name), ChecksumForm::Json.add(text)).unwrap();
+        fs::write(run.join(name), ChecksumForm::Json.sign(text)).unwrap();
     }
     let names = [
         "networks/00000.safetensors",
