@@ -1,6 +1,6 @@
 //! Files that are there whole or not at all, and the operations by which all that must not be lost is written.
 //!
-//! Tests let these operations fail, or kill the program in them: [`faults`].
+//! Tests let these operations fail, or kill the program in them: `faults.rs`.
 
 mod checksum;
 mod faults;
