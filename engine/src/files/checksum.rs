@@ -61,6 +61,19 @@ impl ChecksumForm {
     }
 }
 
+impl ChecksumForm {
+    /// The text of a file, without its checksum if it has one.
+    ///
+    /// # Errors
+    ///
+    /// In words: the bytes are no text, or its checksum is another text's.
+    pub fn read(self, bytes: Vec<u8>) -> Result<String, String> {
+        let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+        let opened = self.open(&text).map_err(|error| error.to_string())?;
+        Ok(opened.unwrap_or(text))
+    }
+}
+
 fn without_brace(object: &str) -> &str {
     object.strip_suffix('}').unwrap_or(object)
 }

@@ -297,11 +297,8 @@ impl Claimed {
             return Ok(false);
         };
         let parse = || {
-            let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-            let checked = ChecksumForm::Toml.open(&text);
-            let checked = checked.map_err(|error| error.to_string())?;
-            toml::from_str::<GeneratorPlan>(&checked.unwrap_or(text))
-                .map_err(|error| error.message().to_owned())
+            let text = ChecksumForm::Toml.read(bytes)?;
+            toml::from_str::<GeneratorPlan>(&text).map_err(|error| error.message().to_owned())
         };
         let found = parse().map_err(|reason| RunError::GeneratorPlan {
             path,

@@ -49,10 +49,8 @@ impl RunDirectory {
             return Ok(None);
         };
         let parse = || {
-            let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-            let checked = ChecksumForm::Toml.open(&text);
-            let checked = checked.map_err(|error| error.to_string())?;
-            toml::from_str(&checked.unwrap_or(text)).map_err(|error| error.to_string())
+            let text = ChecksumForm::Toml.read(bytes)?;
+            toml::from_str(&text).map_err(|error| error.to_string())
         };
         parse().map(Some).map_err(|reason| fault(path, reason))
     }

@@ -31,8 +31,8 @@ pub(super) struct Session {
     first_network: String,
     /// Whether `aei` has been received.
     is_open: bool,
-    /// When it must have been received.
-    opens_by: Option<Instant>,
+    /// How long it may take from the beginning of the session.
+    opening_limit: Option<Duration>,
     game: Game,
     /// When the game began.
     begun: Instant,
@@ -68,7 +68,7 @@ impl Session {
             first_network: settings.network.clone(),
             settings,
             is_open: false,
-            opens_by: opening_limit.map(|limit| Instant::now() + limit),
+            opening_limit,
             game: Game::new(),
             begun: Instant::now(),
             loading: 0,
@@ -94,7 +94,7 @@ impl Session {
     fn next(&mut self, events: &Receiver<Event>) -> Outcome {
         let alarm = match self.is_open {
             true => self.search.as_ref().and_then(RunningSearch::alarm),
-            false => self.opens_by,
+            false => self.opening_limit.map(|limit| self.begun + limit),
         };
         let event = match alarm {
             None => events.recv().map_err(|_| Ended::Quit)?,
@@ -346,8 +346,8 @@ impl Session {
 
     /// Handles a time limit of the search, or of the wait for `aei`.
     fn alarm(&mut self) -> Outcome {
-        if !self.is_open {
-            let why = "no `aei` came in time, and others may be waiting".to_owned();
+        if let (false, Some(limit)) = (self.is_open, self.opening_limit) {
+            let why = format!("no `aei` came within {} s", limit.as_secs());
             self.complain(&why)?;
             return Err(Ended::Refused(why));
         }

@@ -185,7 +185,7 @@ fn a_silent_controller_at_the_port_does_not_block_the_next_one() {
         .map_while(Result::ok)
         .collect();
     assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(heard[0].starts_with("log Error: no `aei` came in time"));
+    assert!(heard[0].starts_with("log Error: no `aei` came within 5 s"));
 }
 
 /// What a controller elsewhere hears is the same for files that are there and files that aren't.

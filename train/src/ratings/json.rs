@@ -40,14 +40,11 @@ pub(super) fn read_text(path: &Path) -> Result<Option<String>, TrainError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(TrainError::io("read", path)(error)),
     };
-    let damaged = |reason: String| TrainError::Answer {
+    let text = ChecksumForm::Json.read(bytes);
+    text.map(Some).map_err(|reason| TrainError::Answer {
         what: path.display().to_string(),
         reason,
-    };
-    let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
-    let checked = ChecksumForm::Json.open(&text);
-    let checked = checked.map_err(|error| damaged(error.to_string()))?;
-    Ok(Some(checked.unwrap_or(text)))
+    })
 }
 
 /// The text of a file, with its checksum.

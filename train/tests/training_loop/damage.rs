@@ -215,6 +215,12 @@ fn damage_files(times: usize, seed: u64) {
         .map(|(base, path)| (*base, files_below(path)))
         .collect();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for kind in &KINDS {
+        let said = said_of(kind, &files[&kind.base], &BTreeMap::new(), folder.path());
+        let of_kind = files[&kind.base].keys().filter(|name| (kind.is_of)(name));
+        let named: Vec<&String> = of_kind.filter(|name| names_fault(&said, name)).collect();
+        assert!(named.is_empty(), "{named:?} are whole: {said}");
+    }
     let (mut named, mut harmless) = (0, 0);
     for turn in 0..times {
         let kind = &KINDS[turn % KINDS.len()];
@@ -225,20 +231,9 @@ fn damage_files(times: usize, seed: u64) {
             harmless += 1;
             continue;
         }
-        let place = folder.path().join("damaged");
-        for (name, bytes) in &files[&kind.base] {
-            let path = place.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, changed.get(name).unwrap_or(bytes)).unwrap();
-        }
-        let output = (kind.command)(&place).output().unwrap();
-        let said = [&output.stdout[..], &output.stderr[..]].concat();
-        let said = String::from_utf8_lossy(&said).into_owned();
+        let said = said_of(kind, &files[&kind.base], &changed, folder.path());
         assert!(!said.contains("panicked"), "{}, {what}: {said}", kind.name);
-        let is_named = changed.keys().any(|name| {
-            let name = Path::new(name).file_name().unwrap().to_str().unwrap();
-            names_fault(&said, name)
-        });
+        let is_named = changed.keys().any(|name| names_fault(&said, name));
         match is_named {
             true => named += 1,
             false => {
@@ -247,13 +242,32 @@ fn damage_files(times: usize, seed: u64) {
                 harmless += 1;
             }
         }
-        fs::remove_dir_all(&place).unwrap();
     }
     println!("{times} files damaged: {named} named, {harmless} without effect, 0 silent");
 }
 
+/// What the command of a kind says of a base with changed files.
+fn said_of(
+    kind: &Kind,
+    files: &BTreeMap<String, Vec<u8>>,
+    changed: &BTreeMap<String, Vec<u8>>,
+    folder: &Path,
+) -> String {
+    let place = folder.join("damaged");
+    for (name, bytes) in files {
+        let path = place.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, changed.get(name).unwrap_or(bytes)).unwrap();
+    }
+    let output = (kind.command)(&place).output().unwrap();
+    fs::remove_dir_all(&place).unwrap();
+    let said = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&said).into_owned()
+}
+
 /// Whether a line says of a file that something is wrong with it.
 fn names_fault(said: &str, file: &str) -> bool {
+    let file = Path::new(file).file_name().unwrap().to_str().unwrap();
     // What a record of a match has lost is counted beside the results' file.
     let is_record = file.ends_with(".txt");
     said.lines().any(|line| match is_record {
