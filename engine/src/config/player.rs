@@ -219,20 +219,24 @@ impl fmt::Display for PlayerSpec {
 fn push_settings(section: &str, table: &Table, words: &mut Vec<String>) {
     for (name, value) in table {
         let key = format!("{section}.{name}");
-        match value {
-            Value::Table(table) => push_settings(&key, table, words),
-            Value::String(text) => words.push(format!("{key}={}", quoted(text))),
-            value => words.push(format!("{key}={}", quoted(&value.to_string()))),
-        }
+        let text = match value {
+            Value::Table(table) if !table.is_empty() => {
+                push_settings(&key, table, words);
+                continue;
+            }
+            // A text that looks like a number keeps its quotes.
+            Value::String(text) if value_of(text) == *value => text.clone(),
+            value => value.to_string(),
+        };
+        words.push(format!("{}={}", quoted(&key), quoted(&text)));
     }
 }
 
 /// A text that is read back as one word; as it is, where that is so already.
 fn quoted(text: &str) -> String {
     let is_plain = shlex::split(text).is_some_and(|words| words == [text]);
-    match shlex::try_quote(text) {
+    match shlex::Quoter::new().allow_nul(true).quote(text) {
         Ok(quoted) if !is_plain => quoted.into_owned(),
-        // A byte 0 can't be quoted.
         _ => text.to_owned(),
     }
 }
@@ -271,6 +275,8 @@ mod tests {
             "'my nets/7.safetensors' evaluations=64 time=0.5",
             "policy:tusker temperature=0.25",
             "'aei:sharp -x' clock=15s/2m option=hash=500",
+            "'a\0 b' option='\0 c'",
+            "material 'search.a b'=1 search.mode='\"5\"' search.puct={}",
             "material name='a b' evaluations=9 search.mode=puct search.puct.exploration=1.5 search.reuse_tree=false",
         ] {
             let spec: PlayerSpec = text.parse().unwrap();
