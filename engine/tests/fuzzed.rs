@@ -2,6 +2,12 @@
 
 #[path = "../fuzz/bodies.rs"]
 mod bodies;
+#[path = "../fuzz/corpus.rs"]
+mod corpus;
+#[path = "../fuzz/settings.rs"]
+mod settings;
+#[path = "../fuzz/shards.rs"]
+mod shards;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -90,6 +96,42 @@ fn undamaged_texts_pass() {
     }
 }
 
+#[test]
+fn unchanged_shards_are_read() {
+    for kind in 0..4 {
+        shards::shards(&[kind]);
+    }
+    let sample = shards::sample();
+    assert!(sample.turns.iter().any(|turn| !turn.rows.is_empty()));
+}
+
+#[test]
+fn the_corpora_pass() {
+    let bodies: [(&str, fn(&[u8])); 9] = [
+        ("aei", bodies::aei),
+        ("archive", bodies::archive),
+        ("configuration", settings::configuration),
+        ("generator", bodies::generator),
+        ("journal", bodies::journal),
+        ("notation", bodies::notation),
+        ("positions", bodies::positions),
+        ("records", bodies::records),
+        ("shards", shards::shards),
+    ];
+    for (target, body) in bodies {
+        for input in corpus::inputs(&format!("fuzz/corpus/{target}.jsonl")) {
+            body(&input);
+        }
+    }
+    for input in corpus::inputs("fuzz/corpus/archive.jsonl") {
+        bodies::texts(&input);
+    }
+}
+
+/// The sections of the configuration, keys of them, and values.
+const SETTINGS: &str = "(\\[?(selfplay|train|loop|match|network|search|openings|heads)[\\].\n]{0,2}|mode|evaluations|seed|blocks|\
+    set|time|clock|option|material|=|\"(auto|puct|gumbel|never)\"|'|-?[0-9]{1,12}[.e]?[0-9]{0,3}|true|nan|[a-z \n]){0,12}";
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 1_000,
@@ -156,6 +198,11 @@ proptest! {
     }
 
     #[test]
+    fn any_setting(text in SETTINGS) {
+        settings::configuration(text.as_bytes());
+    }
+
+    #[test]
     fn any_turn(bytes in vec(any::<u8>(), 0..120)) {
         bodies::generator(&bytes);
     }
@@ -188,5 +235,10 @@ proptest! {
     #[test]
     fn damaged_archives(at in any::<[u8; 2]>(), text in "[ \\\\nwbgs1-4\t\nExRe]{0,6}") {
         bodies::archive(&[&at[..], text.as_bytes()].concat());
+    }
+
+    #[test]
+    fn changed_shards_are_read_or_refused(kind in any::<u8>(), changes in vec(any::<u8>(), 0..60)) {
+        shards::shards(&[&[kind][..], &changes].concat());
     }
 }
