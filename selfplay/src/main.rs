@@ -10,6 +10,9 @@ mod import;
 mod inspect;
 mod judge;
 mod memory;
+#[cfg(test)]
+#[path = "../tests/support/mutation.rs"]
+mod mutation;
 mod openings;
 mod output;
 mod pit;

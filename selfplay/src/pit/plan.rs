@@ -188,6 +188,7 @@ fn in_words(value: &Value) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::mutation::{Mutations, cases};
     use engine::config::{PlayerSpec, SearchConfig};
     use toml::Table;
 
@@ -219,6 +220,22 @@ pub(super) mod tests {
             },
             sprt: None,
             players: vec![player("uniform", Some(64)), player("random", None)],
+        }
+    }
+
+    #[test]
+    fn any_plan_is_read_or_refused() {
+        let kept = plan().to_toml();
+        let text = ChecksumForm::Toml.open(&kept).unwrap().unwrap();
+        let samples = [text.as_str(), "sprt = { elo0 = 0.0, elo1 = 10.0 }\n"];
+        let mut changes = Mutations::new(&samples, 30);
+        for _ in 0..cases(2_000) {
+            let changed = changes.next();
+            let changed = String::from_utf8_lossy(&changed);
+            assert!(changed == text || MatchPlan::parse(&changed).is_err());
+            if let Ok(plan) = MatchPlan::parse(&ChecksumForm::Toml.sign(&changed)) {
+                assert_eq!(MatchPlan::parse(&plan.to_toml()), Ok(plan));
+            }
         }
     }
 

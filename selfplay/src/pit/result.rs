@@ -185,6 +185,7 @@ pub(super) mod tests {
     use super::super::sampling::random_setup;
     use super::super::schedule::Fixture;
     use super::*;
+    use crate::mutation::{Mutations, cases};
     use crate::worker::batch::{InPlay, Tally};
     use arimaa::notation::{RecordReader, parse_record};
     use arimaa::rules::{Game, Side, Turn};
@@ -227,6 +228,23 @@ pub(super) mod tests {
             game.answer(0, "material", answers.get(0).unwrap()).unwrap();
         }
         game
+    }
+
+    #[test]
+    fn any_line_of_the_results_is_read_or_refused() {
+        let kept = summary(7, "a").to_line();
+        let fault = ",\"reason\":\"illegal_turn\",\"fault\":\"it played x\\n\"}";
+        let samples = [kept.trim_end(), fault];
+        let mut changes = Mutations::new(&samples, 31);
+        for _ in 0..cases(2_000) {
+            let changed = changes.next();
+            let changed = String::from_utf8_lossy(&changed) + "\n";
+            assert!(changed == kept || GameSummary::of_line(&changed).is_none());
+            let signed = ChecksumForm::Json.sign(&changed);
+            if let Some(summary) = GameSummary::of_line(&signed) {
+                assert_eq!(GameSummary::of_line(&summary.to_line()), Some(summary));
+            }
+        }
     }
 
     #[test]

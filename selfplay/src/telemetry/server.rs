@@ -168,10 +168,11 @@ fn response(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutation::{Mutations, cases};
     use crate::telemetry::counters::Counters;
     use crate::telemetry::testing::{ask, get, is_closed, parse_page};
     use std::io::{Read, Write};
-    use std::net::TcpStream;
+    use std::net::{Shutdown, TcpStream};
 
     fn server() -> MetricsServer {
         MetricsServer::start("127.0.0.1:0", won_by_gold(7)).unwrap()
@@ -233,6 +234,31 @@ mod tests {
             "{refusal}"
         );
         assert_eq!(gold_wins(server.address()), 7.0);
+    }
+
+    #[test]
+    fn no_request_stops_the_server() {
+        const REQUESTS: [&str; 4] = [
+            "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+            "HEAD /metrics?a=b HTTP/1.0\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n",
+            "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
+            "PUT http://x/metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        ];
+        let server = server();
+        let mut requests = Mutations::new(&REQUESTS, 32);
+        for number in 0..cases(1_000) {
+            let mut stream = TcpStream::connect(server.address()).unwrap();
+            // The server may close the connection before it has read everything.
+            let _ = stream.write_all(&requests.next());
+            let _ = stream.shutdown(Shutdown::Write);
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."));
+            if number % 100 == 0 {
+                assert_eq!(gold_wins(server.address()), 7.0);
+            }
+        }
+        assert!(!server.has_ended());
     }
 
     #[test]

@@ -82,6 +82,24 @@ impl Engine {
         let _ = input.write_all(format!("{text}\n").as_bytes());
     }
 
+    /// Sends bytes as a line that the engine need not read.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) {
+        let input = self.child.stdin.as_mut().unwrap();
+        let _ = input.write_all(&[bytes, b"\n"].concat());
+    }
+
+    /// Waits for a line with this text, or the end of the output; says whether there was one.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok((_, line)) if line.contains(text) => return true,
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) => panic!("the engine neither answers nor ends"),
+            }
+        }
+    }
+
     /// All lines up to one with this beginning.
     pub(crate) fn until(&self, start: &str) -> Vec<String> {
         self.timed_until(start).0

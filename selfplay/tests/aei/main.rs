@@ -2,6 +2,9 @@
 
 mod bad_input;
 mod child;
+mod hostile;
+#[path = "../support/mutation.rs"]
+mod mutation;
 mod opening;
 mod playing;
 mod speed;

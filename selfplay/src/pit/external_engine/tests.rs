@@ -2,6 +2,7 @@
 
 use super::session::{Engine, EngineTurn, GameSetting, Limits};
 use super::*;
+use crate::mutation::{Mutations, cases};
 use arimaa::notation::{format_turn, parse_position, parse_turn};
 use arimaa::rules::{Game, Side};
 use std::path::Path;
@@ -86,6 +87,68 @@ fn first_turn(on_go: &str, control: &str) -> Result<EngineTurn, Interruption> {
     let clock = clock(control);
     begin(&mut engine, &game(), control);
     engine.choose(&game(), &clock, &GO_ON)
+}
+
+/// Whatever an engine says at its start or in a game: it has a fault, or it plays a legal turn.
+#[test]
+fn nonsense_is_a_fault_or_a_legal_turn() {
+    const REPLIES: [&str; 12] = [
+        "protocol-version 1\n",
+        "id name bot Sharp\n",
+        "aeiok\n",
+        "readyok\n",
+        "info score -29\ninfo depth 6+\n",
+        "info time 5.25\ninfo pv Ee2n s ee4n\n",
+        "log Warning: no such option\n",
+        "log Error: out of memory\n",
+        "bestmove Ee2n\n",
+        "bestmove Ee2n Ee3n Ee4w Ed4s\n",
+        "bestmove resign\n",
+        "bestmove\n",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let command = script(
+        folder.path(),
+        "cat \"$folder/first\"",
+        "cat \"$folder/then\"; exit 3",
+    );
+    let mut replies = Mutations::new(&REPLIES, 33);
+    let (mut faults, mut turns) = (0, 0);
+    for _ in 0..cases(150) {
+        let mut said = [Vec::new(), Vec::new()];
+        let first = replies.below(4) == 0;
+        for _ in 0..replies.below(6) {
+            said[usize::from(!first)].extend(replies.next());
+        }
+        if !first {
+            said[1].extend(replies.sample().bytes());
+        }
+        std::fs::write(folder.path().join("first"), &said[0]).unwrap();
+        std::fs::write(folder.path().join("then"), &said[1]).unwrap();
+        let clock = clock("20s");
+        let chosen = start_with(&command, &[], limits()).and_then(|mut engine| {
+            let control = "20s".parse().unwrap();
+            let setting = GameSetting {
+                control: &control,
+                max_turns: 100,
+                opponent: "the other",
+            };
+            engine.new_game(&game(), setting, &GO_ON)?;
+            engine.choose(&game(), &clock, &GO_ON)
+        });
+        match chosen {
+            Ok(chosen) => {
+                game().play(&chosen.turn).unwrap();
+                turns += 1;
+            }
+            Err(Interruption::Fault(fault)) => {
+                assert_ne!(fault.to_string(), "");
+                faults += 1;
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    assert!(faults > 0 && turns > 0, "{faults} faults, {turns} turns");
 }
 
 #[test]
