@@ -34,6 +34,9 @@ const TEXTS: [&str; 14] = [
     "elephant",
 ];
 
+/// What a fuzz target does with an input.
+type Body = fn(&[u8]);
+
 /// A text with one of its characters replaced, taken out or doubled.
 fn damaged(text: String) -> impl Strategy<Value = String> {
     let letters: Vec<char> = text.chars().collect();
@@ -107,7 +110,7 @@ fn unchanged_shards_are_read() {
 
 #[test]
 fn the_corpora_pass() {
-    let bodies: [(&str, fn(&[u8])); 9] = [
+    let bodies: [(&str, Body); 9] = [
         ("aei", bodies::aei),
         ("archive", bodies::archive),
         ("configuration", settings::configuration),
