@@ -75,7 +75,7 @@ class Program:
         return "it runs" if code is None else code if code >= 0 else signal.Signals(-code).name
 
     def is_well(self):
-        return self.ending() == 0
+        return self.ending() in ((0, 75) if self.was_stopped else (0,))
 
     def stdout(self):
         return self.file("stdout").read_text(errors="replace")

@@ -16,6 +16,7 @@ use comfy_table::{CellAlignment, Table};
 use engine::config::{AutoOr, Config, ConfigArguments, SearchMode};
 use engine::progress::Progress;
 use engine::search::{Decision, Evaluations, Evaluator, FirstAction, Search, SearchOptions};
+use engine::stop::Exit;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
@@ -73,6 +74,7 @@ pub(crate) fn run(arguments: &CompareTargetsArguments) -> Result<ExitCode> {
         bail!("--network {name}: {reason}");
     }
     let variants = arguments.variants(&config)?;
+    let requested = arguments.workers.stop.listen()?;
     let games = Mutex::new(arguments.games()?.into_iter().zip(0..));
     let devices = arguments.workers.device.devices(&config)?;
     devices.open("--device")?;
@@ -99,7 +101,8 @@ pub(crate) fn run(arguments: &CompareTargetsArguments) -> Result<ExitCode> {
     };
     let mut progress = Progress::new("compare-targets", Some(arguments.states.into()));
     let mut comparisons = Vec::new();
-    worker_pool::run(arguments.workers.threads(), &stop, work, |found| {
+    let threads = arguments.workers.threads();
+    worker_pool::run(threads, &stop, &requested, work, |found| {
         comparisons.extend(found);
         progress.show(comparisons.len() as u64, || "states".into());
         Ok(())
@@ -117,7 +120,7 @@ pub(crate) fn run(arguments: &CompareTargetsArguments) -> Result<ExitCode> {
         true => serde_json::to_string(&report)? + "\n",
         false => report.to_text(),
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::of(!requested.is_requested()).into())
 }
 
 impl CompareTargetsArguments {

@@ -22,6 +22,7 @@ mod telemetry;
 mod worker;
 
 use clap::{Parser, Subcommand};
+use engine::process::run_as_init;
 use engine::progress::say;
 use std::process::ExitCode;
 
@@ -73,6 +74,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = run_as_init() {
+        return code;
+    }
     // Every worker thread evaluates its own batches: more threads inside libtorch would only slow the workers down.
     network::set_single_threaded();
     if let Some(replacement) = removed_options::replacement(std::env::args_os().skip(1)) {

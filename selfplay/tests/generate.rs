@@ -171,7 +171,7 @@ fn a_signal_stops_it_cleanly_and_keeps_what_is_finished() {
     signal(&child, "-TERM");
     wait_until("the program stops", || child.try_wait().unwrap().is_some());
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
+    assert_eq!(output.status.code(), Some(75));
     let printed = String::from_utf8(output.stdout).unwrap();
     assert!(printed.contains("stopped, asked to stop: "), "{printed}");
     assert!(

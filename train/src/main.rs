@@ -10,7 +10,9 @@ mod trainer;
 mod training_loop;
 
 use clap::{Parser, Subcommand};
+use engine::process::run_as_init;
 use engine::progress::say;
+use engine::stop::Exit;
 use std::process::ExitCode;
 
 /// Train Arimaa networks from self-play games
@@ -31,16 +33,19 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = run_as_init() {
+        return code;
+    }
     let arguments = Arguments::parse();
     let result = match &arguments.command {
         Command::Init(arguments) => commands::init(arguments),
         Command::Run(arguments) => commands::run(arguments),
         Command::Loop(arguments) => training_loop::run(arguments),
-        Command::Info(arguments) => commands::info(arguments),
-        Command::Bench(arguments) => commands::bench(arguments),
+        Command::Info(arguments) => commands::info(arguments).map(|()| Exit::Done),
+        Command::Bench(arguments) => commands::bench(arguments).map(|()| Exit::Done),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(exit) => exit.into(),
         Err(error) => {
             say(&format!("error: {error:#}"));
             ExitCode::FAILURE

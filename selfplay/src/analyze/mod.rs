@@ -13,10 +13,12 @@ use clap::Args;
 use engine::config::{AutoOr, Config, ConfigArguments, SearchMode};
 use engine::progress::{in_words, say};
 use engine::search::{Budget, Evaluations, Evaluator, Search, SearchOptions, SearchReport};
+use engine::stop::{Exit, Stop};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use subject::SubjectArguments;
 
@@ -129,7 +131,8 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
         };
         search.restart(game.position(), game.history(), options)?;
     }
-    search.stop_with(worker_pool::listen_for_signals()?);
+    let stop = Stop::listen()?;
+    search.stop_with(Arc::clone(stop.flag()));
     let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);
     search_on(&mut search, evaluator.as_mut(), &game, &mut rng)?;
     let report = search.report(arguments.top as usize);
@@ -139,7 +142,8 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
         report.to_string()
     };
     output::print(&(text + "\n"))?;
-    Ok(ExitCode::SUCCESS)
+    let is_done = !stop.is_requested() || arguments.limits.until_stopped;
+    Ok(Exit::of(is_done).into())
 }
 
 impl AnalyzeArguments {

@@ -13,10 +13,11 @@ mod worker;
 
 use crate::output;
 use crate::worker::player::{Player, PlayerName};
-use crate::worker::worker_pool::{self, WorkerArguments};
+use crate::worker::worker_pool::WorkerArguments;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::ConfigArguments;
+use engine::stop::Exit;
 use measure::Bench;
 use network::Architecture;
 use report::BenchPlan;
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop_requested = worker_pool::listen_for_signals()?;
+    let stop = arguments.workers.stop.listen()?;
     let named = arguments.network.as_ref().or(arguments.evaluator.as_ref());
     let configured = PlayerName::RandomNetwork(config.network.into());
     let name = named.cloned().unwrap_or(configured);
@@ -107,14 +108,14 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
             .collect(),
         config,
     };
-    let report = Bench::run(&plan, &stop_requested)?;
+    let report = Bench::run(&plan, stop.flag())?;
     output::print(&if arguments.json {
         let text = serde_json::to_string_pretty(&report).context("can't write the report")?;
         text + "\n"
     } else {
         report.to_string()
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::of(!stop.is_requested()).into())
 }
 
 #[cfg(test)]

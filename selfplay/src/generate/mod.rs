@@ -47,6 +47,7 @@ use engine::progress::say;
 use engine::record::GameId;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
 use engine::run::{Generator, GeneratorPlan, RunError, write_file};
+use engine::stop::{Exit, Stop};
 use game_writer::GameWriter;
 use log::JournalLog;
 use network_watcher::NetworkWatcher;
@@ -55,7 +56,7 @@ use starts::Starts;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use supervisor::Supervisor;
 use worker::{GenerationTask, NextGame};
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     }
     plan.devices.open("--device")?;
     // Loading a network and waiting for the disk may take long, and can be interrupted.
-    let stop_requested = worker_pool::listen_for_signals()?;
+    let stop = arguments.workers.stop.listen()?;
     let threads = arguments.workers.threads();
     let player = open_player(&mut plan)?;
     let loaded = LoadedPlayer::new(player, threads)?;
@@ -84,7 +85,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         config_digest: config_digest.clone(),
         evaluator: plan.subject.clone(),
     };
-    let (generator, recovery) = start_generator(&plan, &requested, &stop_requested)?;
+    let Some((generator, recovery)) = start_generator(&plan, &requested, &stop)? else {
+        say("stopped before the first game: the same command begins");
+        return Ok(Exit::Interrupted.into());
+    };
     let generator = Arc::new(generator);
     report_recovery(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
@@ -157,7 +161,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         Arc::clone(&generator),
         writer,
         write_queue,
-        Arc::clone(&stop_requested),
+        stop.clone(),
     );
     let first = supervisor.counters();
     let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
@@ -165,10 +169,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     supervisor.show(telemetry);
     let watcher = follow(&plan, &work, threads)?;
 
-    let played = worker_pool::run_until_asked(
+    let played = worker_pool::run(
         threads,
         &work.stop,
-        &stop_requested,
+        &stop,
         |finished| work.run(finished),
         |record| {
             NetworkWatcher::check(watcher.as_ref(), &work.stop)?;
@@ -187,35 +191,37 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
             say("the thread that loads networks panicked");
         }
     }
-    ended
+    Ok(ended?.into())
 }
 
-/// Completes the run, and takes a generator's number. Waits while the disk is full.
+/// Completes the run, and takes a generator's number. Waits while the disk is full; none if a stop is requested meanwhile.
 ///
 /// # Errors
 /// Any other fault of the folder.
 fn start_generator(
     plan: &GenerationPlan,
     requested: &GeneratorPlan,
-    stop_requested: &AtomicBool,
-) -> Result<(Generator, Recovery), RunError> {
+    stop: &Stop,
+) -> Result<Option<(Generator, Recovery)>, RunError> {
     let mut is_told = false;
     loop {
         let started = prepare(plan).and_then(|()| Generator::start(&plan.places, requested));
         match started {
-            Err(error) if is_full(&error) && !stop_requested.load(Relaxed) => {
+            Err(error) if is_full(&error) => {
                 if !is_told {
                     let reason = error.to_string();
                     say(&WriteQueue::pause_message(&reason).to_string());
                     is_told = true;
                 }
-                std::thread::sleep(disk::RETRY);
+                if !stop.sleep(disk::RETRY) {
+                    return Ok(None);
+                }
             }
             started => {
                 if is_told && started.is_ok() {
                     say(WriteQueue::RESUMED);
                 }
-                return started;
+                return started.map(Some);
             }
         }
     }

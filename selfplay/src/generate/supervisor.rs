@@ -8,14 +8,14 @@ use crate::memory::Resident;
 use crate::output::print;
 use crate::telemetry::{Counters, Limits, NetworkInUse, State, Telemetry};
 use crate::worker::batch::Tally;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail, ensure};
 use engine::progress::{bytes_in_words, say};
 use engine::record::GameRecord;
 use engine::run::{Generator, GeneratorPlaces};
+use engine::stop::{Exit, Stop};
 use network::EvaluationService;
-use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Interval between checks of memory and free disk space.
@@ -34,9 +34,9 @@ const UNTAKEN: u64 = 1_024;
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Exits the program at once: no thread is waited for, and no destructor runs.
-pub(super) fn leave(ended: Result<ExitCode>) -> ! {
+pub(super) fn leave(ended: Result<Exit>) -> ! {
     let status = match ended {
-        Ok(_) => 0,
+        Ok(exit) => exit.code().into(),
         Err(error) => {
             say(&format!("error: {error:#}"));
             1
@@ -75,7 +75,7 @@ pub(crate) struct Supervisor<'a> {
     generator: Arc<Generator>,
     writer: GameWriter,
     write_queue: Arc<WriteQueue>,
-    stop_requested: Arc<AtomicBool>,
+    requested: Stop,
     telemetry: Option<Telemetry>,
     /// What the finished games add up to.
     finished: Counters,
@@ -126,7 +126,7 @@ impl<'a> Supervisor<'a> {
         generator: Arc<Generator>,
         writer: GameWriter,
         write_queue: Arc<WriteQueue>,
-        stop_requested: Arc<AtomicBool>,
+        requested: Stop,
     ) -> Self {
         let limit_mib = limits.memory_bytes.map(|bytes| bytes >> 20);
         let mut this = Self {
@@ -135,7 +135,7 @@ impl<'a> Supervisor<'a> {
             generator,
             writer,
             write_queue,
-            stop_requested,
+            requested,
             telemetry: None,
             finished: Counters::default(),
             limits,
@@ -187,7 +187,7 @@ impl<'a> Supervisor<'a> {
         }
         self.stop_at_limits();
         // After a failure of a worker the others are waited for: its error is reported once they have ended.
-        let is_requested = self.reason.is_some() || self.stop_requested.load(Relaxed);
+        let is_requested = self.reason.is_some() || self.requested.is_requested();
         if is_requested && self.work.stop.load(Relaxed) {
             let since = *self.stopping_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= GRACE {
@@ -341,13 +341,13 @@ impl<'a> Supervisor<'a> {
     ///
     /// # Errors
     /// Those of the workers; finished games could not be written.
-    pub(super) fn end(mut self, played: Result<Vec<Tally>>) -> Result<ExitCode> {
+    pub(super) fn end(mut self, played: Result<Vec<Tally>>) -> Result<Exit> {
         // Finished games are written in spite of errors elsewhere. The first error is reported.
         let mut closed = self.writer.close();
         // Once all games are played, a full disk is still waited for.
         while played.is_ok() && closed.is_ok() && self.reason.is_none() {
             self.pause_in_trouble();
-            if self.writer.waiting() == 0 || self.stop_requested.load(Relaxed) {
+            if self.writer.waiting() == 0 || self.requested.is_requested() {
                 break;
             }
             std::thread::sleep(PATIENCE);
@@ -364,7 +364,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reports what was done and what is left.
-    fn conclude(&mut self, played: Result<Vec<Tally>>, closed: Result<()>) -> Result<ExitCode> {
+    fn conclude(&mut self, played: Result<Vec<Tally>>, closed: Result<()>) -> Result<Exit> {
         let generator = Arc::clone(&self.generator);
         let synced = generator.journal().sync();
         let unfinished = generator
@@ -426,14 +426,19 @@ impl<'a> Supervisor<'a> {
             ));
         }
         print(&report)?;
-        match self.writer.trouble() {
-            None => Ok(ExitCode::SUCCESS),
-            Some(reason) => Err(anyhow::anyhow!("{reason}")).with_context(|| {
-                format!(
-                    "{} finished games are in the journal alone; the same command writes them to a shard",
-                    self.writer.waiting()
-                )
-            }),
+        if let Some(trouble) = self.writer.trouble() {
+            let what = format!(
+                "{} finished games are in the journal alone; the same command writes them to a shard: {trouble}",
+                self.writer.waiting()
+            );
+            ensure!(reason == Reason::Stopped, what);
+            say(&what);
         }
+        ensure!(
+            reason != Reason::Memory,
+            "{}: allow more, or fewer --threads",
+            reason.in_words()
+        );
+        Ok(Exit::of(reason != Reason::Stopped))
     }
 }

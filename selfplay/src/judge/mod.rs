@@ -15,6 +15,7 @@ use clap::Args;
 use engine::config::Config;
 use engine::progress::Progress;
 use engine::record::{FrameLocation, GameRecord, ShardError};
+use engine::stop::Exit;
 use evaluation::{Judge, NetworkEvaluation};
 use report::JudgeReport;
 use std::collections::BTreeMap;
@@ -62,6 +63,7 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     if let Some(reason) = name.without_search() {
         anyhow::bail!("--network {name}: {reason}, so that there are no values to judge");
     }
+    let requested = arguments.workers.stop.listen()?;
     let mut shards = Vec::new();
     for path in &arguments.paths {
         shards.extend(shards_at(path)?);
@@ -92,7 +94,8 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
         }
         Ok(())
     };
-    worker_pool::run(arguments.workers.threads(), &stop, work, |found| {
+    let threads = arguments.workers.threads();
+    worker_pool::run(threads, &stop, &requested, work, |found| {
         if let Some(found) = found {
             for fault in &found.faults {
                 faults += 1;
@@ -106,7 +109,7 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     })?;
     progress.finish(&format!("{judged} games"));
     ensure!(
-        judged > 0 || faults > 0,
+        judged > 0 || faults > 0 || requested.is_requested(),
         "there is no game to judge by{}",
         match arguments.validation {
             Some(share) => format!(" among those that are for validation with a share of {share}"),
@@ -122,7 +125,7 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
         false => report.to_string(),
     })?;
     Ok(match faults {
-        0 => ExitCode::SUCCESS,
+        0 => Exit::of(!requested.is_requested()).into(),
         _ => ExitCode::FAILURE,
     })
 }

@@ -32,6 +32,7 @@ use anyhow::{Result, bail, ensure};
 use arguments::Resume;
 use engine::config::Config;
 use engine::progress::{Progress, say};
+use engine::stop::{Exit, Stop};
 use folder::MatchFolder;
 use opening::OpeningSource;
 use plan::{MATCH_FORMAT, MatchPlan};
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         output::print(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let stop = arguments.workers.stop.listen()?;
     let prepared = prepare(arguments, &config)?;
     let plan = prepared.plan.clone();
     let (mut folder, known) = open_folder(&arguments.out, &prepared.name, &plan, arguments.resume)?;
@@ -85,7 +87,12 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let mut results = Results::new(games, known, test);
     let task = prepared.into_task(arguments, &config, &folder, &results)?;
     let begun = Instant::now();
-    let times = task.play(arguments.workers.threads(), &mut folder, &mut results)?;
+    let times = task.play(
+        arguments.workers.threads(),
+        &stop,
+        &mut folder,
+        &mut results,
+    )?;
     let report = MatchReport::new(&plan, &results, &folder, times, begun.elapsed());
     let text = match arguments.json {
         true => serde_json::to_string(&report)? + "\n",
@@ -96,7 +103,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     say("the match was stopped: the same command with --resume resumes it");
-    Ok(ExitCode::FAILURE)
+    Ok(Exit::Interrupted.into())
 }
 
 /// Checks the request, and opens all players.
@@ -304,6 +311,7 @@ impl MatchTask {
     fn play(
         &self,
         threads: usize,
+        requested: &Stop,
         folder: &mut MatchFolder,
         results: &mut Results,
     ) -> Result<WorkTimes> {
@@ -319,6 +327,7 @@ impl MatchTask {
         let of_workers = worker_pool::run(
             threads,
             &self.stop,
+            requested,
             |finished| self.run(finished),
             |over| {
                 done += keep(over.into_iter().flatten(), folder, results)?;

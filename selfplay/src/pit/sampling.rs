@@ -2,12 +2,13 @@
 
 use crate::worker::batch::{Batcher, InPlay, Tally};
 use crate::worker::player::Player;
-use crate::worker::worker_pool::run_until_asked;
+use crate::worker::worker_pool;
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::rules::{
     Action, Game, History, Kind, Phase, Position, Setup, Side, StepState, Steps, Turn,
 };
 use engine::search::{Evaluation, PolicySampler, Query};
+use engine::stop::Stop;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
@@ -116,11 +117,10 @@ pub(super) fn draw_openings(
         is_due.then(|| Drawing::new(seed, pair, turns)).transpose()
     };
     let mut drawn = Vec::new();
-    let [stop, asked_to_stop] = [false, false].map(AtomicBool::new);
-    run_until_asked(
+    worker_pool::run(
         threads,
-        &stop,
-        &asked_to_stop,
+        &AtomicBool::new(false),
+        &Stop::default(),
         |finished| {
             let channel = player.channel()?;
             let channel = channel.context("a player without an evaluator has no policy")?;

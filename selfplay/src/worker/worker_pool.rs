@@ -1,17 +1,14 @@
 //! The worker threads of a program. They end when the work is done, after a failure, or when the user stops the program.
 
 use crate::worker::devices::DeviceArguments;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level;
-use std::sync::Arc;
+use engine::stop::{Stop, StopArguments};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The devices and the number of worker threads.
+/// The devices and the number of worker threads, and how they stop.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkerArguments {
     #[command(flatten)]
@@ -19,6 +16,8 @@ pub(crate) struct WorkerArguments {
     /// Worker threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
 }
 
 impl WorkerArguments {
@@ -44,23 +43,11 @@ pub(crate) fn cores() -> usize {
 /// Runs `work` on several threads and passes each item that they send to `take`; `None` every 200 ms without an item. Returns the
 /// workers' results.
 ///
-/// `stop` is set for the workers when the user stops the program (Ctrl-C, SIGTERM or a closed terminal; a second one ends the program
-/// at once), when a worker fails, and when `take` fails.
+/// `stop` is set for the workers when a stop of the program is `requested`, when a worker fails, and when `take` fails.
 pub(crate) fn run<T: Send, W: Send>(
     threads: usize,
     stop: &AtomicBool,
-    work: impl Fn(&Sender<T>) -> Result<W> + Sync,
-    take: impl FnMut(Option<T>) -> Result<()>,
-) -> Result<Vec<W>> {
-    let asked_to_stop = listen_for_signals()?;
-    run_until_asked(threads, stop, &asked_to_stop, work, take)
-}
-
-/// As [`run`], for a program that listens for signals itself.
-pub(crate) fn run_until_asked<T: Send, W: Send>(
-    threads: usize,
-    stop: &AtomicBool,
-    asked_to_stop: &AtomicBool,
+    requested: &Stop,
     work: impl Fn(&Sender<T>) -> Result<W> + Sync,
     mut take: impl FnMut(Option<T>) -> Result<()>,
 ) -> Result<Vec<W>> {
@@ -86,7 +73,7 @@ pub(crate) fn run_until_asked<T: Send, W: Send>(
                 Err(RecvTimeoutError::Timeout) => take(None),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            if asked_to_stop.load(Relaxed) {
+            if requested.is_requested() {
                 stop.store(true, Relaxed);
             }
         }
@@ -114,33 +101,6 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// A flag that is set when the user stops the program, as [`run`] describes.
-pub(crate) fn listen_for_signals() -> Result<Arc<AtomicBool>> {
-    let asked = Arc::new(AtomicBool::new(false));
-    let mut signals =
-        Signals::new([SIGINT, SIGTERM, SIGHUP]).context("can't listen for signals")?;
-    let to_set = Arc::clone(&asked);
-    let listen = move || {
-        let mut first: Option<Instant> = None;
-        for signal in signals.forever() {
-            match first {
-                None => {
-                    to_set.store(true, Relaxed);
-                    first = Some(Instant::now());
-                }
-                Some(first) if first.elapsed() < SAME_SIGNAL => {}
-                Some(_) => low_level::exit(128 + signal),
-            }
-        }
-    };
-    let thread = std::thread::Builder::new().name("signals".into());
-    thread.spawn(listen).context("can't listen for signals")?;
-    Ok(asked)
-}
-
-/// Signals within this time count once: a terminal sends Ctrl-C to all programs of a group, and some pass it on.
-const SAME_SIGNAL: Duration = Duration::from_millis(200);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +112,7 @@ mod tests {
         let results = run(
             3,
             &stop,
+            &Stop::default(),
             |sender| {
                 (1..=100).for_each(|number| sender.send(number).unwrap());
                 Ok(7)
@@ -182,7 +143,9 @@ mod tests {
             Ok(())
         };
         assert_eq!(
-            run(2, &stop, work, |_| Ok(())).unwrap_err().to_string(),
+            run(2, &stop, &Stop::default(), work, |_| Ok(()))
+                .unwrap_err()
+                .to_string(),
             "the first worker failed"
         );
         let stop = AtomicBool::new(false);
@@ -200,7 +163,9 @@ mod tests {
             }
         };
         assert_eq!(
-            run(2, &stop, work, take).unwrap_err().to_string(),
+            run(2, &stop, &Stop::default(), work, take)
+                .unwrap_err()
+                .to_string(),
             "can't take it"
         );
     }

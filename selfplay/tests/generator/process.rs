@@ -150,14 +150,15 @@ impl Running {
 
     /// Sends it a signal: `TERM` say.
     pub(crate) fn signal(&self, name: &str) {
-        let process = self.child.id().to_string();
-        let mut kill = Command::new("kill");
-        assert!(
-            kill.args(["-s", name, &process])
-                .status()
-                .unwrap()
-                .success()
-        );
+        signal(name, &self.child.id().to_string());
+    }
+
+    /// Sends its only child a signal.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn signal_child(&self, name: &str) {
+        let process = self.child.id();
+        let path = format!("/proc/{process}/task/{process}/children");
+        signal(name, fs::read_to_string(path).unwrap().trim());
     }
 
     /// Waits until something holds.
@@ -191,13 +192,19 @@ impl Running {
         }
     }
 
-    /// Asks it to stop, and waits until it has done so, well.
+    /// Asks it to stop, and waits until it has done so.
     pub(crate) fn stop(self) -> Ended {
         self.signal("TERM");
         let ended = self.wait();
-        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(ended.status.code(), Some(75), "{ended:?}");
         ended
     }
+}
+
+fn signal(name: &str, process: &str) {
+    let mut kill = Command::new("kill");
+    let status = kill.args(["-s", name, process]).status();
+    assert!(status.unwrap().success());
 }
 
 impl Drop for Running {

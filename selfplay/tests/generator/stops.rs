@@ -10,6 +10,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// How a generator ends after a requested stop.
+const REQUESTED: (i32, &str) = (75, "asked to stop");
+
 /// Games without an end.
 fn endless(folder: &Path, keys: &[&str]) -> GeneratorCommand {
     GeneratorCommand::for_folder(folder)
@@ -28,9 +31,13 @@ fn started(command: &GeneratorCommand) -> Running {
     running
 }
 
-/// Asserts that it ended well, for this reason, and that nothing is lost. Returns the games that can be resumed.
-fn assert_stopped(ended: &Ended, reason: &str, command: &GeneratorCommand) -> Vec<GameInFlight> {
-    assert!(ended.status.success(), "{ended:?}");
+/// Asserts that it ended with this exit code, for this reason, and that nothing is lost. Returns the games that can be resumed.
+fn assert_stopped(
+    ended: &Ended,
+    (code, reason): (i32, &str),
+    command: &GeneratorCommand,
+) -> Vec<GameInFlight> {
+    assert_eq!(ended.status.code(), Some(code), "{ended:?}");
     let begun = in_flight(command.places());
     let left = format!(
         "stopped, {reason}: {} games in flight are in the journal; the same command resumes them\n",
@@ -49,8 +56,8 @@ fn assert_stopped(ended: &Ended, reason: &str, command: &GeneratorCommand) -> Ve
 }
 
 /// As [`assert_stopped`], and that the same command resumes.
-fn assert_resumes_after(ended: &Ended, reason: &str, command: &GeneratorCommand) {
-    let begun = assert_stopped(ended, reason, command);
+fn assert_resumes_after(ended: &Ended, how: (i32, &str), command: &GeneratorCommand) {
+    let begun = assert_stopped(ended, how, command);
     let mut again = command.start();
     again.wait_until("it has resumed", |_| {
         let audit = Audit::of(command.places());
@@ -68,21 +75,18 @@ fn assert_resumes_after(ended: &Ended, reason: &str, command: &GeneratorCommand)
 
 #[test]
 fn signals_stop_it_and_the_same_command_resumes() {
-    for signal in ["TERM", "INT", "HUP"] {
+    for signal in ["TERM", "INT", "HUP", "USR1"] {
         let folder = tempfile::tempdir().unwrap();
         let command = endless(folder.path(), &[]);
         let running = started(&command);
         running.signal(signal);
-        assert_resumes_after(&running.wait(), "asked to stop", &command);
+        assert_resumes_after(&running.wait(), REQUESTED, &command);
     }
 }
 
-/// A stop that blocks on a full pipe; the second signal doesn't wait for it.
-#[test]
-fn the_second_signal_ends_it_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let command = endless(folder.path(), &[]);
-    let (_reader, mut writer) = std::io::pipe().unwrap();
+/// A generator that writes into a full pipe, so that its stop blocks.
+fn start_blocked(command: &GeneratorCommand) -> (Running, std::io::PipeReader) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
     fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
     loop {
         match writer.write(&[b'x'; 512]) {
@@ -93,18 +97,78 @@ fn the_second_signal_ends_it_at_once() {
     }
     fcntl_setfl(&writer, OFlags::empty()).unwrap();
     let mut running = command.start_printing_to(writer);
-    running.wait_until("there are shards", |_| has_shards(&command));
-    running.signal("TERM");
-    running.wait_until("all is written", |running| {
-        running.stderr().contains("workers: ")
-    });
-    // Two within a fifth of a second are one.
-    std::thread::sleep(Duration::from_millis(300));
+    running.wait_until("there are shards", |_| has_shards(command));
+    (running, reader)
+}
+
+/// Two signals within a fifth of a second are one.
+const APART: Duration = Duration::from_millis(300);
+
+#[test]
+fn the_second_signal_behind_a_notice_ends_it_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = endless(folder.path(), &[]);
+    let (mut running, _reader) = start_blocked(&command);
+    for signal in ["USR1", "TERM"] {
+        running.signal(signal);
+        running.wait_until("all is written", |running| {
+            running.stderr().contains("workers: ")
+        });
+        std::thread::sleep(APART);
+        assert!(!running.has_ended(), "{signal} is the first one");
+    }
     running.signal("TERM");
     assert_eq!(running.wait().status.code(), Some(128 + 15));
     let audit = Audit::of(command.places());
     audit.assert_sound();
     assert!(!in_flight(command.places()).is_empty());
+}
+
+#[test]
+fn a_stop_ends_with_its_grace_and_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = endless(folder.path(), &[]);
+    let (running, _reader) = start_blocked(&command.clone().with(&["--grace", "1"]));
+    running.signal("USR1");
+    let ended = running.wait();
+    assert!(
+        ended.stderr.contains("not stopped within 1 s (--grace)"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.status.code(), Some(75));
+    let audit = Audit::of(command.places());
+    audit.assert_sound();
+    assert!(!in_flight(command.places()).is_empty());
+    let mut again = command.start();
+    again.wait_until("it resumes", |running| {
+        running.stderr().contains(" resumes ")
+    });
+    again.stop();
+}
+
+/// The first process of a container has no default action for signals, and its exit code is the container's.
+#[test]
+#[cfg(target_os = "linux")]
+fn as_the_first_process_it_stops_as_elsewhere() {
+    const UNSHARE: &str = "exec unshare --user --map-root-user --pid --fork";
+    let script = format!("{UNSHARE} true");
+    let tried = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .status();
+    if !tried.is_ok_and(|status| status.success()) {
+        eprintln!("not tested: this system has no `unshare`, or allows no namespaces");
+        return;
+    }
+    for (signal, code) in [("TERM", 75), ("USR1", 75), ("QUIT", 128 + 3)] {
+        let folder = tempfile::tempdir().unwrap();
+        let command = endless(folder.path(), &[]);
+        let mut running = command.start_in_shell(&format!("{UNSHARE} \"$@\""));
+        running.wait_until("there are shards", |_| has_shards(&command));
+        running.signal_child(signal);
+        let ended = running.wait();
+        assert_eq!(ended.status.code(), Some(code), "{signal}: {ended:?}");
+        Audit::of(command.places()).assert_sound();
+    }
 }
 
 #[test]
@@ -116,7 +180,7 @@ fn limits_stop_it_and_the_same_command_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let unlimited = endless(folder.path(), &[]);
         let ended = unlimited.clone().with(&limit).start().wait();
-        assert_resumes_after(&ended, reason, &unlimited);
+        assert_resumes_after(&ended, (0, reason), &unlimited);
     }
 }
 
@@ -134,7 +198,7 @@ fn a_generator_that_takes_too_much_memory_plays_fewer_games_at_once() {
             .contains("--max-memory: 30 games at once a thread")
     });
     running.signal("TERM");
-    assert_stopped(&running.wait(), "asked to stop", &command);
+    assert_stopped(&running.wait(), REQUESTED, &command);
 }
 
 #[test]
@@ -148,7 +212,11 @@ fn a_generator_that_exceeds_its_memory_with_one_game_stops() {
         .start()
         .wait();
     let reason = "--max-memory is exceeded with a single game a thread";
-    assert_stopped(&ended, reason, &command);
+    assert_stopped(&ended, (1, reason), &command);
+    assert!(
+        ended.stderr.contains("allow more, or fewer --threads"),
+        "{ended:?}"
+    );
 }
 
 #[test]

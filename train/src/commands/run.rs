@@ -4,12 +4,12 @@ use crate::error::TrainError;
 use crate::terminal::print;
 use crate::trainer::lock::RunLock;
 use crate::trainer::plan::TrainingBudget;
-use crate::trainer::stop::Stop;
 use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::Config;
 use engine::run::RunDirectory;
+use engine::stop::{Exit, StopArguments};
 use network::{Device, set_single_threaded};
 use std::path::PathBuf;
 
@@ -27,6 +27,8 @@ pub(crate) struct RunArguments {
     no_wait: bool,
     #[command(flatten)]
     workplace: Workplace,
+    #[command(flatten)]
+    stop: StopArguments,
 }
 
 /// The device and the threads to work on.
@@ -65,7 +67,7 @@ impl Workplace {
 }
 
 /// Runs `train run`.
-pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
+pub(crate) fn run(arguments: &RunArguments) -> Result<Exit> {
     let run = RunDirectory::new(&arguments.run);
     run.check_format()?;
     if !run.config().exists() {
@@ -83,6 +85,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
             wait: !arguments.no_wait,
         },
         arguments.workplace,
+        arguments.stop,
         "the same command",
     )
 }
@@ -93,11 +96,14 @@ pub(super) fn train_next(
     config: &Config,
     budget: TrainingBudget,
     workplace: Workplace,
+    stop: StopArguments,
     command: &str,
-) -> Result<()> {
+) -> Result<Exit> {
     workplace.apply()?;
-    let stop = Stop::listen().context("can't listen for signals")?;
-    let text = match train(run, config, budget, workplace.device, &stop)? {
+    let stop = stop.listen()?;
+    let ending = train(run, config, budget, workplace.device, &stop)?;
+    let exit = Exit::of(matches!(ending, Ending::Published { .. }));
+    print(&match ending {
         Ending::Published { path, .. } => path.display().to_string(),
         Ending::Stopped {
             generation,
@@ -109,6 +115,6 @@ pub(super) fn train_next(
             checkpoint.display()
         ),
         Ending::NotBegun => format!("stopped while it waited for games; {command} resumes"),
-    };
-    Ok(print(&text)?)
+    })?;
+    Ok(exit)
 }

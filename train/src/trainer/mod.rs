@@ -17,7 +17,7 @@ pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod state;
 pub(crate) mod step;
-pub(crate) mod stop;
 mod supply;
 mod tensor_file;
 pub(crate) mod training;
+pub(crate) mod waiting;

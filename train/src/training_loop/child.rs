@@ -1,8 +1,8 @@
 //! Other programs: started and waited for, or running beside this one.
 
 use crate::error::TrainError;
-use crate::trainer::stop::Stop;
 use engine::process::end_with_parent;
+use engine::stop::{Exit, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write, stderr};
@@ -89,7 +89,8 @@ impl Running {
 
 /// Runs a program to its end and returns what it wrote to standard output; `what` is its name in errors.
 ///
-/// A requested stop is passed on, and its end awaited. If it then fails, it was stopped, and the output is none.
+/// A requested stop is passed on, and its end awaited. If it then fails, it was stopped, and the output is none. So it is if someone
+/// else stopped it: then a stop of everything else is requested.
 pub(super) fn run(
     command: &mut Command,
     what: &str,
@@ -109,10 +110,18 @@ pub(super) fn run(
     if status.success() {
         return Ok(Some(output));
     }
+    if was_stopped(status) {
+        stop.request();
+    }
     match stop.is_requested() {
         true => Ok(None),
         false => Err(error),
     }
+}
+
+/// Whether a program was stopped. Schedulers send a signal to all programs of a job, and any of them may be the first.
+fn was_stopped(status: ExitStatus) -> bool {
+    status.code() == Some(Exit::Interrupted.code().into())
 }
 
 /// What a thread returns; nothing if it panicked.
@@ -148,8 +157,8 @@ fn read(mut pipe: impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A program that runs until its end is requested. A thread watches it: if it ends by itself, with any exit code, a stop of
-/// everything else is requested at once.
+/// A program that runs until its end is requested. A thread watches it: if it ends before, a stop of everything else is requested at
+/// once.
 #[derive(Debug)]
 pub(super) struct Generator {
     ends: Arc<AtomicBool>,
@@ -174,7 +183,7 @@ impl Generator {
     ///
     /// # Errors
     ///
-    /// It had ended before that.
+    /// It had ended before that, and was not stopped by someone else.
     pub(super) fn end(mut self) -> Result<(), TrainError> {
         self.finish()
     }
@@ -204,7 +213,10 @@ fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), Tra
             Some(_) if is_requested => return Ok(()),
             Some(status) => {
                 stop.request();
-                return Err(running.finish(status).1);
+                return match was_stopped(status) {
+                    true => Ok(()),
+                    false => Err(running.finish(status).1),
+                };
             }
             None if is_requested => running.request_end(),
             None => {}
@@ -265,6 +277,18 @@ mod tests {
             message.starts_with("selfplay pit ended with signal: 9 (SIGKILL)"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn a_program_that_someone_else_stopped_stops_everything() {
+        let stop = Stop::default();
+        let output = run(&mut shell("echo half; exit 75"), "test", &stop);
+        assert_eq!(output.unwrap(), None);
+        assert!(stop.is_requested());
+        let stop = Stop::default();
+        let generator = start("exit 75", &stop);
+        wait_for(&stop);
+        generator.end().unwrap();
     }
 
     #[test]

@@ -34,7 +34,6 @@ use crate::terminal::{grouped, print};
 use crate::trainer::checkpoint;
 use crate::trainer::lock::RunLock;
 use crate::trainer::plan::TrainingBudget;
-use crate::trainer::stop::Stop;
 use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
 use child::Generator;
@@ -42,6 +41,7 @@ use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
+use engine::stop::{Exit, StopArguments};
 use network::{Device, Network};
 use selfplay::Selfplay;
 use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
@@ -68,14 +68,17 @@ pub(crate) struct LoopArguments {
     /// Device that computes the generator's networks: cpu, cuda, cuda:N, or several GPUs, such as cuda:1,cuda:2 [default: as --device]
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     generator_device: Vec<Device>,
+    #[command(flatten)]
+    stop: StopArguments,
 }
 
 /// Runs `train loop`.
-pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
+pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     let run = arguments.run.as_ref().map(RunDirectory::new);
     let config = configuration(run.as_ref(), &arguments.config)?;
     if arguments.config.print_config {
-        return Ok(print(config.to_toml().trim_end())?);
+        print(config.to_toml().trim_end())?;
+        return Ok(Exit::Done);
     }
     let run = run.context("--run names the run's folder")?;
     arguments.workplace.open()?;
@@ -83,8 +86,8 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
     for device in &arguments.generator_device {
         device.open().context("--generator-device")?;
     }
-    let stop = Stop::listen().context("can't listen for signals")?;
-    let selfplay = Selfplay::find(stop.clone())?;
+    let stop = arguments.stop.listen()?;
+    let selfplay = Selfplay::find(stop.clone(), arguments.stop)?;
     let _lock = RunLock::take(&run)?;
     let workers = LoopWorkers::new(&config, arguments.workplace, &arguments.generator_device);
     let own_threads = u16::try_from(workers.matches.threads).ok();
@@ -118,14 +121,15 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<()> {
         clock,
         stop,
     };
-    match training_loop.go()? {
+    let flow = training_loop.go()?;
+    match flow {
         Flow::Continue => training_loop.report()?,
         Flow::Stop => print(&format!(
             "stopped: `train loop --run {}` resumes it",
             training_loop.run.root().display()
         ))?,
     }
-    Ok(())
+    Ok(Exit::of(flow == Flow::Continue))
 }
 
 impl TrainingLoop {

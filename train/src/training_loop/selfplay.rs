@@ -3,9 +3,9 @@
 use super::child::{self, Generator};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
-use crate::trainer::stop::Stop;
 use engine::config::{Config, PlayerSpec};
 use engine::run::RunDirectory;
+use engine::stop::{Stop, StopArguments};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,6 +17,7 @@ const GENERATE: &str = "selfplay generate";
 pub(super) struct Selfplay {
     path: PathBuf,
     stop: Stop,
+    stop_arguments: StopArguments,
 }
 
 /// Its devices and threads.
@@ -43,7 +44,7 @@ pub(super) struct Match {
 
 impl Selfplay {
     /// Finds the program beside this one.
-    pub(super) fn find(stop: Stop) -> Result<Self, TrainError> {
+    pub(super) fn find(stop: Stop, stop_arguments: StopArguments) -> Result<Self, TrainError> {
         let name = format!("selfplay{}", std::env::consts::EXE_SUFFIX);
         let own = std::env::current_exe()
             .map_err(TrainError::io("find", "this program's own file".as_ref()))?;
@@ -51,7 +52,11 @@ impl Selfplay {
         if !path.is_file() {
             return Err(TrainError::NoProgram { path });
         }
-        Ok(Self { path, stop })
+        Ok(Self {
+            path,
+            stop,
+            stop_arguments,
+        })
     }
 
     /// Lets a player, a network's file or `uniform`, play games into the run's shards; fewer if a stop is requested.
@@ -126,6 +131,7 @@ impl Selfplay {
         command.arg(name);
         command.args(["--device", &workers.devices]);
         command.args(["--threads", &workers.threads.to_string()]);
+        command.args(["--grace", &self.stop_arguments.grace.to_string()]);
         command
     }
 }
@@ -137,7 +143,9 @@ mod tests {
     #[test]
     fn a_program_that_isn_t_there_is_named() {
         // Tests lie in a folder of their own, without it.
-        let message = Selfplay::find(Stop::default()).unwrap_err().to_string();
+        let message = Selfplay::find(Stop::default(), StopArguments { grace: 20 })
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("deps/selfplay not found"), "{message}");
     }
 }

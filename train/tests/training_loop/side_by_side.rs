@@ -59,7 +59,7 @@ fn after_a_requested_stop_everything_ends_well_and_resumes() {
     let mut first = start(&run, &SIDE_BY_SIDE);
     wait_for(&run.join("pit/00001-against-random.json"), &mut first);
     signal("TERM", first.id());
-    assert_eq!(first.wait().unwrap().code(), Some(0));
+    assert_eq!(first.wait().unwrap().code(), Some(75));
     assert!(generators_of(&run).is_empty(), "the generator has ended");
     let (code, said, progress) = outcome(train().args(arguments(&run, &SIDE_BY_SIDE)));
     assert_eq!(code, 0, "{progress}");

@@ -14,6 +14,7 @@ use clap::Args;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
+use engine::stop::{Exit, StopArguments};
 use first::{begin_run, begin_with, check_new, load};
 use games::{shards_of, take_over};
 use std::path::PathBuf;
@@ -48,10 +49,12 @@ pub(crate) struct InitArguments {
     seed: u64,
     #[command(flatten)]
     workplace: Workplace,
+    #[command(flatten)]
+    stop: StopArguments,
 }
 
 /// Runs `train init`.
-pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
+pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     let run = arguments.run.as_ref().map(RunDirectory::new);
     let old = arguments.from.as_ref().map(RunDirectory::new);
     let config = match &old {
@@ -59,7 +62,8 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
         None => configuration(run.as_ref(), &arguments.config)?,
     };
     if arguments.config.print_config {
-        return Ok(print(config.to_toml().trim_end())?);
+        print(config.to_toml().trim_end())?;
+        return Ok(Exit::Done);
     }
     let run = run.context("--run names the folder of the new run")?;
     arguments.workplace.open()?;
@@ -83,10 +87,10 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<()> {
         Some(network) => begin_with(&run, &config, &network, seed)?,
         None => begin_run(&run, &config, seed)?,
     }
-    if old.is_some() {
-        train_first(arguments, &run, &config)?;
+    match old {
+        Some(_) => train_first(arguments, &run, &config),
+        None => Ok(Exit::Done),
     }
-    Ok(())
 }
 
 /// The configuration of a run with the games of another: by default the other run's.
@@ -146,12 +150,19 @@ fn check_same(run: &RunDirectory, saved: &Config, given: &Config) -> Result<(), 
 }
 
 /// Trains network 1 of a new run.
-fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -> Result<()> {
+fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -> Result<Exit> {
     let budget = TrainingBudget {
         steps: arguments.steps,
         wait: false,
     };
     let command = format!("`train run --run {}`", run.root().display());
-    train_next(run, config, budget, arguments.workplace, &command)
-        .map_err(|error| anyhow!("{error:#}; {command} resumes"))
+    train_next(
+        run,
+        config,
+        budget,
+        arguments.workplace,
+        arguments.stop,
+        &command,
+    )
+    .map_err(|error| anyhow!("{error:#}; {command} resumes"))
 }
