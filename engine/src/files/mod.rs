@@ -12,6 +12,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use tempfile::NamedTempFile;
 
 /// How temporary names end.
@@ -35,6 +36,14 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// The present time by the clock that a folder's files get their times from: on a shared folder, another machine's.
+pub fn now_in(folder: &Path) -> io::Result<SystemTime> {
+    let file = tempfile::Builder::new()
+        .suffix(TEMPORARY)
+        .tempfile_in(folder)?;
+    file.as_file().metadata()?.modified()
 }
 
 /// Writes a file without flushing it: after a power cut it may be missing, empty or cut.

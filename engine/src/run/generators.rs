@@ -8,23 +8,31 @@
 //! generators/NNN/status.json  state of a generator at work; of one that has ended it says nothing
 //! ```
 //!
-//! A generator that was killed, or stopped before it was done, resumes when the same is requested again: it has the same plan, so
-//! that it gets its number, its games in flight and its counter back. Any other start gets a number of its own and takes over what
-//! is in flight in the journals of dead generators. Two that start at once never share a number, for the journal's lock is held
+//! A generator that was killed, or stopped before it was done, resumes when the same worker requests the same again: it has the same
+//! plan, so that it gets its number, its games in flight and its counter back. Any other start gets a number of its own. Each start
+//! takes over what is in flight in the journals of generators that have ended: its worker's at once, others' after [`SILENCE`], for
+//! they may come back. Two that start at once never share a number, for the journal's lock is held
 //! as long as a number is used; see [`journal`](crate::record::journal) for its requirements of the file system. Whatever breaks
 //! off a start wastes a number at most.
 
 use super::directory::RunDirectory;
 use super::error::RunError;
 use super::io::{claim_folder, entries, make_folder, read_file, write_file};
-use crate::files::ChecksumForm;
-use crate::record::journal::{Journal, JournalFault, JournalPlace, Recovery, Standing, lock_path};
+use crate::files::{self, ChecksumForm};
+use crate::record::journal::{
+    Journal, JournalFault, JournalPlace, Recovery, Standing, generators_in, lock_path,
+};
 use crate::record::{ShardFault, ShardName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A generator has ended for good if its lock is free and it has said nothing for so long. One at work writes its status every 15
+/// seconds. Times are compared by the clock of the files: those of the machines may differ.
+pub const SILENCE: Duration = Duration::from_mins(6);
 
 /// How many generators may work on a run, one after the other or at once.
 const GENERATORS: u32 = 100_000;
@@ -47,6 +55,12 @@ impl GeneratorPlaces {
 
     fn folder(&self, generator: u32) -> PathBuf {
         self.generators().join(folder_name(generator))
+    }
+
+    /// The name of a generator's worker; none before its plan is written, or if it can't be read.
+    pub fn worker(&self, generator: u32) -> Option<String> {
+        let plan = Claimed::new(self, generator).read_plan().ok().flatten();
+        plan.map(|plan| plan.worker)
     }
 
     /// The file in which a generator says how it stands while it works: JSON, written anew now and then.
@@ -83,6 +97,9 @@ pub struct GeneratorPlan {
     pub config_digest: String,
     /// The evaluator of step states, as the generator was started with it.
     pub evaluator: String,
+    /// The [name](super::WorkerName) of the worker.
+    #[serde(default)]
+    pub worker: String,
 }
 
 mod as_text {
@@ -206,6 +223,79 @@ pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError
     Ok(at_work)
 }
 
+/// A generator that has ended without being done, and has games in flight: it resumes if its worker starts again, or is taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LostGenerator {
+    /// Its number.
+    pub number: u32,
+    /// The name of its worker; empty if its plan can't be read.
+    pub worker: String,
+    /// The time since its last sign of life.
+    #[serde(rename = "seconds_silent", serialize_with = "in_seconds")]
+    pub silence: Duration,
+}
+
+fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
+/// The generators that have ended without being done and have said nothing for [`SILENCE`], in order.
+///
+/// # Errors
+///
+/// What the disk says.
+pub fn lost_generators(places: &GeneratorPlaces) -> Result<Vec<LostGenerator>, RunError> {
+    let generators = places.generators();
+    let numbers = list_numbers(&generators)?;
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = now_in(&generators);
+    let at_work = generators_at_work(places)?;
+    let with_journal = generators_in(&places.journal)?;
+    let mut lost = Vec::new();
+    for number in numbers {
+        let claimed = Claimed::new(places, number);
+        if at_work.contains(&number) || claimed.is_done() || !with_journal.contains(&number) {
+            continue;
+        }
+        if let Some(silence) = claimed.silence(now).filter(|&silence| silence >= SILENCE) {
+            let plan = claimed.read_plan().ok().flatten();
+            lost.push(LostGenerator {
+                number,
+                worker: plan.map(|plan| plan.worker).unwrap_or_default(),
+                silence,
+            });
+        }
+    }
+    Ok(lost)
+}
+
+/// The time by the clock of a folder's files, or this machine's where nothing can be written.
+fn now_in(folder: &Path) -> SystemTime {
+    files::now_in(folder).unwrap_or_else(|_| SystemTime::now())
+}
+
+/// Which generators that have ended a start of this plan takes over, by number.
+fn may_adopt<'a>(
+    places: &'a GeneratorPlaces,
+    plan: &'a GeneratorPlan,
+) -> Result<impl Fn(u32) -> bool + 'a, RunError> {
+    let now = now_in(&places.generators());
+    Ok(move |number| {
+        let claimed = Claimed::new(places, number);
+        let is_own = match claimed.read_plan() {
+            Ok(Some(theirs)) => theirs.worker == plan.worker,
+            // It was broken off, or can't resume.
+            Ok(None) | Err(_) => true,
+        };
+        is_own
+            || claimed
+                .silence(now)
+                .is_none_or(|silence| silence >= SILENCE)
+    })
+}
+
 /// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one
 /// of several programs can succeed in. Numbers that shards in the folder have are taken. A game's identity is this number and a
 /// counter. [`Generator`] claims numbers that can be resumed.
@@ -288,25 +378,40 @@ impl Claimed {
 
     /// Whether it has this plan and is not done.
     fn can_resume(&self, plan: &GeneratorPlan) -> Result<bool, RunError> {
-        let path = self.plan();
-        let bytes = match self.is_done() {
-            true => None,
-            false => read_file(&path, 1 << 20)?,
-        };
-        let Some(bytes) = bytes else {
+        if self.is_done() {
             return Ok(false);
+        }
+        let found = self.read_plan()?;
+        // It may have been done a moment ago.
+        Ok(found.as_ref() == Some(plan) && !self.is_done())
+    }
+
+    /// Its plan, if it is written.
+    fn read_plan(&self) -> Result<Option<GeneratorPlan>, RunError> {
+        let path = self.plan();
+        let Some(bytes) = read_file(&path, 1 << 20)? else {
+            return Ok(None);
         };
         let parse = || {
             let text = ChecksumForm::Toml.read(bytes)?;
             toml::from_str::<GeneratorPlan>(&text).map_err(|error| error.message().to_owned())
         };
-        let found = parse().map_err(|reason| RunError::GeneratorPlan {
+        parse().map(Some).map_err(|reason| RunError::GeneratorPlan {
             path,
             reason,
             folder: self.folder.clone(),
-        })?;
-        // It may have been done a moment ago.
-        Ok(found == *plan && !self.is_done())
+        })
+    }
+
+    /// The time since its last sign of life: its status, or its plan before it has one. None if there is no sign.
+    fn silence(&self, now: SystemTime) -> Option<Duration> {
+        let time =
+            |name: &str| fs::metadata(self.folder.join(name)).and_then(|about| about.modified());
+        let last = [time("status.json"), time("plan.toml")]
+            .into_iter()
+            .flatten()
+            .max()?;
+        Some(now.duration_since(last).unwrap_or_default())
     }
 }
 
@@ -325,7 +430,8 @@ fn resume(
     if !claimed.can_resume(plan)? {
         return Ok(None);
     }
-    let opened = Journal::try_open(claimed.place.clone(), |standing| {
+    let may_adopt = may_adopt(places, plan)?;
+    let opened = Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
         // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
         standing == Standing::Begun && !claimed.is_done()
     });
@@ -349,7 +455,7 @@ fn resume(
 /// Whether another attempt may succeed.
 fn is_of_the_moment(fault: &JournalFault) -> bool {
     match fault {
-        JournalFault::Io(_) => true,
+        JournalFault::Io(_) | JournalFault::NoLocks => true,
         JournalFault::Shard(error) => matches!(error.fault, ShardFault::Io(_)),
         _ => false,
     }
@@ -366,7 +472,8 @@ fn claim(
     if !claim_folder(&claimed.folder)? && !claimed.was_wasted() {
         return Ok(None);
     }
-    let opened = Journal::try_open(claimed.place.clone(), |standing| {
+    let may_adopt = may_adopt(places, plan)?;
+    let opened = Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
         // Another may have been faster.
         standing == Standing::Unused && !exists(&claimed.plan())
     });

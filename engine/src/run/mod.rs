@@ -23,11 +23,14 @@ mod error;
 mod generators;
 mod io;
 mod trainer_window;
+mod workers;
 
 pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory};
 pub use error::RunError;
 pub use generators::{
-    Generator, GeneratorPlaces, GeneratorPlan, claim_generator, generators_at_work,
+    Generator, GeneratorPlaces, GeneratorPlan, LostGenerator, SILENCE, claim_generator,
+    generators_at_work, lost_generators,
 };
 pub use io::{make_folder, write_file};
 pub use trainer_window::TrainerWindow;
+pub use workers::{WorkerName, WrongWorkerName};

@@ -8,7 +8,7 @@ use crate::worker::worker_pool::WorkerArguments;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, NetworkChange, printed_or};
-use engine::run::{GeneratorPlaces, RunDirectory};
+use engine::run::{GeneratorPlaces, RunDirectory, WorkerName};
 use std::path::PathBuf;
 
 /// Play games against oneself and write them to shards
@@ -42,6 +42,10 @@ pub(crate) struct GenerateArguments {
     /// Seed of all randomness, with the numbers of the generator and the game
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(super) seed: u64,
+    /// Name of this worker, which no other worker of the run has: after a restart, it takes up its own games [default: given by Slurm or
+    /// Kubernetes; else the host's name, which several generators may have]
+    #[arg(long, value_name = "NAME")]
+    worker: Option<WorkerName>,
     #[command(flatten)]
     pub(super) telemetry: TelemetryArguments,
     #[command(flatten)]
@@ -90,6 +94,13 @@ impl GenerateArguments {
         let saved = self.target.run().map(|run| run.config());
         let saved = saved.filter(|path| path.exists());
         Ok(self.config.resolve(saved.as_deref())?)
+    }
+
+    /// This worker's name.
+    pub(super) fn worker(&self) -> WorkerName {
+        self.worker
+            .clone()
+            .unwrap_or_else(WorkerName::of_environment)
     }
 
     pub(super) fn plan(&self) -> Result<GenerationPlan> {

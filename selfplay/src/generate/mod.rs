@@ -39,14 +39,16 @@ use crate::output::print;
 use crate::telemetry::{About, Limits, Telemetry};
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
 use disk::WriteQueue;
 use engine::progress::say;
 use engine::record::GameId;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
-use engine::run::{Generator, GeneratorPlan, RunError, write_file};
+use engine::run::{
+    Generator, GeneratorPlaces, GeneratorPlan, RunError, WorkerName, generators_at_work, write_file,
+};
 use engine::stop::{Exit, Stop};
 use game_writer::GameWriter;
 use log::JournalLog;
@@ -58,6 +60,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use supervisor::Supervisor;
 use worker::{GenerationTask, NextGame};
 
@@ -79,11 +82,17 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let loaded = LoadedPlayer::new(player, threads)?;
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
     let config_digest = engine::record::digest(plan.config.to_toml().as_bytes());
+    let worker = arguments.worker();
+    if worker.is_unique() && !wait_for_own_name(&plan.places, &worker, &stop)? {
+        say("stopped before the first game: the same command begins");
+        return Ok(Exit::Interrupted.into());
+    }
     let requested = GeneratorPlan {
         seed: arguments.seed,
         games: arguments.games,
         config_digest: config_digest.clone(),
         evaluator: plan.subject.clone(),
+        worker: worker.to_string(),
     };
     let Some((generator, recovery)) = start_generator(&plan, &requested, &stop)? else {
         say("stopped before the first game: the same command begins");
@@ -149,6 +158,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         config_digest,
         seed: arguments.seed,
         generator: generator.number(),
+        worker: worker.to_string(),
+        host: WorkerName::of_host().to_string(),
+        device: plan.devices.to_string(),
         limits: Limits {
             games: arguments.games.map(|_| left),
             ..plan.limits
@@ -192,6 +204,41 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         }
     }
     Ok(ended?.into())
+}
+
+/// Waits for the end of a generator with this worker's name: after a restart, the system may hold its lock for a while. False if a stop
+/// is requested meanwhile.
+///
+/// # Errors
+/// The other one is alive: two workers have the same name.
+fn wait_for_own_name(places: &GeneratorPlaces, worker: &WorkerName, stop: &Stop) -> Result<bool> {
+    const LONGEST_WAIT: Duration = Duration::from_mins(3);
+    let begun = Instant::now();
+    let mut first_sign = None;
+    loop {
+        let at_work = generators_at_work(places)?;
+        let is_namesake = |number: &u32| places.worker(*number).as_deref() == Some(worker.as_str());
+        let Some(number) = at_work.into_iter().find(is_namesake) else {
+            break;
+        };
+        let sign = std::fs::metadata(places.status(number))
+            .and_then(|about| about.modified())
+            .ok();
+        let first = *first_sign.get_or_insert_with(|| {
+            say(&format!(
+                "worker {worker} is still at work as generator {number}: waits for its end"
+            ));
+            sign
+        });
+        ensure!(
+            sign == first && begun.elapsed() < LONGEST_WAIT,
+            "worker {worker} is at work already, as generator {number}: give each worker a name of its own with --worker"
+        );
+        if !stop.sleep(disk::RETRY) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Completes the run, and takes a generator's number. Waits while the disk is full; none if a stop is requested meanwhile.

@@ -242,6 +242,12 @@ pub(crate) struct About {
     pub(crate) seed: u64,
     /// The generator's number in its run.
     pub(crate) generator: u32,
+    /// The name of the worker.
+    pub(crate) worker: String,
+    /// The name of the machine.
+    pub(crate) host: String,
+    /// The devices that evaluate, as on the command line.
+    pub(crate) device: String,
     /// When it ends.
     pub(crate) limits: Limits,
 }

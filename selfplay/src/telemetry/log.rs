@@ -28,6 +28,15 @@ pub(super) enum Event<'a> {
     },
 }
 
+/// The newest snapshot, in a file for other programs: a sign of life too.
+#[derive(Debug, Serialize)]
+pub(super) struct Status<'a> {
+    #[serde(flatten)]
+    pub(super) about: &'a About,
+    #[serde(flatten)]
+    pub(super) snapshot: &'a Snapshot,
+}
+
 /// A file of telemetry. Of several failures in a row, only the first is reported.
 #[derive(Debug)]
 pub(super) struct OutputFile {
@@ -51,9 +60,9 @@ impl OutputFile {
         self.failure(added)
     }
 
-    /// Replaces the file, with the keys of the log's lines. Returns the failure to report.
-    pub(super) fn replace(&mut self, snapshot: &Snapshot) -> Option<String> {
-        let text = serde_json::to_vec_pretty(snapshot).map_err(io::Error::from);
+    /// Replaces the file. Returns the failure to report.
+    pub(super) fn replace(&mut self, contents: &impl Serialize) -> Option<String> {
+        let text = serde_json::to_vec_pretty(contents).map_err(io::Error::from);
         let written = text.and_then(|text| write_whole(&self.path, &text));
         self.failure(written)
     }

@@ -25,7 +25,7 @@ pub(crate) use counters::{About, Counters, Limits, NetworkInUse, State};
 use anyhow::Result;
 use clap::Args;
 use engine::progress::Progress;
-use log::{Event, OutputFile};
+use log::{Event, OutputFile, Status};
 use server::MetricsServer;
 use snapshot::{Moment, Reporter, Snapshot, rfc3339};
 use std::path::PathBuf;
@@ -58,6 +58,7 @@ pub(crate) struct Telemetry {
     log: Option<OutputFile>,
     server: Option<MetricsServer>,
     newest: Option<OutputFile>,
+    about: About,
     /// Since the start; none before the first tick.
     last_tick: Option<Duration>,
     /// Since the start.
@@ -101,6 +102,7 @@ impl Telemetry {
             log: arguments.json_log.clone().map(OutputFile::new),
             server,
             newest: None,
+            about: about.clone(),
             last_tick: None,
             next_line: REPORT_INTERVAL,
         };
@@ -193,8 +195,12 @@ impl Telemetry {
     }
 
     fn write_newest(&mut self, snapshot: &Snapshot) {
+        let status = Status {
+            about: &self.about,
+            snapshot,
+        };
         let newest = self.newest.as_mut();
-        if let Some(failure) = newest.and_then(|newest| newest.replace(snapshot)) {
+        if let Some(failure) = newest.and_then(|newest| newest.replace(&status)) {
             self.say(&failure);
         }
     }

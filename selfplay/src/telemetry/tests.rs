@@ -60,6 +60,9 @@ fn about() -> About {
         config_digest: "d1ce".to_owned(),
         seed: u64::MAX,
         generator: 3,
+        worker: "812_3".to_owned(),
+        host: "node-7".to_owned(),
+        device: "cuda:0,cuda:1".to_owned(),
         limits: Limits {
             games: Some(200),
             hours: Some(2.5),
@@ -118,6 +121,9 @@ fn the_log_has_a_line_an_interval_a_first_and_a_last() {
             "config_digest": "d1ce",
             "seed": u64::MAX,
             "generator": 3,
+            "worker": "812_3",
+            "host": "node-7",
+            "device": "cuda:0,cuda:1",
             "limits": {"games": 200, "hours": 2.5, "disk_bytes": 1_u64 << 40, "memory_bytes": null},
         })
     );
@@ -150,9 +156,12 @@ fn a_line_of_the_log_holds_everything() {
     let line = lines(&path).pop().unwrap();
     let mut expected: Value = serde_json::from_str(EVERYTHING).unwrap();
     assert_eq!(line, expected);
-    // The newest snapshot is the same, in a file of its own.
-    expected.as_object_mut().unwrap().remove("event");
-    assert_eq!(read(), expected);
+    // The newest snapshot is the same, in a file of its own, with what is known from the start.
+    let facts = serde_json::to_value(about()).unwrap();
+    let expected = expected.as_object_mut().unwrap();
+    expected.remove("event");
+    expected.extend(facts.as_object().unwrap().clone());
+    assert_eq!(read().as_object().unwrap(), expected);
 }
 
 #[test]

@@ -9,3 +9,4 @@ mod networks;
 mod process;
 mod several;
 mod stops;
+mod workers;

@@ -6,11 +6,13 @@ mod support;
 
 use engine::config::Config;
 use engine::files::ChecksumForm;
+use engine::record::journal::Beginning;
+use engine::record::{GameId, Start};
 use engine::run::{Generator, GeneratorPlaces, GeneratorPlan, RunDirectory};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use support::{SMALL, init, init_with, outcome, train, write_shard};
 
 fn run_of(folder: &tempfile::TempDir) -> std::path::PathBuf {
@@ -243,18 +245,19 @@ fn info_shows_the_state_of_running_generators() {
         games: None,
         config_digest: String::new(),
         evaluator: String::new(),
+        worker: "812_3".into(),
     };
     let (generator, _) = Generator::start(&places, &plan).unwrap();
     assert!(
         !info(&run, &[]).contains("problem"),
         "it has said nothing yet"
     );
-    let status = r#"{"state": "running", "waiting_reason": null, "games": 7, "games_in_flight": 64,
+    let status = r#"{"worker": "812_3", "host": "node-7", "device": "cuda", "state": "running", "waiting_reason": null, "games": 7, "games_in_flight": 64,
         "turns_per_second": 12.4, "evaluations_per_second": 4000.2, "network": "00003", "rows_waiting": 1204, "more": 0,
         "devices": [{"device": "cuda:0", "busy": 0.93, "mean_batch": 812.3, "fill": 0.97}]}"#;
     fs::write(places.status(0), status).unwrap();
     let text = info(&run, &[]);
-    let line = "generator 0    12 turns/s, 4000 evaluations/s, cuda:0 93% busy, batches of 812 (97% full), 1,204 rows wait, network 00003\n";
+    let line = "generator 0    worker 812_3 on node-7, 12 turns/s, 4000 evaluations/s, cuda:0 93% busy, batches of 812 (97% full), 1,204 rows wait, network 00003\n";
     assert!(text.contains(line), "{text}");
     let json: serde_json::Value = serde_json::from_str(&info(&run, &["--json"])).unwrap();
     assert_eq!(json["generators"][0]["generator"], 0);
@@ -265,14 +268,32 @@ fn info_shows_the_state_of_running_generators() {
         text.contains("problem: can't read ") && text.contains("status.json"),
         "{text}"
     );
-    // What a generator has said is nothing once it has ended.
+    // What a generator has said is nothing once it has ended, until it has been silent for long.
     fs::write(places.status(0), status).unwrap();
+    let journal = generator.journal();
+    let id = GameId {
+        generator: 0,
+        counter: 0,
+    };
+    let (seed, start) = (1, Start::Empty);
+    journal.begin(Beginning { id, seed, start }).unwrap();
     drop(generator);
     let text = info(&run, &[]);
     assert!(
         text.contains("running        none") && !text.contains("generator 0"),
         "{text}"
     );
+    for path in [places.status(0), run.join("generators/000/plan.toml")] {
+        let file = fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_mins(12))
+            .unwrap();
+    }
+    let text = info(&run, &[]);
+    let line = "lost           generator 0 of worker 812_3, silent for 12m";
+    assert!(text.contains(line), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&info(&run, &["--json"])).unwrap();
+    assert_eq!(json["lost"][0]["worker"], "812_3");
+    assert!(json["lost"][0]["seconds_silent"].as_f64().unwrap() >= 720.0);
 }
 
 #[test]

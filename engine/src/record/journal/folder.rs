@@ -3,6 +3,7 @@
 use super::disk::Disk;
 use super::error::{JournalError, JournalFault};
 use crate::files;
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -191,6 +192,14 @@ pub(crate) fn lock_path(folder: &Path, generator: u32) -> PathBuf {
     folder.join(format!("{generator:03}.lock"))
 }
 
+/// Whether a file system has no locks.
+fn is_unsupported(error: &std::io::Error) -> bool {
+    let error = error.raw_os_error().map(Errno::from_raw_os_error);
+    [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP]
+        .into_iter()
+        .any(|none| error == Some(none))
+}
+
 /// The lock of a generator's journal, `NNN.lock`: held until it is dropped or the program ends, however it ends. The file stays,
 /// for a lock whose file is removed can be held twice.
 #[derive(Debug)]
@@ -212,13 +221,28 @@ impl Lock {
             .open(&path)
             .map_err(io)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Self {
-                file,
-                path,
-                generator,
-            })),
+            Ok(()) => {
+                let lock = Self {
+                    file,
+                    path,
+                    generator,
+                };
+                lock.check_works().map(|()| Some(lock))
+            }
             Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) if is_unsupported(&error) => {
+                Err(JournalError::of_file(&path, JournalFault::NoLocks))
+            }
             Err(TryLockError::Error(error)) => Err(io(error)),
+        }
+    }
+
+    /// Tries to take it once more, which fails where locks work: elsewhere two generators would share a number.
+    fn check_works(&self) -> Result<(), JournalError> {
+        let again = File::open(&self.path).map_err(|error| self.error(error))?;
+        match again.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Ok(()),
+            _ => Err(self.error(JournalFault::NoLocks)),
         }
     }
 

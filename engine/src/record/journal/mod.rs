@@ -106,6 +106,7 @@ pub use error::{JournalError, JournalFault};
 pub use folder::JournalPlace;
 pub(crate) use folder::{Standing, lock_path};
 pub use games::{Beginning, Dropped, FORMAT_VERSION, GameInFlight};
+pub(crate) use recovery::generators_in;
 pub use recovery::{Recovery, announced, files_in_use, games_in};
 
 #[cfg(doc)]
@@ -143,13 +144,15 @@ impl Journal {
     /// and the journal can be opened again.
     pub fn open(place: JournalPlace) -> Result<(Self, Recovery), JournalError> {
         let lock = Lock::take(&place.journal, place.generator)?;
-        Self::open_locked(place, lock, Arc::new(FileSystem))
+        Self::open_locked(place, lock, Arc::new(FileSystem), &|_| true)
     }
 
     /// As [`open`](Self::open), but only if the lock is free at this moment, the number has not been taken over, and
-    /// `is_wanted`, called under the lock, accepts what there is of the journal.
+    /// `is_wanted`, called under the lock, accepts what there is of the journal. Of the generators that have ended, the journals of
+    /// those are taken over that `may_adopt` accepts by their numbers.
     pub(crate) fn try_open(
         place: JournalPlace,
+        may_adopt: &dyn Fn(u32) -> bool,
         is_wanted: impl FnOnce(Standing) -> bool,
     ) -> Result<Option<(Self, Recovery)>, JournalError> {
         let Some(lock) = Lock::try_take(&place.journal, place.generator)? else {
@@ -162,7 +165,7 @@ impl Journal {
         };
         let standing = Owned::list(&place.journal, place.generator)?.standing();
         match is_wanted(standing) {
-            true => Self::open_locked(place, lock, Arc::new(FileSystem)).map(Some),
+            true => Self::open_locked(place, lock, Arc::new(FileSystem), may_adopt).map(Some),
             false => Ok(None),
         }
     }
@@ -171,11 +174,12 @@ impl Journal {
         place: JournalPlace,
         lock: Lock,
         disk: Arc<dyn Disk>,
+        may_adopt: &dyn Fn(u32) -> bool,
     ) -> Result<(Self, Recovery), JournalError> {
         let mut owned = Owned::list(&place.journal, place.generator)?;
         let mut own = recovery::load(&place, &owned)?;
         let mut sequence = owned.next_sequence(&place.journal, place.generator)?;
-        let (adopted, left) = recovery::adopt(&place, &*disk, &mut own, &mut sequence)?;
+        let (adopted, left) = recovery::adopt(&place, &*disk, may_adopt, &mut own, &mut sequence)?;
         let Loaded { games, cut, lost } = own;
         // The adopted are files of this generator now, and void as soon as the new one is there.
         owned.void = Owned::list(&place.journal, place.generator)?.all();

@@ -71,6 +71,12 @@ pub fn files_in_use(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
     Ok(current.map(|file| file.path).collect())
 }
 
+/// The generators that have journals in a folder.
+pub(crate) fn generators_in(folder: &Path) -> Result<BTreeSet<u32>, JournalError> {
+    let files = list_files(folder)?.into_iter();
+    Ok(files.map(|file| file.generator).collect())
+}
+
 fn by_generator(files: &[JournalFile]) -> BTreeMap<u32, Vec<JournalFile>> {
     let mut by_generator: BTreeMap<u32, Vec<JournalFile>> = BTreeMap::new();
     for file in files {
@@ -236,20 +242,18 @@ fn check(game: &GameInFlight) -> Result<(), ReplayError> {
     }
 }
 
-/// Takes over the journals of all unlocked generators, by giving their files names of this generator's, and adds their games to
+/// Takes over the journals of all unlocked generators that `may_adopt` accepts, by giving their files names of this generator's, and adds their games to
 /// its own. Returns the generators' numbers, and the errors of journals that can't be taken over and stay where they are.
 pub(super) fn adopt(
     place: &JournalPlace,
     disk: &dyn Disk,
+    may_adopt: &dyn Fn(u32) -> bool,
     own: &mut Loaded,
     next_sequence: &mut u32,
 ) -> Result<(Vec<u32>, Vec<JournalError>), JournalError> {
-    let generators: BTreeSet<u32> = list_files(&place.journal)?
-        .into_iter()
-        .map(|file| file.generator)
-        .filter(|&generator| generator != place.generator)
-        .collect();
     let (mut adopted, mut left) = (Vec::new(), Vec::new());
+    let mut generators = generators_in(&place.journal)?;
+    generators.remove(&place.generator);
     for generator in generators {
         let lock = match Lock::try_take(&place.journal, generator) {
             Ok(Some(lock)) => lock,
@@ -263,6 +267,10 @@ pub(super) fn adopt(
         // Listed under the lock: it may have been taken over since.
         let owned = Owned::list(&place.journal, generator)?;
         if owned.is_empty() {
+            continue;
+        }
+        // Under the lock: it may have worked and ended since.
+        if !may_adopt(generator) {
             continue;
         }
         let theirs = load(place, &owned).and_then(|theirs| {

@@ -11,11 +11,16 @@ fn run() -> (TempDir, GeneratorPlaces) {
 }
 
 fn plan(seed: u64) -> GeneratorPlan {
+    plan_of("worker", seed)
+}
+
+fn plan_of(worker: &str, seed: u64) -> GeneratorPlan {
     GeneratorPlan {
         seed,
         games: Some(100),
         config_digest: "0123".into(),
         evaluator: "uniform".into(),
+        worker: worker.into(),
     }
 }
 
@@ -85,6 +90,57 @@ fn the_same_command_resumes_and_another_takes_over() {
     drop((twin, again));
     let (again, recovery) = start(&places, 1);
     assert_eq!((again.number(), recovery.adopted), (1, vec![3]));
+}
+
+/// Makes what a generator said last as old as that.
+fn age(places: &GeneratorPlaces, generator: u32, age: Duration) {
+    for name in ["plan.toml", "status.json"] {
+        let file = fs::File::options()
+            .append(true)
+            .open(places.folder(generator).join(name));
+        if let Ok(file) = file {
+            file.set_modified(SystemTime::now() - age).unwrap();
+        }
+    }
+}
+
+#[test]
+fn another_worker_takes_over_once_a_generator_has_been_silent_for_long() {
+    let (_root, places) = run();
+    let start_of = |worker| Generator::start(&places, &plan_of(worker, 1)).unwrap();
+    let (generator, _) = start_of("a");
+    begin(&generator, 0).unwrap();
+    drop(generator);
+    let (other, recovery) = start_of("b");
+    assert_eq!((other.number(), other.is_resumed()), (1, false));
+    assert_eq!((ids(&recovery), recovery.adopted), (vec![], vec![]));
+    assert_eq!(lost_generators(&places).unwrap(), []);
+    // It comes back, and takes up its own.
+    let (generator, recovery) = start_of("a");
+    assert_eq!((generator.number(), generator.is_resumed()), (0, true));
+    assert_eq!(ids(&recovery), [(0, 0)]);
+    // While it works, it may be silent.
+    age(&places, 0, 2 * SILENCE);
+    assert_eq!(lost_generators(&places).unwrap(), []);
+    drop((generator, other));
+    let lost = lost_generators(&places).unwrap();
+    let found: Vec<_> = lost
+        .iter()
+        .map(|one| (one.number, &one.worker[..]))
+        .collect();
+    assert_eq!(found, [(0, "a")]);
+    assert!(lost[0].silence >= 2 * SILENCE, "{lost:?}");
+    // A sign of life since then.
+    fs::write(places.status(0), "").unwrap();
+    let (other, recovery) = start_of("c");
+    assert_eq!((other.number(), recovery.adopted), (2, vec![]));
+    drop(other);
+    age(&places, 0, SILENCE);
+    let (other, recovery) = start_of("c");
+    assert_eq!((other.number(), other.is_resumed()), (2, true));
+    assert_eq!((ids(&recovery), recovery.adopted), (vec![(0, 0)], vec![0]));
+    assert_eq!(lost_generators(&places).unwrap(), []);
+    assert_eq!(places.worker(0).as_deref(), Some("a"));
 }
 
 #[test]

@@ -21,6 +21,13 @@ pub(super) struct GeneratorReport {
 /// The reported part of its status; rates are of its last 15 seconds.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Status {
+    #[serde(default)]
+    pub(super) worker: String,
+    #[serde(default)]
+    pub(super) host: String,
+    /// Its option `--device`.
+    #[serde(default)]
+    pub(super) device: String,
     /// `running`, `waiting_for_disk` or `stopping`.
     pub(super) state: String,
     pub(super) waiting_reason: Option<String>,

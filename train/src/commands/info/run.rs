@@ -13,7 +13,9 @@ use crate::trainer::checkpoint::{self, Checkpoint};
 use crate::trainer::lock::RunLock;
 use crate::trainer::state::TrainingState;
 use engine::config::Config;
-use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
+use engine::run::{
+    GeneratorPlaces, LostGenerator, RunDirectory, generators_at_work, lost_generators,
+};
 use network::{Network, Origin};
 use serde::Serialize;
 use serde_json::Value;
@@ -30,6 +32,8 @@ pub(super) struct RunReport {
     /// The generation in training, if its checkpoint is ahead of the newest network.
     pub(super) training: Option<InTraining>,
     pub(super) at_work: RunningReport,
+    /// The generators that have ended with games in flight and are silent.
+    pub(super) lost: Vec<LostGenerator>,
     /// The running generators that have reported.
     pub(super) generators: Vec<GeneratorReport>,
     pub(super) games: GamesReport,
@@ -166,6 +170,7 @@ impl RunReport {
                 waiting: log.waiting.filter(|_| trainer),
                 generators: at_work.clone(),
             },
+            lost: problems.or_default(lost_generators(&places)),
             generators: GeneratorReport::of(&places, &at_work, &mut problems),
             games,
             disk: folder_sizes(path, &mut problems),

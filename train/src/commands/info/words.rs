@@ -8,6 +8,7 @@ use crate::plots::ratings as rating_plot;
 use crate::ratings::{RatedPlayer, signed};
 use crate::terminal::{Facts, columns, grouped};
 use engine::progress::{bytes_in_words, in_words};
+use engine::run::LostGenerator;
 use network::{DeviceUse, Head};
 use serde_json::Value;
 use std::fmt;
@@ -20,6 +21,9 @@ impl fmt::Display for RunReport {
         facts.add_some("newest network", self.newest_network.as_ref().map(newest));
         facts.add_some("training", self.training.as_ref().map(training));
         facts.add("running", running(&self.at_work));
+        for lost in &self.lost {
+            facts.add("lost", lost_generator(lost));
+        }
         for report in &self.generators {
             facts.add(
                 &format!("generator {}", report.generator),
@@ -151,6 +155,15 @@ fn running(running: &RunningReport) -> String {
     joined(trainer.into_iter().chain(generators), "; ", "none")
 }
 
+fn lost_generator(lost: &LostGenerator) -> String {
+    format!(
+        "generator {} of worker {}, silent for {}: its games in flight wait for it, or for the next generator that starts",
+        lost.number,
+        lost.worker,
+        duration(lost.silence.as_secs_f64())
+    )
+}
+
 fn generator(report: &GeneratorReport) -> String {
     let status = &report.status;
     let waiting = status.waiting_reason.iter();
@@ -159,12 +172,17 @@ fn generator(report: &GeneratorReport) -> String {
         "{:.0} turns/s, {:.0} evaluations/s",
         status.turns_per_second, status.evaluations_per_second
     );
+    let place = match status.worker == status.host {
+        true => status.host.clone(),
+        false => format!("worker {} on {}", status.worker, status.host),
+    };
     let devices = DeviceUse::in_words(&status.devices, status.rows_waiting);
     let network = format!("network {}", status.network);
     // A running generator writes it every 15 seconds, unless the disk is full.
     let age =
         (report.seconds_since > 60.0).then(|| format!("{} ago", duration(report.seconds_since)));
-    let parts = waiting.chain([speed]).chain(devices);
+    let parts = [place].into_iter().filter(|place| !place.is_empty());
+    let parts = parts.chain(waiting).chain([speed]).chain(devices);
     joined(parts.chain([network]).chain(age), ", ", "")
 }
 

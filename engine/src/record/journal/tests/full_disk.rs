@@ -113,7 +113,7 @@ impl Storage for FaultyFile {
 fn open_on(root: &Path, disk: &FaultyDisk) -> Result<(Journal, Recovery), JournalError> {
     let place = place(root, 3);
     let lock = Lock::take(&place.journal, 3)?;
-    Journal::open_locked(place, lock, Arc::new(disk.clone()))
+    Journal::open_locked(place, lock, Arc::new(disk.clone()), &|_| true)
 }
 
 /// Makes a call again and again, as a generator does whose disk is full. After each failure a crash loses nothing.
@@ -288,7 +288,8 @@ fn a_panic_of_the_flushing_thread_is_reported_and_loses_nothing() {
         ..place(root.path(), 3)
     };
     let lock = Lock::take(&place.journal, 3).unwrap();
-    let (journal, _) = Journal::open_locked(place, lock, Arc::new(disk.clone())).unwrap();
+    let (journal, _) =
+        Journal::open_locked(place, lock, Arc::new(disk.clone()), &|_| true).unwrap();
     journal.check_flushing().unwrap();
     let record = game(3, 0, 12);
     {
@@ -414,7 +415,7 @@ fn a_failure_in_the_background_is_reported_once() {
         ..place(root.path(), 3)
     };
     let lock = Lock::take(&place.journal, 3).unwrap();
-    let opened = Journal::open_locked(place, lock, Arc::new(disk.clone()));
+    let opened = Journal::open_locked(place, lock, Arc::new(disk.clone()), &|_| true);
     let (journal, _) = opened.unwrap();
     disk.0.fail(1, 1);
     let record = game(3, 0, 0);
