@@ -61,6 +61,15 @@ pub struct NetworkFile {
     pub identity: String,
 }
 
+impl NetworkFile {
+    /// Whether it was trained, here or elsewhere: a run's first network may have random weights.
+    pub fn is_trained(&self) -> bool {
+        // A network that the user put there states its steps.
+        let steps = self.origin.get("step");
+        self.origin.contains_key("parent") || steps.is_some_and(|steps| steps != "0")
+    }
+}
+
 /// What every version of the metadata begins with.
 #[derive(Deserialize)]
 struct Versions {

@@ -263,10 +263,11 @@ impl Config {
             })
             .collect();
         // A generator that plays all the time has to load new networks.
-        if self.training_loop.order == LoopOrder::SideBySide
+        if self.training_loop.order != LoopOrder::InTurns
             && self.selfplay.network_change == NetworkChange::Never
         {
-            let allowed = "\"turn\" or \"game\" where loop.order is \"side_by_side\"";
+            let allowed =
+                "\"turn\" or \"game\" where loop.order is \"side_by_side\" or \"external\"";
             let error = not_allowed("\"never\"", allowed);
             problems.push(Problem::new("selfplay.network_change", error.message()));
         }

@@ -14,7 +14,7 @@ pub struct LoopConfig {
     /// Networks to train, one after the other.
     #[garde(custom(within(1..=1_000_000)))]
     pub generations: u32,
-    /// Whether the generator rests while the trainer works.
+    /// Which generator plays, and whether it rests while the trainer works.
     pub order: LoopOrder,
     /// The generator's share of the threads, where both work at once.
     #[garde(custom(auto_within(1..=1_024)))]
@@ -50,7 +50,7 @@ pub struct LoopConfig {
     pub gate_games: u32,
 }
 
-/// Who works when.
+/// Which generator plays, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopOrder {
@@ -58,6 +58,8 @@ pub enum LoopOrder {
     InTurns,
     /// The generator plays all the time.
     SideBySide,
+    /// The loop has no generator: others play all the time, on other machines for example.
+    External,
 }
 
 /// Anchors are `random`, `first` (the run's first network), and `material` and `uniform`, which may have evaluations of their own:

@@ -7,8 +7,9 @@ use crate::worker::player::PlayerName;
 use crate::worker::worker_pool::WorkerArguments;
 use anyhow::{Context, Result};
 use clap::Args;
-use engine::config::{Config, ConfigArguments, NetworkChange, printed_or};
+use engine::config::{Config, ConfigArguments, LoopOrder, NetworkChange, printed_or};
 use engine::run::{GeneratorPlaces, RunDirectory, WorkerName};
+use network::Network;
 use std::path::PathBuf;
 
 /// Play games against oneself and write them to shards
@@ -69,6 +70,20 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Whether `uniform` plays the games of the first generation: a random first network knows no more. A loop with a generator of its own
+/// sees to it.
+fn is_without_network(config: &Config, newest: Option<u32>, run: Option<&RunDirectory>) -> bool {
+    let settings = &config.training_loop;
+    let is_random = |run: &RunDirectory| {
+        // One that can't be read is replaced or reported where it is opened.
+        Network::load(&run.network(0)).is_ok_and(|file| !file.is_trained())
+    };
+    settings.order == LoopOrder::External
+        && settings.first_games > 0
+        && newest == Some(0)
+        && run.is_some_and(is_random)
+}
+
 /// The player and its network, and where the games go.
 pub(super) struct GenerationPlan {
     pub(super) config: Config,
@@ -126,6 +141,7 @@ impl GenerateArguments {
             Some(_) => Vec::new(),
             None => networks,
         };
+        let newest = newest.filter(|_| !is_without_network(&config, generation, run.as_ref()));
         let player = self.network.clone().or(newest);
         Ok(GenerationPlan {
             devices: self.workers.device.devices(&config)?,

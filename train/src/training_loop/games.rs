@@ -10,7 +10,7 @@ use engine::progress::{Progress, say};
 use engine::record::ShardName;
 use engine::run::RunDirectory;
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The player of the first games.
 const UNIFORM: &str = "uniform";
@@ -70,10 +70,10 @@ impl TrainingLoop {
                 grouped(wanted)
             ));
         }
-        if is_first || self.config.training_loop.order == LoopOrder::InTurns {
-            self.play(is_first, there, wanted, &known)
-        } else {
-            self.wait(there, wanted, &known)
+        match self.config.training_loop.order {
+            LoopOrder::InTurns => self.play(is_first, there, wanted, &known),
+            LoopOrder::SideBySide if is_first => self.play(is_first, there, wanted, &known),
+            LoopOrder::SideBySide | LoopOrder::External => self.wait(there, wanted, &known),
         }
     }
 
@@ -145,7 +145,8 @@ impl TrainingLoop {
     fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<Flow, TrainError> {
         let mut progress = Progress::new("wait for new games", wanted);
         while there < wanted {
-            progress.show(there, String::new);
+            self.workers_seen.look(&self.run, Instant::now())?;
+            progress.show(there, || self.workers_seen.in_words());
             if !self.stop.sleep(INTERVAL) {
                 return Ok(Flow::Stop);
             }

@@ -7,6 +7,8 @@
 //! in turns       generate ─► train ─► gate ─► matches ─► ratings ─► generate …
 //! side by side   generate all the time, with the newest network
 //!                wait for new games ─► train ─► gate ─► matches ─► ratings ─► wait …
+//! external       others generate
+//!                wait for new games ─► train ─► gate ─► matches ─► ratings ─► wait …
 //! ```
 //!
 //! | module | contents |
@@ -15,6 +17,7 @@
 //! | [`mod@matches`] | the gate, matches, ratings |
 //! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
+//! | [`workers_seen`] | which generators have come and gone |
 //! | [`table`], [`estimate`] | what the user sees |
 
 mod child;
@@ -24,6 +27,7 @@ mod matches;
 mod selfplay;
 mod state;
 mod table;
+mod workers_seen;
 
 use crate::commands::{Workplace, began_trained, begin_or_resume, configuration};
 use crate::data::Index;
@@ -35,7 +39,7 @@ use crate::trainer::checkpoint;
 use crate::trainer::lock::RunLock;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::training::{Ending, train};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use child::Generator;
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
@@ -48,6 +52,7 @@ use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
 use std::time::Instant;
 use table::Table;
+use workers_seen::WorkersSeen;
 
 /// Generate games, train a network on them and compare it, generation after generation
 ///
@@ -82,6 +87,10 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     }
     let run = run.context("--run names the run's folder")?;
     arguments.workplace.open()?;
+    ensure!(
+        arguments.generator_device.is_empty() || config.training_loop.order != LoopOrder::External,
+        "--generator-device: with loop.order = \"external\" the loop has no generator; each `selfplay generate` has its --device"
+    );
     // The generator may begin much later: a device that it can't use is an error now.
     for device in &arguments.generator_device {
         device.open().context("--generator-device")?;
@@ -117,6 +126,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
         selfplay,
         generator: None,
         counts: GameCounts::default(),
+        workers_seen: WorkersSeen::default(),
         index,
         clock,
         stop,
@@ -148,7 +158,7 @@ impl TrainingLoop {
         self.start_generator()?;
         // A kill may have come between a network and its record.
         self.record_networks()?;
-        self.clock.run(self.generator.is_some());
+        self.clock.run(self.is_played_beside());
         // Ratings without an anchor are measured from the first network's matches; a later network's may be left from a kill.
         if self.measure()? == Flow::Stop {
             return Ok(Flow::Stop);
@@ -172,7 +182,7 @@ impl TrainingLoop {
                 // More games would not be trained on.
                 self.end_generator()?;
             }
-            self.clock.run(self.generator.is_some());
+            self.clock.run(self.is_played_beside());
             if self.measure()? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
@@ -246,6 +256,11 @@ impl TrainingLoop {
         Ok(())
     }
 
+    /// Whether games are played at the same time.
+    fn is_played_beside(&self) -> bool {
+        self.generator.is_some() || self.config.training_loop.order == LoopOrder::External
+    }
+
     fn end_generator(&mut self) -> Result<(), TrainError> {
         self.generator.take().map_or(Ok(()), Generator::end)
     }
@@ -273,6 +288,7 @@ impl TrainingLoop {
         let order = match settings.order {
             LoopOrder::InTurns => "then training",
             LoopOrder::SideBySide => "training beside it",
+            LoopOrder::External => "by generators of other commands, training beside them",
         };
         let (_, network) = self.newest()?;
         let time =
@@ -303,12 +319,13 @@ impl TrainingLoop {
     }
 
     /// Trains the next network, with the run's configuration as its file has it now.
-    fn train(&self) -> Result<Flow, TrainError> {
+    fn train(&mut self) -> Result<Flow, TrainError> {
+        self.workers_seen.look(&self.run, Instant::now())?;
         let config = Config::load(&self.run.config())?;
         let budget = TrainingBudget {
             steps: None,
             // In turns, no generator makes more.
-            wait: config.training_loop.order == LoopOrder::SideBySide,
+            wait: config.training_loop.order != LoopOrder::InTurns,
         };
         match train(
             &self.run,

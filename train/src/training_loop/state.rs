@@ -2,6 +2,7 @@
 
 use super::child::Generator;
 use super::selfplay::{Selfplay, Workers};
+use super::workers_seen::WorkersSeen;
 use crate::commands::run::Workplace;
 use crate::data::Index;
 use crate::error::TrainError;
@@ -35,6 +36,7 @@ pub(super) struct TrainingLoop {
     /// The generator that plays beside the trainer.
     pub(super) generator: Option<Generator>,
     pub(super) counts: GameCounts,
+    pub(super) workers_seen: WorkersSeen,
     /// The shards that were read before games are played.
     pub(super) index: Index,
     pub(super) clock: TrainingClock,
@@ -55,7 +57,7 @@ impl LoopWorkers {
     pub(super) fn new(config: &Config, workplace: Workplace, generator_devices: &[Device]) -> Self {
         let all = workplace.thread_count();
         let (generator, own) = match config.training_loop.order {
-            LoopOrder::InTurns => (all, all),
+            LoopOrder::InTurns | LoopOrder::External => (all, all),
             LoopOrder::SideBySide => {
                 let share = config.training_loop.generator_threads.fixed();
                 let share = share.map_or(all / 2, |threads| threads as usize).max(1);

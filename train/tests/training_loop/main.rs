@@ -2,6 +2,7 @@
 
 mod cases;
 mod damage;
+mod external;
 mod faults;
 mod kills;
 mod programs;

@@ -130,12 +130,7 @@ pub(crate) fn begin_or_resume(
 /// Whether the run began with a network that was trained elsewhere.
 pub(crate) fn began_trained(run: &RunDirectory) -> Result<bool, TrainError> {
     let path = run.network(0);
-    if !path.exists() {
-        return Ok(false);
-    }
-    let origin = Network::load(&path)?.origin;
-    // A network that the user put there states its steps.
-    Ok(origin.contains_key("parent") || origin.get("step").is_some_and(|steps| steps != "0"))
+    Ok(path.exists() && Network::load(&path)?.is_trained())
 }
 
 /// The seed of a run, from its newest network.

@@ -1,0 +1,118 @@
+//! Which generators of a run have come and gone, for the log.
+
+use crate::error::TrainError;
+use engine::progress::say;
+use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work, lost_generators};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// The time between two looks.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The generators that were at work at the last look.
+#[derive(Debug, Default)]
+pub(super) struct WorkersSeen {
+    last: Option<Instant>,
+    /// By number, with the names of their workers.
+    at_work: BTreeMap<u32, String>,
+    /// Those that were reported as lost.
+    lost: BTreeSet<u32>,
+}
+
+impl WorkersSeen {
+    /// Says which generators have come and gone, if the last look was a while ago.
+    pub(super) fn look(&mut self, run: &RunDirectory, now: Instant) -> Result<(), TrainError> {
+        if self.last.is_some_and(|last| now - last < INTERVAL) {
+            return Ok(());
+        }
+        self.last = Some(now);
+        self.changes(run)?.iter().for_each(|line| say(line));
+        Ok(())
+    }
+
+    /// The number of generators in words.
+    pub(super) fn in_words(&self) -> String {
+        match self.at_work.len() {
+            0 => "no generator is at work: `selfplay generate --run DIR` starts one".to_owned(),
+            1 => "1 generator at work".to_owned(),
+            several => format!("{several} generators at work"),
+        }
+    }
+
+    fn changes(&mut self, run: &RunDirectory) -> Result<Vec<String>, TrainError> {
+        let places = GeneratorPlaces::from(run);
+        let numbers = generators_at_work(&places)?.into_iter();
+        let now: BTreeMap<u32, String> = numbers
+            .map(|number| (number, places.worker(number).unwrap_or_default()))
+            .collect();
+        let lost = lost_generators(&places)?;
+        let mut lines = Vec::new();
+        for (number, worker) in &now {
+            if !self.at_work.contains_key(number) {
+                lines.push(format!("generator {number} of worker {worker} is at work"));
+            }
+        }
+        for (number, worker) in &self.at_work {
+            if !now.contains_key(number) {
+                lines.push(format!("generator {number} of worker {worker} has ended"));
+            }
+        }
+        for one in lost.iter().filter(|one| !self.lost.contains(&one.number)) {
+            lines.push(format!(
+                "generator {} of worker {} is lost: silent for {} minutes, with games in flight; the next generator that starts takes \
+                 them over",
+                one.number,
+                one.worker,
+                one.silence.as_secs() / 60
+            ));
+        }
+        self.lost = lost.iter().map(|one| one.number).collect();
+        self.at_work = now;
+        Ok(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::run::{Generator, GeneratorPlan};
+
+    #[test]
+    fn generators_are_named_when_they_come_and_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        let mut seen = WorkersSeen::default();
+        assert!(seen.changes(&run).unwrap().is_empty());
+        let start = |worker: &str| {
+            let plan = GeneratorPlan {
+                seed: 0,
+                games: None,
+                config_digest: String::new(),
+                evaluator: String::new(),
+                worker: worker.to_owned(),
+            };
+            Generator::start(&GeneratorPlaces::from(&run), &plan)
+                .unwrap()
+                .0
+        };
+        let (first, second) = (start("a"), start("b"));
+        let come = [
+            "generator 0 of worker a is at work",
+            "generator 1 of worker b is at work",
+        ];
+        assert_eq!(seen.changes(&run).unwrap(), come);
+        assert_eq!(seen.in_words(), "2 generators at work");
+        drop(first);
+        assert_eq!(
+            seen.changes(&run).unwrap(),
+            ["generator 0 of worker a has ended"]
+        );
+        assert!(seen.changes(&run).unwrap().is_empty());
+        drop(second);
+        assert_eq!(
+            seen.changes(&run).unwrap(),
+            ["generator 1 of worker b has ended"]
+        );
+        assert!(seen.in_words().starts_with("no generator is at work"));
+    }
+}
