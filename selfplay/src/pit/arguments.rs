@@ -1,5 +1,6 @@
 //! `selfplay pit` on the command line.
 
+use super::part::Part;
 use super::spec::{MatchSpec, SpecOrigin};
 use crate::worker::source::BUILT_IN;
 use crate::worker::worker_pool::WorkerArguments;
@@ -48,6 +49,12 @@ pub(crate) struct PitArguments {
     /// Resume this match, which is found in --out by its settings. A missing match is an error; `or-begin` begins it
     #[arg(long, value_name = "or-begin", num_args = 0..=1, require_equals = true, default_missing_value = "must")]
     pub(super) resume: Option<Resume>,
+    /// Play only part K of N of the games, in a folder of its own: others play the other parts, on any machines
+    #[arg(long, value_name = "K/N", conflicts_with = "sprt")]
+    pub(super) part: Option<Part>,
+    /// Play nothing: put together the games of the match's parts in --out, and print the result of the whole match
+    #[arg(long, conflicts_with_all = ["part", "resume", "sprt"])]
+    pub(super) join: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     pub(super) json: bool,

@@ -15,7 +15,7 @@
 
 use super::plan::{MatchPlan, PlanError};
 use super::result::{GameSummary, hash_of};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use engine::files::{self, read_whole};
 use engine::progress::say;
 use engine::run::{make_folder, write_file};
@@ -131,10 +131,7 @@ impl MatchFolder {
         let lock = lock(path)?;
         let (mut games, torn) = read_results(path)?;
         let lines = games.len();
-        games.retain(|number, summary| {
-            let record = read_whole(&path.join(record_name(*number)), LARGEST_RECORD);
-            record.is_ok_and(|record| hash_of(&String::from_utf8_lossy(&record)) == summary.record)
-        });
+        games.retain(|_, summary| record_of(path, summary).is_some());
         let unrecorded = lines - games.len();
         if torn + unrecorded > 0 {
             say(&format!(
@@ -147,6 +144,63 @@ impl MatchFolder {
         // The resumed match may have more games.
         write_file(&path.join(PLAN), plan.to_toml().as_bytes())?;
         Ok((Self::open(path.to_owned(), lock)?, games))
+    }
+
+    /// The folders of a match's parts in `out`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn parts(out: &Path, plan: &MatchPlan) -> Result<Vec<PathBuf>> {
+        let mut parts = Vec::new();
+        for path in folders(out)? {
+            let kept = match read_plan(&path) {
+                Ok(Some(kept)) => kept,
+                Ok(None) => continue,
+                Err(error) => {
+                    say(&format!(
+                        "{}: {error}; its games are left out",
+                        path.join(PLAN).display()
+                    ));
+                    continue;
+                }
+            };
+            let of_part = MatchPlan {
+                part: kept.part,
+                ..plan.clone()
+            };
+            if kept.part.is_some() && of_part.differences(&kept).is_empty() {
+                parts.push(path);
+            }
+        }
+        ensure!(
+            !parts.is_empty(),
+            "--join: {} has no part of this match",
+            out.display()
+        );
+        Ok(parts)
+    }
+
+    /// Takes over the games that are over of parts, also of parts that are being played, and adds them to those that are `known`.
+    pub(super) fn join(
+        &mut self,
+        parts: &[PathBuf],
+        known: &mut BTreeMap<u64, GameSummary>,
+    ) -> Result<()> {
+        for path in parts {
+            let mut joined = 0;
+            for (number, summary) in read_results(path)?.0 {
+                if known.contains_key(&number) {
+                    continue;
+                }
+                if let Some(record) = record_of(path, &summary) {
+                    self.keep(&summary, &record)?;
+                    known.insert(number, summary);
+                    joined += 1;
+                }
+            }
+            say(&format!("{joined} games of {}", path.display()));
+        }
+        self.flush()
     }
 
     fn open(path: PathBuf, lock: File) -> Result<Self> {
@@ -215,6 +269,13 @@ fn in_short(differences: &[String]) -> String {
         0..=MOST => shown,
         more => format!("{shown}; and {} more", more - MOST),
     }
+}
+
+/// The record of a game that is over, if it is whole.
+fn record_of(folder: &Path, summary: &GameSummary) -> Option<String> {
+    let record = read_whole(&folder.join(record_name(summary.game)), LARGEST_RECORD);
+    let record = String::from_utf8(record.ok()?).ok()?;
+    (hash_of(&record) == summary.record).then_some(record)
 }
 
 fn record_name(number: u64) -> String {

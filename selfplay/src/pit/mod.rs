@@ -11,6 +11,7 @@ mod external_engine;
 mod folder;
 mod game;
 mod opening;
+mod part;
 mod plan;
 mod player;
 mod referee;
@@ -35,6 +36,7 @@ use engine::progress::{Progress, say};
 use engine::stop::{Exit, Stop};
 use folder::MatchFolder;
 use opening::OpeningSource;
+use part::Part;
 use plan::{MATCH_FORMAT, MatchPlan};
 use player::{Defaults, LoadedPlayer, PlayerKind};
 use report::MatchReport;
@@ -81,27 +83,43 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let stop = arguments.workers.stop.listen()?;
     let prepared = prepare(arguments, &config)?;
     let plan = prepared.plan.clone();
-    let (mut folder, known) = open_folder(&arguments.out, &prepared.name, &plan, arguments.resume)?;
+    let (parts, resume) = match arguments.join {
+        true => (
+            MatchFolder::parts(&arguments.out, &plan)?,
+            Some(Resume::OrBegin),
+        ),
+        false => (Vec::new(), arguments.resume),
+    };
+    let (mut folder, mut known) = open_folder(&arguments.out, &prepared.name, &plan, resume)?;
+    folder.join(&parts, &mut known)?;
     let games = Games::new(plan.schedule, plan.players.len(), plan.games);
     let test = plan.sprt.map(SequentialTest::new).transpose()?;
     let mut results = Results::new(games, known, test);
-    let task = prepared.into_task(arguments, &config, &folder, &results)?;
     let begun = Instant::now();
-    let times = task.play(
-        arguments.workers.threads(),
-        &stop,
-        &mut folder,
-        &mut results,
-    )?;
+    let mut times = WorkTimes::default();
+    if !arguments.join {
+        let task = prepared.into_task(arguments, &config, &folder, &results)?;
+        times = task.play(
+            arguments.workers.threads(),
+            &stop,
+            &mut folder,
+            &mut results,
+        )?;
+    }
     let report = MatchReport::new(&plan, &results, &folder, times, begun.elapsed());
     let text = match arguments.json {
         true => serde_json::to_string(&report)? + "\n",
         false => report.to_string(),
     };
     output::print(&text)?;
-    if results.is_decided() || results.missing().is_empty() {
+    let missing = plan.games_of(results.missing()).len();
+    if results.is_decided() || missing == 0 {
         return Ok(ExitCode::SUCCESS);
     }
+    ensure!(
+        !arguments.join,
+        "--join: {missing} games are missing: play their parts to the end, or the rest here with --resume in place of --join"
+    );
     say("the match was stopped: the same command with --resume resumes it");
     Ok(Exit::Interrupted.into())
 }
@@ -128,6 +146,11 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
         "{}: a clock is for external engines (`aei:COMMAND`), and the match has none",
         origin.key("clock")
     );
+    ensure!(
+        spec.sprt.is_none() || arguments.part.is_none() && !arguments.join,
+        "{}: a sequential test needs the games in their order, and can't be played in parts",
+        origin.key("sprt")
+    );
     let resolved = players.iter().map(LoadedPlayer::resolved);
     Ok(Prepared {
         plan: MatchPlan {
@@ -138,10 +161,12 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
             max_turns,
             openings: openings_plan,
             sprt: spec.sprt,
+            part: arguments.part,
             players: resolved.collect::<Result<_>>()?,
         },
         labels: labels(&players, &origin),
-        name: folder_name(&players, &origin, spec.seed),
+        name: folder_name(&players, &origin, spec.seed)
+            + &arguments.part.map_or_else(String::new, Part::suffix),
         players,
         openings,
     })
@@ -159,7 +184,7 @@ impl Prepared {
         let Self { plan, players, .. } = self;
         let to_play = match results.is_decided() {
             true => Vec::new(),
-            false => results.missing(),
+            false => plan.games_of(results.missing()),
         };
         let mut limit = config.selfplay.games_in_flight;
         let is_local = |player: &LoadedPlayer| player.player.devices().is_local();

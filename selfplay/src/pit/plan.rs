@@ -1,5 +1,6 @@
 //! A match as resolved: its folder keeps the plan, and a match is resumed only with the same plan.
 
+use super::part::Part;
 use super::player::ResolvedPlayer;
 use super::schedule::Schedule;
 use super::sprt::SprtOrder;
@@ -29,6 +30,9 @@ pub(super) struct MatchPlan {
     pub(super) max_turns: u32,
     pub(super) openings: OpeningsPlan,
     pub(super) sprt: Option<SprtOrder>,
+    /// The part of the games that is played; none for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) part: Option<Part>,
     pub(super) players: Vec<ResolvedPlayer>,
 }
 
@@ -87,6 +91,12 @@ impl MatchPlan {
         settings
             .into_iter()
             .any(|settings| settings.time.is_some() || settings.clock.is_some())
+    }
+
+    /// The numbers of those games that the plan has.
+    pub(super) fn games_of(&self, mut numbers: Vec<u64>) -> Vec<u64> {
+        numbers.retain(|&number| self.part.is_none_or(|part| part.has(number)));
+        numbers
     }
 
     /// The plan as its folder keeps it, with its checksum.
@@ -219,6 +229,7 @@ pub(super) mod tests {
                 ..OpeningsPlan::default()
             },
             sprt: None,
+            part: None,
             players: vec![player("uniform", Some(64)), player("random", None)],
         }
     }

@@ -186,3 +186,81 @@ fn another_match_is_never_resumed() {
         "{said}"
     );
 }
+
+#[test]
+fn parts_on_several_machines_make_the_games_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let on_one = json(&mut pit(&whole, "material", "uniform", &MATCH));
+    let expected = games(&only_match(&whole));
+    let play = |more: &[&str]| {
+        let mut command = pit(&parts, "material", "uniform", &MATCH);
+        let output = command.args(more).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code().unwrap(), said, output.stdout)
+    };
+    let (code, said, _) = play(&["--join"]);
+    assert!(
+        code == 1 && said.contains("has no part of this match"),
+        "{said}"
+    );
+    assert!(!parts.exists(), "nothing is made");
+    // One of them is of another match.
+    for (part, more) in [
+        ("1/5", ""),
+        ("4/5", ""),
+        ("2/5", "--set=match.max_turns=60"),
+        ("2/5", ""),
+    ] {
+        let mut command = pit(&parts, "material", "uniform", &MATCH);
+        let more = Some(more).filter(|more| !more.is_empty());
+        let report = json(command.args(["--part", part]).args(more));
+        assert!(
+            (4..=6).contains(&report["games"].as_u64().unwrap()),
+            "{report}"
+        );
+    }
+    // The same part again has nothing to play.
+    let (code, said, _) = play(&["--part", "1/5", "--resume"]);
+    assert!(code == 0 && said.contains("6 games done"), "{said}");
+    let (code, said, report) = play(&["--join"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("--join: 8 games are missing: "), "{said}");
+    assert_eq!(
+        serde_json::from_slice::<Value>(&report).unwrap()["games"],
+        16
+    );
+    // Twice is as good as once, and what is missing is played here or there.
+    play(&["--part", "3/5"]);
+    assert!(
+        play(&["--join"])
+            .1
+            .contains("--join: 4 games are missing: ")
+    );
+    let joined = parts.join("material-uniform-16-3");
+    let (code, said, report) = play(&["--resume"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(games(&joined), expected);
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(lasting(report), lasting(on_one));
+}
+
+#[test]
+fn wrong_parts_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (more, code, message) in [
+        (&["--part", "3/2"][..], 2, "K from 1 to N"),
+        (&["--part", "1/2", "--join"], 2, "cannot be used with"),
+        (
+            &["--part", "1/2", "--sprt", "0,50"],
+            2,
+            "cannot be used with",
+        ),
+    ] {
+        let mut command = pit(folder.path(), "material", "uniform", more);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(message), "{said}");
+    }
+}
