@@ -19,8 +19,19 @@ struct Kind {
     /// Whether a file of the base, by its path below it, is of this kind.
     is_of: fn(&str) -> bool,
     command: fn(&Path) -> Command,
-    /// Whether files of this kind may be exchanged without an effect.
-    may_be_exchanged: bool,
+    /// What tells that damage had no effect.
+    harmless: Harmless,
+}
+
+/// What tells that damage which is not named had no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Harmless {
+    /// Only a text's checksum was damaged.
+    Checksum,
+    /// Two files were exchanged.
+    Exchange,
+    /// The command makes the same games: a journal that was cut between two entries is as it was some time ago.
+    SameGames,
 }
 
 /// What is damaged.
@@ -56,14 +67,14 @@ const KINDS: [Kind; 10] = [
         base: Base::Run,
         is_of: |path| ends(path, "networks/", ".safetensors"),
         command: info,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
     Kind {
         name: "checkpoint",
         base: Base::Run,
         is_of: |path| ends(path, "checkpoints/", ".safetensors"),
         command: info,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
     Kind {
         name: "shard",
@@ -71,56 +82,56 @@ const KINDS: [Kind; 10] = [
         is_of: |path| ends(path, "shards/", ".shard"),
         command: inspect,
         // All are read, and the order of a window's games has no meaning.
-        may_be_exchanged: true,
+        harmless: Harmless::Exchange,
     },
     Kind {
         name: "result",
         base: Base::Run,
         is_of: |path| ends(path, "pit/", ".json"),
         command: info,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
     Kind {
         name: "ratings, times, window",
         base: Base::Run,
         is_of: |path| ["ratings.json", "clock.json", "trainer.window"].contains(&path),
         command: info,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
     Kind {
         name: "journal",
         base: Base::Generator,
         is_of: |path| ends(path, "journal/", ".journal"),
         command: GENERATE.command,
-        may_be_exchanged: false,
+        harmless: Harmless::SameGames,
     },
     Kind {
         name: "generator's plan",
         base: Base::Generator,
         is_of: |path| ends(path, "generators/", "plan.toml"),
         command: GENERATE.command,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
     Kind {
         name: "match's plan",
         base: Base::Match,
         is_of: |path| path.ends_with("match.toml"),
         command: MATCH.command,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
     Kind {
         name: "match's results",
         base: Base::Match,
         is_of: |path| path.ends_with("results.jsonl"),
         command: MATCH.command,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
     Kind {
         name: "match's record",
         base: Base::Match,
         is_of: |path| path.contains("/games/"),
         command: MATCH.command,
-        may_be_exchanged: false,
+        harmless: Harmless::Checksum,
     },
 ];
 
@@ -214,9 +225,12 @@ fn damage_files(times: usize, seed: u64) {
         .iter()
         .map(|(base, path)| (*base, files_below(path)))
         .collect();
+    let (whole, damaged) = (folder.path().join("whole"), folder.path().join("damaged"));
+    let (code, _, said) = outcome(&mut (GENERATE.command)(&whole).into());
+    assert_eq!(code, 0, "{said}");
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for kind in &KINDS {
-        let said = said_of(kind, &files[&kind.base], &BTreeMap::new(), folder.path());
+        let said = said_of(kind, &files[&kind.base], &BTreeMap::new(), &damaged);
         let of_kind = files[&kind.base].keys().filter(|name| (kind.is_of)(name));
         let named: Vec<&String> = of_kind.filter(|name| names_fault(&said, name)).collect();
         assert!(named.is_empty(), "{named:?} are whole: {said}");
@@ -224,6 +238,9 @@ fn damage_files(times: usize, seed: u64) {
     let (mut named, mut harmless) = (0, 0);
     for turn in 0..times {
         let kind = &KINDS[turn % KINDS.len()];
+        if turn > 0 && turn % 500 == 0 {
+            println!("{turn} files damaged: {named} named, {harmless} without effect");
+        }
         let (changed, what) = damage(&files[&kind.base], kind, &mut rng);
         let differs = |(name, bytes): (&String, &Vec<u8>)| files[&kind.base][name] != *bytes;
         let is_exchange = changed.len() != 1;
@@ -231,7 +248,7 @@ fn damage_files(times: usize, seed: u64) {
             harmless += 1;
             continue;
         }
-        let said = said_of(kind, &files[&kind.base], &changed, folder.path());
+        let said = said_of(kind, &files[&kind.base], &changed, &damaged);
         assert!(!said.contains("panicked"), "{}, {what}: {said}", kind.name);
         let is_named = changed.keys().any(|name| names_fault(&said, name));
         match is_named {
@@ -240,11 +257,14 @@ fn damage_files(times: usize, seed: u64) {
                 let is_contained = |(name, bytes): (&String, &Vec<u8>)| {
                     bytes.starts_with(contents(&files[&kind.base][name]))
                 };
-                let is_harmless = match is_exchange {
-                    true => kind.may_be_exchanged,
-                    false => changed.iter().all(is_contained),
-                };
-                assert!(is_harmless, "{}, {what}, unnoticed: {said}", kind.name);
+                let what = format!("{}, {what}, unnoticed: {said}", kind.name);
+                match kind.harmless {
+                    Harmless::Checksum => {
+                        assert!(!is_exchange && changed.iter().all(is_contained), "{what}");
+                    }
+                    Harmless::Exchange => assert!(is_exchange, "{what}"),
+                    Harmless::SameGames => (GENERATE.check)(&whole, &damaged, &what),
+                }
                 harmless += 1;
             }
         }
@@ -265,21 +285,21 @@ fn contents(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// What the command of a kind says of a base with changed files.
+/// What the command of a kind says of a base with changed files, in a folder for it.
 fn said_of(
     kind: &Kind,
     files: &BTreeMap<String, Vec<u8>>,
     changed: &BTreeMap<String, Vec<u8>>,
-    folder: &Path,
+    place: &Path,
 ) -> String {
-    let place = folder.join("damaged");
+    // The one before.
+    let _ = fs::remove_dir_all(place);
     for (name, bytes) in files {
         let path = place.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, changed.get(name).unwrap_or(bytes)).unwrap();
     }
-    let output = (kind.command)(&place).output().unwrap();
-    fs::remove_dir_all(&place).unwrap();
+    let output = (kind.command)(place).output().unwrap();
     let said = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8_lossy(&said).into_owned()
 }
