@@ -24,14 +24,14 @@ struct Kind {
 }
 
 /// What tells that damage which is not named had no effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Harmless {
     /// Only a text's checksum was damaged.
     Checksum,
     /// Two files were exchanged.
     Exchange,
-    /// The command makes the same games: a journal that was cut between two entries is as it was some time ago.
-    SameGames,
+    /// The same comes of it as without: a file that was cut between two entries is as it was some time ago.
+    SameResult(&'static Case),
 }
 
 /// What is damaged.
@@ -103,7 +103,7 @@ const KINDS: [Kind; 10] = [
         base: Base::Generator,
         is_of: |path| ends(path, "journal/", ".journal"),
         command: GENERATE.command,
-        harmless: Harmless::SameGames,
+        harmless: Harmless::SameResult(&GENERATE),
     },
     Kind {
         name: "generator's plan",
@@ -124,7 +124,7 @@ const KINDS: [Kind; 10] = [
         base: Base::Match,
         is_of: |path| path.ends_with("results.jsonl"),
         command: MATCH.command,
-        harmless: Harmless::Checksum,
+        harmless: Harmless::SameResult(&MATCH),
     },
     Kind {
         name: "match's record",
@@ -225,9 +225,12 @@ fn damage_files(times: usize, seed: u64) {
         .iter()
         .map(|(base, path)| (*base, files_below(path)))
         .collect();
-    let (whole, damaged) = (folder.path().join("whole"), folder.path().join("damaged"));
-    let (code, _, said) = outcome(&mut (GENERATE.command)(&whole).into());
-    assert_eq!(code, 0, "{said}");
+    let [wholes, damaged] = ["wholes", "damaged"].map(|name| folder.path().join(name));
+    for case in [&GENERATE, &MATCH] {
+        let whole = wholes.join(case.name);
+        let (code, _, said) = outcome(&mut (case.command)(&whole).into());
+        assert_eq!(code, 0, "{said}");
+    }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for kind in &KINDS {
         let said = said_of(kind, &files[&kind.base], &BTreeMap::new(), &damaged);
@@ -263,7 +266,9 @@ fn damage_files(times: usize, seed: u64) {
                         assert!(!is_exchange && changed.iter().all(is_contained), "{what}");
                     }
                     Harmless::Exchange => assert!(is_exchange, "{what}"),
-                    Harmless::SameGames => (GENERATE.check)(&whole, &damaged, &what),
+                    Harmless::SameResult(case) => {
+                        (case.check)(&wholes.join(case.name), &damaged, &what);
+                    }
                 }
                 harmless += 1;
             }
