@@ -28,11 +28,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 /// A generator has ended for good if its lock is free and it has said nothing for so long. One at work writes its status every 15
 /// seconds. Times are compared by the clock of the files: those of the machines may differ.
 pub const SILENCE: Duration = Duration::from_mins(6);
+
+/// Who looks at a lock holds it for an instant: one that is not free is tried so often again, with this pause.
+const LOOKS: u32 = 10;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// How many generators may work on a run, one after the other or at once.
 const GENERATORS: u32 = 100_000;
@@ -431,10 +436,20 @@ fn resume(
         return Ok(None);
     }
     let may_adopt = may_adopt(places, plan)?;
-    let opened = Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
-        // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
-        standing == Standing::Begun && !claimed.is_done()
-    });
+    let try_open = || {
+        Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
+            // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
+            standing == Standing::Begun && !claimed.is_done()
+        })
+    };
+    let mut opened = try_open();
+    for _ in 0..LOOKS {
+        if !matches!(opened, Ok(None)) {
+            break;
+        }
+        sleep(LOOK);
+        opened = try_open();
+    }
     match opened {
         Ok(opened) => Ok(opened.map(|(journal, recovery)| {
             let generator = Generator {

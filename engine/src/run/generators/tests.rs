@@ -92,6 +92,24 @@ fn the_same_command_resumes_and_another_takes_over() {
     assert_eq!((again.number(), recovery.adopted), (1, vec![3]));
 }
 
+#[test]
+fn a_look_at_its_lock_keeps_no_generator_from_resuming() {
+    let (_root, places) = run();
+    let (generator, _) = start(&places, 1);
+    begin(&generator, 0).unwrap();
+    drop(generator);
+    let looked_at = fs::File::open(lock_path(&places.journal, 0)).unwrap();
+    looked_at.lock_shared().unwrap();
+    let looking = std::thread::spawn(move || {
+        sleep(LOOK);
+        drop(looked_at);
+    });
+    let (generator, recovery) = start(&places, 1);
+    looking.join().unwrap();
+    assert_eq!((generator.number(), generator.is_resumed()), (0, true));
+    assert_eq!(ids(&recovery), [(0, 0)]);
+}
+
 /// Makes what a generator said last as old as that.
 fn age(places: &GeneratorPlaces, generator: u32, age: Duration) {
     for name in ["plan.toml", "status.json"] {
