@@ -118,10 +118,10 @@ fn listen(grace: Option<Duration>) -> io::Result<Stop> {
     let thread = std::thread::Builder::new().name("signals".into());
     let listen = move || {
         let mut first: Option<Instant> = None;
+        // From the first signal on, also where the program was stopping by itself.
+        let mut grace = grace;
         for signal in signals.forever() {
-            if !to_request.is_requested() {
-                limit(grace);
-            }
+            limit(grace.take());
             to_request.request();
             match first {
                 _ if signal == SIGUSR1 => {}

@@ -33,7 +33,7 @@ use std::time::{Duration, SystemTime};
 
 /// A generator has ended for good if its lock is free and it has said nothing for so long. One at work writes its status every 15
 /// seconds. Times are compared by the clock of the files: those of the machines may differ.
-pub const SILENCE: Duration = Duration::from_mins(6);
+const SILENCE: Duration = Duration::from_mins(6);
 
 /// Who looks at a lock holds it for an instant: one that is not free is tried so often again, with this pause.
 const LOOKS: u32 = 10;
@@ -244,7 +244,7 @@ fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S:
     serializer.serialize_f64(time.as_secs_f64())
 }
 
-/// The generators that have ended without being done and have said nothing for [`SILENCE`], in order.
+/// The generators that have ended without being done and have said nothing for six minutes, in order.
 ///
 /// # Errors
 ///
@@ -285,20 +285,21 @@ fn now_in(folder: &Path) -> SystemTime {
 fn may_adopt<'a>(
     places: &'a GeneratorPlaces,
     plan: &'a GeneratorPlan,
-) -> Result<impl Fn(u32) -> bool + 'a, RunError> {
+) -> impl Fn(u32) -> bool + 'a {
     let now = now_in(&places.generators());
-    Ok(move |number| {
+    move |number| {
         let claimed = Claimed::new(places, number);
         let is_own = match claimed.read_plan() {
             Ok(Some(theirs)) => theirs.worker == plan.worker,
             // It was broken off, or can't resume.
-            Ok(None) | Err(_) => true,
+            Ok(None) | Err(RunError::GeneratorPlan { .. }) => true,
+            Err(_) => false,
         };
         is_own
             || claimed
                 .silence(now)
                 .is_none_or(|silence| silence >= SILENCE)
-    })
+    }
 }
 
 /// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one
@@ -435,7 +436,7 @@ fn resume(
     if !claimed.can_resume(plan)? {
         return Ok(None);
     }
-    let may_adopt = may_adopt(places, plan)?;
+    let may_adopt = may_adopt(places, plan);
     let try_open = || {
         Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
             // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
@@ -487,7 +488,7 @@ fn claim(
     if !claim_folder(&claimed.folder)? && !claimed.was_wasted() {
         return Ok(None);
     }
-    let may_adopt = may_adopt(places, plan)?;
+    let may_adopt = may_adopt(places, plan);
     let opened = Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
         // Another may have been faster.
         standing == Standing::Unused && !exists(&claimed.plan())

@@ -149,7 +149,7 @@ impl MatchFolder {
     /// The folders of a match's parts in `out`.
     ///
     /// # Errors
-    /// There is none.
+    /// No folder there has a part of this match.
     pub(super) fn parts(out: &Path, plan: &MatchPlan) -> Result<Vec<PathBuf>> {
         let mut parts = Vec::new();
         for path in folders(out)? {

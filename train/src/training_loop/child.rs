@@ -6,7 +6,7 @@ use engine::stop::{Exit, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write, stderr};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -119,9 +119,12 @@ pub(super) fn run(
     }
 }
 
-/// Whether a program was stopped. Schedulers send a signal to all programs of a job, and any of them may be the first.
+/// Whether a program was stopped. Schedulers send a signal to all programs of a job, and any of them may be the first. Before a program
+/// listens for it, a signal ends it at once.
 fn was_stopped(status: ExitStatus) -> bool {
-    status.code() == Some(Exit::Interrupted.code().into())
+    let stops = [Signal::TERM, Signal::INT, Signal::HUP, Signal::USR1];
+    let is_stop = |signal| stops.iter().any(|stop| stop.as_raw() == signal);
+    status.code() == Some(Exit::Interrupted.code().into()) || status.signal().is_some_and(is_stop)
 }
 
 /// What a thread returns; nothing if it panicked.
@@ -285,10 +288,12 @@ mod tests {
         let output = run(&mut shell("echo half; exit 75"), "test", &stop);
         assert_eq!(output.unwrap(), None);
         assert!(stop.is_requested());
-        let stop = Stop::default();
-        let generator = start("exit 75", &stop);
-        wait_for(&stop);
-        generator.end().unwrap();
+        for script in ["exit 75", "kill -TERM $$", "kill -USR1 $$"] {
+            let stop = Stop::default();
+            let generator = start(script, &stop);
+            wait_for(&stop);
+            generator.end().unwrap();
+        }
     }
 
     #[test]
