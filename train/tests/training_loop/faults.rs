@@ -1,7 +1,7 @@
 //! Faults at the operations on files of each command: afterwards the same command ends well, with nothing lost, doubled or changed.
 //!
 //! `engine/src/files/faults.rs` describes the faults. By default some operations of each command meet each fault, and
-//! `every_operation` goes through all.
+//! `every_operation_of_…` go through all.
 
 use super::cases::{Case, GENERATE, LOOP, LOOP_SELFPLAY, MATCH, TRAIN};
 use super::programs::build_selfplay;
@@ -114,9 +114,17 @@ fn faults_in_the_loop_s_programs_are_overcome() {
 }
 
 #[test]
-#[ignore = "hours"]
-fn every_operation() {
-    for case in [&GENERATE, &TRAIN, &MATCH, &LOOP, &LOOP_SELFPLAY] {
+#[ignore = "an hour"]
+fn every_operation_of_the_programs() {
+    for case in [&GENERATE, &TRAIN, &MATCH] {
+        meet_faults(case, &FAULTS, None);
+    }
+}
+
+#[test]
+#[ignore = "two hours"]
+fn every_operation_of_the_loop() {
+    for case in [&LOOP, &LOOP_SELFPLAY] {
         meet_faults(case, &FAULTS, None);
     }
 }
