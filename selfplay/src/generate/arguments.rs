@@ -72,7 +72,7 @@ fn positive(text: &str) -> Result<f64, String> {
 
 /// Whether `uniform` plays the games of the first generation: a random first network knows no more. A loop with a generator of its own
 /// sees to it.
-fn is_without_network(config: &Config, newest: Option<u32>, run: Option<&RunDirectory>) -> bool {
+fn is_without_network(config: &Config, trained: Option<u32>, run: Option<&RunDirectory>) -> bool {
     let settings = &config.training_loop;
     let is_random = |run: &RunDirectory| {
         // One that can't be read is replaced or reported where it is opened.
@@ -80,7 +80,7 @@ fn is_without_network(config: &Config, newest: Option<u32>, run: Option<&RunDire
     };
     settings.order == LoopOrder::External
         && settings.first_games > 0
-        && newest == Some(0)
+        && trained == Some(0)
         && run.is_some_and(is_random)
 }
 
@@ -141,7 +141,12 @@ impl GenerateArguments {
             Some(_) => Vec::new(),
             None => networks,
         };
-        let newest = newest.filter(|_| !is_without_network(&config, generation, run.as_ref()));
+        let trained = match &run {
+            Some(run) => run.newest_trained()?,
+            None => None,
+        };
+        let trained = trained.map(|(generation, _)| generation);
+        let newest = newest.filter(|_| !is_without_network(&config, trained, run.as_ref()));
         let player = self.network.clone().or(newest);
         Ok(GenerationPlan {
             devices: self.workers.device.devices(&config)?,

@@ -1,7 +1,7 @@
 //! The running generators of a run, as they report themselves every 15 seconds.
 
 use super::disk::Problems;
-use engine::files::read_whole;
+use engine::files::{now_in, read_whole};
 use engine::run::GeneratorPlaces;
 use network::DeviceUse;
 use serde::{Deserialize, Serialize};
@@ -50,9 +50,11 @@ impl GeneratorReport {
         at_work: &[u32],
         problems: &mut Problems,
     ) -> Vec<Self> {
+        // By the clock of the files: another machine may have written them.
+        let now = now_in(&places.root).unwrap_or_else(|_| SystemTime::now());
         let reports = at_work.iter().filter_map(|&generator| {
             let path = places.status(generator);
-            match read(&path) {
+            match read(&path, now) {
                 Ok((status, seconds_since)) => Some(Self {
                     generator,
                     seconds_since,
@@ -68,10 +70,10 @@ impl GeneratorReport {
     }
 }
 
-fn read(path: &Path) -> std::io::Result<(Status, f64)> {
+fn read(path: &Path, now: SystemTime) -> std::io::Result<(Status, f64)> {
     let bytes = read_whole(path, 1 << 20)?;
     let written = std::fs::metadata(path)?.modified()?;
-    let since = SystemTime::now().duration_since(written);
+    let since = now.duration_since(written);
     Ok((
         serde_json::from_slice(&bytes)?,
         since.unwrap_or_default().as_secs_f64(),
