@@ -4,8 +4,10 @@
 
 mod checksum;
 mod faults;
+mod lock;
 
 pub use checksum::{ChecksumForm, WrongChecksum};
+pub use lock::FileLock;
 
 use faults::Operation;
 use std::fs::{self, File, OpenOptions};

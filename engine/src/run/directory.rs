@@ -93,6 +93,11 @@ impl RunDirectory {
         self.root.join("trainer.window")
     }
 
+    /// `trainer.lock`, held by the run's trainer.
+    pub fn trainer_lock(&self) -> PathBuf {
+        self.root.join("trainer.lock")
+    }
+
     /// `format.toml`.
     pub fn format(&self) -> PathBuf {
         self.root.join("format.toml")

@@ -6,6 +6,7 @@
 //! generators/NNN/plan.toml  plan of the generator; written when its journal is there
 //! generators/NNN/done       written when the plan is carried out
 //! generators/NNN/status.json  state of a generator at work; of one that has ended it says nothing
+//! generators/worker-NAME.lock held by the worker of this name
 //! ```
 //!
 //! A generator that was killed, or stopped before it was done, resumes when the same worker requests the same again: it has the same
@@ -18,7 +19,8 @@
 use super::directory::RunDirectory;
 use super::error::RunError;
 use super::io::{claim_folder, entries, make_folder, read_file, write_file};
-use crate::files::{self, ChecksumForm};
+use super::workers::WorkerName;
+use crate::files::{self, ChecksumForm, FileLock};
 use crate::record::journal::{
     Journal, JournalFault, JournalPlace, Recovery, Standing, generators_in, lock_path,
 };
@@ -28,16 +30,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 /// A generator has ended for good if its lock is free and it has said nothing for so long. One at work writes its status every 15
 /// seconds. Times are compared by the clock of the files: those of the machines may differ.
 const SILENCE: Duration = Duration::from_mins(6);
-
-/// Who looks at a lock holds it for an instant: one that is not free is tried so often again, with this pause.
-const LOOKS: u32 = 10;
-const LOOK: Duration = Duration::from_millis(10);
 
 /// How many generators may work on a run, one after the other or at once.
 const GENERATORS: u32 = 100_000;
@@ -68,6 +65,17 @@ impl GeneratorPlaces {
         plan.map(|plan| plan.worker)
     }
 
+    /// The file that a worker with a name of its own holds the lock of while it works. Its folder is made.
+    ///
+    /// # Errors
+    ///
+    /// What the disk says.
+    pub fn worker_lock(&self, worker: &WorkerName) -> Result<PathBuf, RunError> {
+        let folder = self.generators();
+        make_folder(&folder)?;
+        Ok(folder.join(format!("worker-{worker}.lock")))
+    }
+
     /// The file in which a generator says how it stands while it works: JSON, written anew now and then.
     pub fn status(&self, generator: u32) -> PathBuf {
         self.folder(generator).join("status.json")
@@ -88,6 +96,10 @@ impl From<&RunDirectory> for GeneratorPlaces {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorPlan {
+    /// The [name](super::WorkerName) of the worker. In the file it comes first, for it can be missing: a file that is cut lacks
+    /// another key.
+    #[serde(default)]
+    pub worker: String,
     /// The run's seed. In the file it is a text: numbers there have 63 bits.
     #[serde(with = "as_text")]
     pub seed: u64,
@@ -102,9 +114,6 @@ pub struct GeneratorPlan {
     pub config_digest: String,
     /// The evaluator of step states, as the generator was started with it.
     pub evaluator: String,
-    /// The [name](super::WorkerName) of the worker.
-    #[serde(default)]
-    pub worker: String,
 }
 
 mod as_text {
@@ -213,16 +222,10 @@ impl Generator {
 pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError> {
     let mut at_work = Vec::new();
     for number in list_numbers(&places.generators())? {
+        // One whose number was only claimed so far has none.
         let path = lock_path(&places.journal, number);
-        let tried = fs::File::open(&path).map(|file| file.try_lock_shared());
-        match tried {
-            Ok(Ok(())) => {}
-            Ok(Err(fs::TryLockError::WouldBlock)) => at_work.push(number),
-            // One whose number was only claimed so far.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Ok(Err(fs::TryLockError::Error(error))) | Err(error) => {
-                return Err(RunError::io("look at", &path)(error));
-            }
+        if FileLock::is_held(&path).map_err(RunError::io("look at", &path))? {
+            at_work.push(number);
         }
     }
     Ok(at_work)
@@ -437,20 +440,10 @@ fn resume(
         return Ok(None);
     }
     let may_adopt = may_adopt(places, plan);
-    let try_open = || {
-        Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
-            // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
-            standing == Standing::Begun && !claimed.is_done()
-        })
-    };
-    let mut opened = try_open();
-    for _ in 0..LOOKS {
-        if !matches!(opened, Ok(None)) {
-            break;
-        }
-        sleep(LOOK);
-        opened = try_open();
-    }
+    let opened = Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
+        // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
+        standing == Standing::Begun && !claimed.is_done()
+    });
     match opened {
         Ok(opened) => Ok(opened.map(|(journal, recovery)| {
             let generator = Generator {
@@ -471,7 +464,7 @@ fn resume(
 /// Whether another attempt may succeed.
 fn is_of_the_moment(fault: &JournalFault) -> bool {
     match fault {
-        JournalFault::Io(_) | JournalFault::NoLocks => true,
+        JournalFault::Io(_) => true,
         JournalFault::Shard(error) => matches!(error.fault, ShardFault::Io(_)),
         _ => false,
     }

@@ -43,12 +43,11 @@ use anyhow::{Context, Result, ensure};
 use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
 use disk::WriteQueue;
+use engine::files::FileLock;
 use engine::progress::say;
 use engine::record::GameId;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
-use engine::run::{
-    Generator, GeneratorPlaces, GeneratorPlan, RunError, WorkerName, generators_at_work, write_file,
-};
+use engine::run::{Generator, GeneratorPlaces, GeneratorPlan, RunError, WorkerName, write_file};
 use engine::stop::{Exit, Stop};
 use game_writer::GameWriter;
 use log::JournalLog;
@@ -60,7 +59,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use supervisor::Supervisor;
 use worker::{GenerationTask, NextGame};
 
@@ -83,7 +82,11 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
     let config_digest = engine::record::digest(plan.config.to_toml().as_bytes());
     let worker = arguments.worker();
-    if worker.is_unique() && !wait_for_own_name(&plan.places, &worker, &stop)? {
+    let name = match worker.is_unique() {
+        true => lock_name(&plan.places, &worker, FileLock::PATIENCE, &stop)?,
+        false => None,
+    };
+    if worker.is_unique() && name.is_none() {
         say("stopped before the first game: the same command begins");
         return Ok(Exit::Interrupted.into());
     }
@@ -206,39 +209,32 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     Ok(ended?.into())
 }
 
-/// Waits for the end of a generator with this worker's name: after a restart, the system may hold its lock for a while. False if a stop
-/// is requested meanwhile.
+/// Takes the lock of a worker's name; none if a stop is requested while another program has the name.
 ///
 /// # Errors
-/// The other one is alive: two workers have the same name.
-fn wait_for_own_name(places: &GeneratorPlaces, worker: &WorkerName, stop: &Stop) -> Result<bool> {
-    const LONGEST_WAIT: Duration = Duration::from_mins(3);
-    let begun = Instant::now();
-    let mut first_sign = None;
-    loop {
-        let at_work = generators_at_work(places)?;
-        let is_namesake = |number: &u32| places.worker(*number).as_deref() == Some(worker.as_str());
-        let Some(number) = at_work.into_iter().find(is_namesake) else {
-            break;
-        };
-        let sign = std::fs::metadata(places.status(number))
-            .and_then(|about| about.modified())
-            .ok();
-        let first = *first_sign.get_or_insert_with(|| {
-            say(&format!(
-                "worker {worker} is still at work as generator {number}: waits for its end"
-            ));
-            sign
-        });
-        ensure!(
-            sign == first && begun.elapsed() < LONGEST_WAIT,
-            "worker {worker} is at work already, as generator {number}: give each worker a name of its own with --worker"
-        );
-        if !stop.sleep(disk::RETRY) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// Two workers have the same name.
+fn lock_name(
+    places: &GeneratorPlaces,
+    worker: &WorkerName,
+    patience: Duration,
+    stop: &Stop,
+) -> Result<Option<FileLock>> {
+    let path = places.worker_lock(worker)?;
+    let taken = || {
+        format!(
+            "worker {worker} is at work already: it holds {}",
+            path.display()
+        )
+    };
+    let waits = || say(&format!("{}: waits up to 3 minutes for its end", taken()));
+    let lock = FileLock::take(&path, patience, stop, waits);
+    let lock = lock.with_context(|| format!("can't lock {}", path.display()))?;
+    ensure!(
+        lock.is_some() || stop.is_requested(),
+        "{}; give each worker a name of its own with --worker",
+        taken()
+    );
+    Ok(lock)
 }
 
 /// Completes the run, and takes a generator's number. Waits while the disk is full; none if a stop is requested meanwhile.

@@ -1,7 +1,7 @@
 //! Workers by their names: their own games after a restart, two of one name, and folders in which locks do not work.
 
 use super::audit::{Audit, in_flight};
-use super::process::GeneratorCommand;
+use super::process::{GeneratorCommand, Running};
 use std::path::Path;
 
 fn worker(folder: &Path, name: &str) -> GeneratorCommand {
@@ -36,7 +36,7 @@ fn each_worker_takes_up_its_own_games() {
 }
 
 #[test]
-fn a_second_worker_of_a_name_is_refused_and_a_dead_one_s_end_awaited() {
+fn a_second_worker_of_a_name_waits_for_the_end_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let first = worker(folder.path(), "a");
     let mut alive = first.start();
@@ -44,17 +44,16 @@ fn a_second_worker_of_a_name_is_refused_and_a_dead_one_s_end_awaited() {
     alive.wait_until("it has a status", |_| status.exists());
     // Other games: the plans differ, the names do not.
     let second = worker(folder.path(), "a").with(&["--seed", "2"]);
-    let ended = second.start().wait();
-    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
-    let error = "error: worker a is at work already, as generator 0: give each worker a name of its own with --worker";
-    assert!(ended.stderr.contains(error), "{ended:?}");
-    // It waits while the other one may be about to end.
+    let waits = |running: &Running| {
+        let said = running.stderr();
+        said.contains("worker a is at work already: it holds ")
+            && said.contains("worker-a.lock: waits up to 3 minutes")
+    };
+    let mut stopped = second.start();
+    stopped.wait_until("it waits", waits);
+    stopped.stop();
     let mut waiting = second.start();
-    waiting.wait_until("it waits", |running| {
-        running
-            .stderr()
-            .contains("worker a is still at work as generator 0: waits for its end")
-    });
+    waiting.wait_until("it waits", waits);
     alive.stop();
     waiting.wait_until("it plays", |running| running.stderr().contains(" resumes "));
     waiting.stop();
@@ -101,7 +100,7 @@ fn a_folder_without_locks_is_refused_before_the_first_game() {
         assert!(
             ended
                 .stderr
-                .contains("000.lock: locks do not work in this folder"),
+                .contains("a.lock: locks do not work in this folder"),
             "{does}: {ended:?}"
         );
         assert!(in_flight(command.places()).is_empty());

@@ -2,14 +2,14 @@
 
 use crate::error::TrainError;
 use crate::terminal::print;
-use crate::trainer::lock::RunLock;
+use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::Config;
 use engine::run::RunDirectory;
-use engine::stop::{Exit, StopArguments};
+use engine::stop::{Exit, Stop, StopArguments};
 use network::{Device, set_single_threaded};
 use std::path::PathBuf;
 
@@ -76,7 +76,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit> {
     }
     let config = Config::load(&run.config())?;
     arguments.workplace.open()?;
-    let _lock = RunLock::take(&run)?;
+    let stop = arguments.stop.listen()?;
+    let Some(_lock) = lock_run(&run, &stop)? else {
+        return Ok(Exit::Interrupted);
+    };
     train_next(
         &run,
         &config,
@@ -85,7 +88,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit> {
             wait: !arguments.no_wait,
         },
         arguments.workplace,
-        arguments.stop,
+        &stop,
         "the same command",
     )
 }
@@ -96,12 +99,11 @@ pub(super) fn train_next(
     config: &Config,
     budget: TrainingBudget,
     workplace: Workplace,
-    stop: StopArguments,
+    stop: &Stop,
     command: &str,
 ) -> Result<Exit> {
     workplace.apply()?;
-    let stop = stop.listen()?;
-    let ending = train(run, config, budget, workplace.device, &stop)?;
+    let ending = train(run, config, budget, workplace.device, stop)?;
     let exit = Exit::of(matches!(ending, Ending::Published { .. }));
     print(&match ending {
         Ending::Published { path, .. } => path.display().to_string(),

@@ -1,61 +1,37 @@
 //! The lock of a run's trainer: two trainers would overwrite each other's checkpoints.
 
 use crate::error::TrainError;
+use engine::files::FileLock;
+use engine::progress::say;
 use engine::run::{RunDirectory, make_folder};
-use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
-use std::path::PathBuf;
-use std::thread::sleep;
+use engine::stop::Stop;
 use std::time::Duration;
 
-/// How long a taken lock is waited for: a program that only checks the lock holds it for a moment.
-const MOMENT: Duration = Duration::from_millis(50);
-
-/// Held while a program trains a run; the system frees it whenever the program ends.
-#[derive(Debug)]
-pub(crate) struct RunLock {
-    _file: File,
+/// Takes the lock of a run's trainer; none if a stop is requested while another trainer holds it.
+///
+/// # Errors
+/// Another trainer works on the run, and still does after [`FileLock::PATIENCE`].
+pub(crate) fn lock_run(run: &RunDirectory, stop: &Stop) -> Result<Option<FileLock>, TrainError> {
+    lock_within(run, FileLock::PATIENCE, stop)
 }
 
-impl RunLock {
-    /// Takes the lock of a run.
-    pub(crate) fn take(run: &RunDirectory) -> Result<Self, TrainError> {
-        make_folder(run.root())?;
-        let path = path_in(run);
-        let io = TrainError::io("lock", &path);
-        let file = File::create(&path).map_err(io)?;
-        let mut taken = file.try_lock();
-        if matches!(taken, Err(TryLockError::WouldBlock)) {
-            sleep(MOMENT);
-            taken = file.try_lock();
-        }
-        match taken {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(TrainError::Locked {
-                run: run.root().to_owned(),
-                lock: path,
-            }),
-            Err(TryLockError::Error(error)) => Err(io(error)),
-        }
+fn lock_within(
+    run: &RunDirectory,
+    patience: Duration,
+    stop: &Stop,
+) -> Result<Option<FileLock>, TrainError> {
+    make_folder(run.root())?;
+    let path = run.trainer_lock();
+    let locked = || TrainError::Locked {
+        run: run.root().to_owned(),
+        lock: path.clone(),
+    };
+    let waits = || say(&format!("{}: waits up to 3 minutes for its end", locked()));
+    let lock = FileLock::take(&path, patience, stop, waits);
+    match lock.map_err(TrainError::io("lock", &path))? {
+        None if !stop.is_requested() => Err(locked()),
+        lock => Ok(lock),
     }
-
-    /// Whether a trainer works on a run now.
-    pub(crate) fn is_held(run: &RunDirectory) -> Result<bool, TrainError> {
-        let path = path_in(run);
-        let tried = File::open(&path).map(|file| file.try_lock_shared());
-        match tried {
-            Ok(Ok(())) => Ok(false),
-            Ok(Err(TryLockError::WouldBlock)) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Ok(Err(TryLockError::Error(error))) | Err(error) => {
-                Err(TrainError::io("look at", &path)(error))
-            }
-        }
-    }
-}
-
-fn path_in(run: &RunDirectory) -> PathBuf {
-    run.root().join("trainer.lock")
 }
 
 #[cfg(test)]
@@ -66,13 +42,11 @@ mod tests {
     fn a_run_has_one_trainer_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path().join("run"));
-        assert!(!RunLock::is_held(&run).unwrap());
-        let first = RunLock::take(&run).unwrap();
-        assert!(RunLock::is_held(&run).unwrap());
-        let message = RunLock::take(&run).unwrap_err().to_string();
-        assert!(message.contains("trainer.lock"), "{message}");
+        let stop = Stop::default();
+        let first = lock_run(&run, &stop).unwrap().unwrap();
+        let message = lock_within(&run, Duration::ZERO, &stop).unwrap_err();
+        assert!(message.to_string().contains("trainer.lock"), "{message}");
         drop(first);
-        assert!(!RunLock::is_held(&run).unwrap());
-        RunLock::take(&run).unwrap();
+        lock_run(&run, &stop).unwrap().unwrap();
     }
 }

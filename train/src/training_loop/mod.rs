@@ -36,7 +36,7 @@ use crate::plots::ratings as rating_plot;
 use crate::ratings::clock::TrainingClock;
 use crate::terminal::{grouped, print};
 use crate::trainer::checkpoint;
-use crate::trainer::lock::RunLock;
+use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::training::{Ending, train};
 use anyhow::{Context, Result, ensure};
@@ -97,7 +97,9 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     }
     let stop = arguments.stop.listen()?;
     let selfplay = Selfplay::find(stop.clone(), arguments.stop)?;
-    let _lock = RunLock::take(&run)?;
+    let Some(_lock) = lock_run(&run, &stop)? else {
+        return Ok(Exit::Interrupted);
+    };
     let workers = LoopWorkers::new(&config, arguments.workplace, &arguments.generator_device);
     let own_threads = u16::try_from(workers.matches.threads).ok();
     let workplace = arguments.workplace;

@@ -249,6 +249,13 @@ fn a_larger_network_is_begun_with_the_games_of_another_run() {
         before
     );
     assert!(!old.join("networks/00001.safetensors").exists());
+    // After a stop, the same command resumes.
+    fs::remove_file(new.join("networks/00001.safetensors")).unwrap();
+    let (code, _, message) = outcome(&mut from(&["--steps", "6", "--seed", "3"]));
+    assert!(
+        code == 0 && message.contains("resuming network 1"),
+        "{message}"
+    );
     fails(&mut from(&[]), &["new already holds a run"]);
     // More steps than the rows may be used for.
     let other = folder.path().join("other");

@@ -49,11 +49,6 @@ pub enum JournalFault {
         "the thread that flushes the journal to the disk has ended: a power cut would take more than the last second"
     )]
     NotFlushed,
-    /// The file system does not keep two programs from holding a lock.
-    #[error(
-        "locks do not work in this folder, so that two generators could share a number: use a file system with locks, such as NFS 4"
-    )]
-    NoLocks,
     /// Another program holds the generator's lock.
     #[error("another program works as generator {generator}: it holds this lock")]
     Locked {

@@ -2,12 +2,9 @@
 
 use super::disk::Disk;
 use super::error::{JournalError, JournalFault};
-use crate::files;
-use rustix::io::Errno;
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::files::{self, FileLock};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
 use std::time::Duration;
 
 /// Where a generator's journal is, and what it is of.
@@ -48,10 +45,6 @@ pub(crate) enum Standing {
     /// Only what it has taken over.
     Adopting,
 }
-
-/// How long a lock is waited for, in steps of [`LOCK_STEP`]: a generator that adopts a journal holds its lock for a moment.
-const LOCK_STEPS: u32 = 10;
-const LOCK_STEP: Duration = Duration::from_millis(30);
 
 /// A journal's file. The order is that of generators, then of sequence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -192,75 +185,26 @@ pub(crate) fn lock_path(folder: &Path, generator: u32) -> PathBuf {
     folder.join(format!("{generator:03}.lock"))
 }
 
-/// Whether a file system has no locks.
-fn is_unsupported(error: &std::io::Error) -> bool {
-    let error = error.raw_os_error().map(Errno::from_raw_os_error);
-    [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP]
-        .into_iter()
-        .any(|none| error == Some(none))
-}
-
-/// The lock of a generator's journal, `NNN.lock`: held until it is dropped or the program ends, however it ends. The file stays,
-/// for a lock whose file is removed can be held twice.
+/// The lock of a generator's journal, `NNN.lock`.
 #[derive(Debug)]
 pub(super) struct Lock {
-    file: File,
+    lock: FileLock,
     path: PathBuf,
     generator: u32,
 }
 
 impl Lock {
-    /// Takes a lock, or none if another holds it.
-    pub(super) fn try_take(folder: &Path, generator: u32) -> Result<Option<Self>, JournalError> {
+    /// Takes a lock, or none if another holds it for longer than a moment: who adopts a journal holds its lock so long.
+    pub(super) fn take(folder: &Path, generator: u32) -> Result<Option<Self>, JournalError> {
         let path = lock_path(folder, generator);
-        let io = |error: std::io::Error| JournalError::of_file(&path, error);
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {
-                let lock = Self {
-                    file,
-                    path,
-                    generator,
-                };
-                lock.check_works().map(|()| Some(lock))
-            }
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) if is_unsupported(&error) => {
-                Err(JournalError::of_file(&path, JournalFault::NoLocks))
-            }
-            Err(TryLockError::Error(error)) => Err(io(error)),
+        match FileLock::take_soon(&path) {
+            Ok(lock) => Ok(lock.map(|lock| Self {
+                lock,
+                path,
+                generator,
+            })),
+            Err(error) => Err(JournalError::of_file(&path, error)),
         }
-    }
-
-    /// Tries to take it once more, which fails where locks work: elsewhere two generators would share a number.
-    fn check_works(&self) -> Result<(), JournalError> {
-        let again = File::open(&self.path).map_err(|error| self.error(error))?;
-        match again.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Ok(()),
-            _ => Err(self.error(JournalFault::NoLocks)),
-        }
-    }
-
-    /// Takes the lock of a generator that resumes under its number, waiting a moment for it.
-    pub(super) fn take(folder: &Path, generator: u32) -> Result<Self, JournalError> {
-        for step in 0..LOCK_STEPS {
-            if step > 0 {
-                sleep(LOCK_STEP);
-            }
-            if let Some(lock) = Self::try_take(folder, generator)? {
-                return lock.check_own();
-            }
-        }
-        let path = lock_path(folder, generator);
-        Err(JournalError::of_file(
-            &path,
-            JournalFault::Locked { generator },
-        ))
     }
 
     /// The lock, unless its generator's journal was taken over.
@@ -274,7 +218,7 @@ impl Lock {
 
     fn is_taken_over(&mut self) -> Result<bool, JournalError> {
         let mut text = Vec::new();
-        match (&self.file).take(64).read_to_end(&mut text) {
+        match self.lock.as_file().take(64).read_to_end(&mut text) {
             Ok(_) => Ok(!text.is_empty()),
             Err(error) => Err(self.error(error)),
         }
@@ -284,9 +228,9 @@ impl Lock {
     pub(super) fn mark_taken_over(&mut self, by: u32) -> Result<(), JournalError> {
         if !self.is_taken_over()? {
             let text = format!("generator {} was taken over by {by:03}\n", self.generator);
-            let written = files::write_all(&self.file, text.as_bytes());
+            let written = files::write_all(self.lock.as_file(), text.as_bytes());
             written
-                .and_then(|()| files::sync(&self.file))
+                .and_then(|()| files::sync(self.lock.as_file()))
                 .map_err(|error| self.error(error))?;
         }
         Ok(())

@@ -143,11 +143,17 @@ impl Journal {
     /// breaks the rules, and what the disk says. The files are then as they were, or another generator's have become this one's,
     /// and the journal can be opened again.
     pub fn open(place: JournalPlace) -> Result<(Self, Recovery), JournalError> {
-        let lock = Lock::take(&place.journal, place.generator)?;
+        let generator = place.generator;
+        let locked = || {
+            let path = lock_path(&place.journal, generator);
+            JournalError::of_file(&path, JournalFault::Locked { generator })
+        };
+        let lock = Lock::take(&place.journal, generator)?.ok_or_else(locked)?;
+        let lock = lock.check_own()?;
         Self::open_locked(place, lock, Arc::new(FileSystem), &|_| true)
     }
 
-    /// As [`open`](Self::open), but only if the lock is free at this moment, the number has not been taken over, and
+    /// As [`open`](Self::open), but only if the lock is free, the number has not been taken over, and
     /// `is_wanted`, called under the lock, accepts what there is of the journal. Of the generators that have ended, the journals of
     /// those are taken over that `may_adopt` accepts by their numbers.
     pub(crate) fn try_open(
@@ -155,7 +161,7 @@ impl Journal {
         may_adopt: &dyn Fn(u32) -> bool,
         is_wanted: impl FnOnce(Standing) -> bool,
     ) -> Result<Option<(Self, Recovery)>, JournalError> {
-        let Some(lock) = Lock::try_take(&place.journal, place.generator)? else {
+        let Some(lock) = Lock::take(&place.journal, place.generator)? else {
             return Ok(None);
         };
         let lock = match lock.check_own() {

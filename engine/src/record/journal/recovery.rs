@@ -255,7 +255,10 @@ pub(super) fn adopt(
     let mut generators = generators_in(&place.journal)?;
     generators.remove(&place.generator);
     for generator in generators {
-        let lock = match Lock::try_take(&place.journal, generator) {
+        if !may_adopt(generator) {
+            continue;
+        }
+        let lock = match Lock::take(&place.journal, generator) {
             Ok(Some(lock)) => lock,
             Ok(None) => continue,
             // As where the files are another user's.

@@ -101,7 +101,7 @@ fn a_look_at_its_lock_keeps_no_generator_from_resuming() {
     let looked_at = fs::File::open(lock_path(&places.journal, 0)).unwrap();
     looked_at.lock_shared().unwrap();
     let looking = std::thread::spawn(move || {
-        sleep(LOOK);
+        std::thread::sleep(Duration::from_millis(10));
         drop(looked_at);
     });
     let (generator, recovery) = start(&places, 1);
@@ -312,6 +312,13 @@ fn a_plan_that_can_t_be_read_is_no_other_plan() {
             .unwrap()
             .to_string();
         assert!(message.contains("generators/000/plan.toml"), "{message}");
+    }
+    for length in 1..kept.len() {
+        fs::write(&path, &kept[..length]).unwrap();
+        match Claimed::new(&places, 0).read_plan() {
+            Ok(found) => assert_eq!(found, Some(plan(1)), "cut at {length}"),
+            Err(error) => assert!(matches!(error, RunError::GeneratorPlan { .. })),
+        }
     }
     fs::write(&path, kept).unwrap();
     assert_eq!(start(&places, 1).0.number(), 0);

@@ -10,9 +10,9 @@ use crate::error::TrainError;
 use crate::ratings::clock::efforts;
 use crate::ratings::{MatchResult, RatedPlayer, RatingsFile, result_files};
 use crate::trainer::checkpoint::{self, Checkpoint};
-use crate::trainer::lock::RunLock;
 use crate::trainer::state::TrainingState;
 use engine::config::Config;
+use engine::files::FileLock;
 use engine::run::{
     GeneratorPlaces, LostGenerator, RunDirectory, generators_at_work, lost_generators,
 };
@@ -149,7 +149,9 @@ impl RunReport {
         problems.or_default(run.read_trainer_window());
         let log = LogSummary::read(&run.logs().join("train.jsonl"));
         let log = problems.or_default(log);
-        let trainer = problems.or_default(RunLock::is_held(&run));
+        let lock = run.trainer_lock();
+        let trainer =
+            problems.or_default(FileLock::is_held(&lock).map_err(TrainError::io("look at", &lock)));
         let places = GeneratorPlaces::from(&run);
         let at_work = problems.or_default(generators_at_work(&places));
         let games = GamesReport::of(&run.shards(), &mut problems);

@@ -11,8 +11,18 @@ use std::path::Path;
 /// The name of the built-in network.
 const BUILT_IN: &str = "tusker";
 
+/// Refuses a run that has trained a network.
+pub(super) fn check_untrained(run: &RunDirectory) -> Result<(), TrainError> {
+    match run.newest_trained()? {
+        None | Some((0, _)) => Ok(()),
+        Some(_) => Err(TrainError::RunExists {
+            path: run.root().to_owned(),
+        }),
+    }
+}
+
 /// Refuses a folder that holds a run.
-pub(super) fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
+fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
     if run.list_networks()?.is_empty() {
         return Ok(());
     }

@@ -7,15 +7,15 @@ use crate::commands::run::{Workplace, train_next};
 use crate::error::TrainError;
 use crate::terminal::print;
 use crate::trainer::change::differences;
-use crate::trainer::lock::RunLock;
+use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
-use engine::stop::{Exit, StopArguments};
-use first::{begin_run, begin_with, check_new, load};
+use engine::stop::{Exit, Stop, StopArguments};
+use first::{begin_run, begin_with, check_untrained, load};
 use games::{shards_of, take_over};
 use std::path::PathBuf;
 
@@ -73,24 +73,26 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     }
     let brought = arguments.network.as_deref();
     let brought = brought.map(|path| load(path, &config)).transpose()?;
-    let _lock = RunLock::take(&run)?;
+    let stop = arguments.stop.listen()?;
+    let Some(_lock) = lock_run(&run, &stop)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let seed = arguments.seed;
     if let Some(old) = &old {
-        check_new(&run)?;
+        check_untrained(&run)?;
         let games = take_over(old, &run)?;
         say(&format!(
             "{games} shards of {} are taken over",
             old.root().display()
         ));
+        begin_or_resume(&run, &config, Some(seed))?;
+        return train_first(arguments, &run, &config, &stop);
     }
-    let seed = arguments.seed;
     match brought {
         Some(network) => begin_with(&run, &config, &network, seed)?,
         None => begin_run(&run, &config, seed)?,
     }
-    match old {
-        Some(_) => train_first(arguments, &run, &config),
-        None => Ok(Exit::Done),
-    }
+    Ok(Exit::Done)
 }
 
 /// The configuration of a run with the games of another: by default the other run's.
@@ -150,19 +152,17 @@ fn check_same(run: &RunDirectory, saved: &Config, given: &Config) -> Result<(), 
 }
 
 /// Trains network 1 of a new run.
-fn train_first(arguments: &InitArguments, run: &RunDirectory, config: &Config) -> Result<Exit> {
+fn train_first(
+    arguments: &InitArguments,
+    run: &RunDirectory,
+    config: &Config,
+    stop: &Stop,
+) -> Result<Exit> {
     let budget = TrainingBudget {
         steps: arguments.steps,
         wait: false,
     };
     let command = format!("`train run --run {}`", run.root().display());
-    train_next(
-        run,
-        config,
-        budget,
-        arguments.workplace,
-        arguments.stop,
-        &command,
-    )
-    .map_err(|error| anyhow!("{error:#}; {command} resumes"))
+    train_next(run, config, budget, arguments.workplace, stop, &command)
+        .map_err(|error| anyhow!("{error:#}; {command} resumes"))
 }

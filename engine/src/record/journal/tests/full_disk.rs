@@ -112,7 +112,7 @@ impl Storage for FaultyFile {
 
 fn open_on(root: &Path, disk: &FaultyDisk) -> Result<(Journal, Recovery), JournalError> {
     let place = place(root, 3);
-    let lock = Lock::take(&place.journal, 3)?;
+    let lock = Lock::take(&place.journal, 3)?.unwrap();
     Journal::open_locked(place, lock, Arc::new(disk.clone()), &|_| true)
 }
 
@@ -287,7 +287,7 @@ fn a_panic_of_the_flushing_thread_is_reported_and_loses_nothing() {
         sync_every: Duration::from_millis(1),
         ..place(root.path(), 3)
     };
-    let lock = Lock::take(&place.journal, 3).unwrap();
+    let lock = Lock::take(&place.journal, 3).unwrap().unwrap();
     let (journal, _) =
         Journal::open_locked(place, lock, Arc::new(disk.clone()), &|_| true).unwrap();
     journal.check_flushing().unwrap();
@@ -414,7 +414,7 @@ fn a_failure_in_the_background_is_reported_once() {
         sync_every: Duration::from_millis(1),
         ..place(root.path(), 3)
     };
-    let lock = Lock::take(&place.journal, 3).unwrap();
+    let lock = Lock::take(&place.journal, 3).unwrap().unwrap();
     let opened = Journal::open_locked(place, lock, Arc::new(disk.clone()), &|_| true);
     let (journal, _) = opened.unwrap();
     disk.0.fail(1, 1);
