@@ -46,7 +46,8 @@ pub(crate) struct PitArguments {
     /// The folder for matches; each match gets a new folder in it
     #[arg(long, value_name = "DIR", default_value = "pit")]
     pub(super) out: PathBuf,
-    /// Resume this match, which is found in --out by its settings. A missing match is an error; `or-begin` begins it
+    /// Resume this match, which is found in --out by its settings, also if it is over. A missing match is an error; `or-begin` begins
+    /// it [default: resume the match unless it is over or being played, else begin a new one]
     #[arg(long, value_name = "or-begin", num_args = 0..=1, require_equals = true, default_missing_value = "must")]
     pub(super) resume: Option<Resume>,
     /// Play only part K of N of the games, in a folder of its own: others play the other parts, on any machines

@@ -16,11 +16,12 @@
 use super::plan::{MatchPlan, PlanError};
 use super::result::{GameSummary, hash_of};
 use anyhow::{Context, Result, bail, ensure};
-use engine::files::{self, read_whole};
+use engine::files::{self, FileLock, read_whole};
 use engine::progress::say;
 use engine::run::{make_folder, write_file};
+use engine::stop::Stop;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -42,13 +43,15 @@ const LARGEST_RECORD: u64 = 1 << 26;
 /// The time between two flushes to the disk.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A match that is resumed, and its games that are over by number.
+pub(super) type Resumed = (MatchFolder, BTreeMap<u64, GameSummary>);
+
 /// The folder of a match that is being played.
 #[derive(Debug)]
 pub(super) struct MatchFolder {
     path: PathBuf,
     results: File,
-    /// Locked until it is closed.
-    _lock: File,
+    _lock: FileLock,
     /// The time of the first line that is not flushed yet.
     unflushed_since: Option<Instant>,
 }
@@ -58,7 +61,8 @@ impl MatchFolder {
     pub(super) fn begin(out: &Path, name: &str, plan: &MatchPlan) -> Result<Self> {
         make_folder(out)?;
         let path = claim(out, name)?;
-        let lock = lock(&path)?;
+        let lock = lock(&path, Duration::ZERO, &Stop::default())?;
+        let lock = lock.with_context(|| is_played(&path))?;
         write_file(&path.join(PLAN), plan.to_toml().as_bytes())?;
         Self::open(path, lock)
     }
@@ -91,13 +95,9 @@ impl MatchFolder {
                 }
             };
             let differences = plan.differences(&kept);
-            if differences.is_empty() {
-                same.push(path);
-            } else if nearest
-                .as_ref()
-                .is_none_or(|(_, least)| differences.len() < least.len())
-            {
-                nearest = Some((path, differences));
+            match differences.is_empty() {
+                true => same.push(path),
+                false => keep_nearer(&mut nearest, path, differences),
             }
         }
         if let (true, Some(message)) = (same.is_empty(), damaged) {
@@ -113,22 +113,22 @@ impl MatchFolder {
         });
         Ok(last.ok_or_else(|| match nearest {
             None => format!("there is no match in {}", out.display()),
-            Some((path, differences)) => {
-                format!(
-                    "{} is another match: {}",
-                    path.display(),
-                    in_short(&differences)
-                )
-            }
+            Some(nearest) => another(&nearest),
         }))
     }
 
-    /// Resumes a match: its folder, and the games that are over by number. Torn games are reported and removed.
-    pub(super) fn resume(
-        path: &Path,
-        plan: &MatchPlan,
-    ) -> Result<(Self, BTreeMap<u64, GameSummary>)> {
-        let lock = lock(path)?;
+    /// Whether a program plays the match of a folder.
+    pub(super) fn is_played(path: &Path) -> Result<bool> {
+        let lock = path.join(LOCK);
+        FileLock::is_held(&lock).with_context(|| format!("can't look at {}", lock.display()))
+    }
+
+    /// Resumes a match: its folder, and the games that are over by number. Torn games are reported and removed. None if a stop is
+    /// requested while another program plays the match.
+    pub(super) fn resume(path: &Path, plan: &MatchPlan, stop: &Stop) -> Result<Option<Resumed>> {
+        let Some(lock) = lock(path, FileLock::PATIENCE, stop)? else {
+            return Ok(None);
+        };
         let (mut games, torn) = read_results(path)?;
         let lines = games.len();
         games.retain(|_, summary| record_of(path, summary).is_some());
@@ -143,15 +143,16 @@ impl MatchFolder {
         }
         // The resumed match may have more games.
         write_file(&path.join(PLAN), plan.to_toml().as_bytes())?;
-        Ok((Self::open(path.to_owned(), lock)?, games))
+        Ok(Some((Self::open(path.to_owned(), lock)?, games)))
     }
 
     /// The folders of a match's parts in `out`.
     ///
     /// # Errors
-    /// No folder there has a part of this match.
+    /// No folder there has a part of this match; how the nearest part differs.
     pub(super) fn parts(out: &Path, plan: &MatchPlan) -> Result<Vec<PathBuf>> {
         let mut parts = Vec::new();
+        let mut nearest: Option<(PathBuf, Vec<String>)> = None;
         for path in folders(out)? {
             let kept = match read_plan(&path) {
                 Ok(Some(kept)) => kept,
@@ -168,42 +169,66 @@ impl MatchFolder {
                 part: kept.part,
                 ..plan.clone()
             };
-            if kept.part.is_some() && of_part.differences(&kept).is_empty() {
-                parts.push(path);
+            if kept.part.is_none() {
+                continue;
+            }
+            match of_part.differences(&kept) {
+                same if same.is_empty() => parts.push(path),
+                differences => keep_nearer(&mut nearest, path, differences),
             }
         }
         ensure!(
             !parts.is_empty(),
-            "--join: {} has no part of this match",
-            out.display()
+            "--join: {} has no part of this match{}",
+            out.display(),
+            nearest.map_or_else(String::new, |nearest| format!("; {}", another(&nearest)))
         );
         Ok(parts)
     }
 
     /// Takes over the games that are over of parts, also of parts that are being played, and adds them to those that are `known`.
+    ///
+    /// # Errors
+    /// A game is known with another record, although the match `is_repeatable`. What the disk says.
     pub(super) fn join(
         &mut self,
         parts: &[PathBuf],
+        is_repeatable: bool,
         known: &mut BTreeMap<u64, GameSummary>,
     ) -> Result<()> {
         for path in parts {
-            let mut joined = 0;
-            for (number, summary) in read_results(path)?.0 {
-                if known.contains_key(&number) {
+            let (games, mut torn) = read_results(path)?;
+            let (mut joined, mut others) = (0, 0);
+            for (number, summary) in games {
+                let Some(record) = record_of(path, &summary) else {
+                    torn += 1;
+                    continue;
+                };
+                if let Some(first) = known.get(&number) {
+                    let is_other = first.record != summary.record;
+                    ensure!(
+                        !(is_other && is_repeatable),
+                        "--join: game {number} of {} is another game than in {} or a part before: move the wrong folder away",
+                        path.display(),
+                        self.path.display()
+                    );
+                    others += u64::from(is_other);
                     continue;
                 }
-                if let Some(record) = record_of(path, &summary) {
-                    self.keep(&summary, &record)?;
-                    known.insert(number, summary);
-                    joined += 1;
-                }
+                self.keep(&summary, &record)?;
+                known.insert(number, summary);
+                joined += 1;
             }
-            say(&format!("{joined} games of {}", path.display()));
+            let left_out = [(torn as u64, "torn"), (others, "played twice")];
+            let left_out = left_out.into_iter().filter(|(games, _)| *games > 0);
+            let left_out = left_out.map(|(games, why)| format!("; {games} left out: {why}"));
+            let left_out: String = left_out.collect();
+            say(&format!("{joined} games of {}{left_out}", path.display()));
         }
         self.flush()
     }
 
-    fn open(path: PathBuf, lock: File) -> Result<Self> {
+    fn open(path: PathBuf, lock: FileLock) -> Result<Self> {
         make_folder(&path.join(GAMES))?;
         let name = path.join(RESULTS);
         let results = files::open_to_append(&name);
@@ -262,13 +287,27 @@ impl MatchFolder {
     }
 }
 
-fn in_short(differences: &[String]) -> String {
+/// Keeps the match with the fewest differences.
+fn keep_nearer(
+    nearest: &mut Option<(PathBuf, Vec<String>)>,
+    path: PathBuf,
+    differences: Vec<String>,
+) {
+    let is_nearer = |(_, least): &(_, Vec<String>)| differences.len() < least.len();
+    if nearest.as_ref().is_none_or(is_nearer) {
+        *nearest = Some((path, differences));
+    }
+}
+
+/// How the nearest match differs.
+fn another((path, differences): &(PathBuf, Vec<String>)) -> String {
     const MOST: usize = 4;
     let shown = differences[..differences.len().min(MOST)].join("; ");
-    match differences.len() {
-        0..=MOST => shown,
-        more => format!("{shown}; and {} more", more - MOST),
-    }
+    let more = match differences.len() {
+        0..=MOST => String::new(),
+        more => format!("; and {} more", more - MOST),
+    };
+    format!("{} is another match: {shown}{more}", path.display())
 }
 
 /// The record of a game that is over, if it is whole.
@@ -300,18 +339,23 @@ fn claim(out: &Path, name: &str) -> Result<PathBuf> {
     bail!("{} has no free name left for {name}", out.display())
 }
 
-fn lock(folder: &Path) -> Result<File> {
+/// Takes the lock of a match; none if a stop is requested while another program holds it.
+fn lock(folder: &Path, patience: Duration, stop: &Stop) -> Result<Option<FileLock>> {
     let path = folder.join(LOCK);
-    let what = || format!("can't lock {}", path.display());
-    let options = OpenOptions::new().create(true).append(true).open(&path);
-    let file = options.with_context(what)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!("another program plays the match in {}", folder.display())
-        }
-        Err(TryLockError::Error(error)) => Err(error).with_context(what),
-    }
+    let waits = || {
+        say(&format!(
+            "{}: waits up to 3 minutes for its end",
+            is_played(folder)
+        ))
+    };
+    let lock = FileLock::take(&path, patience, stop, waits);
+    let lock = lock.with_context(|| format!("can't lock {}", path.display()))?;
+    ensure!(lock.is_some() || stop.is_requested(), is_played(folder));
+    Ok(lock)
+}
+
+fn is_played(folder: &Path) -> String {
+    format!("another program plays the match in {}", folder.display())
 }
 
 /// The folders in a folder; none if it doesn't exist.
@@ -383,6 +427,11 @@ mod tests {
         MatchFolder::find(out, "m", plan).unwrap()
     }
 
+    fn resumed(path: &Path, plan: &MatchPlan) -> Resumed {
+        let resumed = MatchFolder::resume(path, plan, &Stop::default());
+        resumed.unwrap().unwrap()
+    }
+
     /// A folder with a match whose first games are over.
     fn played(out: &Path, games: u64) -> PathBuf {
         let mut folder = MatchFolder::begin(out, "m", &plan()).unwrap();
@@ -408,20 +457,22 @@ mod tests {
             ..plan()
         };
         assert_eq!(found(out.path(), &longer).unwrap(), path);
-        let (folder, games) = MatchFolder::resume(&path, &longer).unwrap();
+        let (folder, games) = resumed(&path, &longer);
         assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
         let message = found(out.path(), &plan()).unwrap_err();
         assert!(
             message.contains("m is another match: games is 40 there and 20 here"),
             "{message}"
         );
-        let locked = MatchFolder::resume(&path, &longer).unwrap_err().to_string();
+        let locked = lock(&path, Duration::ZERO, &Stop::default());
+        let locked = locked.unwrap_err().to_string();
         assert!(
             locked.contains("another program plays the match"),
             "{locked}"
         );
+        assert!(MatchFolder::is_played(&path).unwrap());
         drop(folder);
-        MatchFolder::resume(&path, &longer).unwrap();
+        resumed(&path, &longer);
     }
 
     #[test]
@@ -493,6 +544,26 @@ mod tests {
     }
 
     #[test]
+    fn joined_parts_that_disagree_are_named() {
+        let out = tempfile::tempdir().unwrap();
+        let parts = ["one", "two"].map(|name| {
+            let mut part = MatchFolder::begin(out.path(), name, &plan()).unwrap();
+            part.keep(&summary(0, name), name).unwrap();
+            part.path().to_owned()
+        });
+        let mut whole = MatchFolder::begin(out.path(), "m", &plan()).unwrap();
+        let mut known = BTreeMap::new();
+        whole.join(&parts, false, &mut known).unwrap();
+        assert_eq!(known[&0], summary(0, "one"));
+        let error = whole.join(&parts, true, &mut known).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("game 0 of") && message.contains("/two is another game"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn torn_games_are_played_again() {
         let out = tempfile::tempdir().unwrap();
         let path = played(out.path(), 6);
@@ -504,11 +575,11 @@ mod tests {
         fs::write(&results, torn).unwrap();
         fs::write(path.join(record_name(2)), "ga").unwrap();
         fs::remove_file(path.join(record_name(3))).unwrap();
-        let (mut folder, games) = MatchFolder::resume(&path, &plan()).unwrap();
+        let (mut folder, games) = resumed(&path, &plan());
         assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 4]);
         folder.keep(&summary(1, "again\n"), "again\n").unwrap();
         drop(folder);
-        let (_, games) = MatchFolder::resume(&path, &plan()).unwrap();
+        let (_, games) = resumed(&path, &plan());
         assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 1, 4]);
     }
 }

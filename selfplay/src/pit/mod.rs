@@ -34,7 +34,7 @@ use arguments::Resume;
 use engine::config::Config;
 use engine::progress::{Progress, say};
 use engine::stop::{Exit, Stop};
-use folder::MatchFolder;
+use folder::{MatchFolder, Resumed};
 use opening::OpeningSource;
 use part::Part;
 use plan::{MATCH_FORMAT, MatchPlan};
@@ -90,15 +90,19 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         ),
         false => (Vec::new(), arguments.resume),
     };
-    let (mut folder, mut known) = open_folder(&arguments.out, &prepared.name, &plan, resume)?;
-    folder.join(&parts, &mut known)?;
-    let games = Games::new(plan.schedule, plan.players.len(), plan.games);
-    let test = plan.sprt.map(SequentialTest::new).transpose()?;
-    let mut results = Results::new(games, known, test);
+    let opened = open_folder(&arguments.out, &prepared.name, &plan, resume, &stop)?;
+    let Some((mut folder, mut known)) = opened else {
+        return Ok(interrupted());
+    };
+    folder.join(&parts, !plan.is_timed(), &mut known)?;
+    let mut results = results_of(&plan, known)?;
     let begun = Instant::now();
     let mut times = WorkTimes::default();
     if !arguments.join {
-        let task = prepared.into_task(arguments, &config, &folder, &results)?;
+        let task = prepared.into_task(arguments, &config, &folder, &results, &stop)?;
+        let Some(task) = task else {
+            return Ok(interrupted());
+        };
         times = task.play(
             arguments.workers.threads(),
             &stop,
@@ -112,16 +116,33 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         false => report.to_string(),
     };
     output::print(&text)?;
-    let missing = plan.games_of(results.missing()).len();
-    if results.is_decided() || missing == 0 {
+    if is_over(&plan, &results) {
         return Ok(ExitCode::SUCCESS);
     }
+    let missing = plan.games_of(results.missing()).len();
     ensure!(
         !arguments.join,
         "--join: {missing} games are missing: play their parts to the end, or the rest here with --resume in place of --join"
     );
-    say("the match was stopped: the same command with --resume resumes it");
-    Ok(Exit::Interrupted.into())
+    Ok(interrupted())
+}
+
+/// The results of a match, from its games that are over.
+fn results_of(plan: &MatchPlan, over: BTreeMap<u64, GameSummary>) -> Result<Results> {
+    let games = Games::new(plan.schedule, plan.players.len(), plan.games);
+    let test = plan.sprt.map(SequentialTest::new).transpose()?;
+    Ok(Results::new(games, over, test))
+}
+
+/// Whether no game of the plan is left to play.
+fn is_over(plan: &MatchPlan, results: &Results) -> bool {
+    results.is_decided() || plan.games_of(results.missing()).is_empty()
+}
+
+/// After a stop.
+fn interrupted() -> ExitCode {
+    say("the match was stopped: the same command resumes it");
+    Exit::Interrupted.into()
 }
 
 /// Checks the request, and opens all players.
@@ -173,14 +194,15 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
 }
 
 impl Prepared {
-    /// The task that all workers share: the games that are not over yet.
+    /// The task that all workers share: the games that are not over yet. None if a stop is requested while openings are sampled.
     fn into_task(
         self,
         arguments: &PitArguments,
         config: &Config,
         folder: &MatchFolder,
         results: &Results,
-    ) -> Result<MatchTask> {
+        stop: &Stop,
+    ) -> Result<Option<MatchTask>> {
         let Self { plan, players, .. } = self;
         let to_play = match results.is_decided() {
             true => Vec::new(),
@@ -196,10 +218,13 @@ impl Prepared {
             limit = 1;
         }
         let (workers, games) = (&arguments.workers, results.games().clone());
-        let openings = self
-            .openings
-            .open(folder, plan.seed, games.pairs, workers.threads())?;
-        Ok(MatchTask {
+        let openings =
+            self.openings
+                .open(folder, plan.seed, games.pairs, workers.threads(), stop)?;
+        let Some(openings) = openings else {
+            return Ok(None);
+        };
+        Ok(Some(MatchTask {
             failures: players.iter().map(|_| AtomicU32::new(0)).collect(),
             players,
             labels: self.labels,
@@ -211,7 +236,7 @@ impl Prepared {
             to_play,
             begun: AtomicUsize::new(0),
             stop: Arc::new(AtomicBool::new(false)),
-        })
+        }))
     }
 }
 
@@ -266,29 +291,34 @@ fn open_players(
     Ok(players)
 }
 
-/// The match's folder, and the games that are over already.
+/// The match's folder, and the games that are over already. None if a stop is requested while another program plays the match.
 fn open_folder(
     out: &Path,
     name: &str,
     plan: &MatchPlan,
     resume: Option<Resume>,
-) -> Result<(MatchFolder, BTreeMap<u64, GameSummary>)> {
-    let Some(resume) = resume else {
-        return Ok((MatchFolder::begin(out, name, plan)?, BTreeMap::new()));
+    stop: &Stop,
+) -> Result<Option<Resumed>> {
+    let found = match (MatchFolder::find(out, name, plan)?, resume) {
+        (Err(reason), Some(Resume::Must)) => bail!("--resume: {reason}"),
+        (Ok(path), None) if MatchFolder::is_played(&path)? => None,
+        (found, _) => found.ok(),
     };
-    match (MatchFolder::find(out, name, plan)?, resume) {
-        (Ok(path), _) => {
-            let (folder, known) = MatchFolder::resume(&path, plan)?;
-            say(&format!(
-                "resuming {}: {} games done",
-                path.display(),
-                known.len()
-            ));
-            Ok((folder, known))
+    if let Some(path) = found {
+        let Some((folder, known)) = MatchFolder::resume(&path, plan, stop)? else {
+            return Ok(None);
+        };
+        let done = known.len();
+        // Without --resume, a match that is over is played again.
+        if resume.is_some() || !is_over(plan, &results_of(plan, known.clone())?) {
+            say(&format!("resuming {}: {done} games done", path.display()));
+            return Ok(Some((folder, known)));
         }
-        (Err(_), Resume::OrBegin) => Ok((MatchFolder::begin(out, name, plan)?, BTreeMap::new())),
-        (Err(reason), Resume::Must) => bail!("--resume: {reason}"),
     }
+    Ok(Some((
+        MatchFolder::begin(out, name, plan)?,
+        BTreeMap::new(),
+    )))
 }
 
 /// The players' names in records. Letters distinguish two players; their settings are in the match's folder.

@@ -14,6 +14,7 @@ use arimaa::rules::{Game, Position, Turn};
 use engine::files::read_whole;
 use engine::progress::say;
 use engine::run::write_file;
+use engine::stop::Stop;
 use std::path::Path;
 
 /// Turns of the setups.
@@ -203,16 +204,18 @@ impl OpeningSource {
         })
     }
 
-    /// The openings of all pairs. Those that a player samples are kept in the match's folder for a resumed match.
+    /// The openings of all pairs. Those that a player samples are kept in the match's folder for a resumed match. None if a stop is
+    /// requested while they are sampled.
     pub(super) fn open(
         self,
         folder: &MatchFolder,
         seed: u64,
         pairs: u64,
         threads: usize,
-    ) -> Result<Openings> {
+        stop: &Stop,
+    ) -> Result<Option<Openings>> {
         let (by, turns) = match self {
-            Self::Known(openings) => return Ok(openings),
+            Self::Known(openings) => return Ok(Some(openings)),
             Self::Sampled { by, turns } => (by, turns),
         };
         let path = folder.openings();
@@ -227,12 +230,13 @@ impl OpeningSource {
                 by.short_name(),
                 pairs - known
             ));
-            let drawn = draw_openings(&by, seed, turns, known..pairs, threads)?;
+            let drawn = draw_openings(&by, seed, turns, known..pairs, threads, stop)?;
+            let Some(drawn) = drawn else { return Ok(None) };
             openings.extend(drawn.iter().map(|game| Opening::new(game, None)));
             write_file(&path, format_drawn(&openings).as_bytes())?;
         }
         let name = format!("random setups and {turns} turns by {}", by.short_name());
-        Ok(Openings::Listed { openings, name })
+        Ok(Some(Openings::Listed { openings, name }))
     }
 }
 
@@ -283,7 +287,8 @@ mod tests {
         let place = Devices::of(vec![Device::Cpu], Precision::Fp32);
         let player = Player::open(&PlayerName::Material, &place).unwrap();
         let draw = |pairs, threads| {
-            let drawn = draw_openings(&player, 5, 3, pairs, threads).unwrap();
+            let drawn = draw_openings(&player, 5, 3, pairs, threads, &Stop::default());
+            let drawn = drawn.unwrap().unwrap();
             let openings = drawn.iter().map(|game| Opening::new(game, None));
             openings.collect::<Vec<_>>()
         };

@@ -102,14 +102,16 @@ pub(super) fn random_opening(seed: u64, pair: u64, turns: u32) -> Result<Game> {
 }
 
 /// Draws openings by pair: random setups, and `turns` turns from a player's policy at temperature 1. They depend only on the seed and
-/// the pair.
+/// the pair. None if a stop is requested.
 pub(super) fn draw_openings(
     player: &Player,
     seed: u64,
     turns: u32,
     pairs: Range<u64>,
     threads: usize,
-) -> Result<Vec<Game>> {
+    requested: &Stop,
+) -> Result<Option<Vec<Game>>> {
+    let stop = AtomicBool::new(false);
     let next = AtomicU64::new(pairs.start);
     let begin = || {
         let pair = next.fetch_add(1, Relaxed);
@@ -119,8 +121,8 @@ pub(super) fn draw_openings(
     let mut drawn = Vec::new();
     worker_pool::run(
         threads,
-        &AtomicBool::new(false),
-        &Stop::default(),
+        &stop,
+        requested,
         |finished| {
             let channel = player.channel()?;
             let channel = channel.context("a player without an evaluator has no policy")?;
@@ -129,7 +131,7 @@ pub(super) fn draw_openings(
                 batcher.round(&begin, |over: Drawing| {
                     Ok(finished.send((over.pair, over.game))?)
                 })?;
-                if batcher.games().next().is_none() {
+                if stop.load(Relaxed) || batcher.games().next().is_none() {
                     return Ok(());
                 }
             }
@@ -139,8 +141,11 @@ pub(super) fn draw_openings(
             Ok(())
         },
     )?;
+    if requested.is_requested() {
+        return Ok(None);
+    }
     drawn.sort_by_key(|(pair, _)| *pair);
-    Ok(drawn.into_iter().map(|(_, game)| game).collect())
+    Ok(Some(drawn.into_iter().map(|(_, game)| game).collect()))
 }
 
 /// An opening that is being drawn.

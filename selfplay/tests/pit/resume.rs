@@ -91,7 +91,6 @@ fn a_killed_match_is_resumed_as_if_it_had_not_stopped() {
     let record = path.join(format!("games/{:06}.txt", first["game"].as_u64().unwrap()));
     fs::write(&record, &fs::read_to_string(&record).unwrap()[..50]).unwrap();
     let output = pit(&killed, "material", "uniform", &MATCH)
-        .arg("--resume")
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -185,6 +184,10 @@ fn another_match_is_never_resumed() {
         is_done && said.contains("resuming") && said.contains(": 2 games done"),
         "{said}"
     );
+    // One that is over is played again.
+    let (is_done, said) = resume(&[]);
+    assert!(is_done && !said.contains("resuming"), "{said}");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
 }
 
 #[test]
@@ -223,6 +226,11 @@ fn parts_on_several_machines_make_the_games_of_one() {
     // The same part again has nothing to play.
     let (code, said, _) = play(&["--part", "1/5", "--resume"]);
     assert!(code == 0 && said.contains("6 games done"), "{said}");
+    let (code, said, _) = play(&["--join", "--set=match.max_turns=50"]);
+    assert!(
+        code == 1 && said.contains("is another match: max_turns is"),
+        "{said}"
+    );
     let (code, said, report) = play(&["--join"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("--join: 8 games are missing: "), "{said}");
