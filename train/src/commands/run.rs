@@ -5,6 +5,7 @@ use crate::terminal::print;
 use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::training::{Ending, train};
+use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::Config;
@@ -103,7 +104,14 @@ pub(super) fn train_next(
     command: &str,
 ) -> Result<Exit> {
     workplace.apply()?;
-    let ending = train(run, config, budget, workplace.device, stop)?;
+    let ending = train(
+        run,
+        config,
+        budget,
+        workplace.device,
+        &mut WorkersSeen::default(),
+        stop,
+    )?;
     let exit = Exit::of(matches!(ending, Ending::Published { .. }));
     print(&match ending {
         Ending::Published { path, .. } => path.display().to_string(),

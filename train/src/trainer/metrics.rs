@@ -86,6 +86,17 @@ pub(crate) struct Standing {
     pub(crate) window_rows: u64,
     /// Seconds since the newest shard of the window was written, if its file says when.
     pub(crate) data_age: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) generators: GeneratorCounts,
+}
+
+/// The generators of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct GeneratorCounts {
+    /// Those that work.
+    pub(crate) generators_at_work: usize,
+    /// Those that have ended without being done, and have been silent for six minutes.
+    pub(crate) generators_lost: usize,
 }
 
 /// On validation rows, `kind` being `validation`.

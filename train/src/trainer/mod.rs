@@ -21,3 +21,4 @@ mod supply;
 mod tensor_file;
 pub(crate) mod training;
 pub(crate) mod waiting;
+pub(crate) mod workers_seen;

@@ -104,6 +104,14 @@ impl Recorder {
             ("rows/epoch".into(), standing.epoch as f64),
             ("rows/trained".into(), standing.trained_rows as f64),
             ("rows/window".into(), standing.window_rows as f64),
+            (
+                "generators/at_work".into(),
+                standing.generators.generators_at_work as f64,
+            ),
+            (
+                "generators/lost".into(),
+                standing.generators.generators_lost as f64,
+            ),
         ]);
         scalars.extend(
             standing

@@ -15,6 +15,7 @@ use crate::trainer::state::TrainingState;
 use crate::trainer::step::{StepReport, Trainer};
 use crate::trainer::supply::DataSupply;
 use crate::trainer::waiting::Waiting;
+use crate::trainer::workers_seen::WorkersSeen;
 use engine::config::Config;
 use engine::progress::{Progress, in_words, say};
 use engine::run::{RunDirectory, make_folder};
@@ -69,6 +70,7 @@ struct Training<'a> {
     window: Arc<Window>,
     validation: Vec<GameRows>,
     recorder: Recorder,
+    workers_seen: &'a mut WorkersSeen,
     /// Whether to wait for games that are missing.
     wait: bool,
     /// The newest checkpoint.
@@ -94,13 +96,14 @@ pub(crate) fn train(
     config: &Config,
     budget: TrainingBudget,
     device: Device,
+    workers_seen: &mut WorkersSeen,
     stop: &Stop,
 ) -> Result<Ending, TrainError> {
     let Some(plan) = TrainingPlan::make(run, config, budget, device, stop)? else {
         return Ok(Ending::NotBegun);
     };
     let (begins, is_remade) = (plan.begins, plan.is_remade);
-    let mut training = Training::new(run, config, plan, budget.wait)?;
+    let mut training = Training::new(run, config, plan, budget.wait, workers_seen)?;
     training.announce(begins);
     if begins {
         let measured = training.measure();
@@ -129,12 +132,14 @@ impl<'a> Training<'a> {
         config: &Config,
         plan: TrainingPlan,
         wait: bool,
+        workers_seen: &'a mut WorkersSeen,
     ) -> Result<Self, TrainError> {
         Ok(Self {
             validation: plan
                 .window
                 .validation_rows(VALIDATION_ROWS, (&config.train).into())?,
             recorder: Recorder::new(run, plan.state.step),
+            workers_seen,
             run,
             config: config.clone(),
             config_file: ConfigFile::open(&run.config()),
@@ -195,6 +200,7 @@ impl<'a> Training<'a> {
             meter.add(&report, waited, begun.elapsed() - waited);
             let done = self.state.step == self.state.last_step;
             if self.state.step.is_multiple_of(LOG_STEPS) || done {
+                self.workers_seen.look(self.run, Instant::now());
                 let measured = meter.take(self.standing());
                 let state = &self.state;
                 self.recorder.steps(state.generation, state.step, &measured);
@@ -277,6 +283,7 @@ impl<'a> Training<'a> {
                 self.recorder
                     .waiting(state.generation, state.step, &missing);
             }
+            self.workers_seen.look(self.run, Instant::now());
             if !waiting.wait(&missing, stop) {
                 return Ok(Flow::StopWaiting);
             }
@@ -312,6 +319,7 @@ impl<'a> Training<'a> {
             trained_rows: self.supply.state().trained_rows,
             window_rows: self.window.training_rows(),
             data_age: self.window.age().map(|age| age.as_secs_f64()),
+            generators: self.workers_seen.counts(),
         }
     }
 

@@ -145,7 +145,7 @@ impl TrainingLoop {
     fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<Flow, TrainError> {
         let mut progress = Progress::new("wait for new games", wanted);
         while there < wanted {
-            self.workers_seen.look(&self.run, Instant::now())?;
+            self.workers_seen.look(&self.run, Instant::now());
             progress.show(there, || self.workers_seen.in_words());
             if !self.stop.sleep(INTERVAL) {
                 return Ok(Flow::Stop);

@@ -17,7 +17,6 @@
 //! | [`mod@matches`] | the gate, matches, ratings |
 //! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
-//! | [`workers_seen`] | which generators have come and gone |
 //! | [`table`], [`estimate`] | what the user sees |
 
 mod child;
@@ -27,7 +26,6 @@ mod matches;
 mod selfplay;
 mod state;
 mod table;
-mod workers_seen;
 
 use crate::commands::{Workplace, began_trained, begin_or_resume, configuration};
 use crate::data::Index;
@@ -39,6 +37,7 @@ use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::training::{Ending, train};
+use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result, ensure};
 use child::Generator;
 use clap::Args;
@@ -52,7 +51,6 @@ use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
 use std::time::Instant;
 use table::Table;
-use workers_seen::WorkersSeen;
 
 /// Generate games, train a network on them and compare it, generation after generation
 ///
@@ -322,7 +320,7 @@ impl TrainingLoop {
 
     /// Trains the next network, with the run's configuration as its file has it now.
     fn train(&mut self) -> Result<Flow, TrainError> {
-        self.workers_seen.look(&self.run, Instant::now())?;
+        self.workers_seen.look(&self.run, Instant::now());
         let config = Config::load(&self.run.config())?;
         let budget = TrainingBudget {
             steps: None,
@@ -334,6 +332,7 @@ impl TrainingLoop {
             &config,
             budget,
             self.workplace.device,
+            &mut self.workers_seen,
             &self.stop,
         )? {
             Ending::Published { .. } => Ok(Flow::Continue),

@@ -2,11 +2,11 @@
 
 use super::child::Generator;
 use super::selfplay::{Selfplay, Workers};
-use super::workers_seen::WorkersSeen;
 use crate::commands::run::Workplace;
 use crate::data::Index;
 use crate::error::TrainError;
 use crate::ratings::clock::TrainingClock;
+use crate::trainer::workers_seen::WorkersSeen;
 use engine::config::{Config, LoopOrder};
 use engine::record::{ShardName, ShardReader, list_shards};
 use engine::run::RunDirectory;

@@ -3,6 +3,7 @@ mod rows;
 use super::*;
 use crate::commands::begin_or_resume;
 use crate::data::samples::write_games;
+use crate::trainer::workers_seen;
 use engine::config::{OptimizerKind, ScheduleKind};
 use network::Network;
 use std::fs;
@@ -48,7 +49,14 @@ fn outcome(
     config: &Config,
     budget: TrainingBudget,
 ) -> Result<Ending, TrainError> {
-    train(run, config, budget, Device::Cpu, &Stop::default())
+    train(
+        run,
+        config,
+        budget,
+        Device::Cpu,
+        &mut WorkersSeen::default(),
+        &Stop::default(),
+    )
 }
 
 fn train_to_end(run: &RunDirectory, config: &Config, number: Option<u64>) -> Vec<u8> {
@@ -177,7 +185,8 @@ fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
     let (run, config) = new_run(folder.path());
     let plan = TrainingPlan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
     let plan = plan.unwrap().unwrap();
-    let mut training = Training::new(&run, &config, plan, false).unwrap();
+    let mut seen = WorkersSeen::default();
+    let mut training = Training::new(&run, &config, plan, false, &mut seen).unwrap();
     let mut other = config.clone();
     other.train.learning_rate = 0.05;
     other.train.warmup_steps = 0;
@@ -236,7 +245,15 @@ fn a_requested_stop_leaves_a_checkpoint_to_resume_from() {
     let (run, config) = new_run(folder.path());
     let stop = Stop::default();
     stop.request();
-    let ending = train(&run, &config, steps(6), Device::Cpu, &stop).unwrap();
+    let ending = train(
+        &run,
+        &config,
+        steps(6),
+        Device::Cpu,
+        &mut WorkersSeen::default(),
+        &stop,
+    )
+    .unwrap();
     let checkpoint = checkpoints(&run).pop().unwrap();
     let expected = Ending::Stopped {
         generation: 1,
@@ -284,6 +301,7 @@ fn each_generation_begins_with_the_last_one_and_counts_what_is_new() {
 fn every_twenty_steps_and_the_last_ones_are_logged() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
+    let _generator = workers_seen::tests::start(&run, "a");
     train_to_end(&run, &config, Some(50));
     let text = fs::read_to_string(run.logs().join("train.jsonl")).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -311,6 +329,8 @@ fn every_twenty_steps_and_the_last_ones_are_logged() {
     assert_eq!(of_last("validation")["rows"], 55);
     let line = of_last("train");
     assert_eq!(line["trained_rows"], 50 * 64);
+    let generators = [&line["generators_at_work"], &line["generators_lost"]];
+    assert_eq!(generators, [1, 0]);
     assert!(line["data_age"].as_f64().unwrap() >= 0.0, "{line}");
     let busy = ["computing", "waiting"].map(|key| line[key].as_f64().unwrap());
     assert!(busy[0] > 0.0 && busy[0] + busy[1] <= 1.0, "{line}");
@@ -385,7 +405,8 @@ fn a_batch_without_finite_losses_is_kept_and_dropped_and_three_end_the_training(
     let (run, config) = new_run(folder.path());
     let plan = TrainingPlan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
     let plan = plan.unwrap().unwrap();
-    let mut training = Training::new(&run, &config, plan, false).unwrap();
+    let mut seen = WorkersSeen::default();
+    let mut training = Training::new(&run, &config, plan, false, &mut seen).unwrap();
     let mut loader = training.start_loader();
     let good = loader.next().unwrap().0;
     let bad = crate::data::samples::spoiled(&good);
@@ -432,7 +453,9 @@ fn a_change_that_can_t_work_is_not_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let (run, config) = new_run(folder.path());
     let plan = TrainingPlan::make(&run, &config, steps(20), Device::Cpu, &Stop::default());
-    let mut training = Training::new(&run, &config, plan.unwrap().unwrap(), false).unwrap();
+    let mut seen = WorkersSeen::default();
+    let plan = plan.unwrap().unwrap();
+    let mut training = Training::new(&run, &config, plan, false, &mut seen).unwrap();
     let mut too_large = config.clone();
     too_large.train.batch_size = 10_000;
     let mut too_little = config.clone();

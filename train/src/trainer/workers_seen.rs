@@ -1,5 +1,6 @@
-//! Which generators of a run have come and gone, for the log.
+//! Which generators of a run have come and gone, for the trainer's messages and its log.
 
+use super::metrics::GeneratorCounts;
 use crate::error::TrainError;
 use engine::progress::say;
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work, lost_generators};
@@ -11,7 +12,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The generators that were at work at the last look.
 #[derive(Debug, Default)]
-pub(super) struct WorkersSeen {
+pub(crate) struct WorkersSeen {
     last: Option<Instant>,
     /// By number, with the names of their workers.
     at_work: BTreeMap<u32, String>,
@@ -20,18 +21,31 @@ pub(super) struct WorkersSeen {
 }
 
 impl WorkersSeen {
-    /// Says which generators have come and gone, if the last look was a while ago.
-    pub(super) fn look(&mut self, run: &RunDirectory, now: Instant) -> Result<(), TrainError> {
+    /// Says which generators have come and gone, if the last look was a while ago. An error of the disk is said and nothing more:
+    /// the training does not depend on it.
+    pub(crate) fn look(&mut self, run: &RunDirectory, now: Instant) {
         if self.last.is_some_and(|last| now - last < INTERVAL) {
-            return Ok(());
+            return;
         }
         self.last = Some(now);
-        self.changes(run)?.iter().for_each(|line| say(line));
-        Ok(())
+        match self.changes(run) {
+            Ok(lines) => lines.iter().for_each(|line| say(line)),
+            Err(error) => say(&format!(
+                "which generators are at work is not known: {error}"
+            )),
+        }
+    }
+
+    /// The generators of the last look.
+    pub(crate) fn counts(&self) -> GeneratorCounts {
+        GeneratorCounts {
+            generators_at_work: self.at_work.len(),
+            generators_lost: self.lost.len(),
+        }
     }
 
     /// The number of generators in words.
-    pub(super) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         match self.at_work.len() {
             0 => "no generator is at work: `selfplay generate --run DIR` starts one".to_owned(),
             1 => "1 generator at work".to_owned(),
@@ -73,9 +87,22 @@ impl WorkersSeen {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use engine::run::{Generator, GeneratorPlan};
+
+    /// A generator of a run, as one at work.
+    pub(crate) fn start(run: &RunDirectory, worker: &str) -> Generator {
+        let plan = GeneratorPlan {
+            worker: worker.to_owned(),
+            seed: 0,
+            games: None,
+            config_digest: String::new(),
+            evaluator: String::new(),
+        };
+        let started = Generator::start(&GeneratorPlaces::from(run), &plan);
+        started.unwrap().0
+    }
 
     #[test]
     fn generators_are_named_when_they_come_and_go() {
@@ -83,19 +110,7 @@ mod tests {
         let run = RunDirectory::new(folder.path());
         let mut seen = WorkersSeen::default();
         assert!(seen.changes(&run).unwrap().is_empty());
-        let start = |worker: &str| {
-            let plan = GeneratorPlan {
-                seed: 0,
-                games: None,
-                config_digest: String::new(),
-                evaluator: String::new(),
-                worker: worker.to_owned(),
-            };
-            Generator::start(&GeneratorPlaces::from(&run), &plan)
-                .unwrap()
-                .0
-        };
-        let (first, second) = (start("a"), start("b"));
+        let (first, second) = (start(&run, "a"), start(&run, "b"));
         let come = [
             "generator 0 of worker a is at work",
             "generator 1 of worker b is at work",
