@@ -332,6 +332,7 @@ fn damage_is_named_or_without_effect() {
 #[test]
 #[ignore = "an hour"]
 fn much_damage() {
-    let times = std::env::var("DAMAGES").map_or(10_000, |times| times.parse().unwrap());
-    damage_files(times, 2);
+    let number = |name| std::env::var(name).ok().map(|text| text.parse().unwrap());
+    let times = number("DAMAGES").unwrap_or(10_000);
+    damage_files(times as usize, number("DAMAGE_SEED").unwrap_or(2));
 }
