@@ -25,7 +25,7 @@ pub struct FileLock {
 impl FileLock {
     /// How long [`take`](Self::take) usually waits: a shared file system may keep the lock of a program that has ended for a while,
     /// as NFS 4 does for 90 seconds.
-    pub const PATIENCE: Duration = Duration::from_mins(3);
+    pub const TIMEOUT: Duration = Duration::from_mins(3);
 
     /// One that looks at a lock holds it for an instant: a lock that is not free is tried so often again, with this pause.
     const TRIES: u32 = 30;
@@ -65,7 +65,7 @@ impl FileLock {
     /// requested. Before it waits, it calls `waits`.
     pub fn take(
         path: &Path,
-        patience: Duration,
+        timeout: Duration,
         stop: &Stop,
         waits: impl FnOnce(),
     ) -> io::Result<Option<Self>> {
@@ -75,7 +75,7 @@ impl FileLock {
         }
         waits();
         let begun = Instant::now();
-        while begun.elapsed() < patience && stop.sleep(RETRY.min(patience)) {
+        while begun.elapsed() < timeout && stop.sleep(RETRY.min(timeout)) {
             if let Some(taken) = Self::try_take(path)? {
                 return Ok(Some(taken));
             }
@@ -142,24 +142,24 @@ mod tests {
         let path = folder.path().join("x.lock");
         let stop = Stop::default();
         let waits = AtomicU32::new(0);
-        let take = |patience| {
+        let take = |timeout| {
             let count = || {
                 waits.fetch_add(1, Relaxed);
             };
-            FileLock::take(&path, patience, &stop, count).unwrap()
+            FileLock::take(&path, timeout, &stop, count).unwrap()
         };
-        let taken = take(FileLock::PATIENCE).unwrap();
+        let taken = take(FileLock::TIMEOUT).unwrap();
         assert_eq!(waits.load(Relaxed), 0);
         assert!(take(Duration::from_millis(1)).is_none());
         assert_eq!(waits.load(Relaxed), 1);
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| take(FileLock::PATIENCE));
+            let waiting = scope.spawn(|| take(FileLock::TIMEOUT));
             while waits.load(Relaxed) < 2 {
                 sleep(Duration::from_millis(1));
             }
             drop(taken);
             let _taken = waiting.join().unwrap().unwrap();
-            let waiting = scope.spawn(|| take(FileLock::PATIENCE));
+            let waiting = scope.spawn(|| take(FileLock::TIMEOUT));
             while waits.load(Relaxed) < 3 {
                 sleep(Duration::from_millis(1));
             }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The wait after `stop` before the best turn so far is played, if the search is held up.
-const STOP_PATIENCE: Duration = Duration::from_millis(25);
+const STOP_TIMEOUT: Duration = Duration::from_millis(25);
 
 #[derive(Debug)]
 pub(super) struct RunningSearch {
@@ -89,7 +89,7 @@ impl RunningSearch {
         (self.ponders, self.holds) = (false, false);
         self.is_stopped = true;
         self.end();
-        let soon = Instant::now() + STOP_PATIENCE;
+        let soon = Instant::now() + STOP_TIMEOUT;
         self.stop_at = None;
         self.play_at = Some(self.play_at.map_or(soon, |at| at.min(soon)));
         self.decided.take()

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// Interval between checks of the user's stop.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The bytes of all files in a folder and those below it. What can't be read counts 0: it may have been removed.
 pub(super) fn bytes_in(folder: &Path) -> u64 {
@@ -100,7 +100,7 @@ impl WriteQueue {
                 if self.stop.load(Relaxed) {
                     return Err(StoppedWhileWaiting.into());
                 }
-                std::thread::sleep(LOOK);
+                std::thread::sleep(CHECK_INTERVAL);
             }
             match write() {
                 Ok(written) => return Ok(written),

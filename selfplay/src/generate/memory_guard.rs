@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 /// Time for a change to take effect before the next one.
-const SETTLING: Duration = Duration::from_secs(5);
+const CHANGE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// With a single game a worker, how long the program may stay above its limit.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STOP_DELAY: Duration = Duration::from_secs(60);
 
 /// Below this share of the limit, more games are played again.
-const EASY: f64 = 0.8;
+const RAISE_BELOW: f64 = 0.8;
 
 /// Keeps the program's memory within a limit by how many games each worker plays at once.
 #[derive(Debug)]
@@ -46,15 +46,15 @@ impl MemoryGuard {
     /// What to change with so many MiB resident, at a time since the start.
     pub(super) fn advise(&mut self, resident_mib: f64, now: Duration) -> Advice {
         let since = now.saturating_sub(self.last_change);
-        if since < SETTLING {
+        if since < CHANGE_INTERVAL {
             return Advice::Unchanged;
         }
         let room = if resident_mib > self.limit_mib {
             match self.room {
-                1 if since >= PATIENCE => return Advice::Stop,
+                1 if since >= STOP_DELAY => return Advice::Stop,
                 room => (room * 3 / 4).max(1),
             }
-        } else if resident_mib < EASY * self.limit_mib {
+        } else if resident_mib < RAISE_BELOW * self.limit_mib {
             (self.room + self.room.div_ceil(16)).min(self.most)
         } else {
             self.room

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let config_digest = engine::record::digest(plan.config.to_toml().as_bytes());
     let worker = arguments.worker();
     let name = match worker.is_unique() {
-        true => lock_name(&plan.places, &worker, FileLock::PATIENCE, &stop)?,
+        true => lock_name(&plan.places, &worker, FileLock::TIMEOUT, &stop)?,
         false => None,
     };
     if worker.is_unique() && name.is_none() {
@@ -216,7 +216,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
 fn lock_name(
     places: &GeneratorPlaces,
     worker: &WorkerName,
-    patience: Duration,
+    timeout: Duration,
     stop: &Stop,
 ) -> Result<Option<FileLock>> {
     let path = places.worker_lock(worker)?;
@@ -227,7 +227,7 @@ fn lock_name(
         )
     };
     let waits = || say(&format!("{}: waits up to 3 minutes for its end", taken()));
-    let lock = FileLock::take(&path, patience, stop, waits);
+    let lock = FileLock::take(&path, timeout, stop, waits);
     let lock = lock.with_context(|| format!("can't lock {}", path.display()))?;
     ensure!(
         lock.is_some() || stop.is_requested(),

@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Interval between checks of `stop`.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Watches a run's networks in a thread of its own.
 pub(super) struct NetworkWatcher {
@@ -37,7 +37,7 @@ pub(super) struct NetworkWatcher {
 
 impl NetworkWatcher {
     /// It ends within this time after `stop` is set, unless it loads a network.
-    pub(super) const NOTICE: Duration = LOOK.saturating_mul(2);
+    pub(super) const NOTICE: Duration = CHECK_INTERVAL.saturating_mul(2);
 
     /// Starts the thread. It ends when `stop` is set.
     pub(super) fn start(mut self) -> std::io::Result<JoinHandle<()>> {
@@ -63,7 +63,7 @@ impl NetworkWatcher {
             self.look(&mut failed);
             let begun = Instant::now();
             while begun.elapsed() < INTERVAL && !self.stop.load(Relaxed) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(CHECK_INTERVAL);
             }
         }
     }

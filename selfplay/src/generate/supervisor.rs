@@ -19,13 +19,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Interval between checks of memory and free disk space.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Interval between walks over all files of the run, into which others write too.
-const WALK: Duration = Duration::from_secs(30);
+const DISK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Interval between attempts to write the last games.
-const PATIENCE: Duration = Duration::from_millis(200);
+const CLOSE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Finished games that may wait in memory until they are taken.
 const UNTAKEN: u64 = 1_024;
@@ -173,7 +173,7 @@ impl<'a> Supervisor<'a> {
             None => self.writer.write_pending()?,
         }
         self.pause_in_trouble();
-        if self.last_check.elapsed() >= LOOK {
+        if self.last_check.elapsed() >= CHECK_INTERVAL {
             self.last_check = Instant::now();
             self.check_disk();
             self.check_memory();
@@ -243,7 +243,7 @@ impl<'a> Supervisor<'a> {
 
     fn check_disk(&mut self) {
         self.disk.free = bytes_free(&self.places.root);
-        if self.disk.measured.elapsed() >= WALK {
+        if self.disk.measured.elapsed() >= DISK_INTERVAL {
             self.disk = DiskUse::measure(&self.places, &self.writer, &self.generator);
         }
     }
@@ -350,7 +350,7 @@ impl<'a> Supervisor<'a> {
             if self.writer.waiting() == 0 || self.requested.is_requested() {
                 break;
             }
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(CLOSE_INTERVAL);
             self.tick();
             closed = self.writer.close();
         }

@@ -126,7 +126,7 @@ impl MatchFolder {
     /// Resumes a match: its folder, and the games that are over by number. Torn games are reported and removed. None if a stop is
     /// requested while another program plays the match.
     pub(super) fn resume(path: &Path, plan: &MatchPlan, stop: &Stop) -> Result<Option<Resumed>> {
-        let Some(lock) = lock(path, FileLock::PATIENCE, stop)? else {
+        let Some(lock) = lock(path, FileLock::TIMEOUT, stop)? else {
             return Ok(None);
         };
         let (mut games, torn) = read_results(path)?;
@@ -340,7 +340,7 @@ fn claim(out: &Path, name: &str) -> Result<PathBuf> {
 }
 
 /// Takes the lock of a match; none if a stop is requested while another program holds it.
-fn lock(folder: &Path, patience: Duration, stop: &Stop) -> Result<Option<FileLock>> {
+fn lock(folder: &Path, timeout: Duration, stop: &Stop) -> Result<Option<FileLock>> {
     let path = folder.join(LOCK);
     let waits = || {
         say(&format!(
@@ -348,7 +348,7 @@ fn lock(folder: &Path, patience: Duration, stop: &Stop) -> Result<Option<FileLoc
             is_played(folder)
         ))
     };
-    let lock = FileLock::take(&path, patience, stop, waits);
+    let lock = FileLock::take(&path, timeout, stop, waits);
     let lock = lock.with_context(|| format!("can't lock {}", path.display()))?;
     ensure!(lock.is_some() || stop.is_requested(), is_played(folder));
     Ok(lock)

@@ -200,8 +200,8 @@ impl MatchTask {
     /// failed before its first turn in this game.
     fn check_engines(&self, over: &PitGame) -> Result<Option<usize>> {
         let failed = |forfeit: &&Forfeit| {
-            use FaultKind::{Crash, Hang, Rubbish};
-            matches!(forfeit.fault.kind, Crash | Hang | Rubbish)
+            use FaultKind::{Crash, Hang, Malformed};
+            matches!(forfeit.fault.kind, Crash | Hang | Malformed)
         };
         let lost_by = over.forfeit().filter(failed).map(|forfeit| forfeit.loser);
         let mut fails = None;

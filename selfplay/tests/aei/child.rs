@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest wait for an answer before a test fails: machines are busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A setup of each side.
 pub(crate) const GOLD: &str = "Ra1 Rb1 Rc1 Cd1 Re1 Rf1 Dg1 Rh1 Ra2 Db2 Mc2 Cd2 Ee2 Hf2 Hg2 Rh2";
@@ -91,7 +91,7 @@ impl Engine {
     /// Waits for a line with this text, or the end of the output; says whether there was one.
     pub(crate) fn says(&self, text: &str) -> bool {
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok((_, line)) if line.contains(text) => return true,
                 Ok(_) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
@@ -109,7 +109,7 @@ impl Engine {
     pub(crate) fn timed_until(&self, start: &str) -> (Vec<String>, Instant) {
         let mut seen = Vec::new();
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok((at, line)) => {
                     let is_last = line.starts_with(start);
                     seen.push(line);
@@ -139,7 +139,7 @@ impl Engine {
     /// Closes the engine's input; returns its exit status and its last lines.
     pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>, String) {
         drop(self.child.stdin.take());
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
@@ -152,7 +152,7 @@ impl Engine {
         };
         let mut rest = Vec::new();
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok((_, line)) => rest.push(line),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("the engine's output stays open"),

@@ -10,14 +10,14 @@ use std::time::Duration;
 /// Takes the lock of a run's trainer; none if a stop is requested while another trainer holds it.
 ///
 /// # Errors
-/// Another trainer works on the run, and still does after [`FileLock::PATIENCE`].
+/// Another trainer works on the run, and still does after [`FileLock::TIMEOUT`].
 pub(crate) fn lock_run(run: &RunDirectory, stop: &Stop) -> Result<Option<FileLock>, TrainError> {
-    lock_within(run, FileLock::PATIENCE, stop)
+    lock_within(run, FileLock::TIMEOUT, stop)
 }
 
 fn lock_within(
     run: &RunDirectory,
-    patience: Duration,
+    timeout: Duration,
     stop: &Stop,
 ) -> Result<Option<FileLock>, TrainError> {
     make_folder(run.root())?;
@@ -27,7 +27,7 @@ fn lock_within(
         lock: path.clone(),
     };
     let waits = || say(&format!("{}: waits up to 3 minutes for its end", locked()));
-    let lock = FileLock::take(&path, patience, stop, waits);
+    let lock = FileLock::take(&path, timeout, stop, waits);
     match lock.map_err(TrainError::io("lock", &path))? {
         None if !stop.is_requested() => Err(locked()),
         lock => Ok(lock),

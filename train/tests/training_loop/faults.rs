@@ -16,7 +16,7 @@ const FAULTS: [&str; 9] = [
 ];
 
 /// The time after which a program is killed that waits for a disk to get well.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Lets operations of a command meet faults: about so many of each, or all.
 fn meet_faults(case: &Case, faults: &[&str], points: Option<u64>) {
@@ -40,7 +40,11 @@ fn meet_faults(case: &Case, faults: &[&str], points: Option<u64>) {
     let (mut met, mut ended) = (0, 0);
     for (kind, fault) in faults.iter().enumerate() {
         if kind > 0 && points.is_none() {
-            println!("{}: {met} faults so far, up to {}", case.name, faults[kind - 1]);
+            println!(
+                "{}: {met} faults so far, up to {}",
+                case.name,
+                faults[kind - 1]
+            );
         }
         let first = 1 + kind as u64 * step / faults.len() as u64;
         for number in (first..=operations).step_by(step as usize) {
@@ -67,7 +71,7 @@ fn run(command: &mut Command, waits: bool) -> (i32, String) {
     let mut child = command.spawn().unwrap();
     let begun = Instant::now();
     while waits && child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             child.kill().unwrap();
         }
         std::thread::sleep(Duration::from_millis(5));

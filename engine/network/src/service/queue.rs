@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// While another batch of the device computes, an incomplete one is sent no earlier than after this share of that one's time:
 /// early enough to be there when the device is free, and late enough for more rows to join.
-const PATIENCE: f64 = 0.5;
+const FILL_SHARE: f64 = 0.5;
 
 /// Names a network in a service.
 pub(super) type NetworkId = u64;
@@ -66,7 +66,7 @@ struct DeviceState {
     /// Since when there have been such.
     busy_since: Option<Instant>,
     /// Until when an incomplete batch waits while another computes.
-    patience: Option<Instant>,
+    fill_deadline: Option<Instant>,
     /// By thread.
     jobs: Vec<VecDeque<Job>>,
     /// Why it is not used any more.
@@ -79,7 +79,7 @@ impl DeviceState {
             counters: DeviceCounters::new(device),
             in_hand: 0,
             busy_since: None,
-            patience: None,
+            fill_deadline: None,
             jobs: (0..threads).map(|_| VecDeque::new()).collect(),
             lost: None,
         }
@@ -326,7 +326,7 @@ impl Queue {
             let now = Instant::now();
             let of_device = &state.devices[device];
             let until = of_device
-                .patience
+                .fill_deadline
                 .filter(|&until| of_device.in_hand > 0 && !is_full && until > now);
             if let Some(until) = until {
                 let woken = self.changed.wait_timeout(state, until - now);
@@ -336,7 +336,7 @@ impl Queue {
             let size = choose(sizes, network.rows)?;
             let device = &mut state.devices[device];
             device.begin(now);
-            device.patience = Some(now + Duration::from_secs_f64(size.seconds * PATIENCE));
+            device.fill_deadline = Some(now + Duration::from_secs_f64(size.seconds * FILL_SHARE));
             return state.cut(id, size.rows).map(Task::Evaluate);
         }
     }

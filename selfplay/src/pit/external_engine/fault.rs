@@ -14,7 +14,7 @@ pub(crate) enum FaultKind {
     /// Its turn is against the rules, or no turn at all.
     IllegalTurn,
     /// It wrote no message: a line without end, or another version of the protocol.
-    Rubbish,
+    Malformed,
     /// It answered, but too late.
     Time,
     /// It gave up.
@@ -27,7 +27,7 @@ impl fmt::Display for FaultKind {
             Self::Crash => "crash",
             Self::Hang => "hang",
             Self::IllegalTurn => "illegal turn",
-            Self::Rubbish => "rubbish",
+            Self::Malformed => "malformed output",
             Self::Time => "time",
             Self::Resignation => "resignation",
         })

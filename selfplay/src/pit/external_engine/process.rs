@@ -142,7 +142,7 @@ impl EngineProcess {
                     ..
                 }) => {
                     let reason = format!("it wrote a line of more than {LONGEST_LINE} bytes");
-                    return Err(self.fault(FaultKind::Rubbish, reason).into());
+                    return Err(self.fault(FaultKind::Malformed, reason).into());
                 }
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}

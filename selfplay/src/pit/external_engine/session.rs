@@ -145,7 +145,7 @@ impl Engine {
                     let reason = format!(
                         "it speaks version {spoken} of the protocol, and a match speaks version {PROTOCOL_VERSION}"
                     );
-                    return Err(self.process.fault(FaultKind::Rubbish, reason).into());
+                    return Err(self.process.fault(FaultKind::Malformed, reason).into());
                 }
                 Some((_, at)) if at <= deadline => {}
                 _ => return Err(self.no_answer("aeiok", "aei", self.limits.opening).into()),

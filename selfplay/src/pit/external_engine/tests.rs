@@ -301,13 +301,13 @@ fn an_engine_that_does_not_start_is_named_with_its_last_lines() {
         (
             "cat /dev/zero",
             limits(),
-            FaultKind::Rubbish,
+            FaultKind::Malformed,
             vec!["a line of more than 65536 bytes"],
         ),
         (
             "sh -c 'echo protocol-version 2; echo aeiok; sleep 60'",
             limits(),
-            FaultKind::Rubbish,
+            FaultKind::Malformed,
             vec!["it speaks version 2"],
         ),
     ] {
@@ -403,11 +403,11 @@ fn engines_that_fail_at_their_turn_lose_it_by_what_they_did() {
         ),
         (
             "while :; do printf x; done",
-            FaultKind::Rubbish,
+            FaultKind::Malformed,
             "a line of more than 65536 bytes",
         ),
     ] {
-        let control = if kind == FaultKind::Rubbish {
+        let control = if kind == FaultKind::Malformed {
             "60s"
         } else {
             "200ms"
