@@ -2,6 +2,7 @@
 
 use crate::record::journal::JournalError;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Why a run's directory can't be used.
@@ -24,12 +25,12 @@ pub enum RunError {
         path: PathBuf,
     },
     /// More generators than there are numbers.
-    #[error("{} has no free number left below {limit}", path.display())]
+    #[error("{} has no free number left from {} to {}", path.display(), numbers.start, numbers.end - 1)]
     Full {
         /// The folder of generators.
         path: PathBuf,
-        /// The first number that is too large.
-        limit: u32,
+        /// The numbers, all of which are taken.
+        numbers: Range<u32>,
     },
     /// A journal can't be used.
     #[error("{0}")]

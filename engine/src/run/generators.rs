@@ -15,6 +15,8 @@
 //! they may come back. Two that start at once never share a number, for the journal's lock is held
 //! as long as a number is used; see [`journal`](crate::record::journal) for its requirements of the file system. Whatever breaks
 //! off a start wastes a number at most.
+//!
+//! Machines without a common folder claim numbers from [blocks](block_numbers), one block a machine.
 
 use super::directory::RunDirectory;
 use super::error::RunError;
@@ -29,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -36,8 +39,21 @@ use std::time::{Duration, SystemTime};
 /// seconds. Times are compared by the clock of the files: those of the machines may differ.
 const SILENCE: Duration = Duration::from_mins(6);
 
-/// How many generators may work on a run, one after the other or at once.
-const GENERATORS: u32 = 100_000;
+/// The numbers of a block.
+const BLOCK: u32 = 1_000;
+
+/// How many blocks there are: one for each machine without a common folder.
+pub const BLOCKS: u32 = 10_000;
+
+/// How many generators may work on a run, one after the other or at once. Games of numbers that differ by 2²⁴ would draw the same random
+/// numbers.
+const GENERATORS: u32 = BLOCKS * BLOCK;
+
+/// The generators' numbers of a block, from 0.
+pub fn block_numbers(block: u32) -> Range<u32> {
+    let first = block * BLOCK;
+    first..first + BLOCK
+}
 
 /// Where generators have their numbers, journals and shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +64,14 @@ pub struct GeneratorPlaces {
     pub journal: PathBuf,
     /// The folder of the shards.
     pub shards: PathBuf,
+    /// The numbers that new generators claim.
+    pub numbers: Range<u32>,
 }
 
 impl GeneratorPlaces {
+    /// All numbers.
+    pub const ALL: Range<u32> = 0..GENERATORS;
+
     fn generators(&self) -> PathBuf {
         self.root.join("generators")
     }
@@ -88,6 +109,7 @@ impl From<&RunDirectory> for GeneratorPlaces {
             root: run.root().to_owned(),
             journal: run.journal(),
             shards: run.shards(),
+            numbers: Self::ALL,
         }
     }
 }
@@ -177,7 +199,8 @@ impl Generator {
                 return Ok(resumed);
             }
         }
-        first_free(&generators, &places.shards, |number| {
+        let numbers = places.numbers.clone();
+        first_free(&generators, &places.shards, numbers, |number| {
             claim(places, plan, number)
         })
     }
@@ -311,17 +334,18 @@ fn may_adopt<'a>(
 pub fn claim_generator(root: &Path, shards: &Path) -> Result<u32, RunError> {
     let folder = root.join("generators");
     make_folder(&folder)?;
-    first_free(&folder, shards, |number| {
+    first_free(&folder, shards, GeneratorPlaces::ALL, |number| {
         let is_claimed = claim_folder(&folder.join(folder_name(number)))?;
         Ok(is_claimed.then_some(number))
     })
 }
 
-/// What `claim` makes of the first number that it can have. The numbers of the shards in a folder are taken: the shards may have
+/// What `claim` makes of the first of some numbers that it can have. The numbers of the shards in a folder are taken: the shards may have
 /// been copied without their generators.
 fn first_free<T>(
     generators: &Path,
     shards: &Path,
+    numbers: Range<u32>,
     mut claim: impl FnMut(u32) -> Result<Option<T>, RunError>,
 ) -> Result<T, RunError> {
     let names = entries(shards)?.into_iter().filter_map(|path| {
@@ -329,14 +353,14 @@ fn first_free<T>(
         Some(name.generator)
     });
     let taken: BTreeSet<u32> = names.collect();
-    for number in (0..GENERATORS).filter(|number| !taken.contains(number)) {
+    for number in numbers.clone().filter(|number| !taken.contains(number)) {
         if let Some(claimed) = claim(number)? {
             return Ok(claimed);
         }
     }
     Err(RunError::Full {
         path: generators.to_owned(),
-        limit: GENERATORS,
+        numbers,
     })
 }
 

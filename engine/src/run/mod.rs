@@ -28,8 +28,8 @@ mod workers;
 pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory};
 pub use error::RunError;
 pub use generators::{
-    Generator, GeneratorPlaces, GeneratorPlan, LostGenerator, claim_generator, generators_at_work,
-    lost_generators,
+    BLOCKS, Generator, GeneratorPlaces, GeneratorPlan, LostGenerator, block_numbers,
+    claim_generator, generators_at_work, lost_generators,
 };
 pub use io::{make_folder, write_file};
 pub use trainer_window::TrainerWindow;

@@ -8,7 +8,7 @@ use crate::worker::worker_pool::WorkerArguments;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder, NetworkChange, printed_or};
-use engine::run::{GeneratorPlaces, RunDirectory, WorkerName};
+use engine::run::{BLOCKS, GeneratorPlaces, RunDirectory, WorkerName, block_numbers};
 use network::Network;
 use std::path::PathBuf;
 
@@ -47,6 +47,10 @@ pub(crate) struct GenerateArguments {
     /// Kubernetes; else the host's name, which several generators may have]
     #[arg(long, value_name = "NAME")]
     worker: Option<WorkerName>,
+    /// Number a new generator from K·1000 to K·1000 + 999: for machines without a common folder, each of which has a K of its own
+    /// [default: from 0]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..i64::from(BLOCKS)))]
+    block: Option<u32>,
     #[command(flatten)]
     pub(super) telemetry: TelemetryArguments,
     #[command(flatten)]
@@ -148,12 +152,16 @@ impl GenerateArguments {
         let trained = trained.map(|(generation, _)| generation);
         let newest = newest.filter(|_| !is_without_network(&config, trained, run.as_ref()));
         let player = self.network.clone().or(newest);
+        let mut places = self.target.places()?;
+        if let Some(block) = self.block {
+            places.numbers = block_numbers(block);
+        }
         Ok(GenerationPlan {
             devices: self.workers.device.devices(&config)?,
             config,
             player: player.unwrap_or(PlayerName::Uniform),
             subject,
-            places: self.target.places()?,
+            places,
             run,
             generation,
             older,

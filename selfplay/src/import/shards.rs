@@ -42,6 +42,7 @@ impl ShardTarget {
                 root: out.clone(),
                 journal: out.join("journal"),
                 shards: out.clone(),
+                numbers: GeneratorPlaces::ALL,
             }),
             (None, None) => bail!("neither --out nor --run says where the games go"),
         }

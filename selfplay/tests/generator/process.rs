@@ -34,6 +34,7 @@ impl GeneratorCommand {
             root: out.to_owned(),
             journal: out.join("journal"),
             shards: out.to_owned(),
+            numbers: GeneratorPlaces::ALL,
         };
         Self::new(places, "--out").with(&["--network", "uniform"])
     }

@@ -167,3 +167,33 @@ fn the_games_of_a_dead_generator_are_adopted() {
     after.assert_sound();
     assert_eq!(after.counters(0), counters);
 }
+
+#[test]
+fn machines_with_blocks_of_their_own_share_no_name() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let machine = |folder: &Path, block: &str| {
+        GeneratorCommand::for_folder(folder)
+            .set(&["selfplay.games_per_shard=4"])
+            .with(&["--games", "6", "--threads", "1", "--block", block])
+    };
+    let together = tempfile::tempdir().unwrap();
+    for (folder, block) in folders.iter().zip(["0", "9999"]) {
+        machine(folder.path(), block).finish();
+        // As many again: another generator of the block.
+        machine(folder.path(), block).finish();
+        for (name, path) in list_shards(folder.path()).unwrap() {
+            let copied = std::fs::copy(path, together.path().join(name.to_string()));
+            copied.unwrap();
+        }
+    }
+    let audit = Audit::of(GeneratorCommand::for_folder(together.path()).places());
+    audit.assert_sound();
+    assert_eq!(
+        audit.generators(),
+        BTreeSet::from([0, 1, 9_999_000, 9_999_001])
+    );
+    assert_eq!(audit.games.len(), 24);
+    let ended = machine(together.path(), "10000").start().wait();
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("10000 is not in"), "{ended:?}");
+}

@@ -163,6 +163,38 @@ fn another_worker_takes_over_once_a_generator_has_been_silent_for_long() {
 }
 
 #[test]
+fn a_block_gives_the_numbers_of_new_generators_alone() {
+    let (_root, places) = run();
+    let block = |block| GeneratorPlaces {
+        numbers: block_numbers(block),
+        ..places.clone()
+    };
+    assert_eq!(block_numbers(BLOCKS - 1).end, GeneratorPlaces::ALL.end);
+    let (generator, _) = start(&block(7), 1);
+    assert_eq!(generator.number(), 7_000);
+    let (second, _) = start(&block(7), 2);
+    let (elsewhere, _) = start(&block(8), 3);
+    let (without, _) = start(&places, 4);
+    let numbers = [&second, &elsewhere, &without].map(Generator::number);
+    assert_eq!(numbers, [7_001, 8_000, 0]);
+    drop(generator);
+    let (resumed, _) = start(&block(9), 1);
+    assert_eq!((resumed.number(), resumed.is_resumed()), (7_000, true));
+    let used_up = GeneratorPlaces {
+        numbers: 7_000..7_002,
+        ..places
+    };
+    let message = Generator::start(&used_up, &plan(5))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        message.ends_with("generators has no free number left from 7000 to 7001"),
+        "{message}"
+    );
+}
+
+#[test]
 fn a_generator_that_is_done_is_not_resumed() {
     let (_root, places) = run();
     let (generator, _) = start(&places, 1);
