@@ -16,7 +16,8 @@
 //! as long as a number is used; see [`journal`](crate::record::journal) for its requirements of the file system. Whatever breaks
 //! off a start wastes a number at most.
 //!
-//! Machines without a common folder claim numbers from [blocks](block_numbers), one block a machine.
+//! Machines without a common folder claim numbers from [blocks](block_numbers), one block a machine. A copy of `status.json` and
+//! `plan.toml` in the trainer's folder shows it their generators.
 
 use super::directory::RunDirectory;
 use super::error::RunError;
@@ -28,6 +29,7 @@ use crate::record::journal::{
 };
 use crate::record::{ShardFault, ShardName};
 use serde::{Deserialize, Serialize};
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -38,6 +40,9 @@ use std::time::{Duration, SystemTime};
 /// A generator has ended for good if its lock is free and it has said nothing for so long. One at work writes its status every 15
 /// seconds. Times are compared by the clock of the files: those of the machines may differ.
 const SILENCE: Duration = Duration::from_mins(6);
+
+/// A generator of another machine, whose status is copied here, has ended if the copy has not changed for so long.
+const COPY_SILENCE: Duration = Duration::from_mins(3);
 
 /// The numbers of a block.
 const BLOCK: u32 = 1_000;
@@ -237,17 +242,27 @@ impl Generator {
     }
 }
 
-/// The numbers of the generators that work at this moment, in order. Each lock is held for an instant to see whether it is free.
+/// The numbers of the generators that work at this moment, in order. Each lock is held for an instant to see whether it is free. One
+/// without a lock is another machine's: it works while the copy of its status changes.
 ///
 /// # Errors
 ///
 /// What the disk says.
 pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError> {
     let mut at_work = Vec::new();
-    for number in list_numbers(&places.generators())? {
-        // One whose number was only claimed so far has none.
+    let generators = places.generators();
+    let now = LazyCell::new(|| now_in(&generators));
+    for number in list_numbers(&generators)? {
         let path = lock_path(&places.journal, number);
-        if FileLock::is_held(&path).map_err(RunError::io("look at", &path))? {
+        let is_at_work = match exists(&path) {
+            true => FileLock::is_held(&path).map_err(RunError::io("look at", &path))?,
+            // Another machine's. Without a sign of life its number was only claimed so far.
+            false => {
+                let silence = Claimed::new(places, number).silence(*now);
+                silence.is_some_and(|silence| silence < COPY_SILENCE)
+            }
+        };
+        if is_at_work {
             at_work.push(number);
         }
     }
@@ -278,7 +293,8 @@ fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S:
 pub fn lost_generators(places: &GeneratorPlaces) -> Result<Vec<LostGenerator>, RunError> {
     let generators = places.generators();
     let numbers = list_numbers(&generators)?;
-    if numbers.is_empty() {
+    // Without journals the generators are other machines'.
+    if numbers.is_empty() || !exists(&places.journal) {
         return Ok(Vec::new());
     }
     let now = now_in(&generators);

@@ -163,6 +163,34 @@ fn another_worker_takes_over_once_a_generator_has_been_silent_for_long() {
 }
 
 #[test]
+fn another_machine_s_generator_works_while_the_copy_of_its_status_changes() {
+    let (_root, places) = run();
+    fs::create_dir_all(places.folder(2_000)).unwrap();
+    assert!(generators_at_work(&places).unwrap().is_empty());
+    fs::write(places.status(2_000), "{}").unwrap();
+    assert_eq!(generators_at_work(&places).unwrap(), [2_000]);
+    assert_eq!(lost_generators(&places).unwrap(), []);
+    let (_here, _) = start(&places, 1);
+    assert_eq!(generators_at_work(&places).unwrap(), [0, 2_000]);
+    // Its clock is of no account, but for one that makes it newer than now.
+    age(&places, 2_000, COPY_SILENCE - Duration::from_secs(30));
+    assert_eq!(generators_at_work(&places).unwrap(), [0, 2_000]);
+    age(&places, 2_000, COPY_SILENCE + Duration::from_secs(1));
+    assert_eq!(generators_at_work(&places).unwrap(), [0]);
+    // Its games are in a journal elsewhere.
+    age(&places, 2_000, 2 * SILENCE);
+    assert_eq!(lost_generators(&places).unwrap(), []);
+    // Nor does a copy of its plan make it resume here.
+    fs::copy(
+        places.folder(0).join("plan.toml"),
+        places.folder(2_000).join("plan.toml"),
+    )
+    .unwrap();
+    let (beside, _) = start(&places, 1);
+    assert_eq!((beside.number(), beside.is_resumed()), (1, false));
+}
+
+#[test]
 fn a_block_gives_the_numbers_of_new_generators_alone() {
     let (_root, places) = run();
     let block = |block| GeneratorPlaces {
