@@ -282,3 +282,101 @@ fn shards_that_the_file_does_not_know_are_looked_for() {
         assert!(next >= 2 && ids == begun[..next as usize], "{ids:?}");
     }
 }
+
+/// The shards that `scripts/cluster/sync` removes here once they are elsewhere: those before the `next_shard` of the file's header
+/// that have a successor.
+fn removable(root: &Path, file: &[u8]) -> Vec<PathBuf> {
+    let next_shard = u32::from_le_bytes(file[44..48].try_into().unwrap());
+    let shards = list_shards(&root.join("shards")).unwrap();
+    let newest = *shards.keys().last().unwrap();
+    let old = shards
+        .into_iter()
+        .filter(|(name, _)| name.sequence < next_shard && *name < newest);
+    old.map(|(_, path)| path).collect()
+}
+
+#[test]
+fn games_of_removed_shards_are_never_played_again() {
+    let root = run();
+    let records: Vec<GameRecord> = (0..12).map(|counter| game(3, counter, 3)).collect();
+    let (journal, _) = open(root.path(), 3);
+    let write = |sequence, counters: [usize; 2], is_closed: bool| {
+        let games = counters.map(|counter| records[counter].clone());
+        let (shard, writer) = begin_shard(root.path(), sequence, &games);
+        journal
+            .closing(shard, &games.each_ref().map(|game| game.id))
+            .unwrap();
+        writer.finish().unwrap();
+        if is_closed {
+            journal.closed(shard).unwrap();
+        }
+    };
+    let play_all = |counters: std::ops::Range<usize>| {
+        for record in &records[counters] {
+            play(&journal, record);
+        }
+    };
+    play_all(0..4);
+    write(0, [0, 1], true);
+    assert_eq!(
+        removable(root.path(), &fs::read(current_file(&journal)).unwrap()),
+        [] as [PathBuf; 0]
+    );
+    write(1, [2, 3], true);
+    play_all(4..6);
+    begin_file(&journal);
+    play_all(6..11);
+    write(2, [4, 6], true);
+    write(3, [5, 7], true);
+    write(4, [8, 9], false);
+    journal.sync().unwrap();
+    begin(&journal, &records[11]);
+    let file = current_file(&journal);
+    let bytes = fs::read(&file).unwrap();
+    let borders = borders(&bytes);
+
+    // The games that are found in shards, resume or begin again, after damage at a frame; and how many are so twice.
+    let outcome = |gone: &[PathBuf], damaged_at: Option<usize>| {
+        let crashed = copy(root.path());
+        let mut bytes = bytes.clone();
+        if let Some(at) = damaged_at {
+            bytes[at + HEAD_BYTES] ^= 1;
+        }
+        let name = file.file_name().unwrap();
+        fs::write(crashed.path().join("journal").join(name), bytes).unwrap();
+        let mut ids = in_shards(crashed.path());
+        for path in gone {
+            let name = path.file_name().unwrap();
+            fs::remove_file(crashed.path().join("shards").join(name)).unwrap();
+        }
+        let (_journal, recovery) = open(crashed.path(), 3);
+        assert_eq!((recovery.next_counter, recovery.next_shard), (12, 5));
+        ids.extend(offered(&recovery, &records).iter().map(|&(id, _)| id));
+        ids.extend(&recovery.lost);
+        ids.sort();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), 12, "a game is missing");
+        count - ids.len()
+    };
+    let removed = removable(root.path(), &bytes);
+    assert_eq!(removed.len(), 2);
+    let damage = || {
+        let places = borders[1..borders.len() - 4].iter();
+        places.map(|&at| Some(at)).chain([None])
+    };
+    for at in damage() {
+        assert_eq!(outcome(&removed, at), 0, "damage at {at:?}");
+    }
+    // Of the others, one that was announced and not closed is needed at once, and any after damage.
+    let shard = |sequence: usize| {
+        list_shards(&root.path().join("shards"))
+            .unwrap()
+            .into_values()
+            .nth(sequence)
+            .unwrap()
+    };
+    assert_eq!(outcome(&[shard(4)], None), 2);
+    assert_eq!(outcome(&[shard(3)], None), 0);
+    assert!(damage().any(|at| outcome(&[shard(3)], at) > 0));
+}
