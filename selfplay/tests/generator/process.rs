@@ -157,9 +157,12 @@ impl Running {
     /// Sends its only child a signal.
     #[cfg(target_os = "linux")]
     pub(crate) fn signal_child(&self, name: &str) {
-        let process = self.child.id();
-        let path = format!("/proc/{process}/task/{process}/children");
-        signal(name, fs::read_to_string(path).unwrap().trim());
+        signal(name, &self.children()[0].to_string());
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn children(&self) -> Vec<u32> {
+        children(self.child.id())
     }
 
     /// Waits until something holds.
@@ -200,6 +203,14 @@ impl Running {
         assert_eq!(ended.status.code(), Some(75), "{ended:?}");
         ended
     }
+}
+
+/// The children of a process's first thread, zombies too.
+#[cfg(target_os = "linux")]
+pub(crate) fn children(process: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let of = |word: &str| word.parse().unwrap();
+    listed.unwrap().split_whitespace().map(of).collect()
 }
 
 fn signal(name: &str, process: &str) {

@@ -1,13 +1,14 @@
 //! Generators that are stopped or reach a limit: they exit cleanly, and the same command resumes.
 
 use super::audit::{Audit, assert_resumes, in_flight};
-use super::process::{Ended, GeneratorCommand, Running};
+use super::process::{Ended, GeneratorCommand, Running, children};
 use engine::record::journal::GameInFlight;
 use engine::record::list_shards;
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// How a generator ends after a requested stop.
@@ -146,17 +147,28 @@ fn a_stop_ends_with_its_grace_and_resumes() {
     again.stop();
 }
 
-/// The first process of a container has no default action for signals, and its exit code is the container's.
-#[test]
+/// Makes what follows the first process of a container.
 #[cfg(target_os = "linux")]
-fn as_the_first_process_it_stops_as_elsewhere() {
-    const UNSHARE: &str = "exec unshare --user --map-root-user --pid --fork";
+const UNSHARE: &str = "exec unshare --user --map-root-user --pid --fork";
+
+#[cfg(target_os = "linux")]
+fn can_unshare() -> bool {
     let script = format!("{UNSHARE} true");
     let tried = std::process::Command::new("sh")
         .args(["-c", &script])
         .status();
-    if !tried.is_ok_and(|status| status.success()) {
+    let can = tried.is_ok_and(|status| status.success());
+    if !can {
         eprintln!("not tested: this system has no `unshare`, or allows no namespaces");
+    }
+    can
+}
+
+/// The first process of a container has no default action for signals, and its exit code is the container's.
+#[test]
+#[cfg(target_os = "linux")]
+fn as_the_first_process_it_stops_as_elsewhere() {
+    if !can_unshare() {
         return;
     }
     for (signal, code) in [("TERM", 75), ("USR1", 75), ("QUIT", 128 + 3)] {
@@ -169,6 +181,34 @@ fn as_the_first_process_it_stops_as_elsewhere() {
         assert_eq!(ended.status.code(), Some(code), "{signal}: {ended:?}");
         Audit::of(command.places()).assert_sound();
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn as_the_first_process_it_waits_for_orphans() {
+    if !can_unshare() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let command = endless(folder.path(), &[]);
+    let mut running = command.start_in_shell(&format!("{UNSHARE} \"$@\""));
+    running.wait_until("there are shards", |_| has_shards(&command));
+    let first = running.children()[0];
+    assert_eq!(children(first).len(), 1);
+    // The shell ends at once, and `cat` at the end of its input.
+    let mut orphaned = std::process::Command::new("nsenter")
+        .args(["--target", &first.to_string(), "--user", "--pid"])
+        .args(["--preserve-credentials", "sh", "-c"])
+        .arg("exec 3<&0; cat <&3 &")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    running.wait_until("it has an orphan", |_| children(first).len() == 2);
+    drop(orphaned.stdin.take());
+    running.wait_until("the orphan is gone", |_| children(first).len() == 1);
+    assert!(orphaned.wait().unwrap().success());
+    running.signal_child("TERM");
+    assert_eq!(running.wait().status.code(), Some(75));
 }
 
 #[test]
