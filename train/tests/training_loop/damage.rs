@@ -277,7 +277,8 @@ fn damage_files(times: usize, seed: u64) {
     println!("{times} files damaged: {named} named, {harmless} without effect, 0 silent");
 }
 
-/// A text up to its checksum, if it has one. The rest can be lost without an effect: a text without a checksum is read.
+/// A text up to its checksum and the end of the line before, if it has one. The rest can be lost without an effect: a text without a
+/// checksum is read.
 fn contents(bytes: &[u8]) -> &[u8] {
     let is_mark = |at: &usize| {
         let rest = &bytes[*at..];
@@ -285,7 +286,7 @@ fn contents(bytes: &[u8]) -> &[u8] {
     };
     let marks: Vec<usize> = (0..bytes.len()).filter(is_mark).collect();
     match marks[..] {
-        [only] => &bytes[..only],
+        [only] => bytes[..only].trim_ascii_end(),
         _ => bytes,
     }
 }
