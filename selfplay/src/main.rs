@@ -40,7 +40,7 @@ enum Command {
     Generate(generate::GenerateArguments),
     /// Play matches: pairs of games from the same opening with colours swapped
     ///
-    /// Ctrl-C stops the match and prints its result so far; the same command with --resume resumes it.
+    /// Ctrl-C stops the match and prints its result so far; the same command resumes it.
     Pit(Box<pit::PitArguments>),
     /// Search one position and print the best turns
     ///

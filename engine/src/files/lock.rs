@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The file system does not keep two programs from holding a lock.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "locks do not work in this folder, so that two programs could do the same work: use a file system with locks, such as NFS 4"
+    "locks do not work in this folder, and two programs could do the same work: use a file system with locks, such as NFS 4"
 )]
 struct NoLocks;
 

@@ -28,6 +28,7 @@ use crate::record::journal::{
     Journal, JournalFault, JournalPlace, Recovery, Standing, generators_in, lock_path,
 };
 use crate::record::{ShardFault, ShardName};
+use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -40,9 +41,6 @@ use std::time::{Duration, SystemTime};
 /// A generator has ended for good if its lock is free and it has said nothing for so long. One at work writes its status every 15
 /// seconds. Times are compared by the clock of the files: those of the machines may differ.
 const SILENCE: Duration = Duration::from_mins(6);
-
-/// A generator of another machine, whose status is copied here, has ended if the copy has not changed for so long.
-const COPY_SILENCE: Duration = Duration::from_mins(3);
 
 /// The numbers of a block.
 const BLOCK: u32 = 1_000;
@@ -91,15 +89,31 @@ impl GeneratorPlaces {
         plan.map(|plan| plan.worker)
     }
 
-    /// The file that a worker with a name of its own holds the lock of while it works. Its folder is made.
+    /// Whether a generator has ever begun.
+    pub fn is_used(&self) -> bool {
+        exists(&self.generators())
+    }
+
+    /// The file that a worker with a name of its own holds the lock of while it works.
+    pub fn worker_lock(&self, worker: &WorkerName) -> PathBuf {
+        self.generators().join(format!("worker-{worker}.lock"))
+    }
+
+    /// Takes the lock of a worker's name, as [`FileLock::take`] does.
     ///
     /// # Errors
     ///
     /// What the disk says.
-    pub fn worker_lock(&self, worker: &WorkerName) -> Result<PathBuf, RunError> {
-        let folder = self.generators();
-        make_folder(&folder)?;
-        Ok(folder.join(format!("worker-{worker}.lock")))
+    pub fn lock_worker(
+        &self,
+        worker: &WorkerName,
+        stop: &Stop,
+        waits: impl FnOnce(),
+    ) -> Result<Option<FileLock>, RunError> {
+        make_folder(&self.generators())?;
+        let path = self.worker_lock(worker);
+        let lock = FileLock::take(&path, FileLock::TIMEOUT, stop, waits);
+        lock.map_err(RunError::io("lock", &path))
     }
 
     /// The file in which a generator says how it stands while it works: JSON, written anew now and then.
@@ -243,7 +257,7 @@ impl Generator {
 }
 
 /// The numbers of the generators that work at this moment, in order. Each lock is held for an instant to see whether it is free. One
-/// without a lock is another machine's: it works while the copy of its status changes.
+/// without a lock is another machine's: it works while the copy of its status changes every six minutes or more often.
 ///
 /// # Errors
 ///
@@ -259,7 +273,7 @@ pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError
             // Another machine's. Without a sign of life its number was only claimed so far.
             false => {
                 let silence = Claimed::new(places, number).silence(*now);
-                silence.is_some_and(|silence| silence < COPY_SILENCE)
+                silence.is_some_and(|silence| silence < SILENCE)
             }
         };
         if is_at_work {
@@ -279,6 +293,8 @@ pub struct LostGenerator {
     /// The time since its last sign of life.
     #[serde(rename = "seconds_silent", serialize_with = "in_seconds")]
     pub silence: Duration,
+    /// Whether its journal is on another machine without a common folder: no generator here can take it over.
+    pub is_elsewhere: bool,
 }
 
 fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -293,17 +309,21 @@ fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S:
 pub fn lost_generators(places: &GeneratorPlaces) -> Result<Vec<LostGenerator>, RunError> {
     let generators = places.generators();
     let numbers = list_numbers(&generators)?;
-    // Without journals the generators are other machines'.
-    if numbers.is_empty() || !exists(&places.journal) {
+    if numbers.is_empty() {
         return Ok(Vec::new());
     }
     let now = now_in(&generators);
     let at_work = generators_at_work(places)?;
-    let with_journal = generators_in(&places.journal)?;
+    let with_journal = match exists(&places.journal) {
+        true => generators_in(&places.journal)?,
+        false => BTreeSet::new(),
+    };
     let mut lost = Vec::new();
     for number in numbers {
         let claimed = Claimed::new(places, number);
-        if at_work.contains(&number) || claimed.is_done() || !with_journal.contains(&number) {
+        let is_elsewhere = !exists(&lock_path(&places.journal, number));
+        let has_games = is_elsewhere || with_journal.contains(&number);
+        if at_work.contains(&number) || claimed.is_done() || !has_games {
             continue;
         }
         if let Some(silence) = claimed.silence(now).filter(|&silence| silence >= SILENCE) {
@@ -312,6 +332,7 @@ pub fn lost_generators(places: &GeneratorPlaces) -> Result<Vec<LostGenerator>, R
                 number,
                 worker: plan.map(|plan| plan.worker).unwrap_or_default(),
                 silence,
+                is_elsewhere,
             });
         }
     }

@@ -59,7 +59,6 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use supervisor::Supervisor;
 use worker::{GenerationTask, NextGame};
 
@@ -83,7 +82,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let config_digest = engine::record::digest(plan.config.to_toml().as_bytes());
     let worker = arguments.worker();
     let name = match worker.is_unique() {
-        true => lock_name(&plan.places, &worker, FileLock::TIMEOUT, &stop)?,
+        true => lock_name(&plan.places, &worker, &stop)?,
         false => None,
     };
     if worker.is_unique() && name.is_none() {
@@ -209,26 +208,27 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     Ok(ended?.into())
 }
 
-/// Takes the lock of a worker's name; none if a stop is requested while another program has the name.
+/// Takes the lock of a worker's name; none if a stop is requested while another program has the name or the disk is full.
 ///
 /// # Errors
 /// Two workers have the same name.
 fn lock_name(
     places: &GeneratorPlaces,
     worker: &WorkerName,
-    timeout: Duration,
     stop: &Stop,
 ) -> Result<Option<FileLock>> {
-    let path = places.worker_lock(worker)?;
+    let path = places.worker_lock(worker);
     let taken = || {
-        format!(
-            "worker {worker} is at work already: it holds {}",
-            path.display()
-        )
+        let path = path.display();
+        format!("worker {worker} is at work already and holds {path}")
     };
-    let waits = || say(&format!("{}: waits up to 3 minutes for its end", taken()));
-    let lock = FileLock::take(&path, timeout, stop, waits);
-    let lock = lock.with_context(|| format!("can't lock {}", path.display()))?;
+    let waits = || {
+        say(&format!(
+            "{}. This one waits up to 3 minutes for it.",
+            taken()
+        ))
+    };
+    let lock = with_disk_space(stop, || places.lock_worker(worker, stop, waits))?.flatten();
     ensure!(
         lock.is_some() || stop.is_requested(),
         "{}; give each worker a name of its own with --worker",
@@ -237,19 +237,17 @@ fn lock_name(
     Ok(lock)
 }
 
-/// Completes the run, and takes a generator's number. Waits while the disk is full; none if a stop is requested meanwhile.
+/// What an attempt to write returns. While the disk is full, it is made again; none if a stop is requested meanwhile.
 ///
 /// # Errors
 /// Any other fault of the folder.
-fn start_generator(
-    plan: &GenerationPlan,
-    requested: &GeneratorPlan,
+fn with_disk_space<T>(
     stop: &Stop,
-) -> Result<Option<(Generator, Recovery)>, RunError> {
+    attempt: impl Fn() -> Result<T, RunError>,
+) -> Result<Option<T>, RunError> {
     let mut is_told = false;
     loop {
-        let started = prepare(plan).and_then(|()| Generator::start(&plan.places, requested));
-        match started {
+        match attempt() {
             Err(error) if is_full(&error) => {
                 if !is_told {
                     let reason = error.to_string();
@@ -260,14 +258,29 @@ fn start_generator(
                     return Ok(None);
                 }
             }
-            started => {
-                if is_told && started.is_ok() {
+            done => {
+                if is_told && done.is_ok() {
                     say(WriteQueue::RESUMED);
                 }
-                return started.map(Some);
+                return done.map(Some);
             }
         }
     }
+}
+
+/// Completes the run, and takes a generator's number. None if a stop is requested while the disk is full.
+///
+/// # Errors
+/// Any other fault of the folder.
+fn start_generator(
+    plan: &GenerationPlan,
+    requested: &GeneratorPlan,
+    stop: &Stop,
+) -> Result<Option<(Generator, Recovery)>, RunError> {
+    with_disk_space(stop, || {
+        prepare(plan)?;
+        Generator::start(&plan.places, requested)
+    })
 }
 
 /// Writes what a run holds beside its games: its format, and the configuration if it has none yet.

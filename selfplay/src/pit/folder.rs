@@ -43,6 +43,14 @@ const LARGEST_RECORD: u64 = 1 << 26;
 /// The time between two flushes to the disk.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The matches of a folder with a plan.
+pub(super) struct Found {
+    /// With the number of games, in the order in which they were begun.
+    pub(super) same: Vec<(PathBuf, u64)>,
+    /// If there is none: how the nearest match differs.
+    pub(super) others: String,
+}
+
 /// A match that is resumed, and its games that are over by number.
 pub(super) type Resumed = (MatchFolder, BTreeMap<u64, GameSummary>);
 
@@ -67,17 +75,13 @@ impl MatchFolder {
         Self::open(path, lock)
     }
 
-    /// The match in `out` with the same plan, the last begun of several. Else the differences of the nearest match, as text.
+    /// The matches in `out` with the same plan, or fewer games.
     ///
     /// # Errors
     ///
     /// No match has the plan, and the plan of a folder with the match's name, `name` or `name.N`, is damaged: that may be the match.
-    pub(super) fn find(
-        out: &Path,
-        name: &str,
-        plan: &MatchPlan,
-    ) -> Result<Result<PathBuf, String>> {
-        let mut same: Vec<PathBuf> = Vec::new();
+    pub(super) fn find(out: &Path, name: &str, plan: &MatchPlan) -> Result<Found> {
+        let mut same = Vec::new();
         let mut damaged = None;
         let mut nearest: Option<(PathBuf, Vec<String>)> = None;
         for path in folders(out)? {
@@ -96,7 +100,7 @@ impl MatchFolder {
             };
             let differences = plan.differences(&kept);
             match differences.is_empty() {
-                true => same.push(path),
+                true => same.push((path, kept.games)),
                 false => keep_nearer(&mut nearest, path, differences),
             }
         }
@@ -106,15 +110,25 @@ impl MatchFolder {
             );
         }
         // Folders are numbered, but another name may stand between them.
-        let last = same.into_iter().max_by_key(|path| {
+        same.sort_by_cached_key(|(path, _)| {
             let plan = std::fs::metadata(path.join(PLAN));
             let begun = plan.and_then(|plan| plan.modified()).ok();
             (begun, path.as_os_str().len(), path.clone())
         });
-        Ok(last.ok_or_else(|| match nearest {
-            None => format!("there is no match in {}", out.display()),
-            Some(nearest) => another(&nearest),
-        }))
+        Ok(Found {
+            same,
+            others: match nearest {
+                None => format!("there is no match in {}", out.display()),
+                Some(nearest) => another(&nearest),
+            },
+        })
+    }
+
+    /// The games of a match that are over and have their record.
+    pub(super) fn games_over(path: &Path) -> Result<BTreeMap<u64, GameSummary>> {
+        let (mut games, _) = read_results(path)?;
+        games.retain(|_, summary| record_of(path, summary).is_some());
+        Ok(games)
     }
 
     /// Whether a program plays the match of a folder.
@@ -198,7 +212,7 @@ impl MatchFolder {
     ) -> Result<()> {
         for path in parts {
             let (games, mut torn) = read_results(path)?;
-            let (mut joined, mut others) = (0, 0);
+            let (mut joined, mut others, mut there) = (0, 0, 0);
             for (number, summary) in games {
                 let Some(record) = record_of(path, &summary) else {
                     torn += 1;
@@ -212,18 +226,29 @@ impl MatchFolder {
                         path.display(),
                         self.path.display()
                     );
-                    others += u64::from(is_other);
+                    match is_other {
+                        true => others += 1,
+                        false => there += 1,
+                    }
                     continue;
                 }
                 self.keep(&summary, &record)?;
                 known.insert(number, summary);
                 joined += 1;
             }
-            let left_out = [(torn as u64, "torn"), (others, "played twice")];
-            let left_out = left_out.into_iter().filter(|(games, _)| *games > 0);
-            let left_out = left_out.map(|(games, why)| format!("; {games} left out: {why}"));
-            let left_out: String = left_out.collect();
-            say(&format!("{joined} games of {}{left_out}", path.display()));
+            let more = [
+                (there, "were there already"),
+                (torn, "are torn and left out"),
+                (others, "were played elsewhere too and are left out"),
+            ];
+            let more = more.into_iter().filter(|(games, _)| *games > 0);
+            let more: String = more
+                .map(|(games, why)| format!("; {games} {why}"))
+                .collect();
+            say(&format!(
+                "took over {joined} games of {}{more}",
+                path.display()
+            ));
         }
         self.flush()
     }
@@ -344,7 +369,7 @@ fn lock(folder: &Path, timeout: Duration, stop: &Stop) -> Result<Option<FileLock
     let path = folder.join(LOCK);
     let waits = || {
         say(&format!(
-            "{}: waits up to 3 minutes for its end",
+            "{}. This one waits up to 3 minutes for it.",
             is_played(folder)
         ))
     };
@@ -424,7 +449,8 @@ mod tests {
     use super::*;
 
     fn found(out: &Path, plan: &MatchPlan) -> Result<PathBuf, String> {
-        MatchFolder::find(out, "m", plan).unwrap()
+        let mut found = MatchFolder::find(out, "m", plan).unwrap();
+        found.same.pop().map(|(path, _)| path).ok_or(found.others)
     }
 
     fn resumed(path: &Path, plan: &MatchPlan) -> Resumed {
@@ -520,7 +546,7 @@ mod tests {
         let kept = fs::read_to_string(&file).unwrap();
         let message = |name| {
             let found = MatchFolder::find(out.path(), name, &plan());
-            found.unwrap_err().to_string()
+            found.err().unwrap().to_string()
         };
         for damaged in ["", "format = ", &kept.replace("seed = 3", "seed = 2")] {
             fs::write(&file, damaged).unwrap();
@@ -533,7 +559,7 @@ mod tests {
         }
         // Another match's damage hides nothing.
         let absent = MatchFolder::find(out.path(), "n", &plan()).unwrap();
-        assert!(absent.unwrap_err().contains("there is no match"));
+        assert!(absent.same.is_empty() && absent.others.contains("there is no match"));
         fs::remove_file(&file).unwrap();
         assert!(message("m").contains("No such file"));
         let again = played(out.path(), 1);

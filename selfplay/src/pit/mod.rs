@@ -34,7 +34,7 @@ use arguments::Resume;
 use engine::config::Config;
 use engine::progress::{Progress, say};
 use engine::stop::{Exit, Stop};
-use folder::{MatchFolder, Resumed};
+use folder::{Found, MatchFolder, Resumed};
 use opening::OpeningSource;
 use part::Part;
 use plan::{MATCH_FORMAT, MatchPlan};
@@ -46,7 +46,7 @@ use spec::{MatchSpec, SpecOrigin};
 use sprt::SequentialTest;
 use standings::{Results, in_whole};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -299,26 +299,39 @@ fn open_folder(
     resume: Option<Resume>,
     stop: &Stop,
 ) -> Result<Option<Resumed>> {
-    let found = match (MatchFolder::find(out, name, plan)?, resume) {
-        (Err(reason), Some(Resume::Must)) => bail!("--resume: {reason}"),
-        (Ok(path), None) if MatchFolder::is_played(&path)? => None,
-        (found, _) => found.ok(),
+    let Found { mut same, others } = MatchFolder::find(out, name, plan)?;
+    let found = match resume {
+        Some(_) => same.pop().map(|(path, _)| path),
+        None => last_unfinished(same, plan)?,
     };
-    if let Some(path) = found {
-        let Some((folder, known)) = MatchFolder::resume(&path, plan, stop)? else {
-            return Ok(None);
-        };
-        let done = known.len();
-        // Without --resume, a match that is over is played again.
-        if resume.is_some() || !is_over(plan, &results_of(plan, known.clone())?) {
-            say(&format!("resuming {}: {done} games done", path.display()));
-            return Ok(Some((folder, known)));
+    match (found, resume) {
+        (Some(path), _) => {
+            let resumed = MatchFolder::resume(&path, plan, stop)?;
+            if let Some((_, known)) = &resumed {
+                let (path, done) = (path.display(), known.len());
+                say(&format!("resuming {path}: {done} games done"));
+            }
+            Ok(resumed)
+        }
+        (None, Some(Resume::Must)) => bail!("--resume: {others}"),
+        (None, _) => Ok(Some((
+            MatchFolder::begin(out, name, plan)?,
+            BTreeMap::new(),
+        ))),
+    }
+}
+
+/// The last begun of the matches with as many games as the plan that is not over, and that no program plays.
+fn last_unfinished(matches: Vec<(PathBuf, u64)>, plan: &MatchPlan) -> Result<Option<PathBuf>> {
+    for (path, games) in matches.into_iter().rev() {
+        if games == plan.games
+            && !MatchFolder::is_played(&path)?
+            && !is_over(plan, &results_of(plan, MatchFolder::games_over(&path)?)?)
+        {
+            return Ok(Some(path));
         }
     }
-    Ok(Some((
-        MatchFolder::begin(out, name, plan)?,
-        BTreeMap::new(),
-    )))
+    Ok(None)
 }
 
 /// The players' names in records. Letters distinguish two players; their settings are in the match's folder.

@@ -188,6 +188,24 @@ fn another_match_is_never_resumed() {
     let (is_done, said) = resume(&[]);
     assert!(is_done && !said.contains("resuming"), "{said}");
     assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    // One that is not over is resumed although a later one is.
+    let unfinished = out.join("material-random-4-0");
+    fs::remove_file(unfinished.join("results.jsonl")).unwrap();
+    let (is_done, said) = resume(&[]);
+    assert!(
+        is_done && said.contains("material-random-4-0: 0 games done"),
+        "{said}"
+    );
+    // More games are another match, unless it is to be resumed.
+    let mut longer = short;
+    longer[1] = "4";
+    let output = pit(&out, "material", "random", &longer).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && !said.contains("resuming"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 3);
 }
 
 #[test]

@@ -26,7 +26,12 @@ fn lock_within(
         run: run.root().to_owned(),
         lock: path.clone(),
     };
-    let waits = || say(&format!("{}: waits up to 3 minutes for its end", locked()));
+    let waits = || {
+        say(&format!(
+            "{}. This one waits up to 3 minutes for it.",
+            locked()
+        ))
+    };
     let lock = FileLock::take(&path, timeout, stop, waits);
     match lock.map_err(TrainError::io("lock", &path))? {
         None if !stop.is_requested() => Err(locked()),

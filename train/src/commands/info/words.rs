@@ -156,8 +156,12 @@ fn running(running: &RunningReport) -> String {
 }
 
 fn lost_generator(lost: &LostGenerator) -> String {
+    let wait = match lost.is_elsewhere {
+        true => "on its machine, until it starts again",
+        false => "for it, or for the next generator that starts",
+    };
     format!(
-        "generator {} of worker {}, silent for {}: its games in flight wait for it, or for the next generator that starts",
+        "generator {} of worker {}, silent for {}: its games in flight wait {wait}",
         lost.number,
         lost.worker,
         duration(lost.silence.as_secs_f64())

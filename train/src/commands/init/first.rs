@@ -4,25 +4,41 @@ use crate::error::TrainError;
 use crate::terminal::grouped;
 use engine::config::Config;
 use engine::progress::say;
-use engine::run::{RunDirectory, make_folder, write_file};
+use engine::run::{GeneratorPlaces, RunDirectory, make_folder, write_file};
 use network::{Network, NetworkFile, Origin};
 use std::path::Path;
 
 /// The name of the built-in network.
 const BUILT_IN: &str = "tusker";
 
-/// Refuses a run that has trained a network.
-pub(super) fn check_untrained(run: &RunDirectory) -> Result<(), TrainError> {
-    match run.newest_trained()? {
-        None | Some((0, _)) => Ok(()),
-        Some(_) => Err(TrainError::RunExists {
+/// Refuses a run that has trained a network, that was begun with another seed, or that generators play for.
+pub(super) fn check_untrained(run: &RunDirectory, seed: u64) -> Result<(), TrainError> {
+    let newest = run.newest_trained()?.map(|(generation, _)| generation);
+    if newest.is_some_and(|newest| newest > 0) || GeneratorPlaces::from(run).is_used() {
+        return Err(TrainError::RunExists {
             path: run.root().to_owned(),
+        });
+    }
+    match newest {
+        Some(_) => check_seed(run, seed),
+        None => Ok(()),
+    }
+}
+
+fn check_seed(run: &RunDirectory, given: u64) -> Result<(), TrainError> {
+    let saved = run_seed(run)?;
+    match given == saved {
+        true => Ok(()),
+        false => Err(TrainError::OtherSeed {
+            run: run.root().to_owned(),
+            given,
+            saved,
         }),
     }
 }
 
 /// Refuses a folder that holds a run.
-fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
+pub(super) fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
     if run.list_networks()?.is_empty() {
         return Ok(());
     }
@@ -126,15 +142,10 @@ pub(crate) fn begin_or_resume(
         // The user put the first network there, or `train init` was killed. The generator must not use its own defaults.
         write_file(&run.config(), config.to_toml().as_bytes())?;
     }
-    let saved = run_seed(run)?;
-    match seed {
-        Some(given) if given != saved => Err(TrainError::OtherSeed {
-            run: run.root().to_owned(),
-            given,
-            saved,
-        }),
-        _ => Ok(saved),
+    if let Some(given) = seed {
+        check_seed(run, given)?;
     }
+    run_seed(run)
 }
 
 /// Whether the run began with a network that was trained elsewhere.

@@ -15,7 +15,7 @@ use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use engine::stop::{Exit, Stop, StopArguments};
-use first::{begin_run, begin_with, check_untrained, load};
+use first::{begin_run, begin_with, check_new, check_untrained, load};
 use games::{shards_of, take_over};
 use std::path::PathBuf;
 
@@ -74,12 +74,18 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     let brought = arguments.network.as_deref();
     let brought = brought.map(|path| load(path, &config)).transpose()?;
     let stop = arguments.stop.listen()?;
+    let seed = arguments.seed;
+    let check = || match &old {
+        Some(_) => check_untrained(&run, seed),
+        None => check_new(&run),
+    };
+    // Before waiting for the lock, too.
+    check()?;
     let Some(_lock) = lock_run(&run, &stop)? else {
         return Ok(Exit::Interrupted);
     };
-    let seed = arguments.seed;
+    check()?;
     if let Some(old) = &old {
-        check_untrained(&run)?;
         let games = take_over(old, &run)?;
         say(&format!(
             "{games} shards of {} are taken over",
