@@ -406,3 +406,43 @@ fn report_recovery(generator: &Generator, recovery: &Recovery) {
         say(&format!("left as it is: {error}"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::io::Error;
+
+    #[test]
+    fn a_full_disk_is_waited_for_and_nothing_else() {
+        let tries = Cell::new(0);
+        let fails_once_with = |kind: ErrorKind| {
+            tries.set(0);
+            let stop = Stop::default();
+            with_disk_space(&stop, || {
+                tries.set(tries.get() + 1);
+                match tries.get() {
+                    1 => Err(RunError::Io {
+                        what: "lock",
+                        path: "worker-a.lock".into(),
+                        error: Error::from(kind),
+                    }),
+                    tries => Ok(tries),
+                }
+            })
+        };
+        assert_eq!(fails_once_with(ErrorKind::StorageFull).unwrap(), Some(2));
+        let error = fails_once_with(ErrorKind::PermissionDenied).unwrap_err();
+        assert!(error.to_string().contains("worker-a.lock"), "{error}");
+        let stop = Stop::default();
+        stop.request();
+        let full = || {
+            Err(RunError::Io {
+                what: "lock",
+                path: "worker-a.lock".into(),
+                error: Error::from(ErrorKind::StorageFull),
+            })
+        };
+        assert_eq!(with_disk_space::<()>(&stop, full).unwrap(), None);
+    }
+}

@@ -49,14 +49,17 @@ fn outcome(
     config: &Config,
     budget: TrainingBudget,
 ) -> Result<Ending, TrainError> {
-    train(
-        run,
-        config,
-        budget,
-        Device::Cpu,
-        &mut WorkersSeen::default(),
-        &Stop::default(),
-    )
+    train_until(run, config, budget, &Stop::default())
+}
+
+fn train_until(
+    run: &RunDirectory,
+    config: &Config,
+    budget: TrainingBudget,
+    stop: &Stop,
+) -> Result<Ending, TrainError> {
+    let mut seen = WorkersSeen::default();
+    train(run, config, budget, Device::Cpu, &mut seen, stop)
 }
 
 fn train_to_end(run: &RunDirectory, config: &Config, number: Option<u64>) -> Vec<u8> {
@@ -245,15 +248,7 @@ fn a_requested_stop_leaves_a_checkpoint_to_resume_from() {
     let (run, config) = new_run(folder.path());
     let stop = Stop::default();
     stop.request();
-    let ending = train(
-        &run,
-        &config,
-        steps(6),
-        Device::Cpu,
-        &mut WorkersSeen::default(),
-        &stop,
-    )
-    .unwrap();
+    let ending = train_until(&run, &config, steps(6), &stop).unwrap();
     let checkpoint = checkpoints(&run).pop().unwrap();
     let expected = Ending::Stopped {
         generation: 1,

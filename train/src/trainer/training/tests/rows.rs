@@ -72,15 +72,7 @@ fn a_trainer_waits_for_games_until_they_come_or_a_stop_is_requested() {
     assert!(error.contains("have been used"), "{error}");
     let stop = Stop::default();
     stop.request();
-    let stopped = train(
-        &run,
-        &config,
-        budget,
-        Device::Cpu,
-        &mut WorkersSeen::default(),
-        &stop,
-    )
-    .unwrap();
+    let stopped = train_until(&run, &config, budget, &stop).unwrap();
     assert_eq!(stopped, Ending::NotBegun);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| outcome(&run, &config, budget));
@@ -129,15 +121,7 @@ fn a_requested_stop_during_a_wait_changes_nothing() {
     };
     let stop = Stop::default();
     stop.request();
-    let ending = train(
-        &run,
-        &config,
-        budget,
-        Device::Cpu,
-        &mut WorkersSeen::default(),
-        &stop,
-    )
-    .unwrap();
+    let ending = train_until(&run, &config, budget, &stop).unwrap();
     assert!(matches!(ending, Ending::Stopped { .. }), "{ending:?}");
     assert_eq!(fs::read(&waiting).unwrap(), before);
 }
