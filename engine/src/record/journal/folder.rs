@@ -194,7 +194,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes a lock, or none if another holds it for longer than a moment: who adopts a journal holds its lock so long.
+    /// Takes a lock, or none if another holds it for longer than a moment: a generator that adopts a journal holds its lock so long.
     pub(super) fn take(folder: &Path, generator: u32) -> Result<Option<Self>, JournalError> {
         let path = lock_path(folder, generator);
         match FileLock::take_soon(&path) {
