@@ -44,8 +44,7 @@ class Program:
     def stop(self, why="stopped when it had done enough"):
         """Asks it to stop, as Ctrl-C does, and kills it if it doesn't."""
         if self.runs():
-            self.was_stopped = why
-            self.signal(signal.SIGINT)
+            self.interrupt(why)
             try:
                 self.process.wait(NOTICE)
             except subprocess.TimeoutExpired:
@@ -53,6 +52,11 @@ class Program:
                 self.signal(signal.SIGKILL)
                 self.process.wait()
         return self.ended()
+
+    def interrupt(self, why):
+        """Asks it to stop, and does not wait."""
+        self.was_stopped = why
+        self.signal(signal.SIGINT)
 
     def signal(self, number):
         try:
