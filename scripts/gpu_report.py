@@ -6,7 +6,7 @@ import re
 RATIO_GOAL, RATIO_FROM_CHANNELS = 0.90, 128
 # Evaluations a second of self-play on one H100 or H200.
 RATE_GOALS = {"20x256": 140_000, "10x128": 700_000}
-INPUT_CHANNELS = 33
+INPUT_CHANNELS = 39
 
 
 def flop(size):
@@ -97,7 +97,9 @@ def others(steps):
     lines = []
     for name, step in steps.items():
         found = step.get("figures", {})
-        if name.startswith("start-") and found:
+        if name == "agree" and found:
+            lines.append(f"agree: the device's value differs from the processor's by {number(found['value_difference'])}, its losses after a training by {number(found['loss_difference'])}")
+        elif name.startswith("start-") and found:
             lines.append(f"{name}: first batch after {number(found.get('first_batch_calibrating_s'))} s, {number(found.get('first_batch_remembered_s'))} s with a remembered calibration")
         elif name == "change" and found.get("changes"):
             times = ", ".join(number(change["seconds_to_play"]) for change in found["changes"])
