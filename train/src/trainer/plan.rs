@@ -42,6 +42,8 @@ pub(crate) struct TrainingPlan {
     pub(crate) begins: bool,
     /// Whether the resumed state differs from the checkpoint's.
     pub(crate) is_remade: bool,
+    /// The changes of settings since the checkpoint.
+    pub(crate) changes: Vec<String>,
 }
 
 impl TrainingPlan {
@@ -86,7 +88,7 @@ fn resume(
         checkpoint.header.architecture,
         checkpoint.path(),
     )?;
-    check_changes(run, config, checkpoint)?;
+    let changes = check_changes(run, config, checkpoint)?;
     if let Some(steps) = steps {
         state.last_step = state.step.max(state.first_step + steps);
     }
@@ -122,6 +124,7 @@ fn resume(
         window,
         begins: false,
         is_remade,
+        changes,
     })
 }
 
@@ -134,6 +137,8 @@ struct Parent<'a> {
     checkpoint: Option<&'a Checkpoint>,
     /// Whether the newest network came from that checkpoint's training, and not from elsewhere.
     is_own: bool,
+    /// The changes of settings since the checkpoint.
+    changes: Vec<String>,
 }
 
 impl<'a> Parent<'a> {
@@ -146,11 +151,11 @@ impl<'a> Parent<'a> {
     ) -> Result<Self, TrainError> {
         let network = Network::load(path)?;
         check_architecture(run, config, network.network.architecture(), path)?;
-        let mut is_own = false;
+        let (mut is_own, mut changes) = (false, Vec::new());
         if let Some(checkpoint) = checkpoint {
             let architecture = checkpoint.header.architecture;
             check_architecture(run, config, architecture, checkpoint.path())?;
-            check_changes(run, config, checkpoint)?;
+            changes = check_changes(run, config, checkpoint)?;
             // Of a broken last checkpoint only the network is left, which was trained further than the previous checkpoint.
             let state = &checkpoint.header.state;
             is_own = state.generation == generation
@@ -161,6 +166,7 @@ impl<'a> Parent<'a> {
             network,
             checkpoint,
             is_own,
+            changes,
         })
     }
 
@@ -247,6 +253,7 @@ fn begin(
         window,
         begins: true,
         is_remade: false,
+        changes: parent.changes,
     }))
 }
 
@@ -313,21 +320,21 @@ fn number_in(file: &NetworkFile, key: &str) -> Option<u64> {
     file.origin.get(key)?.parse().ok()
 }
 
-/// Reports the changes since a checkpoint was written, and refuses those that are not allowed.
+/// Reports and returns the changes since a checkpoint was written, and refuses those that are not allowed.
 fn check_changes(
     run: &RunDirectory,
     config: &Config,
     checkpoint: &Checkpoint,
-) -> Result<(), TrainError> {
+) -> Result<Vec<String>, TrainError> {
     let changes =
         changed(&checkpoint.header.config, config).map_err(|refusal| TrainError::Refused {
             config: run.config(),
             refusal,
         })?;
-    for change in changes {
+    for change in &changes {
         say(&format!("changed since the last checkpoint: {change}"));
     }
-    Ok(())
+    Ok(changes)
 }
 
 /// Refuses a window that does not fill a batch.

@@ -140,6 +140,13 @@ impl Recorder {
         self.validation.add(step, &scalars);
     }
 
+    /// Records changes of settings after `step`, a line each.
+    pub(crate) fn changed(&mut self, generation: u32, step: u64, changes: &[String]) {
+        for change in changes {
+            self.log("changed", generation, step, &json!({ "text": change }));
+        }
+    }
+
     /// Records that the training waits, and what for.
     pub(crate) fn waiting(&mut self, generation: u32, step: u64, missing: &str) {
         self.log("waiting", generation, step, &json!({ "missing": missing }));

@@ -134,11 +134,13 @@ impl<'a> Training<'a> {
         wait: bool,
         workers_seen: &'a mut WorkersSeen,
     ) -> Result<Self, TrainError> {
+        let mut recorder = Recorder::new(run, plan.state.step);
+        recorder.changed(plan.state.generation, plan.state.step, &plan.changes);
         Ok(Self {
             validation: plan
                 .window
                 .validation_rows(VALIDATION_ROWS, (&config.train).into())?,
-            recorder: Recorder::new(run, plan.state.step),
+            recorder,
             workers_seen,
             run,
             config: config.clone(),
@@ -341,9 +343,11 @@ impl<'a> Training<'a> {
         });
         match changes {
             Ok((config, changes)) => {
-                for change in changes {
+                for change in &changes {
                     say(&format!("from step {} on: {change}", self.state.step + 1));
                 }
+                let (generation, step) = (self.state.generation, self.state.step);
+                self.recorder.changed(generation, step, &changes);
                 self.trainer.set_config(config.train.clone());
                 self.config = config;
             }

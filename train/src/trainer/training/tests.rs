@@ -177,6 +177,11 @@ fn what_may_change_does_on_resume_and_what_may_not_is_refused() {
     let mut changed = config.clone();
     changed.train.learning_rate *= 2.0;
     assert_ne!(train_to_end(&run, &changed, None), whole);
+    let change = logged_changes(&run);
+    assert!(
+        change[0].starts_with("train.learning_rate = "),
+        "{change:?}"
+    );
     // The next generation is the same run.
     let error = outcome(&run, &other, steps(Some(2))).unwrap_err();
     assert!(matches!(error, TrainError::Refused { .. }), "{error}");
@@ -209,6 +214,19 @@ fn changes_in_the_file_are_taken_over_at_the_next_checkpoint() {
     let mut loader = training.start_loader();
     let (batch, _) = loader.next().unwrap();
     assert_eq!(training.trainer.step(&batch).unwrap().learning_rate, 0.05);
+    drop(loader);
+    assert_eq!(logged_changes(&run).len(), 3);
+    assert!(logged_changes(&run)[0].starts_with("train.batch_size = 32 (was "));
+}
+
+/// The texts of the log's lines of kind `changed`.
+fn logged_changes(run: &RunDirectory) -> Vec<String> {
+    let log = fs::read_to_string(run.logs().join("train.jsonl")).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let changes = lines.filter(|line: &serde_json::Value| line["kind"] == "changed");
+    changes
+        .map(|line| line["text"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
