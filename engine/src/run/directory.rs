@@ -73,6 +73,11 @@ impl RunDirectory {
         self.root.join("pit")
     }
 
+    /// The folder of the games that networks play to be shown.
+    pub fn show(&self) -> PathBuf {
+        self.root.join("show")
+    }
+
     /// `ratings.json`.
     pub fn ratings(&self) -> PathBuf {
         self.root.join("ratings.json")

@@ -11,6 +11,8 @@
 //! generators/   000, 001, …: one folder for each generator
 //! checkpoints/  what the trainer needs to resume
 //! pit/          the matches' games and results
+//! show/         a game of each network without noise, as shards
+//! cache/        what the page of `selfplay serve` makes of the games; it may be deleted
 //! ratings.json  ratings, and each result behind them
 //! clock.json    time of generating and training, games and time behind each network
 //! logs/         the trainer's measurements: one JSON object a line, TensorBoard's event files, curves.svg and ratings.svg

@@ -19,6 +19,33 @@ const LAST_LINES: usize = 10;
 /// The time between two looks at a running program.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The server of the run's page, whose end ends nothing else. It ends when this is dropped, or with this program.
+#[derive(Debug)]
+pub(super) struct PageServer(Child);
+
+impl PageServer {
+    /// Starts it. It writes its address, and errors, to this program's standard error.
+    pub(super) fn start(command: &mut Command) -> Result<Self, TrainError> {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .process_group(0);
+        end_with_parent(command, Signal::TERM);
+        let child = command.spawn();
+        child
+            .map(Self)
+            .map_err(TrainError::io("start", "selfplay serve".as_ref()))
+    }
+}
+
+impl Drop for PageServer {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
 /// A running program. Its standard error is copied to this program's.
 ///
 /// It has a process group of its own, so that a Ctrl-C at the terminal reaches it through this program alone. When this program is

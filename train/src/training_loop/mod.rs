@@ -14,7 +14,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`games`] | the games of a generation: counted, played or waited for |
-//! | [`mod@matches`] | the gate, matches, ratings |
+//! | [`mod@matches`], [`show`] | the gate, matches, ratings; games to show |
 //! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
 //! | [`table`], [`estimate`] | what the user sees |
@@ -24,6 +24,7 @@ mod estimate;
 mod games;
 mod matches;
 mod selfplay;
+mod show;
 mod state;
 mod table;
 
@@ -71,6 +72,9 @@ pub(crate) struct LoopArguments {
     /// Device that computes the generator's networks: cpu, cuda, cuda:N, or several GPUs, such as cuda:1,cuda:2 [default: as --device]
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     generator_device: Vec<Device>,
+    /// Serve the run's page at this address while the loop runs, as `selfplay serve --run DIR --address ADDR` does
+    #[arg(long, value_name = "ADDR")]
+    serve: Option<String>,
     #[command(flatten)]
     stop: StopArguments,
 }
@@ -113,6 +117,10 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
         checkpoint::newest(&run.checkpoints())?;
     }
     let seed = begin_or_resume(&run, &config, arguments.seed)?;
+    let page = arguments.serve.as_deref();
+    let _page = page
+        .map(|address| selfplay.start_page(&run, address))
+        .transpose()?;
     let began_trained = began_trained(&run)?;
     let clock = TrainingClock::open(&run, trained)?;
     let index = Index::new(&run.shards(), config.train.validation_share);
@@ -238,6 +246,7 @@ impl TrainingLoop {
             return Ok(Flow::Stop);
         }
         self.rate()?;
+        self.show()?;
         Ok(Flow::Continue)
     }
 

@@ -1,6 +1,6 @@
 //! The program `selfplay`: finding and running it.
 
-use super::child::{self, Generator};
+use super::child::{self, Generator, PageServer};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
 use engine::config::{Config, PlayerSpec};
@@ -11,6 +11,22 @@ use std::process::Command;
 
 /// The generator's name in errors.
 const GENERATE: &str = "selfplay generate";
+
+/// The settings of a game that is played as well as the network can.
+const WITHOUT_NOISE: [&str; 12] = [
+    "selfplay.exploration.temperature=0",
+    "selfplay.exploration.final_temperature=0",
+    "selfplay.exploration.dirichlet_share=0",
+    "selfplay.exploration.gumbel_noise=0",
+    "selfplay.openings.policy_share=0",
+    "selfplay.openings.fork_share=0",
+    "selfplay.openings.file_share=0",
+    "selfplay.openings.sparse_share=0",
+    "selfplay.handicap.share=0",
+    "selfplay.playout_cap.full_share=1",
+    "selfplay.soft_resignation.turns=0",
+    "selfplay.resignation.turns=0",
+];
 
 /// The program `selfplay`.
 #[derive(Debug)]
@@ -84,6 +100,40 @@ impl Selfplay {
     ) -> Result<Generator, TrainError> {
         let mut command = self.generation(run, seed, workers);
         Generator::start(&mut command, GENERATE, self.stop.clone())
+    }
+
+    /// Lets a network play one game with itself without noise, into the run's folder `show`.
+    pub(super) fn show(
+        &self,
+        run: &RunDirectory,
+        network: &Path,
+        evaluations: u32,
+        seed: u64,
+        workers: &Workers,
+    ) -> Result<(), TrainError> {
+        let mut command = self.command("generate", workers);
+        command.arg("--out").arg(run.show());
+        command.arg("--config").arg(run.config());
+        command.arg("--network").arg(network);
+        command.args(["--games", "1", "--seed", &seed.to_string()]);
+        let evaluations = format!("selfplay.evaluations={evaluations}");
+        for setting in WITHOUT_NOISE.into_iter().chain([evaluations.as_str()]) {
+            command.args(["--set", setting]);
+        }
+        child::run(&mut command, GENERATE, &self.stop)?;
+        Ok(())
+    }
+
+    /// Serves the page of the run at an address, until the server is dropped.
+    pub(super) fn start_page(
+        &self,
+        run: &RunDirectory,
+        address: &str,
+    ) -> Result<PageServer, TrainError> {
+        let mut command = Command::new(&self.path);
+        command.arg("serve").arg("--run").arg(run.root());
+        command.args(["--address", address]);
+        PageServer::start(&mut command)
     }
 
     /// Plays a match, or resumes it, and returns its result as JSON; none if a stop is requested before its end.

@@ -279,6 +279,31 @@ fn the_check_of_a_gpu_machine_finds_the_programs_and_probes() {
 }
 
 #[test]
+fn each_network_plays_a_game_to_be_shown() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let settings = [
+        "loop.generations=2",
+        "loop.match_games=0",
+        "loop.final_match_games=0",
+        "loop.show_evaluations=8",
+    ];
+    // The second time nothing is left to do.
+    for _ in 0..2 {
+        let (code, _, progress) = outcome(train().args(arguments(&run, &settings)));
+        assert_eq!(code, 0, "{progress}");
+        let shards = list_shards(&RunDirectory::new(&run).show()).unwrap();
+        let shown = shards.values().map(|path| {
+            let shard = ShardReader::open(path).unwrap();
+            (shard.header().evaluator.name.clone(), shard.count())
+        });
+        let expected = ["00001", "00002"].map(|name| (name.to_owned(), 1));
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
 fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
