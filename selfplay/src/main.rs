@@ -6,6 +6,7 @@ mod bench;
 mod compare_targets;
 mod export;
 mod generate;
+mod http;
 mod import;
 mod inspect;
 mod judge;
@@ -17,6 +18,7 @@ mod openings;
 mod output;
 mod pit;
 mod removed_options;
+mod serve;
 mod statistics;
 mod telemetry;
 mod worker;
@@ -67,6 +69,10 @@ enum Command {
     ///
     /// The value of a target is the mean of the deep search's values of the first actions, weighted by the target's shares.
     CompareTargets(compare_targets::CompareTargetsArguments),
+    /// Serve a page: a run and its games, analysis, and play
+    ///
+    /// It reads the run and changes nothing but its index of games. Ctrl-C ends it.
+    Serve(serve::ServeArguments),
     /// Make shards of other games: standard text, or the official server's archive
     Import(import::ImportArguments),
     /// Write the games of shards as standard text, or their rows as arrays for numpy
@@ -92,6 +98,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Judge(arguments) => judge::run(&arguments),
         Command::CompareTargets(arguments) => compare_targets::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
     };

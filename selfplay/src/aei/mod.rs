@@ -19,6 +19,8 @@ mod search_thread;
 mod session;
 mod stages;
 
+pub(crate) use no_search::known_setup;
+
 use crate::output;
 use crate::worker::devices::DeviceArguments;
 use crate::worker::player::PlayerName;

@@ -20,7 +20,7 @@ const KNOWN: [&str; 4] = [
 ];
 
 /// One of the known setups, or its mirror image: a setup that people play. Silver's elephant is placed on the wing of Gold's camel.
-pub(super) fn known_setup<R: Rng>(position: &Position, rng: &mut R) -> Option<Setup> {
+pub(crate) fn known_setup<R: Rng>(position: &Position, rng: &mut R) -> Option<Setup> {
     if position.phase() != Phase::Setup {
         return None;
     }

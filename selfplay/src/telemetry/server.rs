@@ -1,38 +1,25 @@
 //! The HTTP server that metrics are read from: `GET /metrics`, and nothing else.
 //!
-//! One thread serves all connections. Their number is bounded, and each must send its request and take its answer within some
-//! seconds. So a client can delay others for that long at most. The games are not delayed: they only publish their newest snapshot.
+//! One thread serves all connections. A client can delay others for some seconds at most. The games are not delayed: they only publish
+//! their newest snapshot.
 
 use super::metrics::{CONTENT_TYPE, page};
 use super::snapshot::Snapshot;
-use anyhow::{Context, Result};
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderName};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
-use std::future::{Future, ready};
+use crate::http::{HttpLimits, HttpServer};
+use anyhow::Result;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::{self, Runtime};
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
 
-/// Connections that are served at once; more of them wait until the system refuses them.
 const CONNECTIONS: usize = 64;
-
-/// The time that a client has to send its request.
-const REQUEST_TIME: Duration = Duration::from_secs(2);
 
 /// The time that a connection may last.
 const CONNECTION_TIME: Duration = Duration::from_secs(5);
-
-/// Pause after connections could not be accepted, for example because file descriptors ran out.
-const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// The newest snapshot.
 pub(super) type Latest = Arc<Mutex<Snapshot>>;
@@ -40,10 +27,8 @@ pub(super) type Latest = Arc<Mutex<Snapshot>>;
 /// A running server. It stops when this is dropped, and all connections end with it.
 #[derive(Debug)]
 pub(super) struct MetricsServer {
-    address: SocketAddr,
     latest: Latest,
-    accepting: JoinHandle<()>,
-    _runtime: Runtime,
+    server: HttpServer,
 }
 
 impl MetricsServer {
@@ -52,42 +37,40 @@ impl MetricsServer {
     /// # Errors
     /// The address is none, it is in use, or it isn't this machine's.
     pub(super) fn start(address: &str, first: Snapshot) -> Result<Self> {
-        Self::serve(address, first, accept)
+        let latest = Arc::new(Mutex::new(first));
+        let limits = HttpLimits {
+            connections: CONNECTIONS,
+            answer_time: CONNECTION_TIME,
+            stream_time: Duration::ZERO,
+        };
+        let router = router(Arc::clone(&latest));
+        let server = HttpServer::start("metrics", address, limits, |_| router)?;
+        Ok(Self { latest, server })
     }
 
     /// As [`start`](Self::start), given what accepts connections; the server has ended when that has.
-    pub(super) fn serve<F: Future<Output = ()> + Send + 'static>(
+    #[cfg(test)]
+    pub(super) fn serve<F: std::future::Future<Output = ()> + Send + 'static>(
         address: &str,
         first: Snapshot,
-        accept: impl FnOnce(TcpListener, Latest) -> F,
+        accept: impl FnOnce(tokio::net::TcpListener, Latest) -> F,
     ) -> Result<Self> {
-        let failed = || format!("can't serve metrics at {address}");
-        let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("metrics")
-            .enable_io()
-            .enable_time()
-            .build()
-            .with_context(failed)?;
-        let listener = runtime.block_on(TcpListener::bind(address));
-        let listener = listener.with_context(failed)?;
         let latest = Arc::new(Mutex::new(first));
-        Ok(Self {
-            address: listener.local_addr().with_context(failed)?,
-            accepting: runtime.spawn(accept(listener, Arc::clone(&latest))),
-            latest,
-            _runtime: runtime,
-        })
+        let for_server = Arc::clone(&latest);
+        let server = HttpServer::serve("metrics", address, |listener, _| {
+            accept(listener, for_server)
+        })?;
+        Ok(Self { latest, server })
     }
 
     /// Where it serves.
     pub(super) fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     /// Whether it has ended for an unexpected reason.
     pub(super) fn has_ended(&self) -> bool {
-        self.accepting.is_finished()
+        self.server.has_ended()
     }
 
     /// Replaces the snapshot that is served.
@@ -96,73 +79,22 @@ impl MetricsServer {
     }
 }
 
-async fn accept(listener: TcpListener, latest: Latest) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let latest = Arc::clone(&latest);
-                tokio::spawn(async move {
-                    serve(stream, &latest).await;
-                    drop(place);
-                });
-            }
-            Err(_) => tokio::time::sleep(RETRY_TIME).await,
-        }
-    }
+fn router(latest: Latest) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .fallback(|| async { (StatusCode::NOT_FOUND, "Nothing is here: see /metrics\n") })
+        .with_state(latest)
 }
 
-async fn serve(stream: TcpStream, latest: &Latest) {
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST_TIME)
-        .keep_alive(false)
-        .serve_connection(
-            TokioIo::new(stream),
-            service_fn(|request| ready(Ok::<_, Infallible>(answer(&request, latest)))),
-        );
-    // A client that disconnects, sends nonsense or is too slow fails alone.
-    let _ = tokio::time::timeout(CONNECTION_TIME, connection).await;
-}
-
-fn answer(request: &Request<Incoming>, latest: &Latest) -> Response<String> {
-    let text = "text/plain; charset=utf-8";
-    if request.uri().path() != "/metrics" {
-        let body = "Nothing is here: see /metrics\n".to_owned();
-        return response(StatusCode::NOT_FOUND, (CONTENT_TYPE_HEADER, text), body);
-    }
-    if ![Method::GET, Method::HEAD].contains(request.method()) {
-        return response(
-            StatusCode::METHOD_NOT_ALLOWED,
-            (ALLOW, "GET, HEAD"),
-            String::new(),
-        );
-    }
+async fn metrics(State(latest): State<Latest>) -> Response {
     let snapshot = latest
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .clone();
     match page(&snapshot) {
-        Ok(body) => response(StatusCode::OK, (CONTENT_TYPE_HEADER, CONTENT_TYPE), body),
-        Err(error) => response(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            (CONTENT_TYPE_HEADER, text),
-            format!("{error}\n"),
-        ),
+        Ok(body) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], body).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }
-}
-
-fn response(
-    status: StatusCode,
-    (header, value): (HeaderName, &'static str),
-    body: String,
-) -> Response<String> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header, hyper::header::HeaderValue::from_static(value));
-    response
 }
 
 #[cfg(test)]

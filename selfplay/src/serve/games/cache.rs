@@ -1,0 +1,101 @@
+//! The index on the disk: `cache/games.index` in the run, so that a restart does not read every shard again.
+//!
+//! It is JSON with a checksum ([`ChecksumForm::Json`]). Nothing depends on it: a file that can't be read, is damaged or of another version
+//! counts as none.
+
+use super::entry::IndexedFile;
+use engine::files::{ChecksumForm, read_whole, write_whole};
+use engine::record::FORMAT_VERSION;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// It changes with the form of what is kept, and with what is read from games.
+const VERSION: u32 = 1;
+
+/// The least time between two writes.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The most bytes of the file: a game takes about 60.
+const LARGEST: u64 = 1 << 30;
+
+/// What the file holds; borrowed for writing, owned when read.
+#[derive(Serialize, Deserialize)]
+struct Kept<File> {
+    version: u32,
+    /// What is wrong with a shard depends on it.
+    shard_format: u32,
+    files: Vec<File>,
+}
+
+/// The file, and when it is due.
+pub(super) struct Cache {
+    path: PathBuf,
+    /// Whether the index has changed since it was written or read.
+    is_due: bool,
+    not_before: Instant,
+    /// Why it could not be written.
+    problem: Option<String>,
+}
+
+impl Cache {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            path: root.join("cache").join("games.index"),
+            is_due: false,
+            not_before: Instant::now(),
+            problem: None,
+        }
+    }
+
+    /// What was kept; nothing if there is no such file of this version.
+    pub(super) fn load(&self) -> Vec<IndexedFile> {
+        let read = || {
+            let text = String::from_utf8(read_whole(&self.path, LARGEST).ok()?).ok()?;
+            let text = ChecksumForm::Json.open(&text).ok()??;
+            let kept: Kept<IndexedFile> = serde_json::from_str(&text).ok()?;
+            let is_current = (kept.version, kept.shard_format) == (VERSION, FORMAT_VERSION);
+            is_current.then_some(kept.files)
+        };
+        read().unwrap_or_default()
+    }
+
+    /// Takes note that the index has changed.
+    pub(super) fn set_due(&mut self) {
+        self.is_due = true;
+    }
+
+    /// Writes the whole index, if it has changed and the last write is long enough ago.
+    pub(super) fn write_if_due<'a>(&mut self, files: impl Iterator<Item = &'a Arc<IndexedFile>>) {
+        let begun = Instant::now();
+        if !self.is_due || begun < self.not_before {
+            return;
+        }
+        let written = self.write(files);
+        self.is_due = written.is_err();
+        self.problem = written.err().map(|error| {
+            format!("cache/games.index: {error}; the games will be indexed again at the next start")
+        });
+        // A very large index takes at most a hundredth of the time.
+        self.not_before = begun + INTERVAL.max(100 * begun.elapsed());
+    }
+
+    fn write<'a>(&self, files: impl Iterator<Item = &'a Arc<IndexedFile>>) -> io::Result<()> {
+        let files = files.map(Arc::as_ref).filter(|file| !file.may_recover);
+        let kept = Kept {
+            version: VERSION,
+            shard_format: FORMAT_VERSION,
+            files: files.collect(),
+        };
+        let text = ChecksumForm::Json.sign(&serde_json::to_string(&kept)?);
+        std::fs::create_dir_all(engine::files::folder_of(&self.path))?;
+        write_whole(&self.path, text.as_bytes())
+    }
+
+    /// Why it could not be written.
+    pub(super) fn problem(&self) -> Option<&String> {
+        self.problem.as_ref()
+    }
+}

@@ -1,0 +1,335 @@
+//! One game, read from its file and replayed.
+
+use super::entry::{FileKind, GameEnd, GameEntry, IndexedFile};
+use super::matches::{MatchRecord, hash_of, read_record, record_path};
+use super::scan::is_absent;
+use super::shards::networks_of;
+use arimaa::notation::{
+    format_board, format_position, format_record, format_step_with_capture, format_turn,
+    parse_record,
+};
+use arimaa::rules::{Action, Game, Piece, Position, Side};
+use engine::record::{
+    Ending, EvaluatorId, GameId, GameRecord, POLICY_TOTAL, ReplayError, ReplayedRow, ReplayedTurn,
+    ShardError, ShardFault, ShardReader, Start, StartPosition, TurnOrigin, TurnRecord, replay,
+};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::path::Path;
+
+/// The actions of a policy target that are shown.
+const ACTIONS_SHOWN: usize = 10;
+
+/// Why a game can't be shown.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GamesError {
+    /// The index doesn't have it.
+    #[error("there is no game {id} in the source `{of}`, or it is not indexed yet")]
+    NotFound { id: GameId, of: String },
+    /// Its file has been removed.
+    #[error("game {id} is no longer there: {path} has been removed")]
+    Removed { id: GameId, path: String },
+    /// Another game stands in its place.
+    #[error("game {id} is no longer there: {path} has been replaced; ask again in a second")]
+    Replaced { id: GameId, path: String },
+    /// Its shard is damaged, or the game breaks the rules.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// The record of a match's game is damaged.
+    #[error("{path}: {reason}")]
+    Record { path: String, reason: String },
+}
+
+impl GamesError {
+    /// Whether there is no such game, rather than a fault in it.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound { .. } | Self::Removed { .. } | Self::Replaced { .. }
+        )
+    }
+}
+
+/// The answer of `GET /api/games/ID`.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct GameDetail {
+    game: GameForm,
+    id: String,
+    source: String,
+    networks: Vec<String>,
+    winner: Option<Side>,
+    ending: GameEnd,
+    seed: u64,
+    /// As standard text.
+    record: String,
+    first_label: String,
+    turns: Vec<TurnDetail>,
+    /// One before each turn and one behind the last.
+    boards: Vec<String>,
+}
+
+/// A game as all requests take it.
+#[derive(Debug, PartialEq, Serialize)]
+struct GameForm {
+    start: Option<String>,
+    turns: Vec<String>,
+}
+
+/// A turn and how it was chosen. Win probabilities are Gold's.
+#[derive(Debug, PartialEq, Serialize)]
+struct TurnDetail {
+    label: String,
+    turn: String,
+    origin: Origin,
+    network: Option<String>,
+    gold_value: Option<f32>,
+    network_gold_value: Option<f32>,
+    visits: Option<u32>,
+    evaluations: Option<u32>,
+    /// The mean over its rows.
+    surprise: Option<f32>,
+    rows: Vec<RowDetail>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Origin {
+    Given,
+    Policy,
+    Search,
+}
+
+/// A step state to train on.
+#[derive(Debug, PartialEq, Serialize)]
+struct RowDetail {
+    step: u8,
+    visits: u32,
+    weight: f32,
+    surprise: f32,
+    policy: Vec<ActionShare>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct ActionShare {
+    action: String,
+    share: f64,
+}
+
+impl GameDetail {
+    /// Reads a game of the index.
+    pub(super) fn read(
+        root: &Path,
+        file: &IndexedFile,
+        game: &GameEntry,
+    ) -> Result<Self, GamesError> {
+        match file.file.kind {
+            FileKind::Shard => Self::read_in_shard(root, file, game),
+            FileKind::Results => Self::read_in_match(root, file, game),
+        }
+    }
+
+    fn read_in_shard(
+        root: &Path,
+        file: &IndexedFile,
+        game: &GameEntry,
+    ) -> Result<Self, GamesError> {
+        let (id, path) = (game.id, file.file.path.clone());
+        let read = ShardReader::open(root.join(&path));
+        let record = read.and_then(|mut shard| shard.read_at(game.place));
+        match record {
+            Ok(record) if record.id == id => Self::of(&record, &file.file.source)
+                .map_err(|fault| of_shard(&path, game.place, ShardFault::Game(fault))),
+            Ok(_) => Err(GamesError::Replaced { id, path }),
+            Err(error) if matches!(&error.fault, ShardFault::Io(io) if is_absent(io)) => {
+                Err(GamesError::Removed { id, path })
+            }
+            Err(error) => Err(of_shard(&path, error.offset, error.fault)),
+        }
+    }
+
+    fn read_in_match(
+        root: &Path,
+        file: &IndexedFile,
+        game: &GameEntry,
+    ) -> Result<Self, GamesError> {
+        let (id, path) = (game.id, record_path(&file.file, game.id.counter));
+        if !root.join(&path).exists() {
+            return Err(GamesError::Removed { id, path });
+        }
+        let fault = |reason| GamesError::Record {
+            path: path.clone(),
+            reason,
+        };
+        let text = read_record(root, &path).map_err(fault)?;
+        if hash_of(&text) != game.place {
+            return Err(GamesError::Replaced { id, path });
+        }
+        let played = parse_record(&text).map_err(|error| fault(error.to_string()))?;
+        let tags = MatchRecord::read(&text);
+        let record = record_of_match(game, &played, &tags);
+        let detail = Self::of(&record, &file.file.source);
+        let mut detail = detail.map_err(|error| fault(error.to_string()))?;
+        detail.add_reports(&tags, played.start());
+        Ok(detail)
+    }
+
+    fn of(record: &GameRecord, source: &str) -> Result<Self, ReplayError> {
+        let replayed = replay(record)?;
+        let mut game = record.new_game()?;
+        let mut boards = vec![board(game.position())];
+        let mut turns = Vec::with_capacity(replayed.len());
+        for (index, turn) in replayed.iter().enumerate() {
+            turns.push(TurnDetail::of(record, index, turn));
+            game.play_unchecked(turn.turn.clone());
+            boards.push(board(game.position()));
+        }
+        let is_position = matches!(record.start, Start::Position(_));
+        Ok(Self {
+            game: GameForm {
+                start: is_position.then(|| format_position(game.start())),
+                turns: turns.iter().map(|turn| turn.turn.clone()).collect(),
+            },
+            id: record.id.to_string(),
+            source: source.to_owned(),
+            networks: networks_of(record).into_iter().map(str::to_owned).collect(),
+            winner: record.ending.winner(),
+            ending: record.ending.into(),
+            seed: record.seed,
+            record: format_record(&game),
+            first_label: record.turn_number(0).to_string(),
+            turns,
+            boards,
+        })
+    }
+
+    /// Adds what the players of a match said of their turns. Turns of which nothing is said stay given: the opening's, and those of
+    /// players without values.
+    fn add_reports(&mut self, tags: &MatchRecord, start: &Position) {
+        let players = tags.players();
+        self.networks = players.map(str::to_owned).to_vec();
+        let mut mover = start.side();
+        for (turn, report) in self.turns.iter_mut().zip(&tags.reports) {
+            if let Some(report) = report {
+                turn.origin = match report.evaluations {
+                    0 => Origin::Policy,
+                    _ => Origin::Search,
+                };
+                turn.network = Some(players[mover.index()].to_owned());
+                turn.gold_value = Some(report.gold_value);
+                turn.evaluations = Some(report.evaluations);
+            }
+            mover = mover.opponent();
+        }
+    }
+}
+
+/// A fault of a shard, named as in the run's folder.
+fn of_shard(path: &str, offset: u64, fault: ShardFault) -> GamesError {
+    GamesError::Shard(ShardError {
+        path: path.into(),
+        frame: None,
+        offset,
+        fault,
+    })
+}
+
+/// A match's game as one of a shard, without what the players said.
+fn record_of_match(entry: &GameEntry, played: &Game, tags: &MatchRecord) -> GameRecord {
+    let start = match *played.start() {
+        Position::INITIAL => Start::Empty,
+        position => Start::Position(StartPosition::new(&position)),
+    };
+    let ending = match (played.outcome(), entry.end, entry.winner) {
+        (Some(outcome), ..) => Ending::Won(outcome),
+        (None, GameEnd::Resigned, Some(winner)) => Ending::Resigned { winner },
+        (None, _, Some(winner)) => Ending::Forfeited { winner },
+        (None, _, None) => Ending::Unfinished { value: None },
+    };
+    let mut mover = played.start().side();
+    let turns = played.turns().iter().map(|turn| {
+        let record = TurnRecord::given(turn, mover);
+        mover = mover.opponent();
+        record
+    });
+    GameRecord {
+        id: entry.id,
+        seed: tags.seed,
+        start,
+        evaluators: Vec::new(),
+        turns: turns.collect(),
+        ending,
+        resignation_waived: None,
+    }
+}
+
+/// The 64 letters from a8 to h1.
+fn board(position: &Position) -> String {
+    let text = format_board(position.board());
+    text.trim_matches(['[', ']']).to_owned()
+}
+
+impl TurnDetail {
+    fn of(record: &GameRecord, index: usize, turn: &ReplayedTurn) -> Self {
+        let evaluator = turn.origin.evaluator().map(usize::from);
+        let evaluator = evaluator.and_then(|place| record.evaluators.get(place));
+        let search = turn.origin.search();
+        // 0 where it was not kept.
+        let evaluations = search.map(|search| search.evaluations);
+        let rows: Vec<RowDetail> = turn.rows.iter().map(RowDetail::of).collect();
+        let surprise: f32 = rows.iter().map(|row| row.surprise).sum();
+        Self {
+            label: record.turn_number(index).to_string(),
+            turn: format_turn(&turn.turn, &turn.position),
+            origin: match turn.origin {
+                TurnOrigin::Given => Origin::Given,
+                TurnOrigin::Policy { .. } => Origin::Policy,
+                TurnOrigin::Search(_) => Origin::Search,
+            },
+            network: evaluator.map(|EvaluatorId { name, .. }| name.clone()),
+            gold_value: search.map(|search| search.value),
+            network_gold_value: match turn.origin {
+                TurnOrigin::Given => None,
+                TurnOrigin::Policy { network_value, .. } => Some(network_value),
+                TurnOrigin::Search(search) => Some(search.network_value),
+            },
+            visits: search.map(|search| search.visits),
+            evaluations: evaluations.filter(|&evaluations| evaluations > 0),
+            surprise: (!rows.is_empty()).then(|| surprise / rows.len() as f32),
+            rows,
+        }
+    }
+}
+
+impl RowDetail {
+    fn of(row: &ReplayedRow) -> Self {
+        let actions = row.legal.in_index_order(row.state.side());
+        let shares = actions.zip(row.policy.iter().copied());
+        let mut shares: Vec<(Action, u16)> = shares.filter(|&(_, part)| part > 0).collect();
+        // A stable sort: equal ones stay in the order of the policy.
+        shares.sort_by_key(|&(_, part)| Reverse(part));
+        shares.truncate(ACTIONS_SHOWN);
+        let policy = shares.into_iter().map(|(action, part)| ActionShare {
+            action: written(action, row),
+            share: f64::from(part) / f64::from(POLICY_TOTAL),
+        });
+        Self {
+            step: row.state.steps_used(),
+            visits: row.visits,
+            weight: row.weight,
+            surprise: row.surprise,
+            policy: policy.collect(),
+        }
+    }
+}
+
+/// The notation of an action in a row's state.
+fn written(action: Action, row: &ReplayedRow) -> String {
+    match action {
+        Action::Step(step) => format_step_with_capture(step, &row.state),
+        Action::Place(square) => match row.state.next_placement() {
+            Some(kind) => format!("{}{square}", Piece::new(row.state.side(), kind)),
+            None => square.to_string(),
+        },
+        Action::End => "end".into(),
+    }
+}

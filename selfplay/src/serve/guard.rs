@@ -1,0 +1,172 @@
+//! Who may ask. A page of another site must neither read an answer nor start a search.
+//!
+//! - `Host` must be an address of this server, so that a foreign name that resolves to it (DNS rebinding) is refused.
+//! - `Origin`, where a browser sends it, must be this server's.
+//! - At an address that other machines reach, each request needs a token; then any `Host` is allowed.
+
+use super::error::ApiError;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderValue, ORIGIN,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use rand::RngExt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+
+/// What a request must show.
+#[derive(Debug)]
+pub(super) struct Guard {
+    port: u16,
+    address: SocketAddr,
+    /// None where only this machine can ask.
+    token: Option<String>,
+}
+
+impl Guard {
+    pub(super) fn new(address: SocketAddr) -> Self {
+        let token = || format!("{:032x}", rand::rng().random::<u128>());
+        Self {
+            port: address.port(),
+            address,
+            token: (!address.ip().is_loopback()).then(token),
+        }
+    }
+
+    pub(super) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), ApiError> {
+        let refused = |message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, message));
+        let host = text(request.headers(), HOST.as_str()).unwrap_or_default();
+        if self.token.is_none() && !self.is_own(host) {
+            return refused(
+                "this server answers to its own address alone: see the line that it printed",
+            );
+        }
+        if let Some(origin) = text(request.headers(), ORIGIN.as_str())
+            && origin != format!("http://{host}")
+        {
+            return refused("pages of other sites may not use this server");
+        }
+        match &self.token {
+            Some(token) if !has_token(request, token) => Err(ApiError::new(
+                StatusCode::UNAUTHORIZED,
+                "the token is missing or wrong: use the address that the server printed",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a `Host` is this server's own.
+    fn is_own(&self, host: &str) -> bool {
+        let own = ["localhost", "127.0.0.1", "[::1]"];
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+            _ => (host, Some(80)),
+        };
+        host == self.address.to_string() || own.contains(&name) && port == Some(self.port)
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Compares in a time that doesn't depend on how much is right.
+fn has_token(request: &Request, token: &str) -> bool {
+    let header = text(request.headers(), AUTHORIZATION.as_str());
+    let header = header.and_then(|value| value.strip_prefix("Bearer "));
+    let query = request.uri().query().unwrap_or_default();
+    let query = query
+        .split('&')
+        .find_map(|part| part.strip_prefix("token="));
+    let is_right = |given: &str| {
+        let differs = given
+            .bytes()
+            .zip(token.bytes())
+            .fold(0, |all, (a, b)| all | (a ^ b));
+        given.len() == token.len() && differs == 0
+    };
+    header.is_some_and(is_right) || query.is_some_and(is_right)
+}
+
+/// Refuses what the guard refuses, and gives each answer its headers. The page's files hold no secret: a browser loads modules and styles
+/// without a token.
+pub(super) async fn guarded(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
+    let mut response = match guard.check(&request) {
+        Err(error) if is_api || guard.token.is_none() => error.into_response(),
+        _ => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
+    set(CONTENT_SECURITY_POLICY, POLICY);
+    set(X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(X_FRAME_OPTIONS, "DENY");
+    set(REFERRER_POLICY, "no-referrer");
+    set(CACHE_CONTROL, if is_api { "no-store" } else { "no-cache" });
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_names_are_its_own() {
+        let guard = Guard::new("127.0.0.1:8420".parse().unwrap());
+        for own in ["127.0.0.1:8420", "localhost:8420", "[::1]:8420"] {
+            assert!(guard.is_own(own), "{own}");
+        }
+        for other in [
+            "",
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "localhost:80",
+            "evil.example:8420",
+            "127.0.0.1:84200",
+            "127.0.0.1.evil.example:8420",
+            "localhost:8420:8420",
+            "8420",
+        ] {
+            assert!(!guard.is_own(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn other_machines_need_the_token() {
+        let guard = Guard::new("0.0.0.0:8420".parse().unwrap());
+        let token = guard.token().unwrap().to_owned();
+        assert_eq!(token.len(), 32);
+        let check = |uri: &str, header: Option<String>| {
+            let mut request = Request::builder().uri(uri).header(HOST, "machine:8420");
+            if let Some(header) = header {
+                request = request.header(AUTHORIZATION, header);
+            }
+            guard
+                .check(&request.body(axum::body::Body::empty()).unwrap())
+                .is_ok()
+        };
+        assert!(check("/api/about", Some(format!("Bearer {token}"))));
+        assert!(check(&format!("/api/about?x=1&token={token}"), None));
+        assert!(!check("/api/about", None));
+        assert!(!check(
+            "/api/about",
+            Some(format!("Bearer {}", &token[1..]))
+        ));
+        assert!(!check("/api/about?token=", None));
+    }
+}

@@ -1,0 +1,317 @@
+// Analysis of a position or of a whole game.
+
+import { ApiError, get, listen, post, remove } from './api.js';
+import { Board } from './board.js';
+import { ValueCurve } from './curve.js';
+import { announce, button, capital, copy, field, h, number, percent, section, select, store, stored } from './dom.js';
+import { EMPTY, applySteps, stepsOf } from './notation.js';
+import { Replay } from './replay.js';
+import { SearchPanel, searchArrows } from './search.js';
+import { TurnMaker, stateInWords } from './turnmaker.js';
+
+const MARKS = { inaccuracy: ['?!', '--orange'], mistake: ['?', '--purple'], blunder: ['??', '--red'] };
+
+export function openAnalysis(about) {
+  const view = new AnalysisView(about);
+  view.begin();
+  return {
+    element: view.element,
+    leave: () => view.leave(),
+    key: (event) => view.replay.key(event),
+    route: () => true,
+  };
+}
+
+class AnalysisView {
+  constructor(about) {
+    this.maker = new TurnMaker({
+      onChange: (state) => this.stateChanged(state),
+      onError: (words) => this.say(words, 'error'),
+      onNote: (words) => this.note(words),
+    });
+    this.board = new Board('Board', this.maker.input);
+    this.maker.board = this.board;
+    this.replay = new Replay(this.board, (turn, step) => this.moved(turn, step));
+    this.search = new SearchPanel(about.players, {
+      game: () => this.gameTo(this.replay.turn),
+      onTurns: (turns) => this.board.turnArrows(searchArrows(turns)),
+      onPlay: (turn) => this.playTurn(turn),
+    });
+    this.curve = new ValueCurve([{ label: 'Gold wins', color: '--blue', points: true }], (turn) => this.replay.go(turn));
+    this.status = h('p', { class: 'status' });
+    this.message = h('div', {});
+    this.build(about);
+  }
+
+  build(about) {
+    const label = 'Record or position';
+    this.text = h('textarea', { rows: 4, spellcheck: 'false', placeholder: '1g Ra1 Rb1 …  or  g [rrr…]', 'aria-label': label });
+    this.end = button('End turn', () => this.endTurn(), { disabled: true, class: 'primary' });
+    this.undo = button('Undo step', () => this.maker.undo(), { disabled: true });
+    this.review = new Review(about.players, this);
+    const paste = section(label, this.text, h('div', { class: 'actions' },
+      button('Load', () => this.load(this.text.value), { class: 'primary' }),
+      button('Sampled setups', () => this.sampled()),
+      button('Empty board', () => this.open({ game: { start: null, turns: [] }, boards: [EMPTY], labels: [], index: 0 }))));
+    const actions = h('div', { class: 'actions' }, this.end, this.undo,
+      button('Copy record', (event) => copy(this.state?.record ?? '', event.target)),
+      button('Copy position', (event) => copy(this.state?.position ?? '', event.target)),
+      button('Flip', () => this.board.flip(!this.board.isFlipped)));
+    this.moves = h('ol', { class: 'moves short', 'aria-label': 'Turns' });
+    this.element = h('div', {}, h('h1', {}, 'Analysis'), h('div', { class: 'with-board' },
+      h('div', { class: 'board-side' }, this.board.element, this.status, this.message, this.replay.element, actions),
+      h('div', { class: 'word-side' }, this.search.element, this.review.element, section('Turns', this.moves), paste)));
+  }
+
+  leave() {
+    this.search.leave();
+    this.review.leave();
+    this.maker.serial += 1;
+    this.curve.destroy();
+  }
+
+  say(words, kind = 'warning') {
+    this.message.replaceChildren(words ? h('p', { class: `message ${kind}`, role: 'alert' }, words) : '');
+  }
+
+  note(words) {
+    this.status.textContent = words;
+    announce(words);
+  }
+
+  /** Calls what asks the server, and says what went wrong. */
+  async attempt(action) {
+    try {
+      this.say('');
+      return await action();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.say(error.message, 'error');
+      return null;
+    }
+  }
+
+  begin() {
+    const kept = stored('analysis');
+    if (kept?.game && kept.boards?.length === kept.game.turns.length + 1) this.open(kept);
+    else this.sampled();
+  }
+
+  load(text) {
+    return this.attempt(async () => {
+      const loaded = await post('/record', { text });
+      this.open({ ...loaded, index: loaded.game.turns.length });
+    });
+  }
+
+  sampled() {
+    return this.attempt(async () => {
+      const [gold, silver] = await Promise.all(['gold', 'silver'].map((side) => get('/setup', { side })));
+      const turns = [gold.turn, silver.turn];
+      const boards = [EMPTY, applySteps(EMPTY, stepsOf(turns[0])), applySteps(EMPTY, turns.flatMap(stepsOf))];
+      this.open({ game: { start: null, turns }, boards, labels: ['1g', '1s'], index: 2 });
+    });
+  }
+
+  open({ game, boards, labels, index }) {
+    this.game = game;
+    this.boards = boards;
+    this.labels = labels;
+    this.searched = null;
+    this.review.clear();
+    this.reload(index);
+  }
+
+  reload(index) {
+    this.replay.load({ boards: this.boards, turns: this.game.turns, labels: this.labels });
+    this.drawMoves();
+    this.replay.go(index);
+  }
+
+  gameTo(turn) {
+    return { start: this.game.start, turns: this.game.turns.slice(0, turn) };
+  }
+
+  // The shown position changed. At the beginning of a turn, steps can be made on the board.
+  moved(turn, step) {
+    this.curve.show(turn);
+    this.board.arrows([]);
+    store('analysis', { game: this.game, boards: this.boards, labels: this.labels, index: turn });
+    this.moves.querySelector('[aria-current]')?.removeAttribute('aria-current');
+    this.moves.querySelectorAll('button')[turn]?.setAttribute('aria-current', 'true');
+    this.maker.stop();
+    this.end.disabled = true;
+    this.undo.disabled = true;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.settle(turn, step), 120);
+  }
+
+  // A key held down passes many positions: only the one where it stops is asked for.
+  async settle(turn, step) {
+    if (step) {
+      this.status.textContent = `Within turn ${this.replay.label}, before step ${step + 1}.`;
+      return;
+    }
+    await this.replay.playing;
+    if (this.replay.turn !== turn || this.replay.step !== step) return;
+    this.maker.begin(this.gameTo(turn));
+    if (this.searched === turn) this.search.showArrows();
+    else this.search.restart();
+    this.searched = turn;
+  }
+
+  stateChanged(state) {
+    this.state = state;
+    this.say('');
+    this.end.disabled = !state.can_end;
+    this.undo.disabled = !state.steps.length;
+    this.status.textContent = stateInWords(state);
+  }
+
+  async endTurn() {
+    if (this.state?.can_end) this.playTurn(this.state.turn);
+  }
+
+  playTurn(turn) {
+    return this.attempt(async () => {
+      const at = this.replay.turn;
+      const turns = [...this.game.turns.slice(0, at), turn];
+      const after = await post('/state', { game: { start: this.game.start, turns } });
+      if (at !== this.replay.turn) return;
+      const isSame = this.game.turns[at] === turn;
+      const label = this.state?.label ?? this.replay.label;
+      if (!isSame) {
+        this.review.clear();
+        this.game = { start: this.game.start, turns };
+        this.boards = [...this.boards.slice(0, at + 1), after.board];
+        this.labels = [...this.labels.slice(0, at), label];
+      }
+      this.reload(at + 1);
+    });
+  }
+
+  drawMoves() {
+    const { turns } = this.game;
+    const items = turns.map((turn, index) => {
+      const mark = MARKS[this.review.marks[index]];
+      return h('li', {}, h('button', { type: 'button', class: 'move', onclick: () => this.replay.go(index) },
+        h('b', {}, this.labels[index]), h('span', {}, turn), mark ? h('em', { title: this.review.marks[index] }, mark[0]) : ''));
+    });
+    const end = h('li', {}, button('after the last turn', () => this.replay.go(turns.length), { class: 'move' }));
+    this.moves.replaceChildren(...items, end);
+  }
+}
+
+// The analysis of a whole game, turn by turn.
+class Review {
+  constructor(players, view) {
+    this.view = view;
+    this.marks = [];
+    this.turns = [];
+    this.player = select(players, players[0]);
+    this.evaluations = select([['100', '100'], ['300', '300'], ['1000', '1,000'], ['3000', '3,000']], '300');
+    this.startButton = button('Analyze the game', () => this.start());
+    this.stopButton = button('Stop', () => this.stop(), { disabled: true });
+    this.status = h('p', { class: 'note' }, 'Each turn is compared with the best that the search finds.');
+    this.list = h('ol', { class: 'faults' });
+    this.curveHolder = h('div', { hidden: true }, view.curve.element);
+    this.element = section('Whole game',
+      h('div', { class: 'controls' }, field('Player', this.player), field('Evaluations a turn', this.evaluations), this.startButton,
+        this.stopButton),
+      this.status, this.curveHolder, this.list);
+  }
+
+  clear() {
+    this.leave();
+    this.marks = [];
+    this.turns = [];
+    this.list.replaceChildren();
+    this.curveHolder.hidden = true;
+    this.status.textContent = 'Each turn is compared with the best that the search finds.';
+  }
+
+  leave() {
+    this.close?.();
+    if (this.review) remove(`/reviews/${this.review}`).catch(() => {});
+    this.review = null;
+    this.setRunning(false);
+  }
+
+  setRunning(isRunning) {
+    this.startButton.disabled = isRunning;
+    this.stopButton.disabled = !isRunning;
+  }
+
+  start() {
+    this.clear();
+    const { game } = this.view;
+    this.setRunning(true);
+    return this.view.attempt(async () => {
+      const request = { game, player: this.player.value, evaluations: Number(this.evaluations.value) };
+      const { review } = await post('/reviews', request);
+      if (game !== this.view.game) {
+        remove(`/reviews/${review}`).catch(() => {});
+        return;
+      }
+      this.review = review;
+      this.follow();
+    }).finally(() => this.setRunning(Boolean(this.review)));
+  }
+
+  follow() {
+    let failures = 0;
+    this.close = listen(`/reviews/${this.review}/events`, {
+      turn: (turn) => this.add(turn),
+      done: () => this.finish('Done'),
+    }, (isLost) => {
+      failures = isLost ? failures + 1 : 0;
+      if (failures > 4) this.finish('The connection to the analysis is lost. Start it again. So far');
+      else if (isLost) this.status.textContent = 'The connection to the analysis is lost: trying again.';
+    });
+  }
+
+  stop() {
+    this.leave();
+    this.finish('Stopped');
+  }
+
+  finish(word) {
+    this.close?.();
+    this.review = null;
+    this.setRunning(false);
+    const count = (mark) => this.marks.filter((one) => one === mark).length;
+    const words = [['blunder', 'blunders'], ['mistake', 'mistakes'], ['inaccuracy', 'inaccuracies']]
+      .map(([one, many]) => `${count(one)} ${count(one) === 1 ? one : many}`).join(', ');
+    this.status.textContent = `${word}: ${number(this.turns.filter(Boolean).length)} turns, ${words}.`;
+    announce(this.status.textContent);
+    this.view.drawMoves();
+  }
+
+  add(turn) {
+    this.turns[turn.index] = turn;
+    this.marks[turn.index] = turn.mark;
+    this.status.textContent = `Analyzed ${turn.index + 1} of ${this.view.game.turns.length} turns.`;
+    this.later ??= requestAnimationFrame(() => {
+      this.later = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { view, turns } = this;
+    const { labels } = view.replay;
+    const values = labels.map((_, index) => turns[index]?.gold_value_before ?? turns[index - 1]?.gold_value_after ?? null);
+    const faults = turns.filter((turn) => turn?.mark);
+    const dots = faults.map((turn) => ({ x: turn.index, y: values[turn.index], color: MARKS[turn.mark]?.[1] ?? '--red' }));
+    this.curveHolder.hidden = false;
+    view.curve.setData(labels, [values], dots);
+    this.list.replaceChildren(...faults.map((turn) => this.fault(turn)));
+  }
+
+  fault({ index, label, mark, loss, best, turn }) {
+    return h('li', {}, h('button', { type: 'button', class: 'move', onclick: () => this.view.replay.go(index) },
+      h('b', {}, label), h('span', {}, turn), h('em', {}, MARKS[mark]?.[0] ?? mark)),
+    h('p', { class: 'note' }, `${capital(mark)}: it lost ${percent(loss)} of win probability. Better: ${best}`));
+  }
+}
+

@@ -1,0 +1,407 @@
+// A game against a player: setup, turns, clock, hints and the record at the end.
+
+import { ApiError, chosen, get, post, think } from './api.js';
+import { Board } from './board.js';
+import { Clock } from './clock.js';
+import { announce, button, capital, copy, field, h, number, percent, section, select, store, stored } from './dom.js';
+import { EMPTY, applySteps, indexOf, labelSide, nextLabel, otherSide, resultInWords, stepsOf, turnInWords } from './notation.js';
+import { searchArrows, limitsOf } from './search.js';
+import { TurnMaker, stateInWords } from './turnmaker.js';
+
+const SETUPS = {
+  cats: ['RRRDDRRR', 'RHCEMCHR', 'Cats behind the traps'],
+  dogs: ['RRRCCRRR', 'RHDEMDHR', 'Dogs behind the traps'],
+  wings: ['RRCDDCRR', 'RHRMERHR', 'Rabbits behind the traps'],
+};
+const LEVELS = [['10', '10 evaluations'], ['100', '100 evaluations'], ['400', '400 evaluations'], ['1000', '1,000 evaluations'],
+  ['5000', '5,000 evaluations'], ['20000', '20,000 evaluations'], ['s1', '1 second'], ['s5', '5 seconds'],
+  ['s15', '15 seconds'], ['s60', '60 seconds']];
+const CLOCKS = [['', 'no clock'], ['5+5', '5 min + 5 s a turn'], ['10+10', '10 min + 10 s a turn'], ['20+30', '20 min + 30 s a turn']];
+
+export function openPlay(about) {
+  const view = new PlayView(about);
+  view.begin();
+  return {
+    element: view.element,
+    leave: () => view.leave(),
+    key: (event) => view.key(event),
+    route: () => true,
+  };
+}
+
+class PlayView {
+  constructor(about) {
+    this.maker = new TurnMaker({
+      onChange: (state) => this.stateChanged(state),
+      onError: (words) => this.say(words, 'error'),
+      onNote: (words) => this.note(words),
+    });
+    this.board = new Board('Board', this.input(this.maker.input));
+    this.maker.board = this.board;
+    this.clock = new Clock((side) => this.finish(otherSide(side), 'time'), () => this.keep());
+    this.status = h('p', { class: 'status' });
+    this.message = h('div', {});
+    this.side = h('div', { class: 'word-side' });
+    this.actions = h('div', { class: 'actions' });
+    this.stop = new AbortController();
+    this.element = h('div', {}, h('h1', {}, 'Play'), h('div', { class: 'with-board' },
+      h('div', { class: 'board-side' }, this.clock.element, this.board.element, this.status, this.message, this.actions), this.side));
+    this.controls(about);
+  }
+
+  controls(about) {
+    this.sideChoice = select([['gold', 'Gold (begins)'], ['silver', 'Silver'], ['random', 'drawn by lot']], 'gold', () => this.showSetup());
+    this.player = select(about.players, about.players[0]);
+    this.level = select(LEVELS, '400');
+    this.time = select(CLOCKS, '');
+    this.endButton = button('End turn', () => this.endTurn(), { class: 'primary', 'aria-keyshortcuts': 'e' });
+    this.undoButton = button('Undo step', () => this.maker.undo(), { 'aria-keyshortcuts': 'u' });
+    this.resetButton = button('Undo all steps', () => this.maker.undoAll());
+    this.hintButton = button('Hint', () => this.hint());
+    this.backButton = button('Take back', () => this.takeBack());
+    this.resignButton = button('Resign', () => this.finish(otherSide(this.own), 'resigned'));
+    this.moves = h('ol', { class: 'moves', 'aria-label': 'Turns' });
+  }
+
+  leave() {
+    this.keep();
+    this.stop.abort();
+    this.clock.stop();
+    this.maker.serial += 1;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select')) return;
+    if (event.key === 'e' && !this.endButton.disabled && this.endButton.isConnected) this.endTurn();
+    if (event.key === 'u' && !this.undoButton.disabled && this.undoButton.isConnected) this.maker.undo();
+  }
+
+  say(words, kind = 'warning') {
+    this.message.replaceChildren(words ? h('p', { class: `message ${kind}`, role: 'alert' }, words) : '');
+  }
+
+  note(words) {
+    this.status.textContent = words;
+    announce(words);
+  }
+
+  async attempt(action, retry) {
+    try {
+      this.say('');
+      await action();
+    } catch (error) {
+      if (error.name === 'AbortError') return;
+      if (!(error instanceof ApiError)) throw error;
+      this.message.replaceChildren(h('div', { class: 'message error', role: 'alert' }, h('p', {}, error.message),
+        retry ? button('Try again', retry) : null));
+    }
+  }
+
+  begin() {
+    const kept = stored('play');
+    if (!kept?.game) {
+      this.showSetup();
+      return;
+    }
+    Object.assign(this, kept);
+    this.clock.restore(kept.clockState);
+    this.board.flip(this.own === 'silver');
+    this.showGame();
+    this.advance();
+  }
+
+  keep() {
+    const { game, own, opponent, limit, over } = this;
+    store('play', game ? { game, own, opponent, limit, over, clockState: this.clock.state } : null);
+  }
+
+  // The setup.
+
+  input(making) {
+    return {
+      pick: (square) => (this.settingUp ? this.pickInSetup(square) : making.pick(square)),
+      picked: (square) => this.settingUp || making.picked(square),
+      drop: (from, target) => (this.settingUp ? this.swap(from, target.square) : making.drop(from, target)),
+      cancel: () => {},
+    };
+  }
+
+  showSetup() {
+    const choice = this.sideChoice.value;
+    this.game = null;
+    this.settingUp = true;
+    this.own = choice === 'random' ? ['gold', 'silver'][Math.floor(2 * Math.random())] : choice;
+    this.maker.isActive = false;
+    this.clock.set(null);
+    this.board.flip(this.own === 'silver');
+    this.board.arrows([]);
+    this.board.showLast([]);
+    this.arrange('cats');
+    const known = Object.entries(SETUPS).map(([key, [, , name]]) => button(name, () => this.arrange(key)));
+    this.actions.replaceChildren(...known, button('Sampled from the network', () => this.sample()), button('Mirror', () => this.mirror()));
+    this.status.textContent = `Arrange ${capital(this.own)}’s pieces: drag a piece onto another, or select both, to swap them.`;
+    this.side.replaceChildren(section('New game',
+      h('div', { class: 'form' }, field('Your side', this.sideChoice), field('Opponent', this.player),
+        field('Level, for each turn', this.level), field('Clock', this.time)),
+      h('div', { class: 'actions' }, button('Begin', () => this.start(), { class: 'primary' }))),
+    section('How to move',
+      h('ul', {}, ['Drag a piece, or click it and then a marked square.',
+        'To push: drag the other side’s piece, then complete the push with a marked piece. Or drag your piece onto the piece to push.',
+        'To pull: make your step, then drag the other side’s marked piece onto the square that you left.',
+        'Keyboard: Tab to the board, arrow keys, Enter, Escape. E ends the turn, U takes back a step.'].map((text) => h('li', {}, text)))));
+    this.keep();
+  }
+
+  arrange(key) {
+    const [back, front] = SETUPS[key];
+    const rows = [back, front].map((row) => (this.own === 'gold' ? row : row.toLowerCase()));
+    const empty = ' '.repeat(48);
+    this.board.clear();
+    this.board.set(this.own === 'gold' ? empty + rows[1] + rows[0] : rows[0] + rows[1] + empty);
+  }
+
+  sample() {
+    return this.attempt(async () => {
+      const { turn } = await get('/setup', { side: this.own }, this.stop.signal);
+      if (this.settingUp) this.board.set(applySteps(EMPTY, stepsOf(turn)));
+    });
+  }
+
+  mirror() {
+    const rows = this.board.board.match(/.{8}/g).map((row) => [...row].reverse().join(''));
+    this.board.set(rows.join(''));
+  }
+
+  pickInSetup(square) {
+    const isOwn = (one) => this.board.board[indexOf(one)] !== ' ';
+    if (!isOwn(square)) return null;
+    return this.setupSquares().filter((one) => one !== square).map((one) => ({ square: one, kind: 'swap', words: 'swap' }));
+  }
+
+  setupSquares() {
+    return (this.own === 'gold' ? ['1', '2'] : ['7', '8']).flatMap((rank) => [...'abcdefgh'].map((file) => file + rank));
+  }
+
+  swap(a, b) {
+    const squares = [...this.board.board];
+    [squares[indexOf(a)], squares[indexOf(b)]] = [squares[indexOf(b)], squares[indexOf(a)]];
+    this.board.set(squares.join(''));
+    announce(`Swapped ${a} and ${b}.`);
+  }
+
+  setupTurn() {
+    return this.setupSquares().map((square) => this.board.board[indexOf(square)] + square).join(' ');
+  }
+
+  // The game.
+
+  start() {
+    const setup = this.setupTurn();
+    return this.attempt(async () => {
+      const side = otherSide(this.own);
+      const { turn } = await get('/setup', { side }, this.stop.signal);
+      const turns = this.own === 'gold' ? [setup, turn] : [turn, setup];
+      this.settingUp = false;
+      this.game = { start: null, turns };
+      this.opponent = this.player.value;
+      this.limit = this.level.value;
+      this.over = null;
+      this.clock.set(this.time.value);
+      this.showGame();
+      await this.advance();
+    });
+  }
+
+  showGame() {
+    this.settingUp = false;
+    this.actions.replaceChildren(this.endButton, this.undoButton, this.resetButton, this.hintButton, this.backButton, this.resignButton);
+    this.thoughts = h('p', { class: 'note' });
+    this.finished = h('div', {});
+    const level = LEVELS.find(([key]) => key === this.limit)?.[1] ?? this.limit;
+    const words = `You are ${capital(this.own)}. ${this.opponent} plays ${capital(otherSide(this.own))} with ${level}.`;
+    this.side.replaceChildren(this.finished, section('Game', h('p', {}, words),
+      this.thoughts, this.moves, h('div', { class: 'actions' }, button('Copy record', (event) => copy(this.record ?? '', event.target)),
+        button('Analyze', () => this.analyze()), button('New game', () => this.newGame()))));
+  }
+
+  newGame() {
+    this.cancel();
+    this.showSetup();
+  }
+
+  cancel() {
+    this.stop.abort();
+    this.stop = new AbortController();
+    this.clock.stop();
+  }
+
+  /** Goes on from the game as it stands: the result, the opponent's turn, or one's own. */
+  advance() {
+    return this.attempt(async () => {
+      const { game } = this;
+      this.keep();
+      this.drawMoves();
+      this.board.showLast(this.last ?? []);
+      const state = await this.maker.begin(game, false);
+      if (!state || game !== this.game) return;
+      this.board.arrows([]);
+      this.record = state.record;
+      if (state.result) this.finish(state.result.winner, state.result.reason);
+      else if (this.over) this.showOver();
+      else if (state.side === this.own) this.ownTurn(state);
+      else await this.reply(state.side);
+    }, () => this.advance());
+  }
+
+  ownTurn(state) {
+    this.maker.isActive = true;
+    this.maker.show();
+    this.clock.start(state.side);
+    announce(`Your turn, ${state.label}.`);
+  }
+
+  async reply(side) {
+    this.setButtons(null);
+    this.clock.start(side);
+    this.status.textContent = `${this.opponent} thinks.`;
+    const { game } = this;
+    const request = { game, player: this.opponent, ...this.opponentLimits(side), lines: 5 };
+    const state = await think(request, ({ report }) => {
+      if (report) this.status.textContent = `${this.opponent} thinks: ${number(report.evaluations)} evaluations.`;
+    }, this.stop.signal);
+    const best = chosen(state);
+    if (!best) throw new ApiError('The search ended without a turn.', 500);
+    this.thoughts.textContent = `${this.opponent} thinks that Gold wins with ${percent(state.report.gold_value)}.`;
+    if (this.game === game) await this.played(best.turn);
+  }
+
+  // With a clock, the opponent keeps some of its time.
+  opponentLimits(side) {
+    const limits = limitsOf(this.limit);
+    const left = this.clock.left(side);
+    if (left === null) return limits;
+    return { ...limits, seconds: Math.max(0.1, Math.min(limits.seconds ?? Infinity, left / 10 + this.clock.increment / 2)) };
+  }
+
+  async played(turn) {
+    const label = this.maker.state.label;
+    this.clock.ended(labelSide(label));
+    const steps = stepsOf(turn);
+    this.game = { start: null, turns: [...this.game.turns, turn] };
+    const { game } = this;
+    await this.board.play(steps);
+    if (game !== this.game) return;
+    announce(`${label}: ${turnInWords(turn)}`);
+    this.last = steps;
+    await this.advance();
+  }
+
+  endTurn() {
+    const { state } = this.maker;
+    if (!this.maker.isActive || !state?.can_end) return;
+    this.maker.stop();
+    this.last = [];
+    this.clock.ended(this.own);
+    this.cancelHint();
+    this.game = { start: null, turns: [...this.game.turns, state.turn] };
+    this.advance();
+  }
+
+  stateChanged(state) {
+    if (!this.game) return;
+    if (this.over) return;
+    this.say('');
+    if (state.steps.length) this.board.arrows([]);
+    this.status.textContent = stateInWords(state);
+    this.setButtons(this.maker.isActive ? state : null);
+  }
+
+  setButtons(state) {
+    const has = Boolean(state?.steps.length);
+    this.endButton.disabled = !state?.can_end;
+    this.undoButton.disabled = !has;
+    this.resetButton.disabled = !has;
+    this.hintButton.disabled = !state || has;
+    this.backButton.disabled = this.lastOwn() < 2;
+    this.resignButton.disabled = Boolean(this.over);
+  }
+
+  // Takes back the last turn of one's own, and the reply to it.
+  takeBack() {
+    const count = this.lastOwn();
+    if (count < 2) return;
+    this.cancel();
+    this.over = null;
+    this.finished.replaceChildren();
+    this.last = [];
+    this.game = { start: null, turns: this.game.turns.slice(0, count) };
+    this.advance();
+  }
+
+  lastOwn() {
+    const last = (this.game?.turns.length ?? 0) - 1;
+    return last % 2 === (this.own === 'gold' ? 0 : 1) ? last : last - 1;
+  }
+
+  cancelHint() {
+    this.hinting?.abort();
+    this.hinting = null;
+  }
+
+  hint() {
+    this.cancelHint();
+    const hinting = new AbortController();
+    this.hinting = hinting;
+    this.stop.signal.addEventListener('abort', () => hinting.abort(), { once: true });
+    this.hintButton.disabled = true;
+    return this.attempt(async () => {
+      const request = { game: this.game, player: this.opponent, evaluations: 1000, seconds: null, lines: 1 };
+      const state = await think(request, () => {}, hinting.signal);
+      const best = chosen(state);
+      if (hinting.signal.aborted || !best) return;
+      this.board.turnArrows(searchArrows([best]));
+      this.say(`Hint: ${best.turn} (${percent(best.gold_value)} for Gold).`, 'info');
+    }).finally(() => { if (this.maker.isActive) this.hintButton.disabled = false; });
+  }
+
+  // The end.
+
+  finish(winner, reason) {
+    this.cancel();
+    this.over = { winner, reason };
+    this.showOver();
+    this.keep();
+  }
+
+  showOver() {
+    const { winner, reason } = this.over;
+    this.maker.stop();
+    this.setButtons(null);
+    const words = resultInWords(winner, reason);
+    this.status.textContent = words;
+    announce(words);
+    const record = h('pre', { tabindex: 0 }, this.record ?? '');
+    this.finished.replaceChildren(section(winner === this.own ? 'You won' : 'You lost', h('p', {}, words),
+      h('details', {}, h('summary', {}, 'Record'), record)));
+  }
+
+  drawMoves() {
+    let label = '1g';
+    const items = this.game.turns.map((turn) => {
+      const item = h('li', {}, h('p', { class: 'move' }, h('b', {}, label), h('span', {}, turn)));
+      label = nextLabel(label);
+      return item;
+    });
+    this.moves.replaceChildren(...items);
+    this.moves.scrollTop = this.moves.scrollHeight;
+  }
+
+  analyze() {
+    const boards = [EMPTY];
+    for (const turn of this.game.turns) boards.push(applySteps(boards[boards.length - 1], stepsOf(turn)));
+    const labels = [];
+    for (let label = '1g'; labels.length < this.game.turns.length; label = nextLabel(label)) labels.push(label);
+    store('analysis', { game: this.game, boards, labels, index: this.game.turns.length });
+    location.hash = '#/analysis';
+  }
+}

@@ -1,0 +1,393 @@
+//! The paths of the page and of its API.
+
+use super::error::{ApiError, ApiResult};
+use super::games::{GamesIndex, GamesQuery};
+use super::guard::{Guard, guarded};
+use super::page;
+use super::players::Players;
+use super::reviews::{Progress, ReviewRequest, Reviews};
+use super::rules::{self, RecordRequest, SetupRequest, StateRequest};
+use super::run::RunAnswer;
+use super::searches::{Limits, SearchAnswer, SearchRequest, SearchState, Searches};
+use super::series::{Series, TrainLog};
+use super::watcher::{Changes, Watcher};
+use crate::worker::worker_pool;
+use anyhow::Result;
+use axum::Router;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post};
+use engine::run::RunDirectory;
+use futures_util::stream::{Stream, unfold};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// The most bytes of a request.
+const MOST_BYTES: usize = 256 << 10;
+
+/// The time between two events of a search.
+const EVENT_TIME: Duration = Duration::from_millis(250);
+
+/// How long a look at the run's files is good.
+const RUN_TIME: Duration = Duration::from_secs(1);
+
+/// What all requests share.
+pub(super) struct Server {
+    players: Arc<Players>,
+    searches: Searches,
+    reviews: Reviews,
+    run: Option<ShownRun>,
+}
+
+/// The run that is shown.
+struct ShownRun {
+    directory: RunDirectory,
+    games: Arc<GamesIndex>,
+    log: Mutex<TrainLog>,
+    watcher: Watcher,
+    newest: Mutex<Option<(Instant, Arc<RunAnswer>)>>,
+}
+
+impl Server {
+    pub(super) fn new(run: Option<RunDirectory>, players: Players) -> Result<Self> {
+        let players = Arc::new(players);
+        let run = run.map(|directory| -> Result<ShownRun> {
+            let games = Arc::new(GamesIndex::open(&directory)?);
+            Ok(ShownRun {
+                log: Mutex::new(TrainLog::new(directory.logs().join("train.jsonl"))),
+                watcher: Watcher::start(directory.clone(), Arc::clone(&games))?,
+                newest: Mutex::default(),
+                games,
+                directory,
+            })
+        });
+        Ok(Self {
+            searches: Searches::new(Arc::clone(&players)),
+            reviews: Reviews::new(Arc::clone(&players)),
+            players,
+            run: run.transpose()?,
+        })
+    }
+
+    /// The index of the run's games, for tests.
+    #[cfg(test)]
+    pub(super) fn games(&self) -> Option<&GamesIndex> {
+        self.run.as_ref().map(|run| &*run.games)
+    }
+
+    fn run(&self) -> ApiResult<&ShownRun> {
+        self.run.as_ref().ok_or_else(|| {
+            ApiError::missing("no run is shown: start `selfplay serve --run DIR` to see one")
+        })
+    }
+}
+
+impl ShownRun {
+    fn answer(&self) -> ApiResult<Arc<RunAnswer>> {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, answer)) = &*newest
+            && at.elapsed() < RUN_TIME
+        {
+            return Ok(Arc::clone(answer));
+        }
+        let mut answer = RunAnswer::of(&self.directory)?;
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = log.read_on() {
+            answer.problems.push(error.to_string());
+        }
+        (answer.trainer, answer.changes) = (log.newest_train(), log.changes());
+        let answer = Arc::new(answer);
+        *newest = Some((Instant::now(), Arc::clone(&answer)));
+        Ok(answer)
+    }
+
+    fn series(&self) -> ApiResult<SeriesAnswer> {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.read_on().map_err(ApiError::failed)?;
+        Ok(SeriesAnswer {
+            series: log.series(),
+            generations: serde_json::to_value(self.games.generations())
+                .map_err(ApiError::failed)?,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct SeriesAnswer {
+    #[serde(flatten)]
+    series: Series,
+    generations: Value,
+}
+
+type Shared = State<Arc<Server>>;
+
+/// All paths, behind the guard.
+pub(super) fn router(server: Arc<Server>, guard: Arc<Guard>) -> Router {
+    let api = Router::new()
+        .route("/about", get(about))
+        .route("/state", post(state))
+        .route("/record", post(record))
+        .route("/setup", get(setup))
+        .route("/searches", post(start_search))
+        .route("/searches/{id}", get(search).delete(stop_search))
+        .route("/searches/{id}/events", get(search_events))
+        .route("/searches/{id}/resume", post(resume_search))
+        .route("/reviews", post(start_review))
+        .route("/reviews/{id}", axum::routing::delete(stop_review))
+        .route("/reviews/{id}/events", get(review_events))
+        .route("/run", get(run))
+        .route("/run/series", get(series))
+        .route("/run/events", get(run_events))
+        .route("/games", get(games))
+        .route("/games/{id}", get(game))
+        .route("/show-games", get(show_games))
+        .fallback(|| async { ApiError::missing("there is no such path: API.md lists them") })
+        .method_not_allowed_fallback(|| async {
+            ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this path takes another method",
+            )
+        });
+    Router::new()
+        .nest("/api", api)
+        .fallback(get(file))
+        .layer(DefaultBodyLimit::max(MOST_BYTES))
+        .layer(from_fn_with_state(guard, guarded))
+        .with_state(server)
+}
+
+/// Does what waits for the disk or takes long on another thread than the server's.
+async fn blocking<T: Send + 'static>(
+    server: Arc<Server>,
+    work: impl FnOnce(&Server) -> ApiResult<T> + Send + 'static,
+) -> ApiResult<T> {
+    let done = tokio::task::spawn_blocking(move || work(&server)).await;
+    done.unwrap_or_else(|_| {
+        Err(ApiError::failed(
+            "the answer panicked: please report the request",
+        ))
+    })
+}
+
+async fn file(uri: axum::http::Uri) -> Response {
+    match page::find(uri.path()) {
+        Some(file) => ([(header::CONTENT_TYPE, file.kind)], file.contents).into_response(),
+        None => (StatusCode::NOT_FOUND, "There is no such page\n").into_response(),
+    }
+}
+
+async fn about(State(server): Shared) -> ApiResult<Json<Value>> {
+    let about = blocking(server, |server| {
+        Ok(json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "run": server.run.as_ref().map(|run| run.directory.root().display().to_string()),
+            "players": server.players.names(),
+            "cores": worker_pool::cores(),
+        }))
+    });
+    Ok(Json(about.await?))
+}
+
+async fn state(
+    State(server): Shared,
+    request: Result<Json<StateRequest>, JsonRejection>,
+) -> ApiResult<impl IntoResponse> {
+    let Json(request) = request?;
+    Ok(Json(
+        blocking(server, move |_| rules::state(&request)).await?,
+    ))
+}
+
+async fn record(
+    State(server): Shared,
+    request: Result<Json<RecordRequest>, JsonRejection>,
+) -> ApiResult<impl IntoResponse> {
+    let Json(request) = request?;
+    Ok(Json(
+        blocking(server, move |_| rules::record(&request)).await?,
+    ))
+}
+
+async fn setup(
+    request: Result<Query<SetupRequest>, QueryRejection>,
+) -> ApiResult<impl IntoResponse> {
+    let Query(request) = request?;
+    Ok(Json(rules::setup(&request)?))
+}
+
+async fn start_search(
+    State(server): Shared,
+    request: Result<Json<SearchRequest>, JsonRejection>,
+) -> ApiResult<Json<Value>> {
+    let Json(request) = request?;
+    let id = blocking(server, move |server| server.searches.start(&request)).await?;
+    Ok(Json(json!({ "search": id })))
+}
+
+async fn search(State(server): Shared, Path(id): Path<String>) -> ApiResult<Json<SearchAnswer>> {
+    let answer = server.searches.watch(&id)?;
+    let answer = answer.borrow().clone();
+    Ok(Json(answer))
+}
+
+async fn stop_search(State(server): Shared, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+    server.searches.stop(&id)?;
+    Ok(Json(json!({})))
+}
+
+async fn resume_search(
+    State(server): Shared,
+    Path(id): Path<String>,
+    limits: Result<Json<Limits>, JsonRejection>,
+) -> ApiResult<Json<Value>> {
+    let Json(limits) = limits?;
+    blocking(server, move |server| server.searches.resume(&id, limits)).await?;
+    Ok(Json(json!({})))
+}
+
+async fn search_events(
+    State(server): Shared,
+    Path(id): Path<String>,
+) -> ApiResult<impl IntoResponse> {
+    let answers = server.searches.watch(&id)?;
+    let has_ended = |answer: &SearchAnswer| answer.state != SearchState::Running;
+    Ok(events(unfold(Some(answers), move |answers| async move {
+        let mut answers = answers?;
+        let answer = answers.borrow_and_update().clone();
+        let event = event("report", &answer);
+        if has_ended(&answer) {
+            return Some((event, None));
+        }
+        tokio::time::sleep(EVENT_TIME).await;
+        // Without a sender the search is gone.
+        let next = answers.changed().await.is_ok().then_some(answers);
+        Some((event, next))
+    })))
+}
+
+async fn start_review(
+    State(server): Shared,
+    request: Result<Json<ReviewRequest>, JsonRejection>,
+) -> ApiResult<Json<Value>> {
+    let Json(request) = request?;
+    let id = blocking(server, move |server| server.reviews.start(&request)).await?;
+    Ok(Json(json!({ "review": id })))
+}
+
+async fn stop_review(State(server): Shared, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+    server.reviews.stop(&id)?;
+    Ok(Json(json!({})))
+}
+
+async fn review_events(
+    State(server): Shared,
+    Path(id): Path<String>,
+) -> ApiResult<impl IntoResponse> {
+    let progress = server.reviews.watch(&id)?;
+    Ok(events(unfold(Some((progress, 0)), |state| async move {
+        let (mut progress, told) = state?;
+        loop {
+            let next = next_of_review(&progress.borrow_and_update(), told);
+            match next {
+                Some((event, true)) => return Some((event, None)),
+                Some((event, false)) => break Some((event, Some((progress, told + 1)))),
+                None => {}
+            }
+            progress.changed().await.ok()?;
+        }
+    })))
+}
+
+/// The next event of an analysis of which so many turns are told, and whether it is the last.
+fn next_of_review(progress: &Progress, told: usize) -> Option<(Result<Event, Infallible>, bool)> {
+    if let Some(turn) = progress.turns.get(told) {
+        return Some((event("turn", turn), false));
+    }
+    progress
+        .has_ended
+        .then(|| (event("done", &json!({ "error": progress.error })), true))
+}
+
+async fn run(State(server): Shared) -> ApiResult<Response> {
+    let answer = blocking(server, |server| server.run()?.answer()).await?;
+    Ok(Json(&*answer).into_response())
+}
+
+async fn series(State(server): Shared) -> ApiResult<Response> {
+    let series = blocking(server, |server| server.run()?.series()).await?;
+    Ok(Json(series).into_response())
+}
+
+async fn run_events(State(server): Shared) -> ApiResult<impl IntoResponse> {
+    let changes = server.run()?.watcher.changes();
+    Ok(events(unfold(
+        changes,
+        |mut changes: watch::Receiver<Changes>| async move {
+            changes.changed().await.ok()?;
+            let what = changes.borrow_and_update().clone();
+            Some((event("changed", &what), changes))
+        },
+    )))
+}
+
+async fn games(
+    State(server): Shared,
+    query: Result<Query<GamesQuery>, QueryRejection>,
+) -> ApiResult<Response> {
+    let Query(query) = query?;
+    let page = blocking(server, move |server| Ok(server.run()?.games.page(&query))).await?;
+    Ok(Json(page).into_response())
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceQuery {
+    #[serde(default = "selfplay")]
+    source: String,
+}
+
+fn selfplay() -> String {
+    "selfplay".into()
+}
+
+async fn game(
+    State(server): Shared,
+    Path(id): Path<String>,
+    query: Result<Query<SourceQuery>, QueryRejection>,
+) -> ApiResult<Response> {
+    let Query(query) = query?;
+    let id = id.parse().map_err(|error: String| ApiError::wrong(error))?;
+    let detail = blocking(server, move |server| {
+        let detail = server.run()?.games.detail(id, &query.source);
+        detail.map_err(|error| match error.is_not_found() {
+            true => ApiError::missing(error),
+            false => ApiError::failed(error),
+        })
+    });
+    Ok(Json(detail.await?).into_response())
+}
+
+async fn show_games(State(server): Shared) -> ApiResult<Response> {
+    let games = blocking(server, |server| Ok(server.run()?.games.show_games())).await?;
+    Ok(Json(json!({ "games": games })).into_response())
+}
+
+fn event(name: &str, data: &impl Serialize) -> Result<Event, Infallible> {
+    let event = Event::default().event(name);
+    let text = serde_json::to_string(data).unwrap_or_else(|_| "{}".into());
+    Ok(event.data(text))
+}
+
+fn events(
+    stream: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
+) -> impl IntoResponse {
+    Sse::new(stream).keep_alive(KeepAlive::default())
+}

@@ -1,0 +1,304 @@
+//! A run as its files show it: what `train info` prints, as JSON. A file that can't be read is a problem, and the rest is shown.
+
+use super::error::{ApiError, ApiResult};
+use engine::files::{ChecksumForm, FileLock, read_whole};
+use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt::Display;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The most bytes of a small file.
+const LARGEST: u64 = 64 << 20;
+
+/// A generator that was not stopped and has said nothing for so long is lost.
+const SILENCE: Duration = Duration::from_secs(360);
+
+/// `GET /api/run`.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct RunAnswer {
+    name: String,
+    path: String,
+    time: f64,
+    networks: Vec<NetworkFileInfo>,
+    generators: Vec<GeneratorInfo>,
+    pub(super) trainer: Option<Value>,
+    trainer_is_running: bool,
+    ratings: Option<Ratings>,
+    clock: Vec<Effort>,
+    config: String,
+    pub(super) changes: Vec<Value>,
+    matches: Vec<Match>,
+    disk: Disk,
+    pub(super) problems: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct NetworkFileInfo {
+    generation: u32,
+    name: String,
+    time: f64,
+    bytes: u64,
+}
+
+/// A generator's own status, its age, and what follows from both.
+#[derive(Debug, Serialize)]
+struct GeneratorInfo {
+    number: u32,
+    state: &'static str,
+    seconds_ago: f64,
+    #[serde(flatten)]
+    status: Map<String, Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct Ratings {
+    reference: Value,
+    players: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Effort {
+    generation: u32,
+    hours: Option<f64>,
+    games: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Match {
+    name: String,
+    games: Option<u64>,
+    finished: bool,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Disk {
+    shards: u64,
+    networks: u64,
+    pit: u64,
+}
+
+/// What is reported of a generator's status, from its file.
+const STATUS_KEYS: [&str; 17] = [
+    "worker",
+    "host",
+    "device",
+    "waiting_reason",
+    "games",
+    "target_games",
+    "games_in_flight",
+    "turns",
+    "turns_per_second",
+    "evaluations_per_second",
+    "network",
+    "unfinished",
+    "gold_share",
+    "mean_game_turns",
+    "seconds_left",
+    "disk_free_bytes",
+    "devices",
+];
+
+impl RunAnswer {
+    /// Looks at a run.
+    ///
+    /// # Errors
+    /// The run is gone.
+    pub(super) fn of(run: &RunDirectory) -> ApiResult<Self> {
+        if !run.config().exists() {
+            return Err(ApiError::missing(format!(
+                "the run {} is gone: its config.toml is missing",
+                run.root().display()
+            )));
+        }
+        let root = run.root();
+        let name = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let mut answer = Self {
+            name: name
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            path: root.display().to_string(),
+            time: seconds(SystemTime::now()),
+            disk: Disk {
+                shards: folder_bytes(&run.shards(), 0),
+                networks: folder_bytes(&run.networks(), 0),
+                pit: folder_bytes(&run.pit(), 4),
+            },
+            ..Self::default()
+        };
+        let problems = &mut answer.problems;
+        answer.networks = networks(run, problems);
+        answer.generators = generators(run, problems);
+        answer.trainer_is_running = or_default(problems, FileLock::is_held(&run.trainer_lock()));
+        answer.ratings = json_file(&run.ratings(), problems).map(ratings);
+        answer.clock =
+            json_file(&run.clock(), problems).map_or_else(Vec::new, |clock| efforts(&clock));
+        answer.config = text_file(&run.config(), problems).unwrap_or_default();
+        answer.matches = matches(&run.pit());
+        Ok(answer)
+    }
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+}
+
+fn or_default<T: Default>(problems: &mut Vec<String>, result: Result<T, impl Display>) -> T {
+    result.unwrap_or_else(|error| {
+        problems.push(error.to_string());
+        T::default()
+    })
+}
+
+fn networks(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<NetworkFileInfo> {
+    let (networks, _) = or_default(problems, run.find_networks());
+    let info = networks.into_iter().filter_map(|(generation, path)| {
+        let found = fs::metadata(path).ok()?;
+        Some(NetworkFileInfo {
+            generation,
+            name: format!("{generation:05}"),
+            time: seconds(found.modified().ok()?),
+            bytes: found.len(),
+        })
+    });
+    info.collect()
+}
+
+/// The generators that run, and those that stopped without being done and have games in flight.
+fn generators(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<GeneratorInfo> {
+    let places = GeneratorPlaces::from(run);
+    let at_work = or_default(problems, generators_at_work(&places));
+    let Ok(folders) = fs::read_dir(run.root().join("generators")) else {
+        return Vec::new();
+    };
+    let numbers = folders.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let mut numbers: Vec<u32> = numbers.collect();
+    numbers.sort_unstable();
+    let info = numbers.into_iter().filter_map(|number| {
+        let path = places.status(number);
+        let written = fs::metadata(&path)
+            .and_then(|found| found.modified())
+            .ok()?;
+        let silence = written.elapsed().unwrap_or_default();
+        let state = if at_work.contains(&number) {
+            "running"
+        } else if silence >= SILENCE
+            && !path.with_file_name("done").exists()
+            && has_journal(run, number)
+        {
+            "lost"
+        } else {
+            return None;
+        };
+        let Some(Value::Object(mut status)) = json_file(&path, problems) else {
+            return None;
+        };
+        status.retain(|key, _| STATUS_KEYS.contains(&key.as_str()));
+        Some(GeneratorInfo {
+            number,
+            state,
+            seconds_ago: silence.as_secs_f64(),
+            status,
+        })
+    });
+    info.collect()
+}
+
+fn has_journal(run: &RunDirectory, number: u32) -> bool {
+    let beginning = format!("{number:03}-");
+    fs::read_dir(run.journal()).is_ok_and(|entries| {
+        entries
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().starts_with(&beginning))
+    })
+}
+
+fn ratings(mut file: Value) -> Ratings {
+    Ratings {
+        reference: file["reference"].take(),
+        players: file["ratings"].take(),
+    }
+}
+
+fn efforts(clock: &Value) -> Vec<Effort> {
+    let networks = clock["networks"].as_object().into_iter().flatten();
+    let mut efforts: Vec<Effort> = networks
+        .filter_map(|(generation, effort)| {
+            Some(Effort {
+                generation: generation.parse().ok()?,
+                hours: effort["seconds"].as_f64().map(|seconds| seconds / 3600.0),
+                games: effort["games"].as_u64(),
+            })
+        })
+        .collect();
+    efforts.sort_by_key(|effort| effort.generation);
+    efforts
+}
+
+/// The matches in the folder `pit`: a folder for each, and a result once it is finished.
+fn matches(pit: &Path) -> Vec<Match> {
+    let Ok(entries) = fs::read_dir(pit) else {
+        return Vec::new();
+    };
+    let folders = entries.flatten().filter(|entry| entry.path().is_dir());
+    let mut matches: Vec<Match> = folders
+        .map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let lines = read_whole(&entry.path().join("results.jsonl"), LARGEST).ok();
+            Match {
+                games: lines
+                    .map(|lines| lines.iter().filter(|&&byte| byte == b'\n').count() as u64),
+                finished: pit.join(format!("{name}.json")).exists(),
+                name,
+            }
+        })
+        .collect();
+    matches.sort_by(|one, other| one.name.cmp(&other.name));
+    matches
+}
+
+/// The bytes of a folder's files, and of so many levels of folders below it.
+fn folder_bytes(folder: &Path, levels: u32) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let bytes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() && levels > 0 => folder_bytes(&entry.path(), levels - 1),
+        Ok(found) if found.is_file() => found.len(),
+        _ => 0,
+    });
+    bytes.sum()
+}
+
+/// A small file of JSON; none where there is none. Its checksum, where it has one, must match.
+fn json_file(path: &Path, problems: &mut Vec<String>) -> Option<Value> {
+    let bytes = file(path, problems)?;
+    let text = ChecksumForm::Json.read(bytes);
+    let value =
+        text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+    value
+        .map_err(|reason| problems.push(format!("{}: {reason}", path.display())))
+        .ok()
+}
+
+fn text_file(path: &Path, problems: &mut Vec<String>) -> Option<String> {
+    Some(String::from_utf8_lossy(&file(path, problems)?).into_owned())
+}
+
+fn file(path: &Path, problems: &mut Vec<String>) -> Option<Vec<u8>> {
+    match read_whole(path, LARGEST) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => {
+            problems.push(format!("can't read {}: {error}", path.display()));
+            None
+        }
+    }
+}

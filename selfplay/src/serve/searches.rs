@@ -1,0 +1,446 @@
+//! Live searches: each on a thread of its own, with its newest report for everyone who asks.
+
+use super::error::{ApiError, ApiResult};
+use super::players::{NamedEvaluator, Players};
+use super::rules::GameText;
+use crate::worker::batch::evaluate_leaves;
+use anyhow::Result;
+use arimaa::notation::TurnLabel;
+use arimaa::rules::{Game, Side};
+use engine::search::{Budget, Evaluations, Proven, Search, SearchOptions, SearchReport};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Searches that run at once, whole-game analyses not counted.
+const MOST_RUNNING: usize = 4;
+
+/// Searches that are kept, the ended ones included: each holds its tree.
+const MOST_KEPT: usize = 16;
+
+/// How long an ended search is kept.
+const KEPT_TIME: Duration = Duration::from_secs(600);
+
+/// The limit of a search.
+const MOST_TIME: Duration = Duration::from_secs(600);
+
+/// The tree of a search, in MiB.
+pub(super) const MEMORY_MIB: u32 = 64;
+
+/// The time between two reports.
+const REPORT_TIME: Duration = Duration::from_millis(250);
+
+/// Turns that are tried before one that loses at once is accepted.
+const LOSS_PROOF_LIMIT: u32 = 20_000;
+
+/// The limits of a search in a request.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limits {
+    #[serde(default)]
+    evaluations: Option<u32>,
+    #[serde(default)]
+    seconds: Option<f64>,
+}
+
+impl Limits {
+    pub(super) fn of_evaluations(evaluations: u32) -> Self {
+        Self {
+            evaluations: Some(evaluations),
+            seconds: None,
+        }
+    }
+
+    fn check(&self) -> ApiResult<()> {
+        let seconds = self.seconds.unwrap_or(1.0);
+        let most = MOST_TIME.as_secs_f64();
+        if !(0.001..=most).contains(&seconds) {
+            return Err(ApiError::wrong(format!(
+                "seconds are a number from 0.001 to {most}"
+            )));
+        }
+        if self.evaluations == Some(0) {
+            return Err(ApiError::wrong("evaluations are a number from 1 on"));
+        }
+        Ok(())
+    }
+
+    /// The options of a search within these limits.
+    pub(super) fn options(&self, players: &Players, parallel_leaves: u32) -> SearchOptions {
+        let config = players.search();
+        let budget = Budget {
+            evaluations: self.evaluations,
+            visits: None,
+            time: Some(self.seconds.map_or(MOST_TIME, Duration::from_secs_f64)),
+            memory_mib: config.memory_mib.min(MEMORY_MIB),
+            stops_when_decided: self.evaluations.is_some() || self.seconds.is_some(),
+        };
+        let mut options = SearchOptions {
+            loss_proof_limit: Some(LOSS_PROOF_LIMIT),
+            ..SearchOptions::strongest_within(config, budget)
+        };
+        if config.parallel_leaves.fixed().is_none() {
+            options.parallel_leaves = parallel_leaves;
+        }
+        options
+    }
+}
+
+/// `POST /api/searches`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchRequest {
+    game: GameText,
+    player: String,
+    #[serde(default)]
+    evaluations: Option<u32>,
+    #[serde(default)]
+    seconds: Option<f64>,
+    #[serde(default = "usual_lines")]
+    lines: usize,
+}
+
+fn usual_lines() -> usize {
+    5
+}
+
+/// Where a search stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum SearchState {
+    Running,
+    Done,
+    Stopped,
+    Failed,
+}
+
+/// `GET /api/searches/ID`.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct SearchAnswer {
+    search: String,
+    player: String,
+    label: String,
+    pub(super) state: SearchState,
+    error: Option<String>,
+    report: Option<Report>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Report {
+    gold_value: Option<f32>,
+    own_gold_value: Option<f32>,
+    evaluations: u32,
+    evaluations_per_second: f64,
+    seconds: f64,
+    nodes: usize,
+    is_decided: bool,
+    proven: Option<Proven>,
+    turns: Vec<FoundTurn>,
+    line: Vec<LineTurn>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct FoundTurn {
+    turn: String,
+    visits: f64,
+    gold_value: Option<f32>,
+    prior: Option<f64>,
+    is_chosen: bool,
+    proven: Option<Proven>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct LineTurn {
+    label: String,
+    turn: String,
+}
+
+impl Report {
+    fn new(report: SearchReport, label: TurnLabel) -> Self {
+        let side = report.side;
+        let for_gold = |value: f32| match side {
+            Side::Gold => value,
+            Side::Silver => 1.0 - value,
+        };
+        let turns = report.turns.into_iter().map(|turn| FoundTurn {
+            turn: turn.turn,
+            visits: turn.visits,
+            gold_value: turn.value.map(for_gold),
+            prior: turn.prior,
+            is_chosen: turn.is_chosen,
+            proven: turn.proven,
+        });
+        let line = report
+            .line
+            .into_iter()
+            .enumerate()
+            .map(|(index, turn)| LineTurn {
+                label: label.after(index).to_string(),
+                turn: turn.turn,
+            });
+        Self {
+            gold_value: report.gold_value,
+            own_gold_value: report.own_value.map(for_gold),
+            evaluations: report.evaluations,
+            evaluations_per_second: report.evaluations_per_second,
+            seconds: report.seconds,
+            nodes: report.nodes,
+            is_decided: report.is_decided,
+            proven: report.proven,
+            turns: turns.collect(),
+            line: line.collect(),
+        }
+    }
+}
+
+/// All searches of a server.
+pub(super) struct Searches {
+    players: Arc<Players>,
+    entries: Mutex<BTreeMap<u64, Arc<Entry>>>,
+    next: AtomicU64,
+}
+
+struct Entry {
+    id: u64,
+    player: String,
+    lines: usize,
+    game: Game,
+    label: TurnLabel,
+    stop: Arc<AtomicBool>,
+    answer: watch::Sender<SearchAnswer>,
+    state: Mutex<Rest>,
+}
+
+/// What an ended search leaves.
+#[derive(Default)]
+struct Rest {
+    search: Option<Box<Search>>,
+    ended: Option<Instant>,
+}
+
+impl Searches {
+    pub(super) fn new(players: Arc<Players>) -> Self {
+        Self {
+            players,
+            entries: Mutex::default(),
+            next: AtomicU64::new(1),
+        }
+    }
+
+    /// Starts a search, and returns its number.
+    pub(super) fn start(&self, request: &SearchRequest) -> ApiResult<String> {
+        let limits = Limits {
+            evaluations: request.evaluations,
+            seconds: request.seconds,
+        };
+        limits.check()?;
+        if !(1..=100).contains(&request.lines) {
+            return Err(ApiError::wrong("lines are a number from 1 to 100"));
+        }
+        let game = request.game.game()?;
+        if game.outcome().is_some() {
+            return Err(ApiError::wrong("the game is over"));
+        }
+        self.players.check(&request.player)?;
+        let id = self.next.fetch_add(1, Relaxed);
+        let label = TurnLabel::due(&game);
+        let answer = SearchAnswer {
+            search: id.to_string(),
+            player: request.player.clone(),
+            label: label.to_string(),
+            state: SearchState::Running,
+            error: None,
+            report: None,
+        };
+        let entry = Arc::new(Entry {
+            id,
+            player: request.player.clone(),
+            lines: request.lines,
+            game,
+            label,
+            stop: Arc::default(),
+            answer: watch::Sender::new(answer),
+            state: Mutex::default(),
+        });
+        self.admit(Arc::clone(&entry))?;
+        self.run(entry, limits, None)?;
+        Ok(id.to_string())
+    }
+
+    /// Makes room for a search, unless too many run.
+    fn admit(&self, entry: Arc<Entry>) -> ApiResult<()> {
+        let mut entries = self.lock();
+        self.check_room(&entries)?;
+        entries.retain(|_, old| {
+            old.rest()
+                .ended
+                .is_none_or(|ended| ended.elapsed() < KEPT_TIME)
+        });
+        while entries.len() >= MOST_KEPT
+            && let Some(oldest) = entries.iter().find(|(_, old)| !old.is_running())
+        {
+            let oldest = *oldest.0;
+            entries.remove(&oldest);
+        }
+        entries.insert(entry.id, entry);
+        Ok(())
+    }
+
+    fn check_room(&self, entries: &BTreeMap<u64, Arc<Entry>>) -> ApiResult<()> {
+        match entries.values().filter(|entry| entry.is_running()).count() {
+            MOST_RUNNING.. => Err(ApiError::busy(format!(
+                "{MOST_RUNNING} searches run at once: stop one"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&self, entry: Arc<Entry>, limits: Limits, search: Option<Box<Search>>) -> ApiResult<()> {
+        let players = Arc::clone(&self.players);
+        let thread = std::thread::Builder::new().name(format!("search-{}", entry.id));
+        let work = move || entry.work(&players, limits, search);
+        thread.spawn(work).map_err(ApiError::failed)?;
+        Ok(())
+    }
+
+    /// The newest report of a search, and the channel of those that follow.
+    pub(super) fn watch(&self, id: &str) -> ApiResult<watch::Receiver<SearchAnswer>> {
+        Ok(self.find(id)?.answer.subscribe())
+    }
+
+    /// Stops a search.
+    pub(super) fn stop(&self, id: &str) -> ApiResult<()> {
+        self.find(id)?.stop.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Resumes a search that has ended, in the same tree.
+    pub(super) fn resume(&self, id: &str, limits: Limits) -> ApiResult<()> {
+        limits.check()?;
+        let entry = self.find(id)?;
+        let entries = self.lock();
+        self.check_room(&entries)?;
+        let Some(search) = entry.rest().search.take() else {
+            return Err(ApiError::wrong(format!(
+                "search {id} has not ended, or has failed"
+            )));
+        };
+        entry.rest().ended = None;
+        entry.stop.store(false, Relaxed);
+        entry
+            .answer
+            .send_modify(|answer| answer.state = SearchState::Running);
+        drop(entries);
+        self.run(entry, limits, Some(search))
+    }
+
+    fn find(&self, id: &str) -> ApiResult<Arc<Entry>> {
+        let number = id.parse::<u64>().ok();
+        let found = number.and_then(|number| self.lock().get(&number).cloned());
+        found.ok_or_else(|| {
+            ApiError::missing(format!("there is no search {id}, or it ended long ago"))
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Searches {
+    fn drop(&mut self) {
+        for entry in self.lock().values() {
+            entry.stop.store(true, Relaxed);
+        }
+    }
+}
+
+impl Entry {
+    fn rest(&self) -> MutexGuard<'_, Rest> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_running(&self) -> bool {
+        self.answer.borrow().state == SearchState::Running
+    }
+
+    /// Searches on the calling thread, to the end.
+    fn work(&self, players: &Players, limits: Limits, search: Option<Box<Search>>) {
+        let _guard = PanicGuard(self);
+        let searched = match players.open(&self.player) {
+            Ok(mut evaluator) => {
+                let searched = self.search(players, &mut evaluator, limits, search);
+                players.give_back(evaluator);
+                searched.map_err(ApiError::from)
+            }
+            Err(error) => Err(error),
+        };
+        let state = match &searched {
+            Ok(_) if self.stop.load(Relaxed) => SearchState::Stopped,
+            Ok(_) => SearchState::Done,
+            Err(_) => SearchState::Failed,
+        };
+        let error = searched.as_ref().err().map(ApiError::message);
+        let mut rest = self.rest();
+        rest.ended = Some(Instant::now());
+        rest.search = searched.ok();
+        drop(rest);
+        self.answer
+            .send_modify(|answer| (answer.state, answer.error) = (state, error));
+    }
+
+    fn search(
+        &self,
+        players: &Players,
+        evaluator: &mut NamedEvaluator,
+        limits: Limits,
+        search: Option<Box<Search>>,
+    ) -> Result<Box<Search>> {
+        let (position, history) = (self.game.position(), self.game.history());
+        let evaluator = evaluator.evaluator.as_mut();
+        let options = limits.options(players, evaluator.leaves_at_once());
+        let mut search = match search {
+            Some(mut search) => {
+                search.reuse_tree(position, history, options)?;
+                search
+            }
+            None => Box::new(Search::new(position, history, options)?),
+        };
+        search.stop_with(Arc::clone(&self.stop));
+        let mut answers = Evaluations::default();
+        let mut rng = rand::rng();
+        let mut reported = Instant::now();
+        while evaluate_leaves(&mut search, evaluator, history, &mut rng, &mut answers)?.is_some() {
+            if reported.elapsed() >= REPORT_TIME {
+                self.report(&search);
+                reported = Instant::now();
+            }
+        }
+        self.report(&search);
+        Ok(search)
+    }
+
+    fn report(&self, search: &Search) {
+        let report = Report::new(search.report(self.lines), self.label);
+        self.answer
+            .send_modify(|answer| answer.report = Some(report));
+    }
+}
+
+/// Ends the search of a thread that panics.
+struct PanicGuard<'a>(&'a Entry);
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.rest().ended = Some(Instant::now());
+            self.0.answer.send_modify(|answer| {
+                answer.state = SearchState::Failed;
+                answer.error = Some("the search panicked: please report the position".into());
+            });
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The trainer's measurements over time, from `logs/train.jsonl`, which is read on from where the last reading ended.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// The most points of a column in an answer.
+const MOST_POINTS: usize = 2_000;
+
+/// The most bytes of a line; the usual ones have one to two thousand.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// The most lines that are kept of each kind; then every second one goes.
+const MOST_LINES: usize = 20_000;
+
+/// The lines of a log, as far as they have been read.
+#[derive(Debug)]
+pub(super) struct TrainLog {
+    path: PathBuf,
+    read: u64,
+    train: Vec<Measured>,
+    validation: Vec<Measured>,
+    newest_train: Option<Value>,
+    calibration: Option<Value>,
+    changes: Vec<Value>,
+}
+
+/// The numbers of a line, by key.
+type Measured = BTreeMap<String, f64>;
+
+/// Columns by key: the same number of points in each.
+type Columns = BTreeMap<String, Vec<Option<f64>>>;
+
+/// `GET /api/run/series`, without what the games' index gives.
+#[derive(Debug, Serialize)]
+pub(super) struct Series {
+    train: Columns,
+    validation: Columns,
+    calibration: Value,
+}
+
+impl TrainLog {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            read: 0,
+            train: Vec::new(),
+            validation: Vec::new(),
+            newest_train: None,
+            calibration: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// The newest line of kind `train`.
+    pub(super) fn newest_train(&self) -> Option<Value> {
+        self.newest_train.clone()
+    }
+
+    /// The changes of settings: `time`, `generation`, `step` and `text`.
+    pub(super) fn changes(&self) -> Vec<Value> {
+        self.changes.clone()
+    }
+
+    pub(super) fn series(&self) -> Series {
+        Series {
+            train: columns(&self.train),
+            validation: columns(&self.validation),
+            calibration: self
+                .calibration
+                .clone()
+                .unwrap_or_else(|| Value::Array(Vec::new())),
+        }
+    }
+
+    /// Reads the lines that are new. A log that has become shorter is read from its beginning.
+    pub(super) fn read_on(&mut self) -> io::Result<()> {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                *self = Self::new(std::mem::take(&mut self.path));
+                return Ok(());
+            }
+            Err(error) => return Err(in_file(&self.path, error)),
+        };
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(in_file(
+                &self.path,
+                io::Error::other("it is no regular file"),
+            ));
+        }
+        if found.len() < self.read {
+            *self = Self::new(std::mem::take(&mut self.path));
+        }
+        self.take_lines(file)
+            .map_err(|error| in_file(&self.path, error))
+    }
+
+    fn take_lines(&mut self, mut file: File) -> io::Result<()> {
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut lines = BufReader::new(file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let length =
+                io::Read::take(&mut lines, LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
+            if length == 0 || (!line.ends_with(b"\n") && length < LONGEST_LINE) {
+                // Half a line is read again once it is whole.
+                return Ok(());
+            }
+            self.read += length as u64;
+            if let Ok(Value::Object(line)) = serde_json::from_slice(&line) {
+                self.take_line(line);
+            }
+        }
+    }
+
+    fn take_line(&mut self, mut line: Map<String, Value>) {
+        match line.get("kind").and_then(Value::as_str) {
+            Some("train") => {
+                add(&mut self.train, &line);
+                self.newest_train = Some(Value::Object(line));
+            }
+            Some("validation") => {
+                add(&mut self.validation, &line);
+                self.calibration = line.remove("calibration").or(self.calibration.take());
+            }
+            Some("changed") => self.changes.push(Value::Object(line)),
+            _ => {}
+        }
+    }
+}
+
+fn in_file(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!("can't read {}: {error}", path.display()),
+    )
+}
+
+/// Adds the numbers of a line. After a kill, steps are made and logged again: a line replaces those at and after its step.
+fn add(lines: &mut Vec<Measured>, line: &Map<String, Value>) {
+    let numbers = line
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
+    let measured: Measured = numbers.collect();
+    let place = |line: &Measured| (line.get("step").copied(), line.get("generation").copied());
+    let new = place(&measured);
+    while lines.last().is_some_and(|last| place(last) >= new) {
+        lines.pop();
+    }
+    lines.push(measured);
+    if lines.len() > MOST_LINES {
+        let mut index = 0;
+        lines.retain(|_| {
+            index += 1;
+            index % 2 == 0
+        });
+    }
+}
+
+fn columns(lines: &[Measured]) -> Columns {
+    let every = lines.len().div_ceil(MOST_POINTS).max(1);
+    // The newest line is always there.
+    let chosen: Vec<&Measured> = lines.iter().rev().step_by(every).collect();
+    let mut columns = Columns::new();
+    for key in lines.iter().flat_map(BTreeMap::keys) {
+        if !columns.contains_key(key) {
+            let column = chosen.iter().rev().map(|line| line.get(key).copied());
+            columns.insert(key.clone(), column.collect());
+        }
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, OpenOptions};
+    use std::io::Write;
+
+    #[test]
+    fn lines_are_read_on_and_replaced_after_a_kill() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.jsonl");
+        let mut log = TrainLog::new(path.clone());
+        log.read_on().unwrap();
+        assert!(log.series().train.is_empty());
+        let append = |text: &str| {
+            let mut file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&path)
+                .unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        append(
+            "{\"kind\":\"train\",\"step\":20,\"policy_loss\":2.5}\nnonsense\n{\"kind\":\"train\",\"step\":40,",
+        );
+        log.read_on().unwrap();
+        assert_eq!(log.series().train["step"], [Some(20.0)]);
+        append("\"policy_loss\":2.0}\n{\"kind\":\"train\",\"step\":30,\"value_loss\":0.5}\n");
+        append(
+            "{\"kind\":\"validation\",\"step\":30,\"calibration\":[{\"predicted\":0.5}]}\n{\"kind\":\"changed\",\"text\":\"a\"}\n",
+        );
+        log.read_on().unwrap();
+        let series = log.series();
+        assert_eq!(series.train["step"], [Some(20.0), Some(30.0)]);
+        assert_eq!(series.train["policy_loss"], [Some(2.5), None]);
+        assert_eq!(series.calibration[0]["predicted"], 0.5);
+        assert_eq!(
+            (
+                log.newest_train().unwrap()["step"].as_f64(),
+                log.changes().len()
+            ),
+            (Some(30.0), 1)
+        );
+        fs::write(&path, "{\"kind\":\"train\",\"step\":1}\n").unwrap();
+        log.read_on().unwrap();
+        assert_eq!(log.series().train["step"], [Some(1.0)]);
+        fs::remove_file(&path).unwrap();
+        log.read_on().unwrap();
+        assert!(log.series().train.is_empty());
+    }
+
+    #[test]
+    fn long_logs_are_thinned_and_keep_their_newest_line() {
+        let mut lines = Vec::new();
+        for step in 0..50_000 {
+            let line = serde_json::json!({ "step": step });
+            add(&mut lines, line.as_object().unwrap());
+        }
+        assert!(lines.len() <= MOST_LINES);
+        let steps = &columns(&lines)["step"];
+        assert!(steps.len() <= MOST_POINTS && steps.len() > MOST_POINTS / 3);
+        assert_eq!(steps.last(), Some(&Some(49_999.0)));
+    }
+}

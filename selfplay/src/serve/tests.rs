@@ -1,0 +1,405 @@
+//! The API over HTTP, with a run in a temporary folder.
+
+use super::*;
+use engine::config::Config;
+use engine::record::{EvaluatorId, GameId, Header, ShardName, ShardWriter, samples};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+/// A server of a run.
+struct Site {
+    folder: tempfile::TempDir,
+    http: HttpServer,
+}
+
+/// A status and a body.
+type Answer = (u16, Value);
+
+impl Site {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path().join("run"));
+        std::fs::create_dir_all(run.shards()).unwrap();
+        std::fs::create_dir_all(run.logs()).unwrap();
+        std::fs::write(run.config(), Config::default().to_toml()).unwrap();
+        std::fs::write(
+            run.logs().join("train.jsonl"),
+            "{\"kind\":\"train\",\"step\":20,\"policy_loss\":2.5}\n",
+        )
+        .unwrap();
+        write_shard(&run, 3);
+        Self::of(folder, Some(run))
+    }
+
+    fn without_run() -> Self {
+        Self::of(tempfile::tempdir().unwrap(), None)
+    }
+
+    fn of(folder: tempfile::TempDir, run: Option<RunDirectory>) -> Self {
+        let config = Config::default();
+        let devices = crate::worker::devices::Devices::of(
+            vec![network::Device::Cpu],
+            network::Precision::Fp32,
+        );
+        let players = Players::new(run.clone(), devices, 1, config.matches.search);
+        let server = Arc::new(Server::new(run, players).unwrap());
+        if let Some(games) = server.games() {
+            assert!(games.wait_complete(Duration::from_secs(60)));
+        }
+        let http = HttpServer::start("page", "127.0.0.1:0", LIMITS, |address| {
+            router::router(Arc::clone(&server), Arc::new(Guard::new(address)))
+        })
+        .unwrap();
+        Self { folder, http }
+    }
+
+    /// What the server answers to the bytes of a request.
+    fn raw(&self, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.http.address()).unwrap();
+        let _ = stream.write_all(request);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let host = self.http.address();
+        let length = body.len();
+        let answer = self.raw(
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\n\r\n{body}").as_bytes(),
+        );
+        let status = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        (
+            status.unwrap_or(0),
+            serde_json::from_str(body).unwrap_or(Value::Null),
+        )
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, "", "")
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask(
+            "POST",
+            path,
+            "Content-Type: application/json\r\n",
+            &body.to_string(),
+        )
+    }
+
+    /// Waits until a search has ended.
+    fn ended(&self, search: &Value) -> Value {
+        let begun = Instant::now();
+        loop {
+            let (status, answer) = self.get(&format!("/api/searches/{}", search.as_str().unwrap()));
+            assert_eq!(status, 200);
+            if answer["state"] != "running" {
+                return answer;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{answer}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn write_shard(run: &RunDirectory, games: u64) {
+    let header = Header {
+        encoding_version: engine::encoding::ENCODING_VERSION,
+        program_version: "0.1.0".into(),
+        evaluator: EvaluatorId {
+            name: "uniform".into(),
+            identity: "uniform".into(),
+        },
+        config_digest: engine::record::digest(b""),
+        generator: 0,
+    };
+    let name = ShardName {
+        generator: 0,
+        sequence: 0,
+    };
+    let mut writer = ShardWriter::create(&run.shards(), name, &header).unwrap();
+    for counter in 0..games {
+        let id = GameId {
+            generator: 0,
+            counter,
+        };
+        writer.push(&samples::random_game(id, 7, 30)).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_run_is_shown_with_its_games() {
+    let site = Site::new();
+    let (status, about) = site.get("/api/about");
+    assert_eq!(status, 200);
+    assert_eq!(about["players"], json!(["tusker", "material"]));
+    let (_, run) = site.get("/api/run");
+    assert_eq!(
+        (&run["name"], &run["trainer"]["step"]),
+        (&json!("run"), &json!(20))
+    );
+    assert_eq!(run["problems"], json!([]));
+    let (_, series) = site.get("/api/run/series");
+    assert_eq!(series["train"]["policy_loss"], json!([2.5]));
+    let (_, games) = site.get("/api/games?limit=2&sort=oldest");
+    assert_eq!(
+        (&games["total"], games["games"].as_array().unwrap().len()),
+        (&json!(3), 2)
+    );
+    let id = games["games"][0]["game"].as_str().unwrap();
+    let (status, game) = site.get(&format!("/api/games/{id}"));
+    assert_eq!(status, 200, "{game}");
+    let turns = game["turns"].as_array().unwrap().len();
+    assert_eq!(game["boards"].as_array().unwrap().len(), turns + 1);
+    let (status, record) = site.post("/api/record", &json!({ "text": game["record"] }));
+    assert_eq!(
+        (status, &record["game"], &record["boards"]),
+        (200, &game["game"], &game["boards"])
+    );
+    assert_eq!(site.get("/api/games/9-9").0, 404);
+    assert_eq!(site.get("/api/games/nonsense").0, 400);
+}
+
+#[test]
+fn a_run_that_is_deleted_is_told_in_words() {
+    let site = Site::new();
+    std::fs::remove_dir_all(site.folder.path().join("run")).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    let (status, run) = site.get("/api/run");
+    assert_eq!(status, 404);
+    assert!(run["error"].as_str().unwrap().contains("is gone"), "{run}");
+    assert_eq!(site.get("/api/games").0, 200);
+    assert_eq!(site.get("/api/about").0, 200);
+}
+
+#[test]
+fn without_a_run_there_are_play_and_analysis() {
+    let site = Site::without_run();
+    assert_eq!(site.get("/api/about").1["run"], Value::Null);
+    for path in [
+        "/api/run",
+        "/api/run/series",
+        "/api/run/events",
+        "/api/games",
+        "/api/games/0-0",
+        "/api/show-games",
+    ] {
+        let (status, answer) = site.get(path);
+        assert_eq!(status, 404, "{path}");
+        assert!(
+            answer["error"].as_str().unwrap().contains("--run"),
+            "{answer}"
+        );
+    }
+    let (status, state) = site.post("/api/state", &json!({ "game": {} }));
+    assert_eq!((status, &state["phase"]), (200, &json!("setup")));
+}
+
+const GOAL_IN_ONE: &str = "g [       rR                                                       ]";
+
+#[test]
+fn a_search_ends_and_is_resumed_in_its_tree() {
+    let site = Site::without_run();
+    let start = "g [r                                  Er                          R]";
+    let request = json!({ "game": { "start": start }, "player": "material", "evaluations": 200 });
+    let (status, answer) = site.post("/api/searches", &request);
+    assert_eq!(status, 200, "{answer}");
+    let ended = site.ended(&answer["search"]);
+    assert_eq!(
+        (&ended["state"], &ended["label"]),
+        (&json!("done"), &json!("2g")),
+        "{ended}"
+    );
+    let id = answer["search"].as_str().unwrap();
+    let nodes = ended["report"]["nodes"].as_u64().unwrap();
+    assert!(
+        ended["report"]["turns"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|turn| turn["is_chosen"] == true)
+    );
+    let (status, _) = site.post(
+        &format!("/api/searches/{id}/resume"),
+        &json!({ "evaluations": 2_000 }),
+    );
+    assert_eq!(status, 200);
+    let resumed = site.ended(&answer["search"]);
+    assert!(
+        resumed["report"]["nodes"].as_u64().unwrap() > nodes,
+        "{resumed}"
+    );
+    let events = site.raw(
+        format!(
+            "GET /api/searches/{id}/events HTTP/1.1\r\nHost: {}\r\n\r\n",
+            site.http.address()
+        )
+        .as_bytes(),
+    );
+    assert!(
+        events.contains("text/event-stream") && events.contains("event: report"),
+        "{events}"
+    );
+}
+
+#[test]
+fn searches_are_bounded_and_stopped() {
+    let site = Site::without_run();
+    let start = "g [r                                  Er                          R]";
+    let endless = json!({ "game": { "start": start }, "player": "material" });
+    let searches: Vec<Value> = (0..4)
+        .map(|_| {
+            let (status, answer) = site.post("/api/searches", &endless);
+            assert_eq!(status, 200, "{answer}");
+            answer["search"].clone()
+        })
+        .collect();
+    assert_eq!(site.post("/api/searches", &endless).0, 429);
+    for search in &searches {
+        let path = format!("/api/searches/{}", search.as_str().unwrap());
+        assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
+        assert_eq!(site.ended(search)["state"], "stopped");
+    }
+    assert_eq!(
+        site.post(
+            "/api/searches",
+            &json!({ "game": { "start": GOAL_IN_ONE, "turns": ["Ra7n"] }, "player": "material" })
+        )
+        .0,
+        400
+    );
+    assert_eq!(
+        site.post(
+            "/api/searches",
+            &json!({ "game": {}, "player": "../../etc/passwd" })
+        )
+        .0,
+        404
+    );
+    assert_eq!(site.get("/api/searches/99").0, 404);
+}
+
+#[test]
+fn a_whole_game_is_analysed() {
+    let site = Site::without_run();
+    let game = json!({ "start": GOAL_IN_ONE, "turns": ["Ra7e", "rh8w"] });
+    let (status, answer) = site.post(
+        "/api/reviews",
+        &json!({ "game": game, "player": "material", "evaluations": 50 }),
+    );
+    assert_eq!(status, 200, "{answer}");
+    let id = answer["review"].as_str().unwrap();
+    let events = site.raw(
+        format!(
+            "GET /api/reviews/{id}/events HTTP/1.1\r\nHost: {}\r\n\r\n",
+            site.http.address()
+        )
+        .as_bytes(),
+    );
+    let turns: Vec<Value> = events
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+        .filter(|event: &Value| event["label"].is_string())
+        .collect();
+    assert_eq!(turns.len(), 2, "{events}");
+    assert_eq!(
+        (&turns[0]["label"], &turns[0]["turn"], &turns[1]["label"]),
+        (&json!("2g"), &json!("Ra7e"), &json!("2s"))
+    );
+    assert!(events.contains("event: done"));
+}
+
+#[test]
+fn other_sites_are_refused() {
+    let site = Site::without_run();
+    let host = site.http.address();
+    let status = |headers: &str| {
+        let answer = site.raw(format!("GET /api/about HTTP/1.1\r\n{headers}\r\n").as_bytes());
+        answer
+            .split(' ')
+            .nth(1)
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    assert_eq!(status(&format!("Host: {host}\r\n")), "200");
+    assert_eq!(
+        status(&format!("Host: localhost:{}\r\n", host.port())),
+        "200"
+    );
+    assert_eq!(
+        status(&format!("Host: {host}\r\nOrigin: http://{host}\r\n")),
+        "200"
+    );
+    for headers in [
+        "Host: evil.example\r\n".to_owned(),
+        format!("Host: evil.example:{}\r\n", host.port()),
+        format!("Host: {host}\r\nOrigin: http://evil.example\r\n"),
+        format!("Host: {host}\r\nOrigin: null\r\n"),
+        String::new(),
+    ] {
+        assert_eq!(status(&headers), "403", "{headers}");
+    }
+    let page = site.raw(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+    assert!(
+        page.contains("content-security-policy: default-src 'self'"),
+        "{page}"
+    );
+}
+
+#[test]
+fn no_request_stops_the_server() {
+    use crate::mutation::{Mutations, cases};
+    let site = Site::new();
+    let body = r#"{"game": {"start": null, "turns": ["Ra1n"]}, "steps": "", "player": "material", "evaluations": 1}"#;
+    let post = |path: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            site.http.address(),
+            body.len()
+        )
+    };
+    let get = |path: &str| {
+        format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n",
+            site.http.address()
+        )
+    };
+    let requests = [
+        post("/api/state"),
+        post("/api/searches"),
+        post("/api/record"),
+        post("/api/reviews"),
+        post("/api/searches/1/resume"),
+        get("/api/games?limit=5&winner=gold&sort=surprise&min_turns=3&offset=1"),
+        get("/api/games/0-1?source=selfplay"),
+        get("/api/run"),
+        get("/api/setup?side=gold"),
+        get("/"),
+        get("/api/searches/1"),
+    ];
+    let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
+    let mut mutations = Mutations::new(&requests, 32);
+    for _ in 0..cases(1_000) {
+        let mut stream = TcpStream::connect(site.http.address()).unwrap();
+        let _ = stream.write_all(&mutations.next());
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."));
+        assert!(
+            !answer.starts_with(b"HTTP/1.1 500"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+    assert_eq!(site.get("/api/about").0, 200);
+    assert!(!site.http.has_ended());
+}
