@@ -242,7 +242,7 @@ fn efforts(clock: &Value) -> Vec<Effort> {
     efforts
 }
 
-/// The matches in the folder `pit`: a folder for each, and a result once it is finished.
+/// The matches in the folder `pit`, with a folder for each.
 fn matches(pit: &Path) -> Vec<Match> {
     let Ok(entries) = fs::read_dir(pit) else {
         return Vec::new();
@@ -250,18 +250,34 @@ fn matches(pit: &Path) -> Vec<Match> {
     let folders = entries.flatten().filter(|entry| entry.path().is_dir());
     let mut matches: Vec<Match> = folders
         .map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let lines = read_whole(&entry.path().join("results.jsonl"), LARGEST).ok();
+            let folder = entry.path();
+            let lines = read_whole(&folder.join("results.jsonl"), LARGEST).ok();
+            let count = |lines: Vec<u8>| lines.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            let games = lines.map(count);
             Match {
-                games: lines
-                    .map(|lines| lines.iter().filter(|&&byte| byte == b'\n').count() as u64),
-                finished: pit.join(format!("{name}.json")).exists(),
-                name,
+                name: entry.file_name().to_string_lossy().into_owned(),
+                finished: games
+                    .zip(planned_games(&folder))
+                    .is_some_and(|(played, planned)| played >= planned),
+                games,
             }
         })
         .collect();
     matches.sort_by(|one, other| one.name.cmp(&other.name));
     matches
+}
+
+/// The games of a match by its plan.
+fn planned_games(folder: &Path) -> Option<u64> {
+    let plan = read_whole(&folder.join("match.toml"), LARGEST).ok()?;
+    let plan: toml::Table = toml::from_slice(&plan).ok()?;
+    let games = plan.get("games")?.as_integer()?;
+    let players = plan.get("players")?.as_array()?.len() as u64;
+    let pairings = match plan.get("schedule")?.as_str()? {
+        "round-robin" => players * players.saturating_sub(1) / 2,
+        _ => players.saturating_sub(1),
+    };
+    Some(u64::try_from(games).ok()? * pairings)
 }
 
 /// The bytes of a folder's files, and of so many levels of folders below it.
@@ -300,5 +316,56 @@ fn file(path: &Path, problems: &mut Vec<String>) -> Option<Vec<u8>> {
             problems.push(format!("can't read {}: {error}", path.display()));
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_match_is_finished_when_all_its_games_are_played() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = |name: &str, plan: &str, games: usize| {
+            let folder = folder.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("match.toml"), plan).unwrap();
+            fs::write(folder.join("results.jsonl"), "{}\n".repeat(games)).unwrap();
+        };
+        let three = "players = [{}, {}, {}]\ngames = 4\nschedule =";
+        found("a", &format!("{three} \"round-robin\""), 12);
+        found("b", &format!("{three} \"round-robin\""), 11);
+        found("c", &format!("{three} \"first-against-others\""), 8);
+        found("d", "games = 1", 5);
+        let matches = matches(folder.path());
+        let finished: Vec<(&str, bool)> = matches
+            .iter()
+            .map(|one| (one.name.as_str(), one.finished))
+            .collect();
+        assert_eq!(
+            finished,
+            [("a", true), ("b", false), ("c", true), ("d", false)]
+        );
+        assert_eq!(matches[3].games, Some(5));
+    }
+
+    #[test]
+    fn a_damaged_file_is_a_problem_and_the_rest_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        fs::write(run.config(), "a").unwrap();
+        fs::write(run.ratings(), "{\"reference\":").unwrap();
+        let clock =
+            r#"{"seconds": 3600, "networks": {"2": {"games": 7, "seconds": 1800}, "1": {}}}"#;
+        fs::write(run.clock(), clock).unwrap();
+        let answer = RunAnswer::of(&run).ok().unwrap();
+        assert_eq!(answer.problems.len(), 1, "{:?}", answer.problems);
+        assert!(answer.problems[0].contains("ratings.json"));
+        let efforts: Vec<(u32, Option<f64>, Option<u64>)> = answer
+            .clock
+            .iter()
+            .map(|effort| (effort.generation, effort.hours, effort.games))
+            .collect();
+        assert_eq!(efforts, [(1, None, None), (2, Some(0.5), Some(7))]);
     }
 }

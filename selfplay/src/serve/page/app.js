@@ -109,6 +109,7 @@ connection.addEventListener('back', () => {
   else show();
 });
 document.getElementById('theme').addEventListener('click', toggleTheme);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', nameTheme);
 document.querySelector('.skip').addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();

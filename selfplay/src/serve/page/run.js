@@ -165,7 +165,9 @@ class RunView {
       title: 'Where the trainer’s time goes', ...steps, yFormat: share, yRange: [0, 1],
       series: [{ label: 'computing', color: '--green' }, { label: 'waiting for rows', color: '--orange' }],
     });
-    const generation = { xLabel: 'Network', xFormat: networkName, xTicks: compact };
+    const name = (place) => this.placeNames?.get(place) ?? networkName(place);
+    const tick = (place) => this.placeNames?.get(place) ?? (Number.isInteger(place) && place >= 0 ? compact(place) : '');
+    const generation = { xLabel: 'Network', xFormat: name, xTicks: tick };
     this.length = this.add({ title: 'Length of games', ...generation, series: [{ label: 'turns', color: '--blue' }] });
     this.endings = this.add({
       title: 'Endings', ...generation, yFormat: share, yRange: [0, 1],
@@ -198,11 +200,20 @@ class RunView {
     const calibration = [...(series.calibration ?? [])].sort((a, b) => a.predicted - b.predicted);
     const predicted = calibration.map((bucket) => bucket.predicted);
     this.calibration.setData([predicted, calibration.map(({ actual }) => actual), predicted, calibration.map(({ rows }) => rows)]);
-    const numbers = generations.generation ?? [];
+    const numbers = this.places(generations);
     const columns = (...names) => [numbers, ...names.map((name) => generations[name] ?? [])];
     this.length.setData(columns('mean_game_turns'));
     this.endings.setData(columns('goal_share', 'elimination_share', 'immobilization_share', 'unfinished_share'));
     this.winners.setData(columns('gold_share'));
+  }
+
+  // Evaluators without a number, such as `uniform`, come first: they stand to the left of the first network.
+  places({ generation = [], network = [] }) {
+    const first = generation.find((one) => one !== null) ?? 1;
+    const unnumbered = generation.filter((one) => one === null).length;
+    const places = generation.map((one, index) => one ?? first - unnumbered + index);
+    this.placeNames = new Map(places.map((place, index) => [place, network[index]]).filter((_, index) => generation[index] === null));
+    return places;
   }
 
   showLosses() {
