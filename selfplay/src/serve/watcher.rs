@@ -97,7 +97,9 @@ impl Seen {
     fn of(run: &RunDirectory, games: &GamesIndex) -> Self {
         let generators = run.root().join("generators");
         let status = fs::read_dir(&generators).into_iter().flatten().flatten();
-        let status = status.map(|entry| modified(&entry.path().join("status.json")));
+        let status = status.flat_map(|entry| {
+            ["status.json", "done"].map(|name| modified(&entry.path().join(name)))
+        });
         let files = [
             run.networks(),
             run.ratings(),

@@ -7,7 +7,7 @@ use super::entry::IndexedFile;
 use engine::files::{ChecksumForm, read_whole, write_whole};
 use engine::record::FORMAT_VERSION;
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,7 +90,11 @@ impl Cache {
             files: files.collect(),
         };
         let text = ChecksumForm::Json.sign(&serde_json::to_string(&kept)?);
-        std::fs::create_dir_all(engine::files::folder_of(&self.path))?;
+        // The run's own folder is never made: it may have been moved away.
+        match std::fs::create_dir(engine::files::folder_of(&self.path)) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
         write_whole(&self.path, text.as_bytes())
     }
 

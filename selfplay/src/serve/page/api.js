@@ -134,8 +134,10 @@ export async function think(request, onReport, signal) {
   return new Promise((resolve, reject) => {
     const close = followSearch(search, (state) => {
       onReport(state);
+      if (state.state === 'running') return;
+      signal.removeEventListener('abort', abort);
       if (state.state === 'failed') reject(new ApiError(state.error ?? 'The search failed.', 500));
-      else if (state.state !== 'running') resolve(state);
+      else resolve(state);
     }, reject);
     const abort = () => {
       close();

@@ -10,11 +10,14 @@ const HEADS = { policy: 'Policy', value: 'Value', turns_left: 'Turns left', endi
 export function openRun() {
   const view = new RunView();
   view.load(['run', 'series']);
+  // That a program has ended or is silent changes no file.
+  const timer = setInterval(() => document.hidden || view.later(['run']), 15000);
   const close = listen('/run/events', { changed: ({ what }) => view.later(what) }, (isLost) => view.setLive(!isLost));
   return {
     element: view.element,
     retry: () => view.later(['run', 'series']),
     leave() {
+      clearInterval(timer);
       close();
       view.leave();
     },
