@@ -32,13 +32,20 @@ fn kill_in_turns(
 ) -> usize {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let places = command[0].places();
-    let mut running: Vec<Running> = command.iter().map(GeneratorCommand::start).collect();
+    let mut running = vec![command[0].start()];
+    let has_plan = |number| {
+        let plan = done_file(places, number).with_file_name("plan.toml");
+        plan.exists()
+    };
     if with_care {
-        let has_plan = |number| {
-            let plan = done_file(places, number).with_file_name("plan.toml");
-            plan.exists()
-        };
-        running[0].wait_until("both have plans", |_| has_plan(0) && has_plan(1));
+        // On a busy machine the first could play all its games before the second begins.
+        running[0].wait_until("the first has a plan", |_| has_plan(0));
+        running[0].signal("STOP");
+    }
+    running.push(command[1].start());
+    if with_care {
+        running[1].wait_until("the second has a plan", |_| has_plan(1));
+        running[0].signal("CONT");
     }
     let is_done = || [0, 1].map(|number| done_file(places, number).exists());
     let (mut killed, mut last) = (0, None);
