@@ -23,7 +23,6 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 /// What a request must show.
 #[derive(Debug)]
 pub(super) struct Guard {
-    port: u16,
     address: SocketAddr,
     /// None where only this machine can ask.
     token: Option<String>,
@@ -33,7 +32,6 @@ impl Guard {
     pub(super) fn new(address: SocketAddr) -> Self {
         let token = || format!("{:032x}", rand::rng().random::<u128>());
         Self {
-            port: address.port(),
             address,
             token: (!address.ip().is_loopback()).then(token),
         }
@@ -65,14 +63,19 @@ impl Guard {
         }
     }
 
-    /// Whether a `Host` is this server's own.
+    /// Whether a `Host` is this server's own. A tunnel may have another port: a name that is always this machine's can't be another
+    /// site's.
     fn is_own(&self, host: &str) -> bool {
         let own = ["localhost", "127.0.0.1", "[::1]"];
-        let (name, port) = match host.rsplit_once(':') {
-            Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
-            _ => (host, Some(80)),
+        let is_own = |name| {
+            host.strip_prefix(name).is_some_and(|rest| {
+                rest.is_empty()
+                    || rest
+                        .strip_prefix(':')
+                        .is_some_and(|port| port.parse::<u16>().is_ok())
+            })
         };
-        host == self.address.to_string() || own.contains(&name) && port == Some(self.port)
+        host == self.address.to_string() || own.into_iter().any(is_own)
     }
 }
 
@@ -127,20 +130,23 @@ mod tests {
     #[test]
     fn only_its_own_names_are_its_own() {
         let guard = Guard::new("127.0.0.1:8420".parse().unwrap());
-        for own in ["127.0.0.1:8420", "localhost:8420", "[::1]:8420"] {
+        for own in [
+            "127.0.0.1:8420",
+            "localhost:8420",
+            "[::1]:8420",
+            "localhost:9000",
+            "localhost",
+        ] {
             assert!(guard.is_own(own), "{own}");
         }
         for other in [
             "",
-            "localhost",
-            "127.0.0.1",
-            "[::1]",
-            "localhost:80",
             "evil.example:8420",
             "127.0.0.1:84200",
             "127.0.0.1.evil.example:8420",
             "localhost:8420:8420",
             "8420",
+            "localhost.evil",
         ] {
             assert!(!guard.is_own(other), "{other}");
         }

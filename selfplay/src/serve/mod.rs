@@ -105,8 +105,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         router::router(Arc::clone(&server), Arc::new(guard))
     })?;
     say(&format!("page: {url}"));
-    if arguments.open {
-        open_browser(&url).context("--open")?;
+    if arguments.open
+        && let Err(error) = open_browser(&url)
+    {
+        say(&format!("--open: {error:#}"));
     }
     while stop.sleep(Duration::from_millis(200)) {
         ensure!(

@@ -3,7 +3,7 @@
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
-use super::searches::Limits;
+use super::searches::{Limits, UNHEARD_TIME};
 use crate::worker::batch::evaluate_leaves;
 use anyhow::Result;
 use arimaa::notation::{TurnLabel, format_turn};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tokio::sync::watch;
 
 /// Analyses that run at once.
@@ -104,8 +105,11 @@ impl Reviews {
                 "{MOST_RUNNING} analyses of games run at once: stop one"
             )));
         }
-        while entries.len() >= MOST_KEPT {
-            entries.pop_first();
+        while entries.len() >= MOST_KEPT
+            && let Some(ended) = entries.iter().find(|(_, entry)| !is_running(entry))
+        {
+            let ended = *ended.0;
+            entries.remove(&ended);
         }
         let id = self.next.fetch_add(1, Relaxed);
         let players = Arc::clone(&self.players);
@@ -171,6 +175,7 @@ impl Entry {
     fn review(&self, players: &Players, evaluator: &mut NamedEvaluator) -> Result<()> {
         let mut game = Game::from_position(*self.game.start());
         let mut before = self.find(&game, players, evaluator)?;
+        let mut heard = Instant::now();
         for (index, turn) in self.game.turns().iter().enumerate() {
             let label = TurnLabel::due(&game);
             let text = format_turn(turn, game.position());
@@ -182,6 +187,10 @@ impl Entry {
             }
             let values = before.as_ref().zip(after.as_ref()).filter(|_| !is_setup);
             let loss = values.map(|(before, after)| {
+                // Two searches of one turn differ by chance.
+                if before.best.as_ref() == Some(&text) {
+                    return 0.0;
+                }
                 let gained = after.gold_value - before.gold_value;
                 let lost = if label.side == Side::Gold {
                     -gained
@@ -207,6 +216,11 @@ impl Entry {
             };
             self.progress
                 .send_modify(|progress| progress.turns.push(reviewed));
+            if self.progress.receiver_count() > 0 {
+                heard = Instant::now();
+            } else if heard.elapsed() > UNHEARD_TIME {
+                return Ok(());
+            }
             before = after;
         }
         Ok(())

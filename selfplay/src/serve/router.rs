@@ -377,7 +377,7 @@ async fn game(
 
 async fn show_games(State(server): Shared) -> ApiResult<Response> {
     let games = blocking(server, |server| Ok(server.run()?.games.show_games())).await?;
-    Ok(Json(json!({ "games": games })).into_response())
+    Ok(Json(games).into_response())
 }
 
 fn event(name: &str, data: &impl Serialize) -> Result<Event, Infallible> {

@@ -24,6 +24,9 @@ const MOST_KEPT: usize = 16;
 /// How long an ended search is kept.
 const KEPT_TIME: Duration = Duration::from_secs(600);
 
+/// A search that nobody has listened to or asked for so long is stopped: its page is closed.
+pub(super) const UNHEARD_TIME: Duration = Duration::from_secs(60);
+
 /// The limit of a search.
 const MOST_TIME: Duration = Duration::from_secs(600);
 
@@ -211,6 +214,8 @@ struct Entry {
     label: TurnLabel,
     stop: Arc<AtomicBool>,
     answer: watch::Sender<SearchAnswer>,
+    /// When somebody last listened or asked.
+    heard: Mutex<Instant>,
     state: Mutex<Rest>,
 }
 
@@ -263,6 +268,7 @@ impl Searches {
             label,
             stop: Arc::default(),
             answer: watch::Sender::new(answer),
+            heard: Mutex::new(Instant::now()),
             state: Mutex::default(),
         });
         self.admit(Arc::clone(&entry))?;
@@ -308,7 +314,9 @@ impl Searches {
 
     /// The newest report of a search, and the channel of those that follow.
     pub(super) fn watch(&self, id: &str) -> ApiResult<watch::Receiver<SearchAnswer>> {
-        Ok(self.find(id)?.answer.subscribe())
+        let entry = self.find(id)?;
+        entry.is_heard();
+        Ok(entry.answer.subscribe())
     }
 
     /// Stops a search.
@@ -329,6 +337,7 @@ impl Searches {
             )));
         };
         entry.rest().ended = None;
+        entry.is_heard();
         entry.stop.store(false, Relaxed);
         entry
             .answer
@@ -361,6 +370,21 @@ impl Drop for Searches {
 impl Entry {
     fn rest(&self) -> MutexGuard<'_, Rest> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_heard(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Stops the search if nobody listens any more.
+    fn check_listeners(&self) {
+        if self.answer.receiver_count() > 0 {
+            self.is_heard();
+        }
+        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.elapsed() > UNHEARD_TIME {
+            self.stop.store(true, Relaxed);
+        }
     }
 
     fn is_running(&self) -> bool {
@@ -415,6 +439,7 @@ impl Entry {
         let mut reported = Instant::now();
         while evaluate_leaves(&mut search, evaluator, history, &mut rng, &mut answers)?.is_some() {
             if reported.elapsed() >= REPORT_TIME {
+                self.check_listeners();
                 self.report(&search);
                 reported = Instant::now();
             }

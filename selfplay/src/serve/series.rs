@@ -148,6 +148,9 @@ fn add(lines: &mut Vec<Measured>, line: &Map<String, Value>) {
         .iter()
         .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
     let measured: Measured = numbers.collect();
+    if !measured.contains_key("step") {
+        return;
+    }
     let place = |line: &Measured| (line.get("step").copied(), line.get("generation").copied());
     let new = place(&measured);
     while lines.last().is_some_and(|last| place(last) >= new) {

@@ -165,6 +165,7 @@ fn a_run_is_shown_with_its_games() {
         (200, &game["game"], &game["boards"])
     );
     assert_eq!(site.get("/api/games/9-9").0, 404);
+    assert_eq!(site.get("/api/show-games").1, json!({ "games": [] }));
     assert_eq!(site.get("/api/games/nonsense").0, 400);
 }
 
@@ -315,6 +316,35 @@ fn a_whole_game_is_analysed() {
         (&json!("2g"), &json!("Ra7e"), &json!("2s"))
     );
     assert!(events.contains("event: done"));
+}
+
+#[test]
+fn analyses_are_bounded_and_stopped() {
+    let site = Site::without_run();
+    let start = "g [r                                  Er                          R]";
+    let review = |evaluations: u32, turns: &[&str]| {
+        let game = json!({ "start": start, "turns": turns });
+        site.post(
+            "/api/reviews",
+            &json!({ "game": game, "player": "material", "evaluations": evaluations }),
+        )
+    };
+    let (status, long) = review(100_000, &["Rh1n", "ra8e", "Rh2n", "rb8e"]);
+    assert_eq!(status, 200, "{long}");
+    for _ in 0..10 {
+        let (status, short) = review(1, &[]);
+        assert_eq!(status, 200, "{short}");
+        let id = short["review"].as_str().unwrap();
+        let path = format!(
+            "GET /api/reviews/{id}/events HTTP/1.1\r\nHost: {}\r\n\r\n",
+            site.http.address()
+        );
+        assert!(site.raw(path.as_bytes()).contains("event: done"));
+    }
+    // The one that runs is still there.
+    let path = format!("/api/reviews/{}", long["review"].as_str().unwrap());
+    assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
+    assert_eq!(site.ask("DELETE", "/api/reviews/99", "", "").0, 404);
 }
 
 #[test]

@@ -262,7 +262,7 @@ class Review {
     let failures = 0;
     this.close = listen(`/reviews/${this.review}/events`, {
       turn: (turn) => this.add(turn),
-      done: () => this.finish('Done'),
+      done: ({ error }) => this.finish(error ? `The analysis ended: ${error}. Until then` : 'Done'),
     }, (isLost) => {
       failures = isLost ? failures + 1 : 0;
       if (failures > 4) this.finish('The connection to the analysis is lost. Start it again. So far');

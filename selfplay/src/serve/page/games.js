@@ -72,7 +72,7 @@ class GamesView {
     const known = (list, value) => (value && !list.includes(value) ? [value, ...list] : list);
     const focused = document.activeElement?.dataset?.key;
     this.form.replaceChildren(h('form', { class: 'filters panel', onsubmit: (event) => event.preventDefault() },
-      choice('source', 'Source', [['', 'self-play'], ...known(names.matches, filters.source)]),
+      choice('source', 'Source', [['', 'self-play'], ['show', 'without noise'], ...known(names.matches, filters.source === 'show' ? '' : filters.source)]),
       choice('network', 'Network', [any, ...known(names.networks, filters.network)]),
       choice('ending', 'Ending', [any, ...ENDINGS]),
       choice('winner', 'Winner', [any, ['gold', 'Gold'], ['silver', 'Silver'], ['none', 'nobody']]),

@@ -16,6 +16,7 @@ const SETUPS = {
 const LEVELS = [['10', '10 evaluations'], ['100', '100 evaluations'], ['400', '400 evaluations'], ['1000', '1,000 evaluations'],
   ['5000', '5,000 evaluations'], ['20000', '20,000 evaluations'], ['s1', '1 second'], ['s5', '5 seconds'],
   ['s15', '15 seconds'], ['s60', '60 seconds']];
+const SETUP_EVALUATIONS = 64;
 const CLOCKS = [['', 'no clock'], ['5+5', '5 min + 5 s a turn'], ['10+10', '10 min + 10 s a turn'], ['20+30', '20 min + 30 s a turn']];
 
 export function openPlay(about) {
@@ -138,7 +139,7 @@ class PlayView {
     this.board.showLast([]);
     this.arrange('cats');
     const known = Object.entries(SETUPS).map(([key, [, , name]]) => button(name, () => this.arrange(key)));
-    this.actions.replaceChildren(...known, button('Sampled from the network', () => this.sample()), button('Mirror', () => this.mirror()));
+    this.actions.replaceChildren(...known, button('Known', () => this.sample()), button('By the network', () => this.thinkSetup()), button('Mirror', () => this.mirror()));
     this.status.textContent = `Arrange ${capital(this.own)}’s pieces: drag a piece onto another, or select both, to swap them.`;
     this.side.replaceChildren(section('New game',
       h('div', { class: 'form' }, field('Your side', this.sideChoice), field('Opponent', this.player),
@@ -165,6 +166,25 @@ class PlayView {
       const { turn } = await get('/setup', { side: this.own }, this.stop.signal);
       if (this.settingUp) this.board.set(applySteps(EMPTY, stepsOf(turn)));
     });
+  }
+
+  /** The setup that the opponent's network would play; `material` knows nothing of setups. */
+  thinkSetup() {
+    const player = this.player.value === 'material' ? 'tusker' : this.player.value;
+    return this.attempt(async () => {
+      const before = this.own === 'gold' ? [] : [(await get('/setup', { side: 'gold' }, this.stop.signal)).turn];
+      const turn = await this.setupOf(player, before);
+      if (this.settingUp) this.board.set(applySteps(EMPTY, stepsOf(turn)));
+    });
+  }
+
+  /** A player's setup after those of `turns`. */
+  async setupOf(player, turns) {
+    if (player === 'material') {
+      return (await get('/setup', { side: turns.length ? 'silver' : 'gold' }, this.stop.signal)).turn;
+    }
+    const state = await think({ game: { start: null, turns }, player, evaluations: SETUP_EVALUATIONS, lines: 1 }, () => {}, this.stop.signal);
+    return chosen(state).turn;
   }
 
   mirror() {
@@ -198,8 +218,7 @@ class PlayView {
   start() {
     const setup = this.setupTurn();
     return this.attempt(async () => {
-      const side = otherSide(this.own);
-      const { turn } = await get('/setup', { side }, this.stop.signal);
+      const turn = await this.setupOf(this.player.value, this.own === 'gold' ? [setup] : []);
       const turns = this.own === 'gold' ? [setup, turn] : [turn, setup];
       this.settingUp = false;
       this.game = { start: null, turns };
