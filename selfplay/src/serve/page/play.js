@@ -137,9 +137,12 @@ class PlayView {
     this.board.flip(this.own === 'silver');
     this.board.arrows([]);
     this.board.showLast([]);
+    this.goldSetup = null;
     this.arrange('cats');
+    if (this.own === 'silver') this.showGold();
     const known = Object.entries(SETUPS).map(([key, [, , name]]) => button(name, () => this.arrange(key)));
-    this.actions.replaceChildren(...known, button('Known', () => this.sample()), button('By the network', () => this.thinkSetup()), button('Mirror', () => this.mirror()));
+    this.actions.replaceChildren(...known, button('Known', () => this.sample()), button('By the network', () => this.thinkSetup()),
+      button('Mirror', () => this.mirror()));
     this.status.textContent = `Arrange ${capital(this.own)}’s pieces: drag a piece onto another, or select both, to swap them.`;
     this.side.replaceChildren(section('New game',
       h('div', { class: 'form' }, field('Your side', this.sideChoice), field('Opponent', this.player),
@@ -158,13 +161,29 @@ class PlayView {
     const rows = [back, front].map((row) => (this.own === 'gold' ? row : row.toLowerCase()));
     const empty = ' '.repeat(48);
     this.board.clear();
-    this.board.set(this.own === 'gold' ? empty + rows[1] + rows[0] : rows[0] + rows[1] + empty);
+    this.showOwn(this.own === 'gold' ? empty + rows[1] + rows[0] : rows[0] + rows[1] + empty);
+  }
+
+  /** Gold sets up first, and Silver sees it. */
+  showGold() {
+    return this.attempt(async () => {
+      const turn = await this.setupOf(this.player.value, []);
+      if (!this.settingUp || this.own !== 'silver') return;
+      this.goldSetup = turn;
+      this.showOwn(this.board.board);
+    });
+  }
+
+  /** Shows the own pieces of a board, and Gold's setup where it is there. */
+  showOwn(board) {
+    const gold = this.goldSetup ? applySteps(EMPTY, stepsOf(this.goldSetup)).slice(48) : ' '.repeat(16);
+    this.board.set(this.own === 'gold' ? board : board.slice(0, 48) + gold);
   }
 
   sample() {
     return this.attempt(async () => {
       const { turn } = await get('/setup', { side: this.own }, this.stop.signal);
-      if (this.settingUp) this.board.set(applySteps(EMPTY, stepsOf(turn)));
+      if (this.settingUp) this.showOwn(applySteps(EMPTY, stepsOf(turn)));
     });
   }
 
@@ -172,9 +191,9 @@ class PlayView {
   thinkSetup() {
     const player = this.player.value === 'material' ? 'tusker' : this.player.value;
     return this.attempt(async () => {
-      const before = this.own === 'gold' ? [] : [(await get('/setup', { side: 'gold' }, this.stop.signal)).turn];
-      const turn = await this.setupOf(player, before);
-      if (this.settingUp) this.board.set(applySteps(EMPTY, stepsOf(turn)));
+      if (this.own === 'silver' && !this.goldSetup) await this.showGold();
+      const turn = await this.setupOf(player, this.own === 'gold' ? [] : [this.goldSetup]);
+      if (this.settingUp) this.showOwn(applySteps(EMPTY, stepsOf(turn)));
     });
   }
 
@@ -183,18 +202,18 @@ class PlayView {
     if (player === 'material') {
       return (await get('/setup', { side: turns.length ? 'silver' : 'gold' }, this.stop.signal)).turn;
     }
-    const state = await think({ game: { start: null, turns }, player, evaluations: SETUP_EVALUATIONS, lines: 1 }, () => {}, this.stop.signal);
+    const request = { game: { start: null, turns }, player, evaluations: SETUP_EVALUATIONS, lines: 1 };
+    const state = await think(request, () => {}, this.stop.signal);
     return chosen(state).turn;
   }
 
   mirror() {
     const rows = this.board.board.match(/.{8}/g).map((row) => [...row].reverse().join(''));
-    this.board.set(rows.join(''));
+    this.showOwn(rows.join(''));
   }
 
   pickInSetup(square) {
-    const isOwn = (one) => this.board.board[indexOf(one)] !== ' ';
-    if (!isOwn(square)) return null;
+    if (!this.setupSquares().includes(square)) return null;
     return this.setupSquares().filter((one) => one !== square).map((one) => ({ square: one, kind: 'swap', words: 'swap' }));
   }
 
@@ -218,8 +237,8 @@ class PlayView {
   start() {
     const setup = this.setupTurn();
     return this.attempt(async () => {
-      const turn = await this.setupOf(this.player.value, this.own === 'gold' ? [setup] : []);
-      const turns = this.own === 'gold' ? [setup, turn] : [turn, setup];
+      if (this.own === 'silver' && !this.goldSetup) await this.showGold();
+      const turns = this.own === 'gold' ? [setup, await this.setupOf(this.player.value, [setup])] : [this.goldSetup, setup];
       this.settingUp = false;
       this.game = { start: null, turns };
       this.opponent = this.player.value;
