@@ -321,18 +321,17 @@ fn a_whole_game_is_analysed() {
 #[test]
 fn analyses_are_bounded_and_stopped() {
     let site = Site::without_run();
-    let start = "g [r                                  Er                          R]";
-    let review = |evaluations: u32, turns: &[&str]| {
-        let game = json!({ "start": start, "turns": turns });
-        site.post(
-            "/api/reviews",
-            &json!({ "game": game, "player": "material", "evaluations": evaluations }),
-        )
+    let setup = |side: &str| site.get(&format!("/api/setup?side={side}")).1["turn"].clone();
+    let review = |player: &str, evaluations: u32, turns: &[Value]| {
+        let request =
+            json!({ "game": { "turns": turns }, "player": player, "evaluations": evaluations });
+        site.post("/api/reviews", &request)
     };
-    let (status, long) = review(100_000, &["Rh1n", "ra8e", "Rh2n", "rb8e"]);
+    // Half a minute of a network, or more.
+    let (status, long) = review("tusker", 100_000, &[setup("gold"), setup("silver")]);
     assert_eq!(status, 200, "{long}");
     for _ in 0..10 {
-        let (status, short) = review(1, &[]);
+        let (status, short) = review("material", 1, &[]);
         assert_eq!(status, 200, "{short}");
         let id = short["review"].as_str().unwrap();
         let path = format!(
