@@ -31,6 +31,9 @@ const REQUEST_TIME: Duration = Duration::from_secs(2);
 /// Pause after connections could not be accepted, for example because file descriptors ran out.
 const RETRY_TIME: Duration = Duration::from_secs(1);
 
+/// The time that the end of a server waits for answers.
+const END_TIME: Duration = Duration::from_secs(1);
+
 /// The limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HttpLimits {
@@ -38,7 +41,7 @@ pub(crate) struct HttpLimits {
     pub(crate) connections: usize,
     /// The time that a request and its answer may take.
     pub(crate) answer_time: Duration,
-    /// The time that a stream of events may last; its client asks again.
+    /// The time that a stream of events may last; its client connects again.
     pub(crate) stream_time: Duration,
 }
 
@@ -47,7 +50,17 @@ pub(crate) struct HttpLimits {
 pub(crate) struct HttpServer {
     address: SocketAddr,
     accepting: JoinHandle<()>,
-    _runtime: Runtime,
+    /// Some until it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        // An answer may wait for a disk that never answers.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(END_TIME);
+        }
+    }
 }
 
 impl HttpServer {
@@ -86,7 +99,7 @@ impl HttpServer {
         Ok(Self {
             address,
             accepting: runtime.spawn(accept(listener, address)),
-            _runtime: runtime,
+            runtime: Some(runtime),
         })
     }
 

@@ -6,7 +6,7 @@ use super::text::printable;
 use crate::output::print;
 use anyhow::bail;
 use arimaa::notation::{format_board_picture, format_step_with_capture, format_turn};
-use arimaa::rules::{Action, Phase, Piece, Side};
+use arimaa::rules::{Action, Phase, Piece};
 use engine::progress::say;
 use engine::record::{
     Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
@@ -243,17 +243,17 @@ fn describe_row(text: &mut String, row: &ReplayedRow) -> fmt::Result {
     shares.sort_by_key(|&(_, part)| std::cmp::Reverse(part));
     for (action, part) in shares.iter().take(ACTIONS_SHOWN) {
         let share = 100.0 * f64::from(*part) / f64::from(POLICY_TOTAL);
-        write!(text, " {} {share:.1}%", written(*action, row, side))?;
+        write!(text, " {} {share:.1}%", format_action(*action, row))?;
     }
     writeln!(text)
 }
 
 /// The notation of an action in a row's state.
-fn written(action: Action, row: &ReplayedRow, side: Side) -> String {
+pub(crate) fn format_action(action: Action, row: &ReplayedRow) -> String {
     match action {
         Action::Step(step) => format_step_with_capture(step, &row.state),
         Action::Place(square) => match row.state.next_placement() {
-            Some(kind) => format!("{}{square}", Piece::new(side, kind)),
+            Some(kind) => format!("{}{square}", Piece::new(row.state.side(), kind)),
             None => square.to_string(),
         },
         Action::End => "end".into(),

@@ -18,7 +18,7 @@ mod repair;
 mod summary;
 mod text;
 
-pub(crate) use game::{GameChoice, find_game};
+pub(crate) use game::{GameChoice, find_game, format_action};
 pub(crate) use read::{ShardGames, in_frame};
 
 use crate::output::print;

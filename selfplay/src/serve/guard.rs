@@ -1,4 +1,4 @@
-//! Who may ask. A page of another site must neither read an answer nor start a search.
+//! Which requests are answered. A page of another site must neither read an answer nor start a search.
 //!
 //! - `Host` must be an address of this server, so that a foreign name that resolves to it (DNS rebinding) is refused.
 //! - `Origin`, where a browser sends it, must be this server's.
@@ -24,7 +24,7 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 #[derive(Debug)]
 pub(super) struct Guard {
     address: SocketAddr,
-    /// None where only this machine can ask.
+    /// None where only this machine reaches the server.
     token: Option<String>,
 }
 

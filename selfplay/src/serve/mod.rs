@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `error` | errors as answers |
-//! | `guard` | who may ask: `Host`, `Origin`, the token; headers of each answer |
+//! | `guard` | which requests are answered: `Host`, `Origin`, the token; headers of each answer |
 //! | `page` | the files of the page, part of the program |
 //! | `rules` | positions, legal steps, records |
 //! | `players` | the players that searches may use, and their evaluators |

@@ -3,7 +3,7 @@
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
-use super::searches::{Limits, UNHEARD_TIME};
+use super::searches::{ABANDONED_TIME, Limits};
 use crate::worker::batch::evaluate_leaves;
 use anyhow::Result;
 use arimaa::notation::{TurnLabel, format_turn};
@@ -175,7 +175,7 @@ impl Entry {
     fn review(&self, players: &Players, evaluator: &mut NamedEvaluator) -> Result<()> {
         let mut game = Game::from_position(*self.game.start());
         let mut before = self.find(&game, players, evaluator)?;
-        let mut heard = Instant::now();
+        let mut listened = Instant::now();
         for (index, turn) in self.game.turns().iter().enumerate() {
             let label = TurnLabel::due(&game);
             let text = format_turn(turn, game.position());
@@ -217,8 +217,8 @@ impl Entry {
             self.progress
                 .send_modify(|progress| progress.turns.push(reviewed));
             if self.progress.receiver_count() > 0 {
-                heard = Instant::now();
-            } else if heard.elapsed() > UNHEARD_TIME {
+                listened = Instant::now();
+            } else if listened.elapsed() > ABANDONED_TIME {
                 return Ok(());
             }
             before = after;

@@ -7,7 +7,7 @@ use super::page;
 use super::players::Players;
 use super::reviews::{Progress, ReviewRequest, Reviews};
 use super::rules::{self, RecordRequest, SetupRequest, StateRequest};
-use super::run::RunAnswer;
+use super::run::{Disk, RunAnswer};
 use super::searches::{Limits, SearchAnswer, SearchRequest, SearchState, Searches};
 use super::series::{Series, TrainLog};
 use super::watcher::{Changes, Watcher};
@@ -39,6 +39,9 @@ const EVENT_TIME: Duration = Duration::from_millis(250);
 /// How long a look at the run's files is good.
 const RUN_TIME: Duration = Duration::from_secs(1);
 
+/// How long the sizes of the folders are good: a run has many thousands of files.
+const DISK_TIME: Duration = Duration::from_secs(60);
+
 /// What all requests share.
 pub(super) struct Server {
     players: Arc<Players>,
@@ -54,6 +57,7 @@ struct ShownRun {
     log: Mutex<TrainLog>,
     watcher: Watcher,
     newest: Mutex<Option<(Instant, Arc<RunAnswer>)>>,
+    disk: Mutex<Option<(Instant, Disk)>>,
 }
 
 impl Server {
@@ -65,6 +69,7 @@ impl Server {
                 log: Mutex::new(TrainLog::new(directory.logs().join("train.jsonl"))),
                 watcher: Watcher::start(directory.clone(), Arc::clone(&games))?,
                 newest: Mutex::default(),
+                disk: Mutex::default(),
                 games,
                 directory,
             })
@@ -98,7 +103,7 @@ impl ShownRun {
         {
             return Ok(Arc::clone(answer));
         }
-        let mut answer = RunAnswer::of(&self.directory)?;
+        let mut answer = RunAnswer::of(&self.directory, &self.games, self.disk())?;
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = log.read_on() {
             answer.problems.push(error.to_string());
@@ -107,6 +112,14 @@ impl ShownRun {
         let answer = Arc::new(answer);
         *newest = Some((Instant::now(), Arc::clone(&answer)));
         Ok(answer)
+    }
+
+    fn disk(&self) -> Disk {
+        let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*disk {
+            Some((at, disk)) if at.elapsed() < DISK_TIME => *disk,
+            _ => disk.insert((Instant::now(), Disk::of(&self.directory))).1,
+        }
     }
 
     fn series(&self) -> ApiResult<SeriesAnswer> {

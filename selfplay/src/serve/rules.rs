@@ -3,8 +3,8 @@
 use super::error::{ApiError, ApiResult};
 use crate::aei::known_setup;
 use arimaa::notation::{
-    TurnLabel, captured, format_position, format_record, format_step, format_turn, parse_position,
-    parse_record, parse_turn,
+    TurnLabel, captured, format_board, format_position, format_record, format_step, format_turn,
+    parse_position, parse_record, parse_turn,
 };
 use arimaa::rules::{
     Board, Game, Outcome, Pending, Phase, Piece, Position, Side, Square, StepState, Turn,
@@ -63,13 +63,8 @@ impl GameText {
 
 /// The squares of a board from a8 to h1: a letter for each piece, and blanks.
 pub(super) fn board_text(board: &Board) -> String {
-    let square = |rank: u8, file: u8| Square::wrapping(8 * rank + file);
-    let ranks = (0..8)
-        .rev()
-        .flat_map(|rank| (0..8).map(move |file| square(rank, file)));
-    ranks
-        .map(|square| board.piece_at(square).map_or(' ', Piece::letter))
-        .collect()
+    let text = format_board(board);
+    text.trim_matches(['[', ']']).to_owned()
 }
 
 /// `POST /api/state`.

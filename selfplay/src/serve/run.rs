@@ -1,6 +1,7 @@
 //! A run as its files show it: what `train info` prints, as JSON. A file that can't be read is a problem, and the rest is shown.
 
 use super::error::{ApiError, ApiResult};
+use super::games::GamesIndex;
 use engine::files::{ChecksumForm, FileLock, read_whole};
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
 use serde::Serialize;
@@ -70,15 +71,27 @@ struct Effort {
 #[derive(Debug, Serialize)]
 struct Match {
     name: String,
-    games: Option<u64>,
+    games: usize,
     finished: bool,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct Disk {
+/// The bytes of folders.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Disk {
     shards: u64,
     networks: u64,
     pit: u64,
+}
+
+impl Disk {
+    /// Adds up the files, which takes a while where there are many.
+    pub(super) fn of(run: &RunDirectory) -> Self {
+        Self {
+            shards: folder_bytes(&run.shards(), 0),
+            networks: folder_bytes(&run.networks(), 0),
+            pit: folder_bytes(&run.pit(), 4),
+        }
+    }
 }
 
 /// What is reported of a generator's status, from its file.
@@ -107,7 +120,7 @@ impl RunAnswer {
     ///
     /// # Errors
     /// The run is gone.
-    pub(super) fn of(run: &RunDirectory) -> ApiResult<Self> {
+    pub(super) fn of(run: &RunDirectory, games: &GamesIndex, disk: Disk) -> ApiResult<Self> {
         if !run.config().exists() {
             return Err(ApiError::missing(format!(
                 "the run {} is gone: its config.toml is missing",
@@ -124,11 +137,7 @@ impl RunAnswer {
                 .into_owned(),
             path: root.display().to_string(),
             time: seconds(SystemTime::now()),
-            disk: Disk {
-                shards: folder_bytes(&run.shards(), 0),
-                networks: folder_bytes(&run.networks(), 0),
-                pit: folder_bytes(&run.pit(), 4),
-            },
+            disk,
             ..Self::default()
         };
         let problems = &mut answer.problems;
@@ -139,7 +148,7 @@ impl RunAnswer {
         answer.clock =
             json_file(&run.clock(), problems).map_or_else(Vec::new, |clock| efforts(&clock));
         answer.config = text_file(&run.config(), problems).unwrap_or_default();
-        answer.matches = matches(&run.pit());
+        answer.matches = matches(&run.pit(), |name| games.count(name));
         Ok(answer)
     }
 }
@@ -242,24 +251,21 @@ fn efforts(clock: &Value) -> Vec<Effort> {
     efforts
 }
 
-/// The matches in the folder `pit`, with a folder for each.
-fn matches(pit: &Path) -> Vec<Match> {
+/// The matches in the folder `pit`, with a folder for each, and with so many games.
+fn matches(pit: &Path, games: impl Fn(&str) -> usize) -> Vec<Match> {
     let Ok(entries) = fs::read_dir(pit) else {
         return Vec::new();
     };
     let folders = entries.flatten().filter(|entry| entry.path().is_dir());
     let mut matches: Vec<Match> = folders
         .map(|entry| {
-            let folder = entry.path();
-            let lines = read_whole(&folder.join("results.jsonl"), LARGEST).ok();
-            let count = |lines: Vec<u8>| lines.iter().filter(|&&byte| byte == b'\n').count() as u64;
-            let games = lines.map(count);
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let games = games(&name);
+            let planned = planned_games(&entry.path());
             Match {
-                name: entry.file_name().to_string_lossy().into_owned(),
-                finished: games
-                    .zip(planned_games(&folder))
-                    .is_some_and(|(played, planned)| played >= planned),
+                finished: planned.is_some_and(|planned| games as u64 >= planned),
                 games,
+                name,
             }
         })
         .collect();
@@ -326,18 +332,23 @@ mod tests {
     #[test]
     fn a_match_is_finished_when_all_its_games_are_played() {
         let folder = tempfile::tempdir().unwrap();
-        let found = |name: &str, plan: &str, games: usize| {
+        let found = |name: &str, plan: &str| {
             let folder = folder.path().join(name);
             fs::create_dir(&folder).unwrap();
             fs::write(folder.join("match.toml"), plan).unwrap();
-            fs::write(folder.join("results.jsonl"), "{}\n".repeat(games)).unwrap();
         };
         let three = "players = [{}, {}, {}]\ngames = 4\nschedule =";
-        found("a", &format!("{three} \"round-robin\""), 12);
-        found("b", &format!("{three} \"round-robin\""), 11);
-        found("c", &format!("{three} \"first-against-others\""), 8);
-        found("d", "games = 1", 5);
-        let matches = matches(folder.path());
+        found("a", &format!("{three} \"round-robin\""));
+        found("b", &format!("{three} \"round-robin\""));
+        found("c", &format!("{three} \"first-against-others\""));
+        found("d", "games = 1");
+        let games = |name: &str| match name {
+            "a" => 12,
+            "b" => 11,
+            "c" => 8,
+            _ => 5,
+        };
+        let matches = matches(folder.path(), games);
         let finished: Vec<(&str, bool)> = matches
             .iter()
             .map(|one| (one.name.as_str(), one.finished))
@@ -346,7 +357,7 @@ mod tests {
             finished,
             [("a", true), ("b", false), ("c", true), ("d", false)]
         );
-        assert_eq!(matches[3].games, Some(5));
+        assert_eq!(matches[3].games, 5);
     }
 
     #[test]
@@ -358,7 +369,8 @@ mod tests {
         let clock =
             r#"{"seconds": 3600, "networks": {"2": {"games": 7, "seconds": 1800}, "1": {}}}"#;
         fs::write(run.clock(), clock).unwrap();
-        let answer = RunAnswer::of(&run).ok().unwrap();
+        let games = GamesIndex::open(&run).unwrap();
+        let answer = RunAnswer::of(&run, &games, Disk::default()).ok().unwrap();
         assert_eq!(answer.problems.len(), 1, "{:?}", answer.problems);
         assert!(answer.problems[0].contains("ratings.json"));
         let efforts: Vec<(u32, Option<f64>, Option<u64>)> = answer

@@ -1,10 +1,9 @@
-//! Live searches: each on a thread of its own, with its newest report for everyone who asks.
+//! Live searches: each on a thread of its own. All requests for a search share its newest report.
 
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
 use crate::worker::batch::evaluate_leaves;
-use anyhow::Result;
 use arimaa::notation::TurnLabel;
 use arimaa::rules::{Game, Side};
 use engine::search::{Budget, Evaluations, Proven, Search, SearchOptions, SearchReport};
@@ -24,8 +23,8 @@ const MOST_KEPT: usize = 16;
 /// How long an ended search is kept.
 const KEPT_TIME: Duration = Duration::from_secs(600);
 
-/// A search that nobody has listened to or asked for so long is stopped: its page is closed.
-pub(super) const UNHEARD_TIME: Duration = Duration::from_secs(60);
+/// A search without a listener or a request is stopped after this time: its page is closed.
+pub(super) const ABANDONED_TIME: Duration = Duration::from_secs(60);
 
 /// The limit of a search.
 const MOST_TIME: Duration = Duration::from_secs(600);
@@ -214,14 +213,14 @@ struct Entry {
     label: TurnLabel,
     stop: Arc<AtomicBool>,
     answer: watch::Sender<SearchAnswer>,
-    /// When somebody last listened or asked.
-    heard: Mutex<Instant>,
-    state: Mutex<Rest>,
+    /// When it last had a listener or a request.
+    last_use: Mutex<Instant>,
+    ending: Mutex<Ending>,
 }
 
-/// What an ended search leaves.
+/// What an ended search leaves. It changes together with the state of the answer, under one lock.
 #[derive(Default)]
-struct Rest {
+struct Ending {
     search: Option<Box<Search>>,
     ended: Option<Instant>,
 }
@@ -268,8 +267,8 @@ impl Searches {
             label,
             stop: Arc::default(),
             answer: watch::Sender::new(answer),
-            heard: Mutex::new(Instant::now()),
-            state: Mutex::default(),
+            last_use: Mutex::new(Instant::now()),
+            ending: Mutex::default(),
         });
         self.admit(Arc::clone(&entry))?;
         self.run(entry, limits, None)?;
@@ -281,7 +280,7 @@ impl Searches {
         let mut entries = self.lock();
         self.check_room(&entries)?;
         entries.retain(|_, old| {
-            old.rest()
+            old.ending()
                 .ended
                 .is_none_or(|ended| ended.elapsed() < KEPT_TIME)
         });
@@ -307,15 +306,19 @@ impl Searches {
     fn run(&self, entry: Arc<Entry>, limits: Limits, search: Option<Box<Search>>) -> ApiResult<()> {
         let players = Arc::clone(&self.players);
         let thread = std::thread::Builder::new().name(format!("search-{}", entry.id));
-        let work = move || entry.work(&players, limits, search);
-        thread.spawn(work).map_err(ApiError::failed)?;
-        Ok(())
+        let to_work = Arc::clone(&entry);
+        let started = thread.spawn(move || to_work.work(&players, limits, search));
+        started.map(|_| ()).map_err(|error| {
+            let error = ApiError::failed(format!("can't start the search's thread: {error}"));
+            entry.end(Err(error.message()));
+            error
+        })
     }
 
     /// The newest report of a search, and the channel of those that follow.
     pub(super) fn watch(&self, id: &str) -> ApiResult<watch::Receiver<SearchAnswer>> {
         let entry = self.find(id)?;
-        entry.is_heard();
+        entry.note_use();
         Ok(entry.answer.subscribe())
     }
 
@@ -328,27 +331,33 @@ impl Searches {
     /// Resumes a search that has ended, in the same tree.
     pub(super) fn resume(&self, id: &str, limits: Limits) -> ApiResult<()> {
         limits.check()?;
-        let entry = self.find(id)?;
         let entries = self.lock();
+        let entry = Self::find_in(&entries, id)?;
         self.check_room(&entries)?;
-        let Some(search) = entry.rest().search.take() else {
+        let mut ending = entry.ending();
+        let Some(search) = ending.search.take() else {
             return Err(ApiError::wrong(format!(
                 "search {id} has not ended, or has failed"
             )));
         };
-        entry.rest().ended = None;
-        entry.is_heard();
+        ending.ended = None;
+        entry.note_use();
         entry.stop.store(false, Relaxed);
         entry
             .answer
             .send_modify(|answer| answer.state = SearchState::Running);
+        drop(ending);
         drop(entries);
         self.run(entry, limits, Some(search))
     }
 
     fn find(&self, id: &str) -> ApiResult<Arc<Entry>> {
-        let number = id.parse::<u64>().ok();
-        let found = number.and_then(|number| self.lock().get(&number).cloned());
+        Self::find_in(&self.lock(), id)
+    }
+
+    fn find_in(entries: &BTreeMap<u64, Arc<Entry>>, id: &str) -> ApiResult<Arc<Entry>> {
+        let number = id.parse().ok();
+        let found = number.and_then(|number: u64| entries.get(&number).cloned());
         found.ok_or_else(|| {
             ApiError::missing(format!("there is no search {id}, or it ended long ago"))
         })
@@ -368,21 +377,24 @@ impl Drop for Searches {
 }
 
 impl Entry {
-    fn rest(&self) -> MutexGuard<'_, Rest> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn ending(&self) -> MutexGuard<'_, Ending> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_heard(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    fn last_use(&self) -> MutexGuard<'_, Instant> {
+        self.last_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the search if nobody listens any more.
+    fn note_use(&self) {
+        *self.last_use() = Instant::now();
+    }
+
+    /// Stops the search if it is abandoned.
     fn check_listeners(&self) {
         if self.answer.receiver_count() > 0 {
-            self.is_heard();
+            self.note_use();
         }
-        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if heard.elapsed() > UNHEARD_TIME {
+        if self.last_use().elapsed() > ABANDONED_TIME {
             self.stop.store(true, Relaxed);
         }
     }
@@ -402,16 +414,23 @@ impl Entry {
             }
             Err(error) => Err(error),
         };
-        let state = match &searched {
-            Ok(_) if self.stop.load(Relaxed) => SearchState::Stopped,
-            Ok(_) => SearchState::Done,
-            Err(_) => SearchState::Failed,
+        self.end(searched.map_err(|error| error.message()));
+    }
+
+    /// Ends the search with its tree, or with the reason of its failure.
+    fn end(&self, searched: Result<Box<Search>, String>) {
+        let mut ending = self.ending();
+        ending.ended = Some(Instant::now());
+        let (state, error) = match searched {
+            Ok(search) => {
+                ending.search = Some(search);
+                match self.stop.load(Relaxed) {
+                    true => (SearchState::Stopped, None),
+                    false => (SearchState::Done, None),
+                }
+            }
+            Err(reason) => (SearchState::Failed, Some(reason)),
         };
-        let error = searched.as_ref().err().map(ApiError::message);
-        let mut rest = self.rest();
-        rest.ended = Some(Instant::now());
-        rest.search = searched.ok();
-        drop(rest);
         self.answer
             .send_modify(|answer| (answer.state, answer.error) = (state, error));
     }
@@ -422,7 +441,7 @@ impl Entry {
         evaluator: &mut NamedEvaluator,
         limits: Limits,
         search: Option<Box<Search>>,
-    ) -> Result<Box<Search>> {
+    ) -> anyhow::Result<Box<Search>> {
         let (position, history) = (self.game.position(), self.game.history());
         let evaluator = evaluator.evaluator.as_mut();
         let options = limits.options(players, evaluator.leaves_at_once());
@@ -461,11 +480,8 @@ struct PanicGuard<'a>(&'a Entry);
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.rest().ended = Some(Instant::now());
-            self.0.answer.send_modify(|answer| {
-                answer.state = SearchState::Failed;
-                answer.error = Some("the search panicked: please report the position".into());
-            });
+            let reason = "the search panicked: please report the position";
+            self.0.end(Err(reason.into()));
         }
     }
 }

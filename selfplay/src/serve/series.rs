@@ -158,10 +158,11 @@ fn add(lines: &mut Vec<Measured>, line: &Map<String, Value>) {
     }
     lines.push(measured);
     if lines.len() > MOST_LINES {
-        let mut index = 0;
+        // The newest stays.
+        let mut left = lines.len();
         lines.retain(|_| {
-            index += 1;
-            index % 2 == 0
+            left -= 1;
+            left % 2 == 0
         });
     }
 }
@@ -236,6 +237,7 @@ mod tests {
         for step in 0..50_000 {
             let line = serde_json::json!({ "step": step });
             add(&mut lines, line.as_object().unwrap());
+            assert_eq!(lines.last().unwrap()["step"], f64::from(step));
         }
         assert!(lines.len() <= MOST_LINES);
         let steps = &columns(&lines)["step"];

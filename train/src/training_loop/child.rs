@@ -11,13 +11,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The last lines of a failed program that its error shows.
 const LAST_LINES: usize = 10;
 
 /// The time between two looks at a running program.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The time that the page's server has to end.
+const PAGE_END_TIME: Duration = Duration::from_secs(5);
 
 /// The server of the run's page, whose end ends nothing else. It ends when this is dropped, or with this program.
 #[derive(Debug)]
@@ -42,7 +45,13 @@ impl Drop for PageServer {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let _ = self.0.wait();
+        let begun = Instant::now();
+        while matches!(self.0.try_wait(), Ok(None)) {
+            if begun.elapsed() > PAGE_END_TIME {
+                let _ = self.0.kill();
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
     }
 }
 

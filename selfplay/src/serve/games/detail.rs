@@ -4,11 +4,10 @@ use super::entry::{FileKind, GameEnd, GameEntry, IndexedFile};
 use super::matches::{MatchRecord, hash_of, read_record, record_path};
 use super::scan::is_absent;
 use super::shards::networks_of;
-use arimaa::notation::{
-    format_board, format_position, format_record, format_step_with_capture, format_turn,
-    parse_record,
-};
-use arimaa::rules::{Action, Game, Piece, Position, Side};
+use crate::inspect::format_action;
+use crate::serve::rules::{GameText, board_text};
+use arimaa::notation::{format_position, format_record, format_turn, parse_record};
+use arimaa::rules::{Action, Game, Position, Side};
 use engine::record::{
     Ending, EvaluatorId, GameId, GameRecord, POLICY_TOTAL, ReplayError, ReplayedRow, ReplayedTurn,
     ShardError, ShardFault, ShardReader, Start, StartPosition, TurnOrigin, TurnRecord, replay,
@@ -53,7 +52,7 @@ impl GamesError {
 /// The answer of `GET /api/games/ID`.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct GameDetail {
-    game: GameForm,
+    game: GameText,
     id: String,
     source: String,
     networks: Vec<String>,
@@ -66,13 +65,6 @@ pub(crate) struct GameDetail {
     turns: Vec<TurnDetail>,
     /// One before each turn and one behind the last.
     boards: Vec<String>,
-}
-
-/// A game as all requests take it.
-#[derive(Debug, PartialEq, Serialize)]
-struct GameForm {
-    start: Option<String>,
-    turns: Vec<String>,
 }
 
 /// A turn and how it was chosen. Win probabilities are Gold's.
@@ -176,16 +168,16 @@ impl GameDetail {
     fn of(record: &GameRecord, source: &str) -> Result<Self, ReplayError> {
         let replayed = replay(record)?;
         let mut game = record.new_game()?;
-        let mut boards = vec![board(game.position())];
+        let mut boards = vec![board_text(game.position().board())];
         let mut turns = Vec::with_capacity(replayed.len());
         for (index, turn) in replayed.iter().enumerate() {
             turns.push(TurnDetail::of(record, index, turn));
             game.play_unchecked(turn.turn.clone());
-            boards.push(board(game.position()));
+            boards.push(board_text(game.position().board()));
         }
         let is_position = matches!(record.start, Start::Position(_));
         Ok(Self {
-            game: GameForm {
+            game: GameText {
                 start: is_position.then(|| format_position(game.start())),
                 turns: turns.iter().map(|turn| turn.turn.clone()).collect(),
             },
@@ -262,12 +254,6 @@ fn record_of_match(entry: &GameEntry, played: &Game, tags: &MatchRecord) -> Game
     }
 }
 
-/// The 64 letters from a8 to h1.
-fn board(position: &Position) -> String {
-    let text = format_board(position.board());
-    text.trim_matches(['[', ']']).to_owned()
-}
-
 impl TurnDetail {
     fn of(record: &GameRecord, index: usize, turn: &ReplayedTurn) -> Self {
         let evaluator = turn.origin.evaluator().map(usize::from);
@@ -309,7 +295,7 @@ impl RowDetail {
         shares.sort_by_key(|&(_, part)| Reverse(part));
         shares.truncate(ACTIONS_SHOWN);
         let policy = shares.into_iter().map(|(action, part)| ActionShare {
-            action: written(action, row),
+            action: format_action(action, row),
             share: f64::from(part) / f64::from(POLICY_TOTAL),
         });
         Self {
@@ -319,17 +305,5 @@ impl RowDetail {
             surprise: row.surprise,
             policy: policy.collect(),
         }
-    }
-}
-
-/// The notation of an action in a row's state.
-fn written(action: Action, row: &ReplayedRow) -> String {
-    match action {
-        Action::Step(step) => format_step_with_capture(step, &row.state),
-        Action::Place(square) => match row.state.next_placement() {
-            Some(kind) => format!("{}{square}", Piece::new(row.state.side(), kind)),
-            None => square.to_string(),
-        },
-        Action::End => "end".into(),
     }
 }

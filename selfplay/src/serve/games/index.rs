@@ -60,6 +60,13 @@ impl GamesIndex {
         GameDetail::read(self.shared.run.root(), file, game)
     }
 
+    /// The number of a source's games.
+    pub(crate) fn count(&self, source: &str) -> usize {
+        let snapshot = self.shared.snapshot();
+        let files = snapshot.files_of(source).iter();
+        files.map(|file| file.games.len()).sum()
+    }
+
     /// The newest game to show of each network.
     pub(crate) fn show_games(&self) -> ShowGames {
         ShowGames::of(self.shared.snapshot().files_of(SHOW))
@@ -109,7 +116,7 @@ impl Drop for GamesIndex {
     }
 }
 
-/// What the thread and those who ask have in common.
+/// What the thread and the requests share.
 pub(super) struct Shared {
     pub(super) run: RunDirectory,
     pub(super) stop: AtomicBool,

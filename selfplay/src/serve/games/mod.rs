@@ -14,7 +14,7 @@
 //! | `detail` | one game, replayed |
 //!
 //! A source is a set of games with ids of its own: `selfplay` (`shards/`), `show` (`show/`), and each match by the name of its folder
-//! in `pit/`. Games are decoded for the index and replayed only when one is asked for. Damage costs the games that it hits, and is named
+//! in `pit/`. Games are decoded for the index and replayed only when one is requested. Damage costs the games that it hits, and is named
 //! among the problems.
 
 mod cache;

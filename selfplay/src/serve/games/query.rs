@@ -58,7 +58,7 @@ impl Default for GamesQuery {
     }
 }
 
-/// Who is to have won.
+/// The winner that is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum WinnerChoice {

@@ -79,7 +79,7 @@ class AnalysisView {
     announce(words);
   }
 
-  /** Calls what asks the server, and says what went wrong. */
+  /** Makes a request, and shows its error. */
   async attempt(action) {
     try {
       this.say('');
@@ -146,7 +146,7 @@ class AnalysisView {
     this.timer = setTimeout(() => this.settle(turn, step), 120);
   }
 
-  // A key held down passes many positions: only the one where it stops is asked for.
+  // A key held down passes many positions: only the last one is requested.
   async settle(turn, step) {
     if (step) {
       this.status.textContent = `Within turn ${this.replay.label}, before step ${step + 1}.`;

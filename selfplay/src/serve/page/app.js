@@ -102,7 +102,7 @@ function say(text) {
   banner.hidden = !text;
 }
 
-connection.addEventListener('lost', () => say('The server does not answer. The page asks again until it does.'));
+connection.addEventListener('lost', () => say('The server does not answer. The page tries again until it does.'));
 connection.addEventListener('back', () => {
   say('');
   if (current) current.view.retry?.();

@@ -165,7 +165,7 @@ class GameView {
     this.facts.replaceChildren(section('Game', facts([
       ['Source', this.source === 'selfplay' ? 'self-play' : this.source],
       ['Networks', networks.join(', ')],
-      ['Winner', winner ? capital(winner) : 'nobody'],
+      ['Winner', winner ? capital(winner) : 'none'],
       ['Ending', ending],
       ['Length', `${game.turns.length} turns`],
       ['Seed', seed === null ? null : String(seed)],

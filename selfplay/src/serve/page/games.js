@@ -75,7 +75,7 @@ class GamesView {
       choice('source', 'Source', [['', 'self-play'], ['show', 'without noise'], ...known(names.matches, filters.source === 'show' ? '' : filters.source)]),
       choice('network', 'Network', [any, ...known(names.networks, filters.network)]),
       choice('ending', 'Ending', [any, ...ENDINGS]),
-      choice('winner', 'Winner', [any, ['gold', 'Gold'], ['silver', 'Silver'], ['none', 'nobody']]),
+      choice('winner', 'Winner', [any, ['gold', 'Gold'], ['silver', 'Silver'], ['none', 'none: unfinished']]),
       choice('start', 'Start', [any, ['empty', 'empty board'], 'fork', 'opening', 'position']),
       figure('min_turns', 'Turns from', 1),
       figure('max_turns', 'Turns to', 1),
@@ -116,7 +116,7 @@ class GamesView {
     const rows = games.map((game) => [
       h('a', { href: gameLink(game.source, game.game) }, game.game),
       game.networks.join(', '),
-      game.winner ? capital(game.winner) : 'nobody',
+      game.winner ? capital(game.winner) : 'none',
       game.ending,
       number(game.turns),
       game.start,

@@ -82,5 +82,5 @@ export const REASONS = {
 
 export function resultInWords(winner, reason) {
   const why = REASONS[reason] ?? reason ?? 'no reason is known';
-  return winner ? `${winner === 'gold' ? 'Gold' : 'Silver'} won: ${why}.` : `Nobody won: ${why}.`;
+  return winner ? `${winner === 'gold' ? 'Gold' : 'Silver'} won: ${why}.` : `No winner: ${why}.`;
 }

@@ -53,7 +53,7 @@ class RunView {
     this.live.classList.toggle('bad', !isLive);
   }
 
-  // Collects changes, so that a busy run is not asked for more than every two seconds.
+  // Collects changes, so that a busy run is requested at most every two seconds.
   later(what) {
     what.forEach((one) => this.wanted.add(one));
     this.timer ??= setTimeout(() => {
