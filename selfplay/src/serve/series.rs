@@ -162,7 +162,7 @@ fn add(lines: &mut Vec<Measured>, line: &Map<String, Value>) {
         let mut left = lines.len();
         lines.retain(|_| {
             left -= 1;
-            left % 2 == 0
+            left.is_multiple_of(2)
         });
     }
 }
