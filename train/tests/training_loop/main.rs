@@ -90,45 +90,12 @@ fn records(run: &Path) -> Vec<GameRecord> {
 
 /// Everything that a whole run has, and a table and a log that say so.
 fn check_whole(run: &Path, said: &str) {
-    check_made(run, said);
-    check_log(run);
-}
-
-/// What a run must have whatever happened to it. The log may lack lines that a disk refused or lost.
-fn check_made(run: &Path, said: &str) {
-    let directory = RunDirectory::new(run);
-    let networks: Vec<u32> = directory
-        .list_networks()
-        .unwrap()
-        .into_iter()
-        .map(|(number, _)| number)
-        .collect();
-    assert_eq!(networks, (0..=GENERATIONS).collect::<Vec<_>>());
-    let records = records(run);
-    let ids: BTreeSet<_> = records.iter().map(|record| record.id).collect();
-    assert_eq!(ids.len(), records.len(), "no game is there twice");
-    records
-        .iter()
-        .for_each(|record| assert!(replay(record).is_ok()));
-    for (generation, games, opponents) in [
-        (0, 2, &["random", "material-4"][..]),
-        (1, 2, &["random", "material-4", "first"]),
-        (2, 4, &["random", "material-4", "first", "00001"]),
-    ] {
-        for opponent in opponents {
-            let path = directory
-                .pit()
-                .join(format!("{generation:05}-against-{opponent}.json"));
-            let result: serde_json::Value =
-                serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-            assert_eq!(result["games"], games);
-            assert_eq!(result["a"]["evaluations"], 2);
-            if *opponent == "material-4" {
-                assert_eq!(result["b"]["evaluations"], 4);
-            }
-        }
-    }
+    check_networks_and_games(run);
+    check_matches(run, 0, 2, &["random", "material-4"]);
+    check_matches(run, 1, 2, &["random", "material-4", "first"]);
+    check_matches(run, 2, 4, &["random", "material-4", "first", "00001"]);
     check_ratings(run);
+    check_log(run);
     for part in [
         "previous",
         "% of 4 ",
@@ -139,6 +106,34 @@ fn check_made(run: &Path, said: &str) {
         "configuration",
     ] {
         assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}
+
+/// Every network is there, and every game once. Returns the number of games.
+fn check_networks_and_games(run: &Path) -> usize {
+    let networks = RunDirectory::new(run).list_networks().unwrap();
+    let networks: Vec<u32> = networks.into_iter().map(|(number, _)| number).collect();
+    assert_eq!(networks, (0..=GENERATIONS).collect::<Vec<_>>());
+    let records = records(run);
+    let ids: BTreeSet<_> = records.iter().map(|record| record.id).collect();
+    assert_eq!(ids.len(), records.len(), "no game is there twice");
+    records
+        .iter()
+        .for_each(|record| assert!(replay(record).is_ok()));
+    records.len()
+}
+
+/// A network has a result of so many games against each opponent.
+fn check_matches(run: &Path, generation: u32, games: u64, opponents: &[&str]) {
+    for opponent in opponents {
+        let result = format!("{generation:05}-against-{opponent}.json");
+        let result = fs::read(RunDirectory::new(run).pit().join(result)).unwrap();
+        let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+        assert_eq!(result["games"], games);
+        assert_eq!(result["a"]["evaluations"], 2);
+        if *opponent == "material-4" {
+            assert_eq!(result["b"]["evaluations"], 4);
+        }
     }
 }
 
