@@ -15,7 +15,7 @@ const FAULTS: [&str; 9] = [
     ":kill", ":torn", ":power", ":reorder", ":EIO", ":ENOSPC", ":EROFS", "+:ENOSPC", "+:EROFS",
 ];
 
-/// The time after which a program is killed that waits for a disk to get well.
+/// The time after the fault when a program is killed that waits for a disk to get well.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Lets all operations of a command meet the faults that the environment names.
@@ -37,7 +37,7 @@ fn meet_faults(case: &Case, faults: &[&str], points: Option<u64>) {
     (case.prepare)(&whole);
     let trace = folder.path().join("trace");
     let mut command = (case.command)(&whole);
-    let (code, said) = run(command.env("TUSKER_FAULT_TRACE", &trace), false);
+    let (code, said) = run(command.env("TUSKER_FAULT_TRACE", &trace), None);
     assert_eq!(code, 0, "{said}");
     let trace = fs::read_to_string(&trace).unwrap();
     let numbers = trace.lines().filter_map(|line| {
@@ -74,18 +74,38 @@ fn meet_faults(case: &Case, faults: &[&str], points: Option<u64>) {
     assert!(met >= faults.len() && ended > met / 3);
 }
 
-/// The exit code and standard error of a command; -1 if it was killed. One that waits is killed.
-fn run(command: &mut Command, waits: bool) -> (i32, String) {
+/// An operation of which all from then on fail: the program that meets it may wait for ever.
+struct Failing<'a> {
+    program: &'a str,
+    number: &'a str,
+    trace: &'a Path,
+}
+
+impl Failing<'_> {
+    fn is_met(&self) -> bool {
+        let trace = fs::read_to_string(self.trace).unwrap_or_default();
+        let operation = format!("{} {} ", self.program, self.number);
+        trace.lines().any(|line| line.starts_with(&operation))
+    }
+}
+
+/// The exit code and standard error of a command; -1 if it was killed, as it is when it waits.
+fn run(command: &mut Command, failing: Option<&Failing>) -> (i32, String) {
     let said = tempfile::NamedTempFile::new().unwrap();
     command.stdout(Stdio::null());
     command.stderr(File::create(said.path()).unwrap());
     let mut child = command.spawn().unwrap();
-    let begun = Instant::now();
-    while waits && child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > TIMEOUT {
-            child.kill().unwrap();
+    if let Some(failing) = failing {
+        let mut met: Option<Instant> = None;
+        while child.try_wait().unwrap().is_none() {
+            if met.is_none() && failing.is_met() {
+                met = Some(Instant::now());
+            }
+            if met.is_some_and(|met| met.elapsed() > TIMEOUT) {
+                child.kill().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(5));
     }
     let status = child.wait().unwrap();
     let said = fs::read_to_string(said.path()).unwrap();
@@ -95,14 +115,25 @@ fn run(command: &mut Command, waits: bool) -> (i32, String) {
 /// Lets one operation meet a fault, and runs the command again until it has done all. Whether the fault ended the program.
 fn meet(case: &Case, place: &Path, plan: &str) -> bool {
     (case.prepare)(place);
+    let trace = place.with_extension("trace");
     let mut command = (case.command)(place);
-    let (first, mut said) = run(command.env("TUSKER_FAULT", plan), plan.contains('+'));
+    command.env("TUSKER_FAULT", plan);
+    let failing = plan.split_once("+:").map(|(operation, _)| {
+        command.env("TUSKER_FAULT_TRACE", &trace);
+        let (program, number) = operation.split_once(':').unwrap();
+        Failing {
+            program,
+            number,
+            trace: &trace,
+        }
+    });
+    let (first, mut said) = run(&mut command, failing.as_ref());
     let mut code = first;
     let mut starts = 0;
     while code != 0 && !(case.is_done)(place) {
         assert!(!said.contains("panicked"), "{}, {plan}: {said}", case.name);
         assert!(starts < 3, "{}, {plan}: {said}", case.name);
-        (code, said) = run(&mut (case.command)(place), false);
+        (code, said) = run(&mut (case.command)(place), None);
         starts += 1;
     }
     assert!(!said.contains("panicked"), "{}, {plan}: {said}", case.name);
