@@ -1,9 +1,9 @@
 // The page: which view is shown, the theme, and the connection to the server.
 
 import { openAnalysis } from './analysis.js';
-import { ApiError, connection, get } from './api.js';
+import { ApiError, about, askAbout, connection, watchRun } from './api.js';
 import { redrawCharts } from './charts.js';
-import { capital, h } from './dom.js';
+import { capital, h, refreshSelects } from './dom.js';
 import { openGame } from './game.js';
 import { openGames } from './games.js';
 import { openPlay } from './play.js';
@@ -11,7 +11,7 @@ import { openRun } from './run.js';
 
 const main = document.getElementById('view');
 const banner = document.getElementById('banner');
-let about = null;
+let isMet = false;
 let current = null;
 
 function route() {
@@ -37,7 +37,7 @@ function opener({ view, parts }) {
 
 async function show() {
   const target = route();
-  if (!about && !(await meet())) return;
+  if (!isMet && !(await meet())) return;
   const open = opener(target);
   if (!open) {
     location.replace(about.run ? '#/run' : '#/analysis');
@@ -58,12 +58,24 @@ async function show() {
 
 async function meet() {
   try {
-    about = await get('/about');
+    await askAbout();
+    // Another view may have been chosen meanwhile, and asked as well.
+    if (!isMet && about.run) watchRun((what) => what.includes('run') && refresh(), { pace: 5 });
+    isMet = true;
     return true;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     main.replaceChildren(h('p', { class: 'message error' }, error.message));
     return false;
+  }
+}
+
+// The run may have new networks.
+async function refresh() {
+  try {
+    if (await askAbout()) refreshSelects(about.players);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
   }
 }
 

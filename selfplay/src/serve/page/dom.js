@@ -27,17 +27,41 @@ export function field(label, control) {
   return h('label', { class: 'field' }, h('span', {}, label), control);
 }
 
+/** Makes these the children of a parent. Those that stay are not moved, so that they keep the focus and remain open. */
+export function setChildren(parent, children) {
+  const wanted = new Set(children);
+  [...parent.children].filter((child) => !wanted.has(child)).forEach((child) => child.remove());
+  children.forEach((child, index) => {
+    if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
+  });
+}
+
+const optionLists = new WeakMap();
+
 /** A select. Each option is a text, or a pair of value and text. */
 export function select(options, value, onchange = () => {}) {
   const element = h('select', { onchange: () => onchange(element.value) });
+  optionLists.set(element, options);
   setOptions(element, options, value);
   return element;
 }
 
 export function setOptions(element, options, value) {
   const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
-  element.replaceChildren(...pairs.map(([key, text]) => h('option', { value: key }, text)));
+  const before = new Map([...element.options].map((option) => [option.value, option]));
+  setChildren(element, pairs.map(([key, text]) => {
+    const option = before.get(key) ?? h('option', { value: key });
+    if (option.textContent !== text) option.textContent = text;
+    return option;
+  }));
   if (pairs.some(([key]) => key === value)) element.value = value;
+}
+
+/** Shows a list of options that has changed in the selects that were made of it. */
+export function refreshSelects(options) {
+  for (const element of document.querySelectorAll('select')) {
+    if (optionLists.get(element) === options) setOptions(element, options, element.value);
+  }
 }
 
 export function section(title, ...children) {
@@ -46,11 +70,26 @@ export function section(title, ...children) {
 
 /** A table. Cells are texts or elements; columns named in `numeric` are aligned to the right. */
 export function table(columns, rows, { numeric = [], caption = null } = {}) {
-  const kind = (index) => (numeric.includes(columns[index]) ? 'number' : null);
-  const head = columns.map((name, index) => h('th', { scope: 'col', class: kind(index) }, name));
-  const body = rows.map((cells) => h('tr', {}, cells.map((cell, index) => h('td', { class: kind(index) }, cell ?? '–'))));
+  const kinds = columns.map((name) => (numeric.includes(name) ? 'number' : null));
+  const head = columns.map((name, index) => h('th', { scope: 'col', class: kinds[index] }, name));
   return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption ?? columns.join(', ') },
-    h('table', {}, h('thead', {}, h('tr', {}, head)), h('tbody', {}, body)));
+    h('table', {}, h('thead', {}, h('tr', {}, head)), h('tbody', {}, rows.map((cells) => tableRow(cells, kinds)))));
+}
+
+/** A row of a table. `kinds` are the cells' classes. */
+export function tableRow(cells, kinds) {
+  return h('tr', {}, cells.map((cell, index) => h('td', { class: kinds[index] }, cell ?? '–')));
+}
+
+/** Marks a turn in a list of turns, and scrolls the list to it. `scrollIntoView` would move the page too. */
+export function markTurn(list, index) {
+  list.querySelector('[aria-current]')?.removeAttribute('aria-current');
+  const item = list.querySelectorAll('button')[index];
+  if (!item) return;
+  item.setAttribute('aria-current', 'true');
+  const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
+  if (top < list.scrollTop) list.scrollTop = top - 8;
+  else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight + 8;
 }
 
 export function facts(pairs) {

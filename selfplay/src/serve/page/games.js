@@ -1,23 +1,32 @@
 // The list of games, with filters and pages. The filters stand in the address.
 
-import { ApiError, get } from './api.js';
-import { announce, button, capital, field, h, moment, number, select, table } from './dom.js';
+import { ApiError, get, watchRun } from './api.js';
+import { announce, button, capital, field, h, moment, number, select, setChildren, setOptions, table, tableRow } from './dom.js';
 import { problems } from './run.js';
 
 const LIMIT = 50;
 const KEYS = ['source', 'network', 'ending', 'winner', 'start', 'min_turns', 'max_turns', 'min_surprise', 'sort', 'offset'];
 const ENDINGS = ['goal', 'elimination', 'immobilization', 'unfinished', 'resigned', 'forfeited'];
-
+const ANY = ['', 'any'];
 const ORDERS = [['', 'newest first'], ['oldest', 'oldest first'], ['longest', 'longest first'], ['shortest', 'shortest first'],
   ['surprise', 'most surprising first']];
+const COLUMNS = ['Game', 'Network', 'Winner', 'Ending', 'Turns', 'Start', 'Surprise', 'Written'];
+const NUMERIC = ['Turns', 'Surprise'];
 
 export const gameLink = (source, id, at) => `#/games/${encodeURIComponent(source)}/${encodeURIComponent(id)}${at ? `/${at}` : ''}`;
 
 export function openGames(about, { query }) {
   const view = new GamesView(query);
+  const ends = [
+    watchRun((what) => what.includes('games') && view.load()),
+    watchRun((what) => what.includes('run') && view.loadNames(), { pace: 5 }),
+  ];
   return {
     element: view.element,
-    leave: () => view.abort.abort(),
+    leave() {
+      ends.forEach((end) => end());
+      view.abort.abort();
+    },
     retry: () => view.load(),
     route(target) {
       if (target.parts.length) return false;
@@ -30,20 +39,24 @@ export function openGames(about, { query }) {
 class GamesView {
   constructor(query) {
     this.abort = new AbortController();
-    this.form = h('div', {});
-    this.list = h('div', { class: 'long' });
-    this.shows = h('div', {});
-    this.element = h('div', {}, h('h1', {}, 'Games'), this.form, this.shows, this.list);
     this.names = { networks: [], matches: [] };
+    this.serial = 0;
+    this.controls = {};
+    this.rows = new Map();
+    this.shows = h('p', { class: 'links' });
+    this.showsPanel = h('details', { class: 'panel', hidden: true },
+      h('summary', {}, 'Games that the loop played without noise, by network'), this.shows);
+    this.element = h('div', {}, h('h1', {}, 'Games'), this.makeForm(), this.showsPanel, this.makeList());
     this.show(query);
     this.loadNames();
   }
 
+  /** The names of networks and matches, for the filters. */
   async loadNames() {
     try {
       const [run, shows] = await Promise.all([get('/run', {}, this.abort.signal), get('/show-games', {}, this.abort.signal)]);
       this.names = { networks: run.networks.map(({ name }) => name), matches: run.matches.map(({ name }) => name) };
-      this.drawForm();
+      this.showFilters();
       this.drawShows(shows.games);
     } catch (error) {
       if (!(error instanceof ApiError) && error.name !== 'AbortError') throw error;
@@ -52,7 +65,8 @@ class GamesView {
 
   show(query) {
     this.filters = Object.fromEntries(KEYS.map((key) => [key, query.get(key) ?? '']));
-    this.drawForm();
+    this.showFilters();
+    this.isAsked = true;
     this.load();
   }
 
@@ -62,80 +76,155 @@ class GamesView {
     location.hash = known.length ? `#/games?${new URLSearchParams(known)}` : '#/games';
   }
 
-  drawForm() {
-    const { filters, names } = this;
-    const choice = (key, label, options) => field(label, this.keep(key, select(options, filters[key], (value) => this.change(key, value))));
-    const figure = (key, label, step) => field(label, this.keep(key, h('input', {
-      type: 'number', min: 0, step, value: filters[key], onchange: (event) => this.change(key, event.target.value),
-    })));
-    const any = ['', 'any'];
-    const known = (list, value) => (value && !list.includes(value) ? [value, ...list] : list);
-    const focused = document.activeElement?.dataset?.key;
-    this.form.replaceChildren(h('form', { class: 'filters panel', onsubmit: (event) => event.preventDefault() },
-      choice('source', 'Source', [['', 'self-play'], ['show', 'without noise'], ...known(names.matches, filters.source === 'show' ? '' : filters.source)]),
-      choice('network', 'Network', [any, ...known(names.networks, filters.network)]),
-      choice('ending', 'Ending', [any, ...ENDINGS]),
-      choice('winner', 'Winner', [any, ['gold', 'Gold'], ['silver', 'Silver'], ['none', 'none: unfinished']]),
-      choice('start', 'Start', [any, ['empty', 'empty board'], 'fork', 'opening', 'position']),
+  // The filters.
+
+  makeForm() {
+    const keep = (key, label, control) => field(label, this.controls[key] = control);
+    const choice = (key, label, options) => keep(key, label, select(options, '', (value) => this.change(key, value)));
+    const figure = (key, label, step) => keep(key, label, h('input', {
+      type: 'number', min: 0, step, onchange: (event) => this.change(key, event.target.value),
+    }));
+    return h('form', { class: 'filters panel', 'aria-label': 'Filters', onsubmit: (event) => event.preventDefault() },
+      choice('source', 'Source', []),
+      choice('network', 'Network', []),
+      choice('ending', 'Ending', [ANY, ...ENDINGS]),
+      choice('winner', 'Winner', [ANY, ['gold', 'Gold'], ['silver', 'Silver'], ['none', 'none: unfinished']]),
+      choice('start', 'Start', [ANY, ['empty', 'empty board'], 'fork', 'opening', 'position']),
       figure('min_turns', 'Turns from', 1),
       figure('max_turns', 'Turns to', 1),
       figure('min_surprise', 'Surprise from', 0.01),
       choice('sort', 'Order', ORDERS),
-      button('Clear', () => { location.hash = '#/games'; })));
-    if (focused) this.form.querySelector(`[data-key="${focused}"]`)?.focus();
+      button('Clear', () => { location.hash = '#/games'; }));
   }
 
-  keep(key, control) {
-    control.dataset.key = key;
-    return control;
+  showFilters() {
+    const { filters, names, controls } = this;
+    const known = (list, value) => (value && !list.includes(value) ? [value, ...list] : list);
+    const match = filters.source === 'show' ? '' : filters.source;
+    setOptions(controls.source, [['', 'self-play'], ['show', 'without noise'], ...known(names.matches, match)]);
+    setOptions(controls.network, [ANY, ...known(names.networks, filters.network)]);
+    // What is being typed stays.
+    for (const [key, control] of Object.entries(controls)) {
+      if (filters[key] !== this.shownFilters?.[key]) control.value = filters[key];
+    }
+    this.shownFilters = filters;
   }
 
   drawShows(games) {
-    if (!games.length) return;
-    const links = games.map(({ network, game, source }) => h('a', { href: gameLink(source, game) }, network));
-    this.shows.replaceChildren(h('details', { class: 'panel' }, h('summary', {}, 'Games that the loop played without noise, by network'),
-      h('p', { class: 'links' }, links)));
+    this.links ??= new Map();
+    const link = ({ network, game, source }) => {
+      const href = gameLink(source, game);
+      if (!this.links.has(href)) this.links.set(href, h('a', { href }, network));
+      return this.links.get(href);
+    };
+    setChildren(this.shows, games.map(link));
+    this.showsPanel.hidden = !games.length;
   }
 
+  // The list.
+
+  makeList() {
+    this.message = h('div', {});
+    this.words = h('p', { class: 'note' });
+    this.offer = button('', () => this.takeOffer(), { hidden: true });
+    this.table = table(COLUMNS, [], { numeric: NUMERIC, caption: 'Games' });
+    this.body = this.table.querySelector('tbody');
+    this.none = h('p', { hidden: true }, 'No game fits these filters.');
+    const move = (pages) => {
+      const offset = Math.max(0, Number(this.filters.offset) + pages * LIMIT);
+      this.change('offset', offset ? String(offset) : '');
+    };
+    this.previous = button('◀ Previous', () => move(-1));
+    this.range = h('span', {});
+    this.next = button('Next ▶', () => move(1));
+    this.pages = h('div', { class: 'pages', role: 'group', 'aria-label': 'Pages' }, this.previous, this.range, this.next);
+    this.panel = h('section', { class: 'panel', hidden: true }, this.words, this.offer, this.table, this.none, this.pages);
+    return h('div', { class: 'long' }, this.message, this.panel);
+  }
+
+  /** Loads the list. Where the run has changed while the reader is at work in the list, the new list is offered. */
   async load() {
-    const serial = (this.serial = (this.serial ?? 0) + 1);
+    const serial = (this.serial += 1);
     try {
       const answer = await get('/games', { ...this.filters, limit: LIMIT }, this.abort.signal);
-      if (serial === this.serial) this.drawList(answer);
+      if (serial !== this.serial) return;
+      this.drawState(answer);
+      if (this.isAsked || !this.isInUse()) this.drawList(answer);
+      else this.offerList(answer);
     } catch (error) {
-      if (error.name === 'AbortError') return;
+      if (error.name === 'AbortError' || serial !== this.serial) return;
       if (!(error instanceof ApiError)) throw error;
-      this.list.replaceChildren(h('p', { class: 'message error' }, error.message));
+      this.message.replaceChildren(h('p', { class: 'message error', role: 'alert' }, error.message));
+      this.panel.hidden ||= this.isAsked;
     }
   }
 
-  drawList({ total, matching, is_complete: isComplete, indexed_share: indexed, games, problems: faults }) {
-    const offset = Number(this.filters.offset || 0);
-    const reading = isComplete ? '' : ` The index is being made: ${number(100 * indexed)} % of the games are in it.`;
-    const words = `${number(matching)} of ${number(total)} games.${reading}`;
-    const rows = games.map((game) => [
-      h('a', { href: gameLink(game.source, game.game) }, game.game),
-      game.networks.join(', '),
-      game.winner ? capital(game.winner) : 'none',
-      game.ending,
-      number(game.turns),
-      game.start,
-      number(game.surprise, 2),
-      moment(game.time),
-    ]);
-    const columns = ['Game', 'Network', 'Winner', 'Ending', 'Turns', 'Start', 'Surprise', 'Written'];
-    announce(words);
-    this.list.replaceChildren(problems(faults), h('section', { class: 'panel' }, h('p', { class: 'note' }, words),
-      games.length ? table(columns, rows, { numeric: ['Turns', 'Surprise'], caption: 'Games' }) : h('p', {}, 'No game fits these filters.'),
-      this.pages(offset, matching)));
+  isInUse() {
+    const isBelowTop = this.table.getBoundingClientRect().top < 0;
+    return isBelowTop || Number(this.filters.offset) > 0 || this.table.contains(document.activeElement);
   }
 
-  pages(offset, matching) {
-    if (matching <= LIMIT && !offset) return null;
-    const move = (to) => this.change('offset', to ? String(to) : '');
-    return h('div', { class: 'pages', role: 'group', 'aria-label': 'Pages' },
-      button('◀ Previous', () => move(Math.max(0, offset - LIMIT)), { disabled: offset === 0 }),
-      h('span', {}, `${number(Math.min(offset + 1, matching))} to ${number(Math.min(offset + LIMIT, matching))}`),
-      button('Next ▶', () => move(offset + LIMIT), { disabled: offset + LIMIT >= matching }));
+  drawState({ total, matching, is_complete: isComplete, indexed_share: indexed, problems: faults }) {
+    const reading = isComplete ? '' : ` The index is being made: ${number(100 * indexed)} % of the games are in it.`;
+    const words = `${number(matching)} of ${number(total)} games.${reading}`;
+    if (this.isAsked) announce(words);
+    this.words.textContent = words;
+    this.message.replaceChildren(problems(faults));
+    const offset = Number(this.filters.offset);
+    this.range.textContent = `${number(Math.min(offset + 1, matching))} to ${number(Math.min(offset + LIMIT, matching))}`;
+    this.previous.disabled = offset === 0;
+    this.next.disabled = offset + LIMIT >= matching;
+    this.pages.hidden = matching <= LIMIT && !offset;
+    this.panel.hidden = false;
   }
+
+  drawList({ matching, games }) {
+    const rows = new Map();
+    const elements = games.map((game) => {
+      const key = keyOf(game);
+      const row = this.rows.get(key) ?? newRow(game);
+      this.rows.delete(key);
+      rows.set(key, row);
+      return row;
+    });
+    this.rows = rows;
+    this.shown = games.map(keyOf).join('\n');
+    this.matching = matching;
+    setChildren(this.body, elements);
+    this.table.hidden = !games.length;
+    this.none.hidden = games.length > 0;
+    this.offered = null;
+    this.offer.hidden = true;
+    this.isAsked = false;
+  }
+
+  offerList(answer) {
+    const isSame = answer.games.map(keyOf).join('\n') === this.shown;
+    const more = answer.matching - this.matching;
+    this.offered = answer;
+    this.offer.textContent = more > 0 ? `Show ${number(more)} new ${more === 1 ? 'game' : 'games'}` : 'Show the changed list';
+    if (this.offer.hidden && !isSame) announce('There are new games. A button above the list shows them.');
+    this.offer.hidden = isSame;
+  }
+
+  takeOffer() {
+    this.drawList(this.offered);
+    this.table.focus({ preventScroll: true });
+  }
+}
+
+// Copied shards have the same names of games.
+const keyOf = ({ source, game, time }) => `${source} ${game} ${time}`;
+
+function newRow(game) {
+  return tableRow([
+    h('a', { href: gameLink(game.source, game.game) }, game.game),
+    game.networks.join(', '),
+    game.winner ? capital(game.winner) : 'none',
+    game.ending,
+    number(game.turns),
+    game.start,
+    number(game.surprise, 2),
+    moment(game.time),
+  ], COLUMNS.map((name) => (NUMERIC.includes(name) ? 'number' : null)));
 }
