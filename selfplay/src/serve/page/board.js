@@ -9,6 +9,23 @@ const STEP_MS = 170;
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+// An arrow to the right from 0, with its number upright.
+function arrowShape({ length, share, kind, number, turn = 0 }) {
+  const half = 4 + 7 * Math.sqrt(Math.min(1, Math.max(0, share)));
+  const head = 14 + 1.6 * half;
+  const wide = half + 8;
+  const d = `M12 ${-half}H${length - head}V${-wide}L${length} 0L${length - head} ${wide}V${half}H12Z`;
+  const badge = number && svg('g', { transform: `translate(36 0) rotate(${-turn})` },
+    svg('circle', { r: 14 }), svg('text', { y: 7, 'text-anchor': 'middle' }, String(number)));
+  return svg('g', { class: `arrow ${kind}` }, svg('path', { d }), badge);
+}
+
+/** An arrow of this kind for a legend. */
+export function arrowIcon(kind, number = null, share = 0.5) {
+  return svg('svg', { viewBox: '0 -24 96 48', class: 'arrow-icon', 'aria-hidden': 'true' },
+    arrowShape({ length: 92, share, kind, number }));
+}
+
 export class Board {
   /**
    * `label` names it for screen readers. `input` is null for a board to look at. Otherwise it has `pick(square)`, which answers with the
@@ -40,8 +57,12 @@ export class Board {
     this.svg.addEventListener('pointerup', (event) => this.release(event));
     this.svg.addEventListener('pointercancel', () => this.endDrag());
     this.surface.addEventListener('keydown', (event) => this.key(event));
-    this.surface.addEventListener('focus', () => this.drawCursor());
+    this.surface.addEventListener('focus', () => this.surface.matches(':focus-visible') && this.drawCursor());
     this.surface.addEventListener('blur', () => this.layers.cursor.replaceChildren());
+  }
+
+  focus() {
+    this.surface.focus({ preventScroll: true });
   }
 
   // Places.
@@ -140,13 +161,13 @@ export class Board {
     return piece === ' ' ? (TRAPS.includes(square) ? 'trap' : 'empty') : pieceName(piece);
   }
 
-  /** Shows the steps one after another. False where something else was shown meanwhile. */
-  async play(steps) {
+  /** Shows the steps one after another, and says them unless `isTold`. False where something else was shown meanwhile. */
+  async play(steps, isTold = false) {
     const turn = (this.turn += 1);
+    if (!isTold) announce(steps.map(stepInWords).join('; '));
     for (const text of steps) {
       this.slide(text);
-      announce(stepInWords(text));
-      if (!calm.matches) await pause(STEP_MS + 60);
+      if (!calm.matches && !document.hidden) await pause(STEP_MS + 60);
       if (turn !== this.turn) return false;
     }
     return true;
@@ -172,30 +193,35 @@ export class Board {
     this.show(next);
   }
 
-  /** Arrows `{from, to, share, kind}`: the larger the share, the wider. */
+  /** Arrows `{step, share, kind, number}`: the larger the share, the wider. The number is optional. Placements have no arrow. */
   arrows(list) {
     this.shownArrows = list;
-    this.layers.arrows.replaceChildren(...list.map((arrow) => this.arrow(arrow)).reverse());
+    // Of two arrows between the same squares, the later one stands aside.
+    const taken = new Set();
+    const shapes = list.map((arrow) => {
+      const { from, to, way } = parseStep(arrow.step) ?? {};
+      if (!way) return null;
+      const squares = [from, to].sort().join();
+      const aside = taken.has(squares) ? 18 : 0;
+      taken.add(squares);
+      return this.arrow(from, to, aside, arrow);
+    });
+    this.layers.arrows.replaceChildren(...shapes.filter(Boolean).reverse());
   }
 
-  /** Arrows for the steps of a turn. */
+  /** Arrows for the steps of turns, numbered in their order. */
   turnArrows(turns) {
-    this.arrows(turns.flatMap(({ steps, share, kind }) => steps.map(parseStep).filter((step) => step?.way)
-      .map(({ from, to }) => ({ from, to, share, kind }))));
+    this.arrows(turns.flatMap(({ steps, share, kind }) => steps.map((step, index) => ({
+      step, share, kind, number: steps.length > 1 ? index + 1 : null,
+    }))));
   }
 
-  arrow({ from, to, share, kind }) {
+  arrow(from, to, aside, { share, kind, number }) {
     const [x1, y1] = this.centre(from);
     const [x2, y2] = this.centre(to);
-    const width = 5 + 15 * Math.sqrt(Math.min(1, Math.max(0, share)));
-    const [dx, dy] = [Math.sign(x2 - x1), Math.sign(y2 - y1)];
-    const head = 10 + 1.2 * width;
-    const [tipX, tipY] = [x2 + 8 * dx, y2 + 8 * dy];
-    const [baseX, baseY] = [tipX - head * dx, tipY - head * dy];
-    const half = 0.7 * head;
-    const d = `M${tipX} ${tipY}L${baseX - half * dy} ${baseY + half * dx}L${baseX + half * dy} ${baseY - half * dx}Z`;
-    return svg('g', { class: `arrow ${kind ?? ''}`, opacity: 0.45 + 0.5 * Math.min(1, share) },
-      svg('line', { x1: x1 + 14 * dx, y1: y1 + 14 * dy, x2: baseX, y2: baseY, 'stroke-width': width }), svg('path', { d }));
+    const turn = (180 / Math.PI) * Math.atan2(y2 - y1, x2 - x1);
+    return svg('g', { transform: `translate(${x1} ${y1}) rotate(${turn}) translate(0 ${aside})` },
+      arrowShape({ length: 108, share, kind, number, turn }));
   }
 
   /** Marks squares, such as `{square: 'a2', kind: 'hint'}`. */
@@ -264,7 +290,7 @@ export class Board {
     const square = this.squareAt(event);
     if (!square || event.button !== 0) return;
     event.preventDefault();
-    this.surface.focus({ preventScroll: true });
+    this.focus();
     this.cursor = square;
     this.layers.cursor.replaceChildren();
     const wasSelected = this.selected === square;

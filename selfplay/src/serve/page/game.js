@@ -1,11 +1,11 @@
 // One game: the board, the value curve, and what the search thought.
 
-import { ApiError, get } from './api.js';
-import { Board } from './board.js';
+import { ApiError, get, pageLink } from './api.js';
+import { Board, arrowIcon } from './board.js';
 import { ValueCurve } from './curve.js';
-import { button, capital, copy, facts, h, number, percent, section, store, table } from './dom.js';
+import { button, capital, copy, facts, h, markTurn, number, percent, section, store, table } from './dom.js';
 import { gameLink } from './games.js';
-import { nextLabel, resultInWords, stepsOf } from './notation.js';
+import { isEndByRules, isSetup, labelsFrom, resultInWords, stepsOf } from './notation.js';
 import { Replay } from './replay.js';
 
 const ORIGINS = {
@@ -13,6 +13,10 @@ const ORIGINS = {
   policy: 'drawn from the policy, without a search',
   search: 'chosen by a search',
 };
+
+// The most arrows for steps that were not played, and the least share of theirs.
+const MOST_OTHERS = 6;
+const LEAST_SHARE = 0.02;
 
 export function openGame(about, { parts }) {
   const view = new GameView(parts[0], parts[1]);
@@ -45,14 +49,14 @@ class GameView {
     this.thoughts = h('div', {});
     this.moves = h('ol', { class: 'moves', 'aria-label': 'Turns' });
     this.facts = h('div', {});
-    const actions = h('div', { class: 'actions' },
-      button('Analyze this position', () => this.analyze()),
+    this.analyzeButton = button('Analyze this position', () => this.analyze());
+    const actions = h('div', { class: 'actions' }, this.analyzeButton,
       button('Copy as record', (event) => copy(this.data?.record ?? '', event.target)),
-      button('Copy link', (event) => copy(location.href, event.target)),
+      button('Copy link', (event) => copy(pageLink(), event.target)),
       button('Flip', () => this.board.flip(!this.board.isFlipped)));
     this.element = h('div', {}, h('p', { class: 'back' }, h('a', { href: '#/games' }, '◀ All games')), this.head, this.message,
       h('div', { class: 'with-board' },
-        h('div', { class: 'board-side' }, this.board.element, this.replay.element, this.curve.element, actions),
+        h('div', { class: 'board-side' }, this.board.element, legend(), this.replay.element, this.curve.element, actions),
         h('div', { class: 'word-side' }, this.thoughts, section('Turns', h('p', { class: 'note' },
           '! marks a turn whose surprise is at least twice the mean of the game.'), this.moves), this.facts)));
   }
@@ -75,8 +79,7 @@ class GameView {
 
   show(at) {
     const { game, boards, first_label: first, turns } = this.data;
-    this.labels = [];
-    for (let label = first; this.labels.length <= game.turns.length; label = nextLabel(label)) this.labels.push(label);
+    this.labels = labelsFrom(first, game.turns.length + 1);
     this.info = new Map(turns.map((turn) => [turn.label, turn]));
     this.limit = surpriseLimit(turns);
     this.replay.load({ boards, turns: game.turns, labels: this.labels });
@@ -113,19 +116,27 @@ class GameView {
     history.replaceState(null, '', gameLink(this.source, this.id, step ? `${label}.${step}` : label));
     this.curve.show(turn);
     this.drawThoughts(this.info.get(label), step);
-    const current = this.moves.querySelector('[aria-current]');
-    current?.removeAttribute('aria-current');
-    const control = this.moves.querySelectorAll('button')[turn];
-    control?.setAttribute('aria-current', 'true');
-    if (control) scrollWithin(this.moves, control);
+    markTurn(this.moves, turn);
+    this.analyzeButton.textContent = this.isOver ? 'Analyze the game' : 'Analyze this position';
+  }
+
+  /** Whether no turn can follow the shown position. */
+  get isOver() {
+    return this.replay.turn === this.replay.turns.length && isEndByRules(this.data.ending);
+  }
+
+  // The arrows of a turn come when the turn before it has been shown.
+  async drawArrows(arrows) {
+    const { turn, step } = this.replay;
+    this.board.arrows([]);
+    await this.replay.playing;
+    if (turn === this.replay.turn && step === this.replay.step) this.board.arrows(arrows);
   }
 
   drawThoughts(turn, step) {
     const row = turn?.rows.find((one) => one.step === step) ?? null;
-    const played = turn ? stepsOf(turn.turn)[step] : null;
-    this.board.turnArrows((row?.policy ?? []).slice(0, 6).map(({ action, share }) => ({
-      steps: [action], share, kind: isSame(action, played) ? 'played' : 'other',
-    })));
+    const arrows = turn && !isSetup(turn.turn) ? arrowsOf(turn, step) : [];
+    this.drawArrows(arrows);
     if (!turn) {
       const isEnd = this.replay.turn >= this.replay.turns.length;
       this.thoughts.replaceChildren(section(isEnd ? 'End of the game' : 'Turn',
@@ -139,13 +150,13 @@ class GameView {
       facts([
         ['Origin', ORIGINS[turn.origin] ?? turn.origin],
         ['Network', turn.network],
-        ['Gold wins, by the search', turn.gold_value === null ? null : percent(turn.gold_value, 1)],
-        ['Gold wins, by the network', turn.network_gold_value === null ? null : percent(turn.network_gold_value, 1)],
-        ['Visits', turn.visits === null ? null : number(turn.visits)],
-        ['Evaluations', turn.evaluations === null ? null : number(turn.evaluations)],
-        ['Surprise', turn.surprise === null ? null : number(turn.surprise, 2)],
+        ['Gold wins, by the search', known(turn.gold_value, percent, 1)],
+        ['Gold wins, by the network', known(turn.network_gold_value, percent, 1)],
+        ['Visits', known(turn.visits, number)],
+        ['Evaluations', known(turn.evaluations, number)],
+        ['Surprise', known(turn.surprise, number, 2)],
       ]),
-      rowsInWords(turn), row ? policyTable(row, played) : ''));
+      arrowsInWords(arrows, step), rowsInWords(turn), row ? policyTable(row, stepsOf(turn.turn)[step]) : ''));
   }
 
   drawMoves() {
@@ -168,14 +179,15 @@ class GameView {
       ['Winner', winner ? capital(winner) : 'none'],
       ['Ending', ending],
       ['Length', `${game.turns.length} turns`],
-      ['Seed', seed === null ? null : String(seed)],
+      ['Seed', known(seed, String)],
       ['Start', game.start ? 'a given position' : 'the empty board'],
     ])));
   }
 
   analyze() {
     if (!this.data) return;
-    store('analysis', { game: this.data.game, boards: this.data.boards, labels: this.labels.slice(0, -1), index: this.replay.turn });
+    const index = this.replay.turn - (this.isOver ? 1 : 0);
+    store('analysis', { game: this.data.game, boards: this.data.boards, labels: this.labels.slice(0, -1), index });
     location.hash = '#/analysis';
   }
 }
@@ -186,15 +198,48 @@ function surpriseLimit(turns) {
   return mean > 0 ? 2 * mean : Infinity;
 }
 
-// Moves the list alone: `scrollIntoView` would move the page too.
-function scrollWithin(list, item) {
-  const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
-  if (top < list.scrollTop) list.scrollTop = top - 8;
-  else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight + 8;
-}
+const known = (value, format, ...more) => (value === null ? null : format(value, ...more));
 
 // Captures may stand in one text and not in the other.
 const isSame = (action, played) => Boolean(played) && action.split(' ')[0] === played.split(' ')[0];
+
+/**
+ * The arrows of a turn: at its beginning all its steps, and within it the next one. Beside them the largest shares of other steps. Those of
+ * a later step assume that the steps before it were played.
+ */
+function arrowsOf(turn, from) {
+  const steps = stepsOf(turn.turn);
+  const isShown = (step) => (from ? step === from : true);
+  const shares = new Map(turn.rows.map((row) => [row.step, row.policy]));
+  const played = steps.map((step, index) => ({
+    step, number: index + 1, kind: 'played', share: shares.get(index)?.find(({ action }) => isSame(action, step))?.share ?? null,
+  })).filter(({ number: at }) => isShown(at - 1));
+  // A step that the turn makes at another place is no alternative to the turn, nor is the end of the turn where it has ended.
+  const isPlayed = (action, at) => (action === 'end' ? at >= steps.length : played.some(({ step }) => isSame(action, step)));
+  const others = turn.rows.filter((row) => isShown(row.step)).flatMap((row) => row.policy
+    .filter(({ action, share }) => share >= LEAST_SHARE && !isPlayed(action, row.step))
+    .map(({ action, share }) => ({ step: action, number: row.step + 1, kind: 'other', share })));
+  others.sort((a, b) => b.share - a.share);
+  // The largest share of a step counts.
+  const isFirst = ({ step }, index) => others.findIndex((one) => isSame(one.step, step)) === index;
+  return [...played, ...others.filter(isFirst).slice(0, MOST_OTHERS)];
+}
+
+function legend() {
+  const entry = (kind, words) => h('span', {}, arrowIcon(kind), ` ${words}`);
+  return h('p', { class: 'note legend' }, entry('played', 'played turn'), entry('other', 'largest other shares of the target'),
+    h('span', {}, 'wide: large share; number: step of the turn'));
+}
+
+function arrowsInWords(arrows, step) {
+  if (!arrows.length) return '';
+  const items = arrows.map(({ step: action, number: at, kind, share }) => h('li', {}, arrowIcon(kind, at, share ?? 0),
+    h('span', {}, `${kind === 'played' ? 'played' : 'other'}, step ${at}: `, h('b', {}, action === 'end' ? 'end of the turn' : action)),
+    h('i', {}, known(share, percent, 1) ?? '–')));
+  const words = step ? 'The next step, and the largest shares of other steps.'
+    : 'The whole turn, and the largest shares of steps that are not in it. Shares at a later step follow the steps played before it.';
+  return h('div', {}, h('h3', {}, 'Arrows on the board'), h('ol', { class: 'arrow-list' }, items), h('p', { class: 'note' }, words));
+}
 
 function rowsInWords(turn) {
   if (!turn.rows.length) return h('p', { class: 'note' }, 'No row of this turn is trained on.');
@@ -210,5 +255,5 @@ function policyTable({ policy, step }, played) {
     h('span', {}, action), h('meter', { min: 0, max: 1, value: share, 'aria-label': `share of ${action}` }),
     h('i', {}, percent(share, 1))));
   return h('div', {}, h('h3', {}, `What the target became at step ${step + 1}`), h('ol', { class: 'policy' }, rows),
-    h('p', { class: 'note' }, 'The played step is in bold. The arrows on the board show the six largest shares.'));
+    h('p', { class: 'note' }, 'The played step is in bold.'));
 }

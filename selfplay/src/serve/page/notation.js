@@ -11,7 +11,7 @@ export const TRAPS = ['c3', 'f3', 'c6', 'f6'];
 export const indexOf = (square) => 8 * (8 - Number(square[1])) + FILES.indexOf(square[0]);
 export const isGold = (piece) => piece === piece.toUpperCase();
 export const sideOf = (piece) => (isGold(piece) ? 'gold' : 'silver');
-export const pieceName = (piece) => `${isGold(piece) ? 'Gold' : 'Silver'} ${NAMES[piece.toLowerCase()]}`;
+export const pieceName = (piece) => `${sideName(sideOf(piece))} ${NAMES[piece.toLowerCase()]}`;
 export const otherSide = (side) => (side === 'gold' ? 'silver' : 'gold');
 export const labelSide = (label) => (label.endsWith('s') ? 'silver' : 'gold');
 
@@ -61,6 +61,20 @@ export function nextLabel(label) {
   return label.endsWith('g') ? `${number}s` : `${number + 1}g`;
 }
 
+/** The labels of so many turns. */
+export function labelsFrom(first, count) {
+  const labels = [];
+  for (let label = first; labels.length < count; label = nextLabel(label)) labels.push(label);
+  return labels;
+}
+
+/** The boards of a game from the empty board: one before each turn, and one behind the last. */
+export function boardsOf(turns) {
+  const boards = [EMPTY];
+  for (const turn of turns) boards.push(applySteps(boards[boards.length - 1], stepsOf(turn)));
+  return boards;
+}
+
 export function stepInWords(text) {
   const step = parseStep(text);
   if (!step) return text;
@@ -80,7 +94,28 @@ export const REASONS = {
   time: 'the time ran out',
 };
 
+const sideName = (side) => (side === 'gold' ? 'Gold' : 'Silver');
+
 export function resultInWords(winner, reason) {
   const why = REASONS[reason] ?? reason ?? 'no reason is known';
-  return winner ? `${winner === 'gold' ? 'Gold' : 'Silver'} won: ${why}.` : `No winner: ${why}.`;
+  return winner ? `${sideName(winner)} won: ${why}.` : `No winner: ${why}.`;
+}
+
+/** Whether the position itself ends the game. */
+export const isEndByRules = (reason) => ['goal', 'elimination', 'immobilization'].includes(reason);
+
+/**
+ * A record with tags of the players and the result, as matches write it. `label` is that of the turn that is due. A loss by resignation or
+ * time also stands at the end as a remark: `# 22g resigns`. As a turn, the server would refuse it.
+ */
+export function taggedRecord(record, { gold, silver }, over, label) {
+  const players = `Gold: ${gold}\nSilver: ${silver}\n`;
+  if (!over) return `${players}\n${record}`;
+  const { winner, reason } = over;
+  const result = `${players}Result: ${sideName(winner)} wins by`;
+  if (isEndByRules(reason)) return `${result} ${reason}\n\n${record}`;
+  const loser = otherSide(winner);
+  const last = labelSide(label) === loser ? label : nextLabel(label);
+  const [by, remark] = reason === 'time' ? ['time', 'lost'] : ['resignation', 'resigns'];
+  return `${result} ${by} of ${sideName(loser)}\n\n${record}# ${last} ${remark}\n`;
 }

@@ -41,6 +41,7 @@ export class Replay {
   go(turn, step = 0) {
     this.turn = Math.min(Math.max(0, turn), this.turns.length);
     this.step = Math.min(Math.max(0, step), Math.max(0, (this.turns[this.turn]?.length ?? 1) - 1));
+    this.playing = null;
     this.board.set(this.boardAt());
     this.onMove(this.turn, this.step);
   }
@@ -67,12 +68,10 @@ export class Replay {
     this.board.set(from);
     this.turn = turn;
     this.step = step;
+    this.playing = wasSetup ? null : this.board.play(steps);
     this.onMove(turn, step);
     if (wasSetup) announce(`Setup, now ${this.label}`);
-    else {
-      this.playing = this.board.play(steps);
-      if (!(await this.playing)) return;
-    }
+    else if (!(await this.playing)) return;
     if (this.turn === turn && this.step === step) this.board.set(this.boardAt());
   }
 
