@@ -3,8 +3,10 @@
 import { ApiError, chosen, get, post, think } from './api.js';
 import { Board } from './board.js';
 import { Clock } from './clock.js';
-import { announce, button, capital, copy, field, h, number, percent, section, select, store, stored } from './dom.js';
-import { EMPTY, applySteps, indexOf, labelSide, nextLabel, otherSide, resultInWords, stepsOf, turnInWords } from './notation.js';
+import { announce, button, capital, copy, field, h, number, percent, section, select, setOptions, store, stored } from './dom.js';
+import {
+  EMPTY, applySteps, boardsOf, indexOf, isEndByRules, labelSide, labelsFrom, otherSide, resultInWords, stepsOf, taggedRecord, turnInWords,
+} from './notation.js';
 import { searchArrows, limitsOf } from './search.js';
 import { TurnMaker, stateInWords } from './turnmaker.js';
 
@@ -47,12 +49,16 @@ class PlayView {
     this.stop = new AbortController();
     this.element = h('div', {}, h('h1', {}, 'Play'), h('div', { class: 'with-board' },
       h('div', { class: 'board-side' }, this.clock.element, this.board.element, this.status, this.message, this.actions), this.side));
-    this.controls(about);
+    this.players = about.players;
+    // What the clock showed before each turn, and what a screen reader is yet to be told.
+    this.times = [];
+    this.told = '';
+    this.makeControls();
   }
 
-  controls(about) {
+  makeControls() {
     this.sideChoice = select([['gold', 'Gold (begins)'], ['silver', 'Silver'], ['random', 'drawn by lot']], 'gold', () => this.showSetup());
-    this.player = select(about.players, about.players[0]);
+    this.player = select(this.players, this.players[0]);
     this.level = select(LEVELS, '400');
     this.time = select(CLOCKS, '');
     this.endButton = button('End turn', () => this.endTurn(), { class: 'primary', 'aria-keyshortcuts': 'e' });
@@ -61,7 +67,7 @@ class PlayView {
     this.hintButton = button('Hint', () => this.hint());
     this.backButton = button('Take back', () => this.takeBack());
     this.resignButton = button('Resign', () => this.finish(otherSide(this.own), 'resigned'));
-    this.moves = h('ol', { class: 'moves', 'aria-label': 'Turns' });
+    this.moves = h('ol', { class: 'moves', 'aria-label': 'Turns', tabindex: 0 });
   }
 
   leave() {
@@ -112,8 +118,8 @@ class PlayView {
   }
 
   keep() {
-    const { game, own, opponent, limit, over } = this;
-    store('play', game ? { game, own, opponent, limit, over, clockState: this.clock.state } : null);
+    const { game, own, opponent, limit, over, times } = this;
+    store('play', game ? { game, own, opponent, limit, over, times, clockState: this.clock.state } : null);
   }
 
   // The setup.
@@ -133,6 +139,8 @@ class PlayView {
     this.settingUp = true;
     this.own = choice === 'random' ? ['gold', 'silver'][Math.floor(2 * Math.random())] : choice;
     this.maker.isActive = false;
+    // While a game is shown, the run may have new networks.
+    setOptions(this.player, this.players, this.player.value);
     this.clock.set(null);
     this.board.flip(this.own === 'silver');
     this.board.arrows([]);
@@ -244,6 +252,8 @@ class PlayView {
       this.opponent = this.player.value;
       this.limit = this.level.value;
       this.over = null;
+      this.told = '';
+      this.times = [];
       this.clock.set(this.time.value);
       this.showGame();
       await this.advance();
@@ -255,11 +265,21 @@ class PlayView {
     this.actions.replaceChildren(this.endButton, this.undoButton, this.resetButton, this.hintButton, this.backButton, this.resignButton);
     this.thoughts = h('p', { class: 'note' });
     this.finished = h('div', {});
-    const level = LEVELS.find(([key]) => key === this.limit)?.[1] ?? this.limit;
-    const words = `You are ${capital(this.own)}. ${this.opponent} plays ${capital(otherSide(this.own))} with ${level}.`;
+    this.analyzeButton = button('Analyze', () => this.analyze());
+    const words = `You are ${capital(this.own)}. ${this.opponent} plays ${capital(otherSide(this.own))} with ${this.levelName}.`;
     this.side.replaceChildren(this.finished, section('Game', h('p', {}, words),
-      this.thoughts, this.moves, h('div', { class: 'actions' }, button('Copy record', (event) => copy(this.record ?? '', event.target)),
-        button('Analyze', () => this.analyze()), button('New game', () => this.newGame()))));
+      this.thoughts, this.moves, h('div', { class: 'actions' }, button('Copy record', (event) => copy(this.fullRecord(), event.target)),
+        this.analyzeButton, button('New game', () => this.newGame()))));
+  }
+
+  get levelName() {
+    return LEVELS.find(([key]) => key === this.limit)?.[1] ?? this.limit;
+  }
+
+  /** The record with players and result. */
+  fullRecord() {
+    const players = { [this.own]: 'a human', [otherSide(this.own)]: `${this.opponent}, ${this.levelName}` };
+    return taggedRecord(this.record ?? '', players, this.over, labelsFrom('1g', this.game.turns.length + 1).pop());
   }
 
   newGame() {
@@ -284,6 +304,7 @@ class PlayView {
       if (!state || game !== this.game) return;
       this.board.arrows([]);
       this.record = state.record;
+      if (this.clock.state) this.times[game.turns.length] ??= { ...this.clock.state.seconds };
       if (state.result) this.finish(state.result.winner, state.result.reason);
       else if (this.over) this.showOver();
       else if (state.side === this.own) this.ownTurn(state);
@@ -295,7 +316,10 @@ class PlayView {
     this.maker.isActive = true;
     this.maker.show();
     this.clock.start(state.side);
-    announce(`Your turn, ${state.label}.`);
+    // The button that had the focus may be disabled or gone.
+    if (document.activeElement === document.body) this.board.focus();
+    announce(`${this.told}Your turn, ${state.label}.`);
+    this.told = '';
   }
 
   async reply(side) {
@@ -327,16 +351,16 @@ class PlayView {
     const steps = stepsOf(turn);
     this.game = { start: null, turns: [...this.game.turns, turn] };
     const { game } = this;
-    await this.board.play(steps);
+    await this.board.play(steps, true);
     if (game !== this.game) return;
-    announce(`${label}: ${turnInWords(turn)}`);
+    this.told = `${label}: ${turnInWords(turn)}. `;
     this.last = steps;
     await this.advance();
   }
 
   endTurn() {
     const { state } = this.maker;
-    if (!this.maker.isActive || !state?.can_end) return;
+    if (!this.maker.isActive || this.maker.isAdding || !state?.can_end) return;
     this.maker.stop();
     this.last = [];
     this.clock.ended(this.own);
@@ -349,7 +373,10 @@ class PlayView {
     if (!this.game) return;
     if (this.over) return;
     this.say('');
-    if (state.steps.length) this.board.arrows([]);
+    if (state.steps.length) {
+      this.cancelHint();
+      this.board.arrows([]);
+    }
     this.status.textContent = stateInWords(state);
     this.setButtons(this.maker.isActive ? state : null);
   }
@@ -364,7 +391,7 @@ class PlayView {
     this.resignButton.disabled = Boolean(this.over);
   }
 
-  // Takes back the last turn of one's own, and the reply to it.
+  // Takes back the last turn of one's own, and the reply to it. The clock shows again what it did before that turn.
   takeBack() {
     const count = this.lastOwn();
     if (count < 2) return;
@@ -372,7 +399,11 @@ class PlayView {
     this.over = null;
     this.finished.replaceChildren();
     this.last = [];
+    this.told = '';
     this.game = { start: null, turns: this.game.turns.slice(0, count) };
+    const seconds = this.times[count];
+    if (seconds) this.clock.restore({ ...this.clock.state, seconds: { ...seconds } });
+    this.times.length = Math.min(this.times.length, count + 1);
     this.advance();
   }
 
@@ -399,7 +430,7 @@ class PlayView {
       if (hinting.signal.aborted || !best) return;
       this.board.turnArrows(searchArrows([best]));
       this.say(`Hint: ${best.turn} (${percent(best.gold_value)} for Gold).`, 'info');
-    }).finally(() => { if (this.maker.isActive) this.hintButton.disabled = false; });
+    }).finally(() => { if (this.maker.isActive) this.setButtons(this.maker.state); });
   }
 
   // The end.
@@ -415,31 +446,29 @@ class PlayView {
     const { winner, reason } = this.over;
     this.maker.stop();
     this.setButtons(null);
+    // Steps of a turn that was not ended do not count.
+    this.board.set(boardsOf(this.game.turns).pop());
+    this.analyzeButton.textContent = isEndByRules(reason) ? 'Analyze the game' : 'Analyze';
     const words = resultInWords(winner, reason);
     this.status.textContent = words;
-    announce(words);
-    const record = h('pre', { tabindex: 0 }, this.record ?? '');
+    announce(`${this.told}${words}`);
+    const record = h('pre', { tabindex: 0 }, this.fullRecord());
     this.finished.replaceChildren(section(winner === this.own ? 'You won' : 'You lost', h('p', {}, words),
       h('details', {}, h('summary', {}, 'Record'), record)));
   }
 
   drawMoves() {
-    let label = '1g';
-    const items = this.game.turns.map((turn) => {
-      const item = h('li', {}, h('p', { class: 'move' }, h('b', {}, label), h('span', {}, turn)));
-      label = nextLabel(label);
-      return item;
-    });
-    this.moves.replaceChildren(...items);
+    const { turns } = this.game;
+    const labels = labelsFrom('1g', turns.length);
+    this.moves.replaceChildren(...turns.map((turn, index) => h('li', {}, h('p', { class: 'move' }, h('b', {}, labels[index]),
+      h('span', {}, turn)))));
     this.moves.scrollTop = this.moves.scrollHeight;
   }
 
   analyze() {
-    const boards = [EMPTY];
-    for (const turn of this.game.turns) boards.push(applySteps(boards[boards.length - 1], stepsOf(turn)));
-    const labels = [];
-    for (let label = '1g'; labels.length < this.game.turns.length; label = nextLabel(label)) labels.push(label);
-    store('analysis', { game: this.game, boards, labels, index: this.game.turns.length });
+    const { turns } = this.game;
+    const index = turns.length - (this.over && isEndByRules(this.over.reason) ? 1 : 0);
+    store('analysis', { game: this.game, boards: boardsOf(turns), labels: labelsFrom('1g', turns.length), index });
     location.hash = '#/analysis';
   }
 }

@@ -1,8 +1,8 @@
 // Making a turn on the board, step by step. Each question about the rules goes to the server.
 
 import { ApiError, post } from './api.js';
-import { capital } from './dom.js';
-import { REASONS, areNeighbours, indexOf, parseStep, sideOf } from './notation.js';
+import { announce, capital } from './dom.js';
+import { REASONS, areNeighbours, indexOf, parseStep, sideOf, stepInWords } from './notation.js';
 
 export class TurnMaker {
   /** `onChange(state)` is called after each change, `onError(words)` with what went wrong, `onNote(words)` with what to do next. */
@@ -14,6 +14,8 @@ export class TurnMaker {
     this.state = null;
     this.serial = 0;
     this.isActive = false;
+    // While a step is shown on the board and the server has not yet answered.
+    this.isAdding = false;
     this.board = null;
   }
 
@@ -37,6 +39,7 @@ export class TurnMaker {
   stop() {
     this.serial += 1;
     this.isActive = false;
+    this.isAdding = false;
     this.board.clear();
     this.board.mark([]);
   }
@@ -49,11 +52,13 @@ export class TurnMaker {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (serial !== this.serial) return null;
+      this.isAdding = false;
       if (this.state) this.show();
       this.onError(error.message);
       return null;
     }
     if (serial !== this.serial) return null;
+    this.isAdding = false;
     this.state = state;
     this.show();
     return state;
@@ -74,7 +79,7 @@ export class TurnMaker {
   }
 
   pick(square) {
-    if (!this.isActive || !this.state || this.state.result) return null;
+    if (!this.isActive || this.isAdding || !this.state || this.state.result) return null;
     const steps = this.state.legal.filter(({ from }) => from === square);
     const piece = this.state.board[indexOf(square)];
     if (!steps.length && (piece === ' ' || sideOf(piece) !== this.state.side)) return null;
@@ -113,18 +118,26 @@ export class TurnMaker {
   }
 
   async add(steps) {
-    const serial = this.serial;
-    const before = this.state.steps;
-    if (!(await this.board.play(steps)) || serial !== this.serial) return;
-    await this.ask([...before, ...steps]);
+    const { serial, state } = this;
+    this.isAdding = true;
+    // The turn must not end without the step.
+    this.onChange({ ...state, can_end: false });
+    await this.board.play(steps, true);
+    if (serial === this.serial) await this.askAndTell([...state.steps, ...steps], `${steps.map(stepInWords).join('; ')}. `);
   }
 
   undo() {
-    return this.ask(this.state.steps.slice(0, -1));
+    const { steps } = this.state;
+    return this.askAndTell(this.isAdding ? steps : steps.slice(0, -1));
   }
 
   undoAll() {
-    return this.ask([]);
+    return this.askAndTell([]);
+  }
+
+  async askAndTell(steps, words = '') {
+    const state = await this.ask(steps);
+    if (state) announce(words + stateInWords(state));
   }
 }
 
