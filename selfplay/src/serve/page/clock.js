@@ -16,12 +16,8 @@ export class Clock {
 
   /** `10+5`, or nothing for no clock. */
   set(text) {
-    this.stop();
     const [minutes, increment] = (text || '0+0').split('+').map(Number);
-    this.seconds = text ? { gold: 60 * minutes, silver: 60 * minutes } : null;
-    this.increment = increment;
-    this.element.hidden = !text;
-    this.draw();
+    this.restore(text ? { seconds: { gold: 60 * minutes, silver: 60 * minutes }, increment } : null);
   }
 
   get state() {
@@ -29,11 +25,10 @@ export class Clock {
   }
 
   restore(state) {
-    this.set(null);
-    if (!state) return;
-    this.seconds = state.seconds;
-    this.increment = state.increment;
-    this.element.hidden = false;
+    this.stop();
+    this.seconds = state?.seconds ?? null;
+    this.increment = state?.increment ?? 0;
+    this.element.hidden = !state;
     this.draw();
   }
 

@@ -27,6 +27,7 @@ export function openPlay(about) {
   return {
     element: view.element,
     leave: () => view.leave(),
+    retry: () => view.again?.(),
     key: (event) => view.key(event),
     route: () => true,
   };
@@ -93,12 +94,15 @@ class PlayView {
   }
 
   async attempt(action, retry) {
+    // What to do when the connection is back.
+    this.again = null;
     try {
       this.say('');
       await action();
     } catch (error) {
       if (error.name === 'AbortError') return;
       if (!(error instanceof ApiError)) throw error;
+      this.again = retry;
       this.message.replaceChildren(h('div', { class: 'message error', role: 'alert' }, h('p', {}, error.message),
         retry ? button('Try again', retry) : null));
     }
@@ -301,7 +305,11 @@ class PlayView {
       this.drawMoves();
       this.board.showLast(this.last ?? []);
       const state = await this.maker.begin(game, false);
-      if (!state || game !== this.game) return;
+      if (game !== this.game) return;
+      if (!state) {
+        this.again = () => this.advance();
+        return;
+      }
       this.board.arrows([]);
       this.record = state.record;
       if (this.clock.state) this.times[game.turns.length] ??= { ...this.clock.state.seconds };
