@@ -80,7 +80,7 @@ class PlayView {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select')) return;
-    if (event.key === 'e' && !this.endButton.disabled && this.endButton.isConnected) this.endTurn();
+    if (event.key === 'e' && this.endButton.isConnected) this.endTurn();
     if (event.key === 'u' && !this.undoButton.disabled && this.undoButton.isConnected) this.maker.undo();
   }
 
@@ -366,7 +366,9 @@ class PlayView {
     await this.advance();
   }
 
-  endTurn() {
+  async endTurn() {
+    // The last step may still be on its way.
+    await this.maker.added;
     const { state } = this.maker;
     if (!this.maker.isActive || this.maker.isAdding || !state?.can_end) return;
     this.maker.stop();
@@ -390,7 +392,7 @@ class PlayView {
   }
 
   setButtons(state) {
-    const has = Boolean(state?.steps.length);
+    const has = Boolean(state && (state.steps.length || this.maker.isAdding));
     this.endButton.disabled = !state?.can_end;
     this.undoButton.disabled = !has;
     this.resetButton.disabled = !has;

@@ -16,6 +16,7 @@ export class TurnMaker {
     this.isActive = false;
     // While a step is shown on the board and the server has not yet answered.
     this.isAdding = false;
+    this.added = null;
     this.board = null;
   }
 
@@ -108,8 +109,8 @@ export class TurnMaker {
   }
 
   drop(target) {
-    if (target.steps) this.add(target.steps);
-    else if (target.ways.length === 1) this.add(target.ways[0].steps);
+    const steps = target.steps ?? (target.ways.length === 1 ? target.ways[0].steps : null);
+    if (steps) this.added = this.add(steps);
     else {
       const choices = target.ways.map(({ to, steps }) => ({ square: to, kind: 'choice', steps, words: `push it to ${to}` }));
       this.board.select(target.square, choices);
