@@ -458,6 +458,8 @@ class PlayView {
     this.setButtons(null);
     // Steps of a turn that was not ended do not count.
     this.board.set(boardsOf(this.game.turns).pop());
+    this.board.arrows([]);
+    this.say('');
     this.analyzeButton.textContent = isEndByRules(reason) ? 'Analyze the game' : 'Analyze';
     const words = resultInWords(winner, reason);
     this.status.textContent = words;
