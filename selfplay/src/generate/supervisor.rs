@@ -307,6 +307,7 @@ impl<'a> Supervisor<'a> {
             evaluations: counts.evaluations.load(Relaxed),
             batches: counts.batches.load(Relaxed),
             largest_batch: counts.largest_batch.load(Relaxed),
+            times: counts.times(),
             devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
             rows_waiting: service.map(|service| service.rows_waiting() as u64),
             network: NetworkInUse {

@@ -6,7 +6,7 @@ use super::game::{SelfplayGame, Setting};
 use super::log::{GameLog, NoLog};
 use super::plan::{Part, random_numbers};
 use super::starts::Starts;
-use crate::worker::batch::{Batcher, Tally};
+use crate::worker::batch::{Batcher, Tally, Times};
 use anyhow::Result;
 use engine::config::Config;
 use engine::record::journal::GameInFlight;
@@ -59,11 +59,23 @@ pub(crate) struct Counts {
     pub(crate) full_turns: AtomicU64,
     pub(crate) evaluations: AtomicU64,
     pub(crate) batches: AtomicU64,
+    pub(crate) times: Mutex<Times>,
     /// The largest mean batch of a worker's round so far, in evaluations; 0 before the first.
     pub(crate) largest_batch: AtomicU64,
     /// Games that were played to their end.
     pub(crate) finished: AtomicU64,
     pub(crate) in_flight: AtomicUsize,
+}
+
+impl Counts {
+    fn add_times(&self, times: Times) {
+        *locked(&self.times) += times;
+    }
+
+    /// The workers' time so far.
+    pub(crate) fn times(&self) -> Times {
+        *locked(&self.times)
+    }
 }
 
 /// A worker's games, and its channels to the evaluators.
@@ -174,6 +186,7 @@ impl GenerationTask {
         self.counts.full_turns.fetch_add(done.full_turns, Relaxed);
         self.counts.evaluations.fetch_add(done.evaluations, Relaxed);
         self.counts.batches.fetch_add(done.batches, Relaxed);
+        self.counts.add_times(done.times);
         if let Some(size) = done.evaluations.checked_div(done.batches) {
             self.counts.largest_batch.fetch_max(size, Relaxed);
         }

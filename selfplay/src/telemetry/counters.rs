@@ -1,5 +1,6 @@
 //! The counters of a generator, and the facts that are known from its start.
 
+use crate::worker::batch::Times;
 use arimaa::rules::Side;
 use engine::record::{Ending, GameRecord};
 use network::DeviceCounters;
@@ -41,6 +42,8 @@ pub(crate) struct Counters {
     pub(crate) batches: u64,
     /// The largest mean batch of a worker's round so far, in evaluations; 0 before the first; 0 where that is not known.
     pub(crate) largest_batch: u64,
+    /// The workers' time by its use.
+    pub(crate) times: Times,
     /// Totals of the evaluation service's devices; empty where the workers evaluate by themselves.
     pub(crate) devices: Vec<DeviceCounters>,
     /// Rows that wait for such a device now; none without them.
@@ -187,11 +190,13 @@ pub(crate) enum State {
     },
     /// It stops.
     Stopping,
+    /// It has ended: these are its last figures.
+    Ended,
 }
 
 impl State {
     /// All names of states.
-    pub(super) const NAMES: [&str; 3] = ["running", "waiting_for_disk", "stopping"];
+    pub(super) const NAMES: [&str; 4] = ["running", "waiting_for_disk", "stopping", "ended"];
 
     /// One of [`State::NAMES`].
     pub(super) fn name(&self) -> &'static str {
@@ -199,6 +204,7 @@ impl State {
             Self::Running => "running",
             Self::WaitingForDisk { .. } => "waiting_for_disk",
             Self::Stopping => "stopping",
+            Self::Ended => "ended",
         }
     }
 
@@ -206,7 +212,7 @@ impl State {
     pub(super) fn waiting_reason(&self) -> Option<&str> {
         match self {
             Self::WaitingForDisk { reason } => Some(reason),
-            Self::Running | Self::Stopping => None,
+            Self::Running | Self::Stopping | Self::Ended => None,
         }
     }
 }

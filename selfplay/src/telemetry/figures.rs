@@ -90,6 +90,12 @@ const GAMES: Metric = Metric {
     kind: Kind::Counter,
 };
 
+const WORKER_SECONDS: Metric = Metric {
+    name: "tusker_worker_seconds_total",
+    help: "Time of the workers, by its use",
+    kind: Kind::Counter,
+};
+
 const TURNS: Metric = Metric {
     name: "tusker_turns_total",
     help: "Turns played, by the search that chose them",
@@ -102,7 +108,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure("time", |it| json!(it.time)),
     figure("seconds", |it| json!(it.since_start.seconds()))
         .gauge("tusker_uptime_seconds", "Time since the start"),
-    // `running`, `waiting_for_disk` or `stopping`.
+    // `running`, `waiting_for_disk`, `stopping` or `ended`.
     figure("state", |it| json!(it.now.state.name())),
     figure("waiting_reason", |it| json!(it.now.state.waiting_reason())),
     figure("games", |it| json!(it.now.games())),
@@ -178,6 +184,28 @@ pub(super) const FIGURES: &[Figure] = &[
         "tusker_batch_fill_ratio",
         "Mean evaluations a batch over the last interval, as a share of the largest batch",
     ),
+    // Of all workers together, by its use.
+    figure("search_seconds", |it| {
+        json!(it.now.times.search.as_secs_f64())
+    })
+    .part_of(WORKER_SECONDS, "use", "search"),
+    figure("records_seconds", |it| {
+        json!(it.now.times.records.as_secs_f64())
+    })
+    .part_of(WORKER_SECONDS, "use", "records"),
+    figure("encode_seconds", |it| {
+        json!(it.now.times.encode.as_secs_f64())
+    })
+    .part_of(WORKER_SECONDS, "use", "encode"),
+    figure("wait_seconds", |it| json!(it.now.times.wait.as_secs_f64())).part_of(
+        WORKER_SECONDS,
+        "use",
+        "wait",
+    ),
+    figure("device_seconds", |it| {
+        json!(it.now.times.device.as_secs_f64())
+    })
+    .part_of(WORKER_SECONDS, "use", "device"),
     // Each with `device`, `busy`, `mean_batch` and `fill` ([`DeviceUse`]); empty where the workers evaluate by themselves.
     figure("devices", |it| json!(it.recent.devices())),
     figure("rows_waiting", |it| json!(it.now.rows_waiting))

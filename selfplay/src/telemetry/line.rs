@@ -40,7 +40,7 @@ pub(super) fn summary(snapshot: &Snapshot) -> String {
 /// Why it does not play now.
 fn pause(state: &State) -> Option<String> {
     match state {
-        State::Running => None,
+        State::Running | State::Ended => None,
         State::WaitingForDisk { reason } => Some(format!("waiting for the disk ({reason})")),
         State::Stopping => Some("stopping".to_owned()),
     }

@@ -114,7 +114,7 @@ impl Telemetry {
         Ok(telemetry)
     }
 
-    /// Writes the newest snapshot to a file now and with each line of the log, for other programs.
+    /// Writes the newest snapshot to a file now, with each line of the log, and at the end, for other programs.
     pub(crate) fn keep_newest_in(&mut self, path: PathBuf, counters: &Counters) {
         self.newest = Some(OutputFile::new(path));
         let snapshot = self.reporter.report(counters, self.now());
@@ -171,12 +171,17 @@ impl Telemetry {
     }
 
     fn finish_at(mut self, counters: &Counters, reason: &str, now: Moment) -> Snapshot {
+        let counters = &Counters {
+            state: State::Ended,
+            ..counters.clone()
+        };
         let snapshot = self.reporter.report(counters, now);
         self.progress.finish(&line::summary(&snapshot));
         self.write(&Event::End {
             reason,
             snapshot: &snapshot,
         });
+        self.write_newest(&snapshot);
         snapshot
     }
 

@@ -2,6 +2,7 @@
 
 use super::snapshot::Moment;
 use super::{Counters, NetworkInUse, State};
+use crate::worker::batch::Times;
 use network::{Device, DeviceCounters};
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read, Write};
@@ -26,6 +27,13 @@ pub(super) fn busy() -> Counters {
         evaluations: 263_680,
         batches: 1_288,
         largest_batch: 256,
+        times: Times {
+            search: Duration::from_secs(90),
+            records: Duration::from_secs(6),
+            encode: Duration::ZERO,
+            wait: Duration::from_millis(1_500),
+            device: Duration::from_secs(22),
+        },
         devices: Vec::new(),
         rows_waiting: None,
         network: NetworkInUse {

@@ -38,6 +38,11 @@ const EVERYTHING: &str = r#"{
     "mean_batch": 204.7205,
     "largest_batch": 256,
     "batch_fill": 0.7997,
+    "search_seconds": 90.0,
+    "records_seconds": 6.0,
+    "encode_seconds": 0.0,
+    "wait_seconds": 1.5,
+    "device_seconds": 22.0,
     "devices": [
         {"device": "cuda:0", "busy": 0.62, "mean_batch": 582.0, "fill": 0.97},
         {"device": "cuda:1", "busy": 0.3333, "mean_batch": 230.375, "fill": 0.97}
@@ -162,6 +167,12 @@ fn a_line_of_the_log_holds_everything() {
     expected.remove("event");
     expected.extend(facts.as_object().unwrap().clone());
     assert_eq!(read().as_object().unwrap(), expected);
+    telemetry.finish_at(&counters, "the end", moment(20.0));
+    let last = read();
+    assert_eq!(
+        (&last["state"], &last["seconds"]),
+        (&json!("ended"), &json!(20.0))
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use arimaa::rules::History;
 use engine::search::{Evaluation, Evaluations, Evaluator, Query, Search};
 use rand::Rng;
 use std::fmt;
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 /// Evaluates the next leaves of a single search, and returns the evaluator's time; none once the search is over. `answers` is a
@@ -105,6 +106,12 @@ impl Times {
     }
 }
 
+impl AddAssign for Times {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.map_with(other, |a, b| a + b);
+    }
+}
+
 /// The shares in per cent.
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +146,7 @@ impl Tally {
         self.full_turns += other.full_turns;
         self.evaluations += other.evaluations;
         self.batches += other.batches;
-        self.times = self.times.map_with(other.times, |a, b| a + b);
+        self.times += other.times;
     }
 }
 
