@@ -24,6 +24,7 @@ mod directory;
 mod error;
 mod generators;
 mod io;
+mod published;
 mod trainer_window;
 mod workers;
 
@@ -34,5 +35,6 @@ pub use generators::{
     claim_generator, generators_at_work, lost_generators,
 };
 pub use io::{make_folder, write_file};
+pub use published::{GenerationTime, PublishedTimes};
 pub use trainer_window::TrainerWindow;
 pub use workers::{WorkerName, WrongWorkerName};

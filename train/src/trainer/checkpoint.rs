@@ -88,6 +88,14 @@ fn age(name: &str) -> Option<(u32, u64)> {
     Some((generation.parse().ok()?, step.parse().ok()?))
 }
 
+/// The step of the newest checkpoint by the files' names; 0 without one.
+pub(crate) fn newest_step(folder: &Path) -> u64 {
+    let newest = list(folder).unwrap_or_default().pop();
+    let name = newest.as_deref().and_then(Path::file_name);
+    let age = name.and_then(|name| age(name.to_str()?));
+    age.map_or(0, |(_, step)| step)
+}
+
 /// The newest checkpoint that is whole, if there are any; broken ones are reported on standard error.
 ///
 /// # Errors

@@ -8,6 +8,9 @@
 //! | `train` | [`StepMeasurements`] |
 //! | `validation` | [`ValidationMeasurements`] |
 //! | `waiting` | `missing`: what the trainer waits for |
+//! | `changed` | `text`: a setting that has changed |
+//! | `phase` | `phase`: what `train loop` begins, a [`LoopPhase`] or null at its end; `ended`: null or an [`EndedPhase`] |
+//! | `self_play` | [`SelfPlayMeasurements`] |
 //! | `published` | nothing else: the generation's network is published |
 //! | `rating` | [`RatingMeasurements`](crate::ratings::RatingMeasurements) |
 
@@ -88,6 +91,47 @@ pub(crate) struct Standing {
     pub(crate) data_age: Option<f64>,
     #[serde(flatten)]
     pub(crate) generators: GeneratorCounts,
+}
+
+/// What `train loop` does for a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LoopPhase {
+    /// It plays the games for the network, or waits for them.
+    SelfPlay,
+    /// It trains the network.
+    Training,
+    /// It plays the network's matches and its game to be shown, and rates it.
+    Matches,
+}
+
+/// A phase that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct EndedPhase {
+    pub(crate) phase: LoopPhase,
+    pub(crate) generation: u32,
+    pub(crate) seconds: f64,
+}
+
+/// Of the self-play of a generation, by all generators together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct SelfPlayMeasurements {
+    /// The new games for the network.
+    pub(crate) games: u64,
+    /// The time in which the speed was measured: from the start of the generators, or from the last such line.
+    pub(crate) seconds: f64,
+    pub(crate) turns_per_second: Option<f64>,
+    pub(crate) evaluations_per_second: Option<f64>,
+    /// The share of the workers' time for searches and rules; none where nothing was played.
+    pub(crate) search: Option<f64>,
+    /// For records and the journal.
+    pub(crate) records: Option<f64>,
+    /// For queries to the evaluation service.
+    pub(crate) encode: Option<f64>,
+    /// Waiting for the evaluation service.
+    pub(crate) wait: Option<f64>,
+    /// Evaluating by themselves.
+    pub(crate) device: Option<f64>,
 }
 
 /// The generators of the run.

@@ -16,7 +16,10 @@ use crate::plots::curves::Curves;
 use crate::plots::events::EventFile;
 use crate::plots::ratings::RatingPlot;
 use crate::ratings::{RatingMeasurements, RatingsFile};
-use crate::trainer::metrics::{MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
+use crate::trainer::metrics::{
+    EndedPhase, LoopPhase, MeanLosses, Metrics, SelfPlayMeasurements, StepMeasurements,
+    ValidationMeasurements,
+};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use serde::Serialize;
@@ -150,6 +153,38 @@ impl Recorder {
     /// Records that the training waits, and what for.
     pub(crate) fn waiting(&mut self, generation: u32, step: u64, missing: &str) {
         self.log("waiting", generation, step, &json!({ "missing": missing }));
+    }
+
+    /// Records the phase that the loop begins, or none, and the one that has ended.
+    pub(crate) fn phase(
+        &mut self,
+        generation: u32,
+        step: u64,
+        phase: Option<LoopPhase>,
+        ended: Option<EndedPhase>,
+    ) {
+        let contents = json!({ "phase": phase, "ended": ended });
+        self.log("phase", generation, step, &contents);
+    }
+
+    /// Records the self-play for a generation's network.
+    pub(crate) fn self_play(
+        &mut self,
+        generation: u32,
+        step: u64,
+        measured: &SelfPlayMeasurements,
+    ) {
+        self.log("self_play", generation, step, measured);
+        let scalars = [
+            ("self_play/turns_per_second", measured.turns_per_second),
+            (
+                "self_play/evaluations_per_second",
+                measured.evaluations_per_second,
+            ),
+        ];
+        let scalars = scalars.map(|(name, value)| value.map(|value| (name.into(), value)));
+        let scalars: Vec<_> = scalars.into_iter().flatten().collect();
+        self.training.add(step, &scalars);
     }
 
     /// Records that the generation's network is published, and redraws the curves.

@@ -1,10 +1,12 @@
 //! The games for the next network: those that the trainer does not know yet.
 
+use super::phase::SelfPlayMeter;
 use super::selfplay::Workers;
 use super::state::{Flow, TrainingLoop};
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::checkpoint;
+use crate::trainer::metrics::LoopPhase;
 use engine::config::LoopOrder;
 use engine::progress::{Progress, say};
 use engine::record::ShardName;
@@ -70,11 +72,22 @@ impl TrainingLoop {
                 grouped(wanted)
             ));
         }
-        match self.config.training_loop.order {
-            LoopOrder::InTurns => self.play(is_first, there, wanted, &known),
-            LoopOrder::SideBySide if is_first => self.play(is_first, there, wanted, &known),
-            LoopOrder::SideBySide | LoopOrder::External => self.wait(there, wanted, &known),
+        let generation = trained + 1;
+        self.begin_phase(Some((LoopPhase::SelfPlay, generation)));
+        let flow = match self.config.training_loop.order {
+            LoopOrder::SideBySide if !is_first => self.wait(there, wanted, &known)?,
+            LoopOrder::External => self.wait(there, wanted, &known)?,
+            LoopOrder::InTurns | LoopOrder::SideBySide => {
+                // Nothing is played between the generations.
+                self.self_play = SelfPlayMeter::start(&self.run);
+                self.play(is_first, there, wanted, &known)?
+            }
+        };
+        if flow == Flow::Continue {
+            let games = self.counts.in_new_shards(&self.run, &known.shards)?;
+            self.log_self_play(generation, games);
         }
+        Ok(flow)
     }
 
     /// Reads the shards that the trainer is going to read, each once: damage is an error before games are played.

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`], [`show`] | the gate, matches, ratings; games to show |
+//! | [`phase`] | the phases of a generation, and the speed of self-play, in the log |
 //! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
 //! | [`table`], [`estimate`] | what the user sees |
@@ -23,6 +24,7 @@ mod child;
 mod estimate;
 mod games;
 mod matches;
+mod phase;
 mod selfplay;
 mod show;
 mod state;
@@ -36,6 +38,7 @@ use crate::ratings::clock::TrainingClock;
 use crate::terminal::{grouped, print};
 use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
+use crate::trainer::metrics::LoopPhase;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::training::{Ending, train};
 use crate::trainer::workers_seen::WorkersSeen;
@@ -47,6 +50,7 @@ use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
 use engine::stop::{Exit, StopArguments};
 use network::{Device, Network};
+use phase::SelfPlayMeter;
 use selfplay::Selfplay;
 use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
@@ -124,6 +128,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     let began_trained = began_trained(&run)?;
     let clock = TrainingClock::open(&run, trained)?;
     let index = Index::new(&run.shards(), config.train.validation_share);
+    let self_play = SelfPlayMeter::start(&run);
     let mut training_loop = TrainingLoop {
         run,
         config,
@@ -137,6 +142,8 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
         workers_seen: WorkersSeen::default(),
         index,
         clock,
+        phase: None,
+        self_play,
         stop,
     };
     let flow = training_loop.go()?;
@@ -157,6 +164,7 @@ impl TrainingLoop {
         let went = self.go_through();
         // If it ended by itself, that is why everything else was stopped.
         let ended = self.end_generator();
+        self.begin_phase(None);
         let flow = went?;
         ended.map(|()| flow)
     }
@@ -229,6 +237,7 @@ impl TrainingLoop {
             if self.provide_games(trained, times)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
+            self.begin_phase(Some((LoopPhase::Training, trained + 1)));
             match self.train() {
                 Err(error) => match error.missing_games() {
                     Some(missing) => say(missing),
@@ -241,7 +250,9 @@ impl TrainingLoop {
     }
 
     /// Measures the newest network's strength, and decides whether it plays.
-    fn measure(&self) -> Result<Flow, TrainError> {
+    fn measure(&mut self) -> Result<Flow, TrainError> {
+        let trained = self.trained()?;
+        self.begin_phase(Some((LoopPhase::Matches, trained)));
         if self.judge()? == Flow::Stop || self.compare()? == Flow::Stop {
             return Ok(Flow::Stop);
         }

@@ -1,6 +1,7 @@
 //! The loop of one run: its parts, and its newest networks.
 
 use super::child::Generator;
+use super::phase::{CurrentPhase, SelfPlayMeter};
 use super::selfplay::{Selfplay, Workers};
 use crate::commands::run::Workplace;
 use crate::data::Index;
@@ -40,6 +41,9 @@ pub(super) struct TrainingLoop {
     /// The shards that were read before games are played.
     pub(super) index: Index,
     pub(super) clock: TrainingClock,
+    /// What the loop does now.
+    pub(super) phase: Option<CurrentPhase>,
+    pub(super) self_play: SelfPlayMeter,
     pub(super) stop: Stop,
 }
 

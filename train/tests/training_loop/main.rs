@@ -181,6 +181,48 @@ fn check_log(run: &Path) {
     assert_eq!(logged, [0, 1, 2].into());
 }
 
+/// The log has the phases of each generation in their order, and the speed of its self-play.
+fn check_phases(run: &Path) {
+    let log = fs::read_to_string(run.join("logs/train.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of_kind = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
+    let phases: Vec<(&str, u64)> = of_kind("phase")
+        .filter(|line| line["ended"].is_object())
+        .map(|line| &line["ended"])
+        .inspect(|ended| assert!(ended["seconds"].as_f64().unwrap() > 0.0))
+        .map(|ended| {
+            let phase = ended["phase"].as_str().unwrap();
+            (phase, ended["generation"].as_u64().unwrap())
+        })
+        .collect();
+    let of_generation =
+        |generation| ["self_play", "training", "matches"].map(|phase| (phase, generation));
+    let expected: Vec<_> = [("matches", 0)]
+        .into_iter()
+        .chain((1..=2).flat_map(of_generation))
+        .collect();
+    assert_eq!(phases, expected);
+    assert!(of_kind("phase").next_back().unwrap()["phase"].is_null());
+    let played: Vec<_> = of_kind("self_play").collect();
+    assert_eq!(played.len(), 2);
+    assert_eq!(
+        (&played[0]["games"], &played[1]["games"]),
+        (&30.into(), &24.into())
+    );
+    for line in played {
+        assert!(
+            line["evaluations_per_second"].as_f64().unwrap() > 0.0,
+            "{line}"
+        );
+        let shares = ["search", "records", "encode", "wait", "device"];
+        let together: f64 = shares.iter().map(|key| line[key].as_f64().unwrap()).sum();
+        assert!((together - 1.0).abs() < 1e-6, "{line}");
+    }
+}
+
 /// Whatever this machine lacks: no GPU has this number.
 #[test]
 fn a_generator_s_device_that_can_t_be_used_shows_before_anything_is_played() {
@@ -227,6 +269,7 @@ fn the_loop_goes_from_nothing_to_a_table_and_does_nothing_twice() {
     let (code, said, progress) = outcome(train().args(arguments(&run, &[])));
     assert_eq!(code, 0, "{progress}");
     check_whole(&run, &said);
+    check_phases(&run);
     assert_eq!(records(&run).len(), GAMES);
     let (code, again, _) = outcome(train().args(arguments(&run, &[])));
     assert_eq!(

@@ -5,7 +5,7 @@ use super::file::{NetworkReport, Size};
 use super::games::GamesReport;
 use super::generators::GeneratorReport;
 use super::header::{self, FileHeader};
-use super::log::{GenerationTime, LogSummary};
+use super::log::{LogSummary, PhaseReport};
 use crate::error::TrainError;
 use crate::ratings::clock::efforts;
 use crate::ratings::{MatchResult, RatedPlayer, RatingsFile, result_files};
@@ -14,7 +14,8 @@ use crate::trainer::state::TrainingState;
 use engine::config::Config;
 use engine::files::FileLock;
 use engine::run::{
-    GeneratorPlaces, LostGenerator, RunDirectory, generators_at_work, lost_generators,
+    GenerationTime, GeneratorPlaces, LostGenerator, RunDirectory, generators_at_work,
+    lost_generators,
 };
 use network::{Network, Origin};
 use serde::Serialize;
@@ -73,6 +74,8 @@ pub(super) struct RunningReport {
     pub(super) generators: Vec<u32>,
     /// What the trainer waits for.
     pub(super) waiting: Option<String>,
+    /// What `train loop` does.
+    pub(super) phase: Option<PhaseReport>,
 }
 
 /// The rows that are trained on.
@@ -170,6 +173,7 @@ impl RunReport {
             at_work: RunningReport {
                 trainer,
                 waiting: log.waiting.filter(|_| trainer),
+                phase: log.phase.filter(|_| trainer),
                 generators: at_work.clone(),
             },
             lost: problems.or_default(lost_generators(&places)),

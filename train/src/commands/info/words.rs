@@ -146,9 +146,16 @@ fn training(training: &InTraining) -> String {
 }
 
 fn running(running: &RunningReport) -> String {
-    let trainer = running.trainer.then(|| match &running.waiting {
-        Some(missing) => format!("trainer, which waits: {missing}"),
-        None => "trainer".to_owned(),
+    let trainer = running.trainer.then(|| {
+        let loops = running.phase.as_ref().map(|it| {
+            let phase = it.phase.replace('_', "-");
+            format!("train loop: {phase} for network {}", it.generation)
+        });
+        let trainer = loops.unwrap_or_else(|| "trainer".to_owned());
+        match &running.waiting {
+            Some(missing) => format!("{trainer}, which waits: {missing}"),
+            None => trainer,
+        }
     });
     let numbers: Vec<String> = running.generators.iter().map(u32::to_string).collect();
     let generators = (!numbers.is_empty()).then(|| format!("generators {}", numbers.join(", ")));
