@@ -103,6 +103,8 @@ pub struct ReportedTurn {
     pub prior: Option<f64>,
     /// Its winner, where that is proven; the turn itself is counted.
     pub proven: Option<Proven>,
+    /// The line that begins with this turn, found as [`SearchReport::line`] is.
+    pub line: Vec<LineTurn>,
 }
 
 /// An action at the start of the searched turn, as far as the search has tried it.
@@ -162,6 +164,7 @@ impl Search {
         let side = state.side();
         let seconds = self.time_to_decision().as_secs_f64();
         let spent = &state.spent;
+        let (listed, line) = reported(state, &turns, top);
         SearchReport {
             position: state.position,
             side,
@@ -177,11 +180,11 @@ impl Search {
                 winner,
                 turns: node_value.turns_to_end,
             }),
-            turns: reported(state, &turns, top),
+            turns: listed,
             known_turns: turns.len(),
             shared_visits: turns.shared_visits,
             unfinished_visits: turns.unfinished_visits,
-            line: expected_line(state, &turns),
+            line,
             visits: spent.visits,
             evaluations: spent.evaluations,
             nodes: state.tree.len(),
@@ -256,8 +259,12 @@ fn seen_by(side: Side, value: f32) -> f32 {
     }
 }
 
-/// The best turns, and the chosen one.
-fn reported(state: &SearchState, turns: &KnownTurns, top: usize) -> Vec<ReportedTurn> {
+/// The best turns and the chosen one, and the line from the position.
+fn reported(
+    state: &SearchState,
+    turns: &KnownTurns,
+    top: usize,
+) -> (Vec<ReportedTurn>, Vec<LineTurn>) {
     let ranked = turns.iter().zip(1..);
     let listed = ranked.filter(|(turn, rank)| *rank <= top || turn.is_chosen);
     let report = |(turn, rank): (&KnownTurn, usize)| ReportedTurn {
@@ -268,6 +275,16 @@ fn reported(state: &SearchState, turns: &KnownTurns, top: usize) -> Vec<Reported
         value: turn.value(state),
         prior: turn.prior,
         proven: turn.proven,
+        line: expected_line(state, turns, turn),
     };
-    listed.map(report).collect()
+    let listed: Vec<ReportedTurn> = listed.map(report).collect();
+    let chosen = listed.iter().find(|turn| turn.is_chosen);
+    let line = match chosen.or(listed.first()) {
+        Some(turn) => turn.line.clone(),
+        None => turns
+            .iter()
+            .next()
+            .map_or_else(Vec::new, |turn| expected_line(state, turns, turn)),
+    };
+    (listed, line)
 }

@@ -5,7 +5,7 @@ use super::super::flow::Flow;
 use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, greatest, winning_turn};
 use super::LineTurn;
-use super::turns::KnownTurns;
+use super::turns::{KnownTurn, KnownTurns};
 use arimaa::notation::format_turn;
 use arimaa::rules::{Position, StepState, Turn};
 
@@ -21,14 +21,16 @@ struct Onward {
     node: Option<NodeId>,
 }
 
-/// The line from the position whose turn is searched.
-pub(super) fn expected_line(search: &SearchState, turns: &KnownTurns) -> Vec<LineTurn> {
-    let chosen = turns.iter().find(|turn| turn.is_chosen);
-    let first = chosen.or_else(|| turns.iter().next());
-    let mut next = first.map(|turn| Onward {
-        text: turns.text(turn),
-        end: turn.end,
-        node: turn.node,
+/// The line that begins with a turn of the position that is searched.
+pub(super) fn expected_line(
+    search: &SearchState,
+    turns: &KnownTurns,
+    first: &KnownTurn,
+) -> Vec<LineTurn> {
+    let mut next = Some(Onward {
+        text: turns.text(first),
+        end: first.end,
+        node: first.node,
     });
     let mut passed = vec![search.position];
     let mut line = Vec::new();

@@ -191,6 +191,22 @@ fn setups_are_listed_by_their_placements() {
 }
 
 #[test]
+fn each_turn_has_the_line_that_it_begins() {
+    let lost = position(Side::Gold, &["Rh1", "ra3"]);
+    for mode in MODES {
+        for (position, least) in [(skirmish(), 1), (lost, 2)] {
+            let report = searched(&mut Advance, &position, mode, 400).report(4);
+            assert!(report.turns.len() > 1);
+            for turn in &report.turns {
+                assert!(turn.line.len() >= least && turn.line[0].turn == turn.turn);
+                replayed(&position, &turn.line);
+                assert!(!turn.is_chosen || turn.line == report.line);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_search_can_be_reported_on_from_its_start_on() {
     for mode in MODES {
         let position = skirmish();
@@ -348,7 +364,8 @@ fn exchanged_colours_exchange_the_report() {
             for turn in &mut silver.turns {
                 turn.turn = with_colours_exchanged(&turn.turn);
             }
-            for turn in &mut silver.line {
+            let lines = silver.turns.iter_mut().map(|turn| &mut turn.line);
+            for turn in lines.chain([&mut silver.line]).flatten() {
                 turn.side = turn.side.opponent();
                 turn.turn = with_colours_exchanged(&turn.turn);
             }
@@ -430,7 +447,7 @@ fn json_has_the_documented_keys() {
     );
     assert_eq!(
         keys(&read["turns"][0]),
-        "is_chosen prior proven rank turn value visits"
+        "is_chosen line prior proven rank turn value visits"
     );
     assert_eq!(keys(&read["line"][0]), "side turn");
     assert_eq!(keys(&read["depth"]), "deepest mean");
