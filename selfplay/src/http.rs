@@ -1,7 +1,7 @@
 //! The HTTP server of metrics and of the page: a router of axum behind hyper's limits of time.
 //!
 //! The number of connections is bounded. Each connection carries one request, which must arrive within [`REQUEST_TIME`] and whose
-//! answer must be taken within the server's limit. A stream of events may last longer.
+//! answer must be taken within the server's limit. A stream of events may last longer, as long as its client takes what is sent.
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -9,20 +9,23 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use futures_util::TryFutureExt;
+use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{self, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 use tower::ServiceExt;
 
 /// The time that a client has to send the head of its request.
@@ -39,7 +42,7 @@ const END_TIME: Duration = Duration::from_secs(1);
 pub(crate) struct HttpLimits {
     /// Connections that are served at once; more of them wait until the system refuses them.
     pub(crate) connections: usize,
-    /// The time that a request and its answer may take.
+    /// The time that a request and its answer may take, and that a stream of events may wait for its client to take more.
     pub(crate) answer_time: Duration,
     /// The time that a stream of events may last; its client connects again.
     pub(crate) stream_time: Duration,
@@ -141,7 +144,7 @@ async fn serve(stream: TcpStream, router: Router, limits: HttpLimits) {
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_TIME)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TimedConnection::new(stream, limits.answer_time), service);
     let mut connection = pin!(connection);
     // A client that disconnects, sends nonsense or is too slow fails alone.
     if timeout(limits.answer_time, connection.as_mut())
@@ -153,7 +156,145 @@ async fn serve(stream: TcpStream, router: Router, limits: HttpLimits) {
     }
 }
 
+/// A connection whose writes fail after they have waited too long for the client.
+struct TimedConnection {
+    stream: TokioIo<TcpStream>,
+    limit: Duration,
+    /// Ends a write that waits.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl TimedConnection {
+    fn new(stream: TcpStream, limit: Duration) -> Self {
+        Self {
+            stream: TokioIo::new(stream),
+            limit,
+            waiting: None,
+        }
+    }
+
+    fn timed(
+        &mut self,
+        context: &mut task::Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.waiting = None;
+            return written;
+        }
+        let limit = self.limit;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
+        let ended = waiting.as_mut().poll(context);
+        ended.map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl Read for TimedConnection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for TimedConnection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.timed(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.timed(context, written)
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
 fn is_of_events(response: &Response<Body>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::response::sse::{Event, Sse};
+    use axum::routing::get;
+    use futures_util::stream::repeat_with;
+    use std::convert::Infallible;
+    use std::io::{Read, Write};
+    use std::time::Instant;
+
+    /// A stream of events without an end, and whether it was dropped.
+    struct Dropped(Arc<AtomicBool>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.store(true, Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_stream_ends_when_its_client_takes_nothing_and_not_before() {
+        let is_dropped = Arc::new(AtomicBool::new(false));
+        let to_drop = Arc::clone(&is_dropped);
+        let stream = move || async move {
+            let dropped = Dropped(Arc::clone(&to_drop));
+            Sse::new(repeat_with(move || {
+                let _held = &dropped;
+                Ok::<_, Infallible>(Event::default().data("a".repeat(10_000)))
+            }))
+        };
+        let answer_time = Duration::from_secs(1);
+        let limits = HttpLimits {
+            connections: 2,
+            answer_time,
+            stream_time: Duration::from_secs(600),
+        };
+        let router = |_| Router::new().route("/", get(stream));
+        let server = HttpServer::start("test", "127.0.0.1:0", limits, router).unwrap();
+        let mut client = std::net::TcpStream::connect(server.address()).unwrap();
+        client
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
+        let begun = Instant::now();
+        let mut bytes = vec![0; 100_000];
+        while begun.elapsed() < 3 * answer_time {
+            assert!(client.read(&mut bytes).unwrap() > 0);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(!is_dropped.load(Relaxed));
+        let begun = Instant::now();
+        while !is_dropped.load(Relaxed) {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
