@@ -1,7 +1,7 @@
 //! Which requests are answered. A page of another site must neither read an answer nor start a search.
 //!
 //! - `Host` must be an address of this server, so that a foreign name that resolves to it (DNS rebinding) is refused.
-//! - `Origin`, where a browser sends it, must be this server's.
+//! - `Origin`, where a browser sends it, must be this server's. A request of the API that a browser calls `cross-site` is refused.
 //! - At an address that other machines reach, each request needs a token; then any `Host` is allowed.
 
 use super::error::ApiError;
@@ -19,6 +19,9 @@ use std::sync::Arc;
 
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+
+/// Where a browser says that a request comes from.
+const SITE: &str = "sec-fetch-site";
 
 /// What a request must show.
 #[derive(Debug)]
@@ -43,16 +46,26 @@ impl Guard {
 
     fn check(&self, request: &Request) -> Result<(), ApiError> {
         let refused = |message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, message));
-        let host = text(request.headers(), HOST.as_str()).unwrap_or_default();
+        let headers = request.headers();
+        let Ok(host) = only(headers, HOST.as_str()) else {
+            return refused("the request must have one `Host` header, in ASCII");
+        };
+        let host = host.unwrap_or_default();
         if self.token.is_none() && !self.is_own(host) {
             return refused(
                 "this server answers to its own address alone: see the line that it printed",
             );
         }
-        if let Some(origin) = text(request.headers(), ORIGIN.as_str())
-            && origin != format!("http://{host}")
-        {
-            return refused("pages of other sites may not use this server");
+        let is_own = match only(headers, ORIGIN.as_str()) {
+            Ok(origin) => origin.is_none_or(|origin| origin == format!("http://{host}")),
+            Err(()) => false,
+        };
+        let is_cross_site = headers
+            .get_all(SITE)
+            .iter()
+            .any(|site| site == "cross-site");
+        if !is_own || (is_cross_site && is_api(request)) {
+            return refused("pages of other sites may not use this server: open its own page");
         }
         match &self.token {
             Some(token) if !has_token(request, token) => Err(ApiError::new(
@@ -79,13 +92,27 @@ impl Guard {
     }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
+/// The value of a header that may be there once.
+///
+/// # Errors
+/// It is there twice, or it isn't ASCII.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().map(|value| value.to_str().map_err(|_| ()));
+    match values.next() {
+        None => value.transpose(),
+        Some(_) => Err(()),
+    }
+}
+
+fn is_api(request: &Request) -> bool {
+    request.uri().path().starts_with("/api/")
 }
 
 /// Compares in a time that doesn't depend on how much is right.
 fn has_token(request: &Request, token: &str) -> bool {
-    let header = text(request.headers(), AUTHORIZATION.as_str());
+    let header = only(request.headers(), AUTHORIZATION.as_str());
+    let header = header.ok().flatten();
     let header = header.and_then(|value| value.strip_prefix("Bearer "));
     let query = request.uri().query().unwrap_or_default();
     let query = query
@@ -108,7 +135,7 @@ pub(super) async fn guarded(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_api = request.uri().path().starts_with("/api/");
+    let is_api = is_api(&request);
     let mut response = match guard.check(&request) {
         Err(error) if is_api || guard.token.is_none() => error.into_response(),
         _ => next.run(request).await,
@@ -150,6 +177,47 @@ mod tests {
         ] {
             assert!(!guard.is_own(other), "{other}");
         }
+    }
+
+    #[test]
+    fn requests_of_other_sites_are_refused() {
+        let guard = Guard::new("127.0.0.1:8420".parse().unwrap());
+        let check = |uri: &str, headers: &[(&str, &[u8])]| {
+            let mut request = Request::builder().uri(uri);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let request = request.body(axum::body::Body::empty()).unwrap();
+            guard.check(&request).is_ok()
+        };
+        let host: (&str, &[u8]) = ("host", b"localhost:8420");
+        assert!(check("/api/about", &[host]));
+        assert!(check(
+            "/api/about",
+            &[host, ("origin", b"http://localhost:8420")]
+        ));
+        assert!(check(
+            "/api/about",
+            &[host, ("sec-fetch-site", b"same-origin")]
+        ));
+        // A link of another site may open the page.
+        assert!(check("/", &[host, ("sec-fetch-site", b"cross-site")]));
+        assert!(!check(
+            "/api/about",
+            &[host, ("sec-fetch-site", b"cross-site")]
+        ));
+        assert!(!check(
+            "/api/about",
+            &[host, ("origin", "http://localhost\u{e9}".as_bytes())]
+        ));
+        assert!(!check("/api/about", &[host, host]));
+        assert!(!check("/api/about", &[host, ("host", b"evil.example")]));
+        assert!(!check("/api/about", &[("host", b"\xff")]));
+        let own: (&str, &[u8]) = ("origin", b"http://localhost:8420");
+        assert!(!check(
+            "/api/about",
+            &[host, own, ("origin", b"http://evil.example")]
+        ));
     }
 
     #[test]
