@@ -1,7 +1,6 @@
 //! Errors as answers: a status and `{"error": "…"}`.
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -38,6 +37,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, message.to_string())
     }
 
+    /// The request doesn't fit the state of what it names.
+    pub(super) fn conflict(message: impl ToString) -> Self {
+        Self::new(StatusCode::CONFLICT, message.to_string())
+    }
+
     /// Too much is requested at once.
     pub(super) fn busy(message: impl ToString) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, message.to_string())
@@ -58,17 +62,5 @@ impl IntoResponse for ApiError {
 impl From<anyhow::Error> for ApiError {
     fn from(error: anyhow::Error) -> Self {
         Self::failed(format!("{error:#}"))
-    }
-}
-
-impl From<JsonRejection> for ApiError {
-    fn from(rejection: JsonRejection) -> Self {
-        Self::new(rejection.status(), rejection.body_text())
-    }
-}
-
-impl From<QueryRejection> for ApiError {
-    fn from(rejection: QueryRejection) -> Self {
-        Self::new(rejection.status(), rejection.body_text())
     }
 }

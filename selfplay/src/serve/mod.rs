@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `error` | errors as answers |
+//! | `extract` | bodies, queries and paths of requests |
 //! | `guard` | which requests are answered: `Host`, `Origin`, the token; headers of each answer |
 //! | `page` | the files of the page, part of the program |
 //! | `rules` | positions, legal steps, records |
@@ -15,6 +16,7 @@
 //! The run's files are only read, but for `cache/games.index`. No path of a request reaches the file system.
 
 mod error;
+mod extract;
 mod games;
 mod guard;
 mod page;
@@ -41,7 +43,7 @@ use engine::stop::Stop;
 use guard::Guard;
 use players::Players;
 use router::Server;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -105,6 +107,12 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         router::router(Arc::clone(&server), Arc::new(guard))
     })?;
     say(&format!("page: {url}"));
+    if http.address().ip().is_unspecified() {
+        let local = local(http.address()).ip();
+        say(&format!(
+            "other machines: put this machine's name in place of {local}"
+        ));
+    }
     if arguments.open
         && let Err(error) = open_browser(&url)
     {
@@ -119,7 +127,19 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// An address as this machine can open it.
+fn local(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
 fn page_url(address: SocketAddr, token: Option<&str>) -> String {
+    let address = local(address);
     match token {
         Some(token) => format!("http://{address}/?token={token}"),
         None => format!("http://{address}/"),

@@ -3,7 +3,7 @@
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
-use super::searches::{ABANDONED_TIME, Limits};
+use super::searches::{ABANDONED_TIME, Limits, SearchState, first_number};
 use crate::worker::batch::evaluate_leaves;
 use anyhow::Result;
 use arimaa::notation::{TurnLabel, format_turn};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Analyses that run at once.
@@ -21,6 +21,9 @@ const MOST_RUNNING: usize = 2;
 
 /// Analyses that are kept.
 const MOST_KEPT: usize = 8;
+
+/// The time that an analysis may search, from its start or from where it was resumed.
+pub(super) const MOST_TIME: Duration = Duration::from_secs(1_800);
 
 /// The most evaluations of each position.
 const MOST_EVALUATIONS: u32 = 100_000;
@@ -50,21 +53,30 @@ pub(super) struct ReviewedTurn {
     mark: Option<&'static str>,
 }
 
-/// An analysis as far as it has come.
-#[derive(Debug, Clone, Default)]
+/// An analysis as far as it has come: `GET /api/reviews/ID`.
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Progress {
-    pub(super) turns: Vec<ReviewedTurn>,
-    pub(super) has_ended: bool,
+    pub(super) state: SearchState,
     /// Why it ended before the last turn.
     pub(super) error: Option<String>,
+    pub(super) turns: Vec<ReviewedTurn>,
+}
+
+impl Progress {
+    fn is_running(&self) -> bool {
+        self.state == SearchState::Running
+    }
 }
 
 /// The analyses of a server.
 pub(super) struct Reviews {
     players: Arc<Players>,
-    entries: Mutex<BTreeMap<u64, Arc<Entry>>>,
+    most_time: Duration,
+    entries: Mutex<Entries>,
     next: AtomicU64,
 }
+
+type Entries = BTreeMap<u64, Arc<Entry>>;
 
 struct Entry {
     player: String,
@@ -75,11 +87,12 @@ struct Entry {
 }
 
 impl Reviews {
-    pub(super) fn new(players: Arc<Players>) -> Self {
+    pub(super) fn new(players: Arc<Players>, most_time: Duration) -> Self {
         Self {
             players,
+            most_time,
             entries: Mutex::default(),
-            next: AtomicU64::new(1),
+            next: first_number(),
         }
     }
 
@@ -87,7 +100,7 @@ impl Reviews {
     pub(super) fn start(&self, request: &ReviewRequest) -> ApiResult<String> {
         if !(1..=MOST_EVALUATIONS).contains(&request.evaluations) {
             return Err(ApiError::wrong(format!(
-                "evaluations are a number from 1 to {MOST_EVALUATIONS}"
+                "`evaluations` must be a number from 1 to {MOST_EVALUATIONS}"
             )));
         }
         self.players.check(&request.player)?;
@@ -96,53 +109,90 @@ impl Reviews {
             limits: Limits::of_evaluations(request.evaluations),
             game: request.game.game()?,
             stop: Arc::default(),
-            progress: watch::Sender::new(Progress::default()),
+            progress: watch::Sender::new(Progress {
+                state: SearchState::Running,
+                error: None,
+                turns: Vec::new(),
+            }),
         });
         let mut entries = self.lock();
-        let is_running = |entry: &Arc<Entry>| !entry.progress.borrow().has_ended;
-        if entries.values().filter(|entry| is_running(entry)).count() >= MOST_RUNNING {
-            return Err(ApiError::busy(format!(
-                "{MOST_RUNNING} analyses of games run at once: stop one"
-            )));
-        }
+        check_room(&entries)?;
         while entries.len() >= MOST_KEPT
-            && let Some(ended) = entries.iter().find(|(_, entry)| !is_running(entry))
+            && let Some(ended) = entries.iter().find(|(_, entry)| !entry.is_running())
         {
             let ended = *ended.0;
             entries.remove(&ended);
         }
         let id = self.next.fetch_add(1, Relaxed);
-        let players = Arc::clone(&self.players);
-        let to_work = Arc::clone(&entry);
-        let thread = std::thread::Builder::new().name(format!("review-{id}"));
-        thread
-            .spawn(move || to_work.work(&players))
-            .map_err(ApiError::failed)?;
+        self.run(&entry)?;
         entries.insert(id, entry);
         Ok(id.to_string())
     }
 
+    /// Resumes an analysis behind its last finished turn.
+    pub(super) fn resume(&self, id: &str) -> ApiResult<()> {
+        let entries = self.lock();
+        let entry = find_in(&entries, id)?;
+        let why_not = match entry.progress.borrow().state {
+            SearchState::Running => Some("is still running: stop it before it is resumed"),
+            SearchState::Done => Some("is complete: start a new one to analyze the game again"),
+            SearchState::Stopped | SearchState::Failed => None,
+        };
+        if let Some(why_not) = why_not {
+            return Err(ApiError::conflict(format!("analysis {id} {why_not}")));
+        }
+        check_room(&entries)?;
+        entry.stop.store(false, Relaxed);
+        entry.progress.send_modify(|progress| {
+            (progress.state, progress.error) = (SearchState::Running, None);
+        });
+        self.run(&entry)
+    }
+
+    fn run(&self, entry: &Arc<Entry>) -> ApiResult<()> {
+        let (players, most_time) = (Arc::clone(&self.players), self.most_time);
+        let to_work = Arc::clone(entry);
+        let thread = std::thread::Builder::new().name("review".into());
+        let started = thread.spawn(move || to_work.work(&players, most_time));
+        started.map(|_| ()).map_err(|error| {
+            let error = ApiError::failed(format!("can't start the analysis's thread: {error}"));
+            entry.end(SearchState::Failed, Some(error.message()));
+            error
+        })
+    }
+
     /// The turns so far, and the channel of those that follow.
     pub(super) fn watch(&self, id: &str) -> ApiResult<watch::Receiver<Progress>> {
-        Ok(self.find(id)?.progress.subscribe())
+        Ok(find_in(&self.lock(), id)?.progress.subscribe())
     }
 
     /// Stops an analysis.
     pub(super) fn stop(&self, id: &str) -> ApiResult<()> {
-        self.find(id)?.stop.store(true, Relaxed);
+        find_in(&self.lock(), id)?.stop.store(true, Relaxed);
         Ok(())
     }
 
-    fn find(&self, id: &str) -> ApiResult<Arc<Entry>> {
-        let number = id.parse::<u64>().ok();
-        let found = number.and_then(|number| self.lock().get(&number).cloned());
-        found.ok_or_else(|| {
-            ApiError::missing(format!("there is no analysis {id}, or it ended long ago"))
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Entry>>> {
+    fn lock(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn find_in(entries: &Entries, id: &str) -> ApiResult<Arc<Entry>> {
+    let number = id.parse::<u64>().ok();
+    let found = number.and_then(|number| entries.get(&number).cloned());
+    found.ok_or_else(|| {
+        ApiError::missing(format!(
+            "there is no analysis {id}, or it ended long ago: start a new one"
+        ))
+    })
+}
+
+fn check_room(entries: &Entries) -> ApiResult<()> {
+    match entries.values().filter(|entry| entry.is_running()).count() {
+        MOST_RUNNING.. => Err(ApiError::busy(format!(
+            "{MOST_RUNNING} analyses of games run already, the most at once: stop one, or wait for its end"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -154,6 +204,14 @@ impl Drop for Reviews {
     }
 }
 
+/// Why an analysis ended before the last turn.
+enum Cut {
+    /// A request stopped it.
+    Stopped,
+    /// One of the server's limits, in words.
+    Limit(String),
+}
+
 /// What a search says of a position.
 struct Finding {
     gold_value: f32,
@@ -161,29 +219,59 @@ struct Finding {
 }
 
 impl Entry {
-    fn work(&self, players: &Players) {
-        let _guard = EndGuard(self);
+    fn is_running(&self) -> bool {
+        self.progress.borrow().is_running()
+    }
+
+    fn end(&self, state: SearchState, error: Option<String>) {
+        self.progress
+            .send_modify(|progress| (progress.state, progress.error) = (state, error));
+    }
+
+    fn work(&self, players: &Players, most_time: Duration) {
+        let _guard = PanicGuard(self);
         let reviewed = players.open(&self.player).and_then(|mut evaluator| {
-            let reviewed = self.review(players, &mut evaluator);
+            let reviewed = self.review(players, &mut evaluator, most_time);
             players.give_back(evaluator);
             reviewed.map_err(ApiError::from)
         });
-        let error = reviewed.err().map(|error| error.message());
-        self.progress.send_modify(|progress| progress.error = error);
+        match reviewed {
+            Ok(None) => self.end(SearchState::Done, None),
+            Ok(Some(Cut::Stopped)) => self.end(SearchState::Stopped, None),
+            Ok(Some(Cut::Limit(why))) => self.end(SearchState::Stopped, Some(why)),
+            Err(error) => self.end(SearchState::Failed, Some(error.message())),
+        }
     }
 
-    fn review(&self, players: &Players, evaluator: &mut NamedEvaluator) -> Result<()> {
-        let mut game = Game::from_position(*self.game.start());
-        let mut before = self.find(&game, players, evaluator)?;
+    /// Goes on behind the last finished turn.
+    fn review(
+        &self,
+        players: &Players,
+        evaluator: &mut NamedEvaluator,
+        most_time: Duration,
+    ) -> Result<Option<Cut>> {
+        let end = Instant::now() + most_time;
         let mut listened = Instant::now();
-        for (index, turn) in self.game.turns().iter().enumerate() {
+        let done = self.progress.borrow().turns.len();
+        let mut game = Game::from_position(*self.game.start());
+        for turn in self.game.turns().iter().take(done) {
+            game.play(turn)?;
+        }
+        let mut before = self.find(&game, players, evaluator, end)?;
+        for (index, turn) in self.game.turns().iter().enumerate().skip(done) {
             let label = TurnLabel::due(&game);
             let text = format_turn(turn, game.position());
             let is_setup = game.position().phase() == Phase::Setup;
             game.play(turn)?;
-            let after = self.find(&game, players, evaluator)?;
+            let after = self.find(&game, players, evaluator, end)?;
             if self.stop.load(Relaxed) {
-                return Ok(());
+                return Ok(Some(Cut::Stopped));
+            }
+            if Instant::now() >= end {
+                return Ok(Some(Cut::Limit(format!(
+                    "it has searched for {} minutes, the limit: resume it to go on",
+                    most_time.as_secs() / 60
+                ))));
             }
             let values = before.as_ref().zip(after.as_ref()).filter(|_| !is_setup);
             let loss = values.map(|(before, after)| {
@@ -219,11 +307,13 @@ impl Entry {
             if self.progress.receiver_count() > 0 {
                 listened = Instant::now();
             } else if listened.elapsed() > ABANDONED_TIME {
-                return Ok(());
+                return Ok(Some(Cut::Limit(
+                    "no page has listened for a minute: resume it to go on".into(),
+                )));
             }
             before = after;
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The value of a position and its best turn; none in the setup.
@@ -232,6 +322,7 @@ impl Entry {
         game: &Game,
         players: &Players,
         evaluator: &mut NamedEvaluator,
+        end: Instant,
     ) -> Result<Option<Finding>> {
         if let Some(outcome) = game.outcome() {
             return Ok(Some(Finding {
@@ -247,7 +338,11 @@ impl Entry {
             return Ok(None);
         }
         let evaluator = evaluator.evaluator.as_mut();
-        let options = self.limits.options(players, evaluator.leaves_at_once());
+        let mut options = self.limits.options(players, evaluator.leaves_at_once());
+        // A search needs some time.
+        let left = end.saturating_duration_since(Instant::now());
+        let left = left.max(Duration::from_millis(1));
+        options.budget.time = options.budget.time.map(|time| time.min(left));
         let mut search = Search::new(game.position(), game.history(), options)?;
         search.stop_with(Arc::clone(&self.stop));
         let (mut answers, mut rng) = (Evaluations::default(), rand::rng());
@@ -270,16 +365,14 @@ impl Entry {
     }
 }
 
-/// Ends an analysis, also one whose thread panics.
-struct EndGuard<'a>(&'a Entry);
+/// Ends the analysis of a thread that panics.
+struct PanicGuard<'a>(&'a Entry);
 
-impl Drop for EndGuard<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
-        self.0.progress.send_modify(|progress| {
-            if std::thread::panicking() {
-                progress.error = Some("the analysis panicked: please report the game".into());
-            }
-            progress.has_ended = true;
-        });
+        if std::thread::panicking() {
+            let reason = "the analysis panicked: please report the game";
+            self.0.end(SearchState::Failed, Some(reason.into()));
+        }
     }
 }

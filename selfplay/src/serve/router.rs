@@ -1,11 +1,12 @@
 //! The paths of the page and of its API.
 
 use super::error::{ApiError, ApiResult};
+use super::extract::{Id, JsonBody, QueryOf};
 use super::games::{GamesIndex, GamesQuery};
 use super::guard::{Guard, guarded};
 use super::page;
 use super::players::Players;
-use super::reviews::{Progress, ReviewRequest, Reviews};
+use super::reviews::{self, Progress, ReviewRequest, Reviews};
 use super::rules::{self, RecordRequest, SetupRequest, StateRequest};
 use super::run::{Disk, RunAnswer};
 use super::searches::{Limits, SearchAnswer, SearchRequest, SearchState, Searches};
@@ -14,24 +15,26 @@ use super::watcher::{Changes, Watcher};
 use crate::worker::worker_pool;
 use anyhow::Result;
 use axum::Router;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use engine::run::RunDirectory;
-use futures_util::stream::{Stream, unfold};
+use futures_util::stream::{Stream, StreamExt, unfold};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// The most bytes of a request.
-const MOST_BYTES: usize = 256 << 10;
+pub(super) const MOST_BYTES: usize = 256 << 10;
+
+/// Streams of events at once: they leave connections for other requests.
+const MOST_STREAMS: usize = 32;
 
 /// The time between two events of a search.
 const EVENT_TIME: Duration = Duration::from_millis(250);
@@ -48,6 +51,8 @@ pub(super) struct Server {
     searches: Searches,
     reviews: Reviews,
     run: Option<ShownRun>,
+    /// The streams of events that may still be opened.
+    streams: Arc<Semaphore>,
 }
 
 /// The run that is shown.
@@ -75,11 +80,18 @@ impl Server {
             })
         });
         Ok(Self {
-            searches: Searches::new(Arc::clone(&players)),
-            reviews: Reviews::new(Arc::clone(&players)),
+            searches: Searches::new(Arc::clone(&players))?,
+            reviews: Reviews::new(Arc::clone(&players), reviews::MOST_TIME),
             players,
             run: run.transpose()?,
+            streams: Arc::new(Semaphore::new(MOST_STREAMS)),
         })
+    }
+
+    /// The searches, for tests.
+    #[cfg(test)]
+    pub(super) fn searches(&self) -> &Searches {
+        &self.searches
     }
 
     /// The index of the run's games, for tests.
@@ -154,19 +166,20 @@ pub(super) fn router(server: Arc<Server>, guard: Arc<Guard>) -> Router {
         .route("/searches/{id}/events", get(search_events))
         .route("/searches/{id}/resume", post(resume_search))
         .route("/reviews", post(start_review))
-        .route("/reviews/{id}", axum::routing::delete(stop_review))
+        .route("/reviews/{id}", get(review).delete(stop_review))
         .route("/reviews/{id}/events", get(review_events))
+        .route("/reviews/{id}/resume", post(resume_review))
         .route("/run", get(run))
         .route("/run/series", get(series))
         .route("/run/events", get(run_events))
         .route("/games", get(games))
         .route("/games/{id}", get(game))
         .route("/show-games", get(show_games))
-        .fallback(|| async { ApiError::missing("there is no such path: API.md lists them") })
+        .fallback(|| async { ApiError::missing("there is no such path: API.md lists the paths") })
         .method_not_allowed_fallback(|| async {
             ApiError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
-                "this path takes another method",
+                "this path takes another method: API.md lists it",
             )
         });
     Router::new()
@@ -211,9 +224,8 @@ async fn about(State(server): Shared) -> ApiResult<Json<Value>> {
 
 async fn state(
     State(server): Shared,
-    request: Result<Json<StateRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<StateRequest>,
 ) -> ApiResult<impl IntoResponse> {
-    let Json(request) = request?;
     Ok(Json(
         blocking(server, move |_| rules::state(&request)).await?,
     ))
@@ -221,102 +233,106 @@ async fn state(
 
 async fn record(
     State(server): Shared,
-    request: Result<Json<RecordRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<RecordRequest>,
 ) -> ApiResult<impl IntoResponse> {
-    let Json(request) = request?;
     Ok(Json(
         blocking(server, move |_| rules::record(&request)).await?,
     ))
 }
 
-async fn setup(
-    request: Result<Query<SetupRequest>, QueryRejection>,
-) -> ApiResult<impl IntoResponse> {
-    let Query(request) = request?;
+async fn setup(QueryOf(request): QueryOf<SetupRequest>) -> ApiResult<impl IntoResponse> {
     Ok(Json(rules::setup(&request)?))
 }
 
 async fn start_search(
     State(server): Shared,
-    request: Result<Json<SearchRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<SearchRequest>,
 ) -> ApiResult<Json<Value>> {
-    let Json(request) = request?;
     let id = blocking(server, move |server| server.searches.start(&request)).await?;
     Ok(Json(json!({ "search": id })))
 }
 
-async fn search(State(server): Shared, Path(id): Path<String>) -> ApiResult<Json<SearchAnswer>> {
+async fn search(State(server): Shared, Id(id): Id) -> ApiResult<Json<SearchAnswer>> {
     let answer = server.searches.watch(&id)?;
     let answer = answer.borrow().clone();
     Ok(Json(answer))
 }
 
-async fn stop_search(State(server): Shared, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+async fn stop_search(State(server): Shared, Id(id): Id) -> ApiResult<Json<Value>> {
     server.searches.stop(&id)?;
     Ok(Json(json!({})))
 }
 
 async fn resume_search(
     State(server): Shared,
-    Path(id): Path<String>,
-    limits: Result<Json<Limits>, JsonRejection>,
+    Id(id): Id,
+    JsonBody(limits): JsonBody<Limits>,
 ) -> ApiResult<Json<Value>> {
-    let Json(limits) = limits?;
     blocking(server, move |server| server.searches.resume(&id, limits)).await?;
     Ok(Json(json!({})))
 }
 
-async fn search_events(
-    State(server): Shared,
-    Path(id): Path<String>,
-) -> ApiResult<impl IntoResponse> {
+async fn search_events(State(server): Shared, Id(id): Id) -> ApiResult<impl IntoResponse> {
     let answers = server.searches.watch(&id)?;
     let has_ended = |answer: &SearchAnswer| answer.state != SearchState::Running;
-    Ok(events(unfold(Some(answers), move |answers| async move {
-        let mut answers = answers?;
-        let answer = answers.borrow_and_update().clone();
-        let event = event("report", &answer);
-        if has_ended(&answer) {
-            return Some((event, None));
-        }
-        tokio::time::sleep(EVENT_TIME).await;
-        // Without a sender the search is gone.
-        let next = answers.changed().await.is_ok().then_some(answers);
-        Some((event, next))
-    })))
+    events(
+        &server,
+        unfold(Some(answers), move |answers| async move {
+            let mut answers = answers?;
+            let answer = answers.borrow_and_update().clone();
+            let event = event("report", &answer);
+            if has_ended(&answer) {
+                return Some((event, None));
+            }
+            tokio::time::sleep(EVENT_TIME).await;
+            // Without a sender the search is gone.
+            let next = answers.changed().await.is_ok().then_some(answers);
+            Some((event, next))
+        }),
+    )
 }
 
 async fn start_review(
     State(server): Shared,
-    request: Result<Json<ReviewRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<ReviewRequest>,
 ) -> ApiResult<Json<Value>> {
-    let Json(request) = request?;
     let id = blocking(server, move |server| server.reviews.start(&request)).await?;
     Ok(Json(json!({ "review": id })))
 }
 
-async fn stop_review(State(server): Shared, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+async fn stop_review(State(server): Shared, Id(id): Id) -> ApiResult<Json<Value>> {
     server.reviews.stop(&id)?;
     Ok(Json(json!({})))
 }
 
-async fn review_events(
-    State(server): Shared,
-    Path(id): Path<String>,
-) -> ApiResult<impl IntoResponse> {
+async fn review(State(server): Shared, Id(id): Id) -> ApiResult<Json<Progress>> {
     let progress = server.reviews.watch(&id)?;
-    Ok(events(unfold(Some((progress, 0)), |state| async move {
-        let (mut progress, told) = state?;
-        loop {
-            let next = next_of_review(&progress.borrow_and_update(), told);
-            match next {
-                Some((event, true)) => return Some((event, None)),
-                Some((event, false)) => break Some((event, Some((progress, told + 1)))),
-                None => {}
+    let progress = progress.borrow().clone();
+    Ok(Json(progress))
+}
+
+async fn resume_review(State(server): Shared, Id(id): Id) -> ApiResult<Json<Value>> {
+    blocking(server, move |server| server.reviews.resume(&id)).await?;
+    Ok(Json(json!({})))
+}
+
+async fn review_events(State(server): Shared, Id(id): Id) -> ApiResult<impl IntoResponse> {
+    let progress = server.reviews.watch(&id)?;
+    events(
+        &server,
+        unfold(Some((progress, 0)), |state| async move {
+            let (mut progress, told) = state?;
+            loop {
+                let next = next_of_review(&progress.borrow_and_update(), told);
+                match next {
+                    Some((event, true)) => return Some((event, None)),
+                    Some((event, false)) => break Some((event, Some((progress, told + 1)))),
+                    None => {}
+                }
+                progress.changed().await.ok()?;
             }
-            progress.changed().await.ok()?;
-        }
-    })))
+        }),
+    )
 }
 
 /// The next event of an analysis of which so many turns are told, and whether it is the last.
@@ -324,9 +340,8 @@ fn next_of_review(progress: &Progress, told: usize) -> Option<(Result<Event, Inf
     if let Some(turn) = progress.turns.get(told) {
         return Some((event("turn", turn), false));
     }
-    progress
-        .has_ended
-        .then(|| (event("done", &json!({ "error": progress.error })), true))
+    let done = json!({ "state": progress.state, "error": progress.error });
+    (progress.state != SearchState::Running).then(|| (event("done", &done), true))
 }
 
 async fn run(State(server): Shared) -> ApiResult<Response> {
@@ -341,21 +356,15 @@ async fn series(State(server): Shared) -> ApiResult<Response> {
 
 async fn run_events(State(server): Shared) -> ApiResult<impl IntoResponse> {
     let changes = server.run()?.watcher.changes();
-    Ok(events(unfold(
-        changes,
-        |mut changes: watch::Receiver<Changes>| async move {
-            changes.changed().await.ok()?;
-            let what = changes.borrow_and_update().clone();
-            Some((event("changed", &what), changes))
-        },
-    )))
+    let next = |mut changes: watch::Receiver<Changes>| async move {
+        changes.changed().await.ok()?;
+        let what = changes.borrow_and_update().clone();
+        Some((event("changed", &what), changes))
+    };
+    events(&server, unfold(changes, next))
 }
 
-async fn games(
-    State(server): Shared,
-    query: Result<Query<GamesQuery>, QueryRejection>,
-) -> ApiResult<Response> {
-    let Query(query) = query?;
+async fn games(State(server): Shared, QueryOf(query): QueryOf<GamesQuery>) -> ApiResult<Response> {
     let page = blocking(server, move |server| Ok(server.run()?.games.page(&query))).await?;
     Ok(Json(page).into_response())
 }
@@ -373,10 +382,9 @@ fn selfplay() -> String {
 
 async fn game(
     State(server): Shared,
-    Path(id): Path<String>,
-    query: Result<Query<SourceQuery>, QueryRejection>,
+    Id(id): Id,
+    QueryOf(query): QueryOf<SourceQuery>,
 ) -> ApiResult<Response> {
-    let Query(query) = query?;
     let id = id.parse().map_err(|error: String| ApiError::wrong(error))?;
     let detail = blocking(server, move |server| {
         let detail = server.run()?.games.detail(id, &query.source);
@@ -400,7 +408,19 @@ fn event(name: &str, data: &impl Serialize) -> Result<Event, Infallible> {
 }
 
 fn events(
+    server: &Server,
     stream: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
-) -> impl IntoResponse {
-    Sse::new(stream).keep_alive(KeepAlive::default())
+) -> ApiResult<Response> {
+    let place = Arc::clone(&server.streams).try_acquire_owned();
+    let place = place.map_err(|_| {
+        ApiError::busy(format!(
+            "{MOST_STREAMS} streams of events are open, the most at once: close a page of this server"
+        ))
+    })?;
+    // The stream holds its place until it is dropped.
+    let stream = stream.inspect(move |_| {
+        let _held = &place;
+    });
+    let stream = Sse::new(stream).keep_alive(KeepAlive::default());
+    Ok(stream.into_response())
 }

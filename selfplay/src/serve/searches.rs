@@ -4,24 +4,34 @@ use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
 use crate::worker::batch::evaluate_leaves;
+use anyhow::Context;
 use arimaa::notation::TurnLabel;
 use arimaa::rules::{Game, Side};
 use engine::search::{Budget, Evaluations, Proven, Search, SearchOptions, SearchReport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Searches that run at once, whole-game analyses not counted.
 const MOST_RUNNING: usize = 4;
 
-/// Searches that are kept, the ended ones included: each holds its tree.
+/// Searches that are kept, the ended ones included.
 const MOST_KEPT: usize = 16;
 
 /// How long an ended search is kept.
 const KEPT_TIME: Duration = Duration::from_secs(600);
+
+/// Ended searches that keep their trees.
+const MOST_TREES: usize = 2;
+
+/// How long an ended search keeps its tree.
+pub(super) const TREE_TIME: Duration = Duration::from_secs(120);
+
+/// The time between two looks for trees to drop.
+const TIDY_TIME: Duration = Duration::from_secs(5);
 
 /// A search without a listener or a request is stopped after this time: its page is closed.
 pub(super) const ABANDONED_TIME: Duration = Duration::from_secs(60);
@@ -61,11 +71,11 @@ impl Limits {
         let most = MOST_TIME.as_secs_f64();
         if !(0.001..=most).contains(&seconds) {
             return Err(ApiError::wrong(format!(
-                "seconds are a number from 0.001 to {most}"
+                "`seconds` must be a number from 0.001 to {most}"
             )));
         }
         if self.evaluations == Some(0) {
-            return Err(ApiError::wrong("evaluations are a number from 1 on"));
+            return Err(ApiError::wrong("`evaluations` must be a number from 1 on"));
         }
         Ok(())
     }
@@ -152,6 +162,7 @@ struct FoundTurn {
     prior: Option<f64>,
     is_chosen: bool,
     proven: Option<Proven>,
+    line: Vec<LineTurn>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -161,11 +172,20 @@ struct LineTurn {
 }
 
 impl Report {
-    fn new(report: SearchReport, label: TurnLabel) -> Self {
+    /// `before` holds the evaluations and the seconds before the search was resumed.
+    fn new(report: SearchReport, label: TurnLabel, before: (u32, f64)) -> Self {
         let side = report.side;
         let for_gold = |value: f32| match side {
             Side::Gold => value,
             Side::Silver => 1.0 - value,
+        };
+        let labelled = |line: Vec<engine::search::LineTurn>| {
+            let turns = line.into_iter().enumerate();
+            let turns = turns.map(|(index, turn)| LineTurn {
+                label: label.after(index).to_string(),
+                turn: turn.turn,
+            });
+            turns.collect()
         };
         let turns = report.turns.into_iter().map(|turn| FoundTurn {
             turn: turn.turn,
@@ -174,26 +194,19 @@ impl Report {
             prior: turn.prior,
             is_chosen: turn.is_chosen,
             proven: turn.proven,
+            line: labelled(turn.line),
         });
-        let line = report
-            .line
-            .into_iter()
-            .enumerate()
-            .map(|(index, turn)| LineTurn {
-                label: label.after(index).to_string(),
-                turn: turn.turn,
-            });
         Self {
             gold_value: report.gold_value,
             own_gold_value: report.own_value.map(for_gold),
-            evaluations: report.evaluations,
+            evaluations: before.0.saturating_add(report.evaluations),
             evaluations_per_second: report.evaluations_per_second,
-            seconds: report.seconds,
+            seconds: before.1 + report.seconds,
             nodes: report.nodes,
             is_decided: report.is_decided,
             proven: report.proven,
             turns: turns.collect(),
-            line: line.collect(),
+            line: labelled(report.line),
         }
     }
 }
@@ -201,9 +214,11 @@ impl Report {
 /// All searches of a server.
 pub(super) struct Searches {
     players: Arc<Players>,
-    entries: Mutex<BTreeMap<u64, Arc<Entry>>>,
+    entries: Arc<Mutex<Entries>>,
     next: AtomicU64,
 }
+
+type Entries = BTreeMap<u64, Arc<Entry>>;
 
 struct Entry {
     id: u64,
@@ -226,12 +241,18 @@ struct Ending {
 }
 
 impl Searches {
-    pub(super) fn new(players: Arc<Players>) -> Self {
-        Self {
+    pub(super) fn new(players: Arc<Players>) -> anyhow::Result<Self> {
+        let entries = Arc::default();
+        let weak = Arc::downgrade(&entries);
+        std::thread::Builder::new()
+            .name("search-trees".into())
+            .spawn(move || drop_trees_in_time(&weak))
+            .context("can't start the thread that drops the trees of ended searches")?;
+        Ok(Self {
             players,
-            entries: Mutex::default(),
-            next: AtomicU64::new(1),
-        }
+            entries,
+            next: first_number(),
+        })
     }
 
     /// Starts a search, and returns its number.
@@ -242,11 +263,13 @@ impl Searches {
         };
         limits.check()?;
         if !(1..=100).contains(&request.lines) {
-            return Err(ApiError::wrong("lines are a number from 1 to 100"));
+            return Err(ApiError::wrong("`lines` must be a number from 1 to 100"));
         }
         let game = request.game.game()?;
         if game.outcome().is_some() {
-            return Err(ApiError::wrong("the game is over"));
+            return Err(ApiError::wrong(
+                "the game is over: search a position before its end",
+            ));
         }
         self.players.check(&request.player)?;
         let id = self.next.fetch_add(1, Relaxed);
@@ -294,20 +317,26 @@ impl Searches {
         Ok(())
     }
 
-    fn check_room(&self, entries: &BTreeMap<u64, Arc<Entry>>) -> ApiResult<()> {
+    fn check_room(&self, entries: &Entries) -> ApiResult<()> {
         match entries.values().filter(|entry| entry.is_running()).count() {
             MOST_RUNNING.. => Err(ApiError::busy(format!(
-                "{MOST_RUNNING} searches run at once: stop one"
+                "{MOST_RUNNING} searches run already, the most at once: stop one, or wait for its end"
             ))),
             _ => Ok(()),
         }
     }
 
     fn run(&self, entry: Arc<Entry>, limits: Limits, search: Option<Box<Search>>) -> ApiResult<()> {
-        let players = Arc::clone(&self.players);
+        let (players, entries) = (Arc::clone(&self.players), Arc::clone(&self.entries));
         let thread = std::thread::Builder::new().name(format!("search-{}", entry.id));
         let to_work = Arc::clone(&entry);
-        let started = thread.spawn(move || to_work.work(&players, limits, search));
+        let started = thread.spawn(move || {
+            let searched = to_work.work(&players, limits, search);
+            // Who sees that it has ended finds no more trees than there may be.
+            let entries = lock(&entries);
+            to_work.end(searched);
+            drop_old_trees(&entries, Instant::now());
+        });
         started.map(|_| ()).map_err(|error| {
             let error = ApiError::failed(format!("can't start the search's thread: {error}"));
             entry.end(Err(error.message()));
@@ -336,9 +365,16 @@ impl Searches {
         self.check_room(&entries)?;
         let mut ending = entry.ending();
         let Some(search) = ending.search.take() else {
-            return Err(ApiError::wrong(format!(
-                "search {id} has not ended, or has failed"
-            )));
+            let state = entry.answer.borrow().state;
+            return Err(ApiError::conflict(match state {
+                SearchState::Running => {
+                    format!("search {id} is still running: stop it before it is resumed")
+                }
+                SearchState::Failed => format!("search {id} has failed: start a new search"),
+                SearchState::Done | SearchState::Stopped => format!(
+                    "search {id} can't be resumed, because its tree was dropped after its end: start a new search"
+                ),
+            }));
         };
         ending.ended = None;
         entry.note_use();
@@ -355,16 +391,59 @@ impl Searches {
         Self::find_in(&self.lock(), id)
     }
 
-    fn find_in(entries: &BTreeMap<u64, Arc<Entry>>, id: &str) -> ApiResult<Arc<Entry>> {
+    /// Drops the trees that are too old at a moment.
+    #[cfg(test)]
+    pub(super) fn drop_old_trees(&self, now: Instant) {
+        drop_old_trees(&self.lock(), now);
+    }
+
+    fn find_in(entries: &Entries, id: &str) -> ApiResult<Arc<Entry>> {
         let number = id.parse().ok();
         let found = number.and_then(|number: u64| entries.get(&number).cloned());
         found.ok_or_else(|| {
-            ApiError::missing(format!("there is no search {id}, or it ended long ago"))
+            ApiError::missing(format!(
+                "there is no search {id}, or it ended long ago: start a new search"
+            ))
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Entry>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        lock(&self.entries)
+    }
+}
+
+/// A random number, so that a page doesn't take another search for its own after the server was started again.
+pub(super) fn first_number() -> AtomicU64 {
+    AtomicU64::new(rand::random::<u32>().into())
+}
+
+fn lock(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
+    entries.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Drops the trees of ended searches in time, as long as there is the server.
+fn drop_trees_in_time(entries: &Weak<Mutex<Entries>>) {
+    loop {
+        std::thread::sleep(TIDY_TIME);
+        let Some(entries) = entries.upgrade() else {
+            return;
+        };
+        drop_old_trees(&lock(&entries), Instant::now());
+    }
+}
+
+/// Drops the trees of searches that ended too long ago, and of all but the last ones.
+fn drop_old_trees(entries: &Entries, now: Instant) {
+    let mut endings: Vec<_> = entries.values().map(|entry| entry.ending()).collect();
+    endings.retain(|ending| ending.search.is_some());
+    endings.sort_by_key(|ending| std::cmp::Reverse(ending.ended));
+    for (index, ending) in endings.iter_mut().enumerate() {
+        let age = ending
+            .ended
+            .map(|ended| now.saturating_duration_since(ended));
+        if index >= MOST_TREES || age >= Some(TREE_TIME) {
+            ending.search = None;
+        }
     }
 }
 
@@ -403,8 +482,13 @@ impl Entry {
         self.answer.borrow().state == SearchState::Running
     }
 
-    /// Searches on the calling thread, to the end.
-    fn work(&self, players: &Players, limits: Limits, search: Option<Box<Search>>) {
+    /// Searches on the calling thread. Answers with the tree, or with the reason of the failure.
+    fn work(
+        &self,
+        players: &Players,
+        limits: Limits,
+        search: Option<Box<Search>>,
+    ) -> Result<Box<Search>, String> {
         let _guard = PanicGuard(self);
         let searched = match players.open(&self.player) {
             Ok(mut evaluator) => {
@@ -414,7 +498,7 @@ impl Entry {
             }
             Err(error) => Err(error),
         };
-        self.end(searched.map_err(|error| error.message()));
+        searched.map_err(|error| error.message())
     }
 
     /// Ends the search with its tree, or with the reason of its failure.
@@ -453,22 +537,28 @@ impl Entry {
             None => Box::new(Search::new(position, history, options)?),
         };
         search.stop_with(Arc::clone(&self.stop));
+        let before = self
+            .answer
+            .borrow()
+            .report
+            .as_ref()
+            .map_or_else(|| (0, 0.0), |report| (report.evaluations, report.seconds));
         let mut answers = Evaluations::default();
         let mut rng = rand::rng();
         let mut reported = Instant::now();
         while evaluate_leaves(&mut search, evaluator, history, &mut rng, &mut answers)?.is_some() {
             if reported.elapsed() >= REPORT_TIME {
                 self.check_listeners();
-                self.report(&search);
+                self.report(&search, before);
                 reported = Instant::now();
             }
         }
-        self.report(&search);
+        self.report(&search, before);
         Ok(search)
     }
 
-    fn report(&self, search: &Search) {
-        let report = Report::new(search.report(self.lines), self.label);
+    fn report(&self, search: &Search, before: (u32, f64)) {
+        let report = Report::new(search.report(self.lines), self.label, before);
         self.answer
             .send_modify(|answer| answer.report = Some(report));
     }

@@ -11,6 +11,7 @@ use std::time::Instant;
 /// A server of a run.
 struct Site {
     folder: tempfile::TempDir,
+    server: Arc<Server>,
     http: HttpServer,
 }
 
@@ -38,12 +39,7 @@ impl Site {
     }
 
     fn of(folder: tempfile::TempDir, run: Option<RunDirectory>) -> Self {
-        let config = Config::default();
-        let devices = crate::worker::devices::Devices::of(
-            vec![network::Device::Cpu],
-            network::Precision::Fp32,
-        );
-        let players = Players::new(run.clone(), devices, 1, config.matches.search);
+        let players = players_of(run.clone());
         let server = Arc::new(Server::new(run, players).unwrap());
         if let Some(games) = server.games() {
             assert!(games.wait_complete(Duration::from_secs(60)));
@@ -52,7 +48,11 @@ impl Site {
             router::router(Arc::clone(&server), Arc::new(Guard::new(address)))
         })
         .unwrap();
-        Self { folder, http }
+        Self {
+            folder,
+            server,
+            http,
+        }
     }
 
     /// What the server answers to the bytes of a request.
@@ -96,17 +96,67 @@ impl Site {
 
     /// Waits until a search has ended.
     fn ended(&self, search: &Value) -> Value {
+        self.ended_at("searches", search)
+    }
+
+    fn ended_at(&self, kind: &str, id: &Value) -> Value {
+        self.wait(&format!("/api/{kind}/{}", id.as_str().unwrap()), |answer| {
+            answer["state"] != "running"
+        })
+    }
+
+    /// Waits until an answer is as it must be.
+    fn wait(&self, path: &str, is_right: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
-            let (status, answer) = self.get(&format!("/api/searches/{}", search.as_str().unwrap()));
-            assert_eq!(status, 200);
-            if answer["state"] != "running" {
+            let (status, answer) = self.get(path);
+            assert_eq!(status, 200, "{answer}");
+            if is_right(&answer) {
                 return answer;
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "{answer}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+
+    /// Starts a search, and returns its number and its end.
+    fn search(&self, request: &Value) -> (Value, Value) {
+        let (status, answer) = self.post("/api/searches", request);
+        assert_eq!(status, 200, "{answer}");
+        let ended = self.ended(&answer["search"]);
+        (answer["search"].clone(), ended)
+    }
+
+    fn resume(&self, kind: &str, id: &Value, body: &Value) -> Answer {
+        self.post(
+            &format!("/api/{kind}/{}/resume", id.as_str().unwrap()),
+            body,
+        )
+    }
+
+    /// The events of a stream that ends: their names and data.
+    fn events(&self, path: &str) -> Vec<(String, Value)> {
+        let host = self.http.address();
+        let text = self.raw(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        let lines = text.lines().collect::<Vec<_>>();
+        let event = |pair: &[&str]| {
+            let name = pair[0].strip_prefix("event: ")?;
+            let data = pair[1].strip_prefix("data: ")?;
+            Some((name.to_owned(), serde_json::from_str(data).ok()?))
+        };
+        lines.windows(2).filter_map(event).collect()
+    }
+}
+
+/// The error of a refused request.
+fn error_of((status, answer): &Answer) -> (u16, &str) {
+    (*status, answer["error"].as_str().unwrap_or_default())
+}
+
+fn players_of(run: Option<RunDirectory>) -> Players {
+    let devices =
+        crate::worker::devices::Devices::of(vec![network::Device::Cpu], network::Precision::Fp32);
+    Players::new(run, devices, 1, Config::default().matches.search)
 }
 
 fn write_shard(run: &RunDirectory, games: u64) {
@@ -251,10 +301,206 @@ fn a_search_ends_and_is_resumed_in_its_tree() {
     );
 }
 
+const FEW_PIECES: &str = "g [r                                  Er                          R]";
+
+#[test]
+fn each_turn_of_a_search_has_its_line() {
+    let site = Site::without_run();
+    let request = json!({ "game": { "start": FEW_PIECES }, "player": "material", "evaluations": 400, "lines": 3 });
+    let (_, ended) = site.search(&request);
+    let report = &ended["report"];
+    let turns = report["turns"].as_array().unwrap();
+    assert!((3..=4).contains(&turns.len()), "{report}");
+    for turn in turns {
+        assert_eq!(
+            turn["line"][0],
+            json!({ "label": "2g", "turn": turn["turn"] }),
+            "{turn}"
+        );
+        assert!(turn["is_chosen"] == false || turn["line"] == report["line"]);
+    }
+    let second = turns.iter().find_map(|turn| turn["line"].get(1));
+    assert_eq!(second.unwrap()["label"], "2s");
+}
+
+#[test]
+fn a_resumed_search_counts_all_its_evaluations() {
+    let site = Site::without_run();
+    let request =
+        json!({ "game": { "start": FEW_PIECES }, "player": "material", "evaluations": 200 });
+    let (search, ended) = site.search(&request);
+    let count = |answer: &Value| answer["report"]["evaluations"].as_u64().unwrap();
+    let first = count(&ended);
+    assert!((1..=200).contains(&first), "{ended}");
+    for (limit, most) in [(100, first + 100), (300, first + 400)] {
+        let before = count(&site.ended(&search));
+        let request = json!({ "evaluations": limit });
+        assert_eq!(site.resume("searches", &search, &request).0, 200);
+        let after = count(&site.ended(&search));
+        assert!(before < after && after <= most, "{before} {after} {most}");
+    }
+}
+
+#[test]
+fn few_trees_are_kept_and_not_for_long() {
+    let site = Site::without_run();
+    let limit = json!({ "evaluations": 50 });
+    let request =
+        json!({ "game": { "start": FEW_PIECES }, "player": "material", "evaluations": 50 });
+    let searches: Vec<Value> = (0..3).map(|_| site.search(&request).0).collect();
+    let answer = site.resume("searches", &searches[0], &limit);
+    let (status, error) = error_of(&answer);
+    assert!(
+        status == 409 && error.ends_with("start a new search"),
+        "{answer:?}"
+    );
+    // The report stays.
+    assert!(site.ended(&searches[0])["report"]["nodes"].as_u64() > Some(0));
+    for search in &searches[1..] {
+        assert_eq!(site.resume("searches", search, &limit).0, 200);
+        site.ended(search);
+    }
+    let late = Instant::now() + searches::TREE_TIME;
+    site.server.searches().drop_old_trees(late);
+    assert_eq!(site.resume("searches", &searches[2], &limit).0, 409);
+    assert_eq!(site.ended(&searches[2])["state"], "done");
+}
+
+#[test]
+fn a_running_search_is_not_resumed() {
+    let site = Site::without_run();
+    let endless = json!({ "game": { "start": FEW_PIECES }, "player": "tusker" });
+    let (_, answer) = site.post("/api/searches", &endless);
+    let refused = site.resume("searches", &answer["search"], &json!({}));
+    let (status, error) = error_of(&refused);
+    assert!(
+        status == 409 && error.contains("still running"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn streams_of_events_leave_connections_for_other_requests() {
+    let site = Site::without_run();
+    let endless = json!({ "game": { "start": FEW_PIECES }, "player": "tusker" });
+    let (_, answer) = site.post("/api/searches", &endless);
+    let path = format!(
+        "/api/searches/{}/events",
+        answer["search"].as_str().unwrap()
+    );
+    let open = || {
+        let host = site.http.address();
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        (head == *b"HTTP/1.1 200").then_some(stream)
+    };
+    let mut streams: Vec<TcpStream> = (0..32).map(|_| open().unwrap()).collect();
+    let refused = site.get(&path);
+    let (status, error) = error_of(&refused);
+    assert!(status == 429 && error.contains("32 streams"), "{refused:?}");
+    assert_eq!(site.get("/api/about").0, 200);
+    streams.pop();
+    let begun = Instant::now();
+    while open().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn each_error_is_told_in_plain_words() {
+    let site = Site::new();
+    let json = "Content-Type: application/json\r\n";
+    for (method, path, headers, body, status, words) in [
+        ("GET", "/api/games/%ff", "", "", 400, "UTF-8"),
+        ("GET", "/api/searches/%ff", "", "", 400, "UTF-8"),
+        (
+            "GET",
+            "/api/games?min_turns=many",
+            "",
+            "",
+            400,
+            "the query: `min_turns`: `many` is no whole number from 0 on",
+        ),
+        (
+            "GET",
+            "/api/games?minturns=3",
+            "",
+            "",
+            400,
+            "the query: `minturns` is unknown: use one of `network`",
+        ),
+        (
+            "GET",
+            "/api/setup?side=red",
+            "",
+            "",
+            400,
+            "the query: `side` must be `gold` or `silver`, and is `red`",
+        ),
+        (
+            "GET",
+            "/api/setup",
+            "",
+            "",
+            400,
+            "the query: `side` is missing",
+        ),
+        ("GET", "/api/nothing", "", "", 404, "API.md"),
+        ("DELETE", "/api/about", "", "", 405, "API.md"),
+        (
+            "POST",
+            "/api/state",
+            "",
+            "{}",
+            415,
+            "Content-Type: application/json",
+        ),
+        (
+            "POST",
+            "/api/state",
+            json,
+            r#"{"game": {"start": {}}}"#,
+            400,
+            "the body: `game.start` must be a text, and is an object",
+        ),
+        (
+            "POST",
+            "/api/state",
+            json,
+            "{",
+            400,
+            "the body is no JSON: line 1, column 1",
+        ),
+    ] {
+        let answer = site.ask(method, path, headers, body);
+        let (given, error) = error_of(&answer);
+        assert!(
+            given == status && error.contains(words),
+            "{path} {answer:?}"
+        );
+    }
+    let large = site.post("/api/record", &json!({ "text": "a".repeat(300 << 10) }));
+    assert_eq!(
+        error_of(&large),
+        (413, "the body is larger than 256 KiB, the most")
+    );
+}
+
+#[test]
+fn the_printed_address_can_be_opened() {
+    let url = |address: &str| page_url(address.parse().unwrap(), Some("1f"));
+    assert_eq!(url("0.0.0.0:8420"), "http://127.0.0.1:8420/?token=1f");
+    assert_eq!(url("[::]:8420"), "http://[::1]:8420/?token=1f");
+    assert_eq!(url("192.0.2.7:8420"), "http://192.0.2.7:8420/?token=1f");
+}
+
 #[test]
 fn searches_are_bounded_and_stopped() {
     let site = Site::without_run();
-    let start = "g [r                                  Er                          R]";
+    let start = FEW_PIECES;
     let endless = json!({ "game": { "start": start }, "player": "material" });
     let searches: Vec<Value> = (0..4)
         .map(|_| {
@@ -298,24 +544,107 @@ fn a_whole_game_is_analysed() {
     );
     assert_eq!(status, 200, "{answer}");
     let id = answer["review"].as_str().unwrap();
-    let events = site.raw(
-        format!(
-            "GET /api/reviews/{id}/events HTTP/1.1\r\nHost: {}\r\n\r\n",
-            site.http.address()
-        )
-        .as_bytes(),
-    );
-    let turns: Vec<Value> = events
-        .lines()
-        .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
-        .filter(|event: &Value| event["label"].is_string())
-        .collect();
-    assert_eq!(turns.len(), 2, "{events}");
+    let events = site.events(&format!("/api/reviews/{id}/events"));
+    let names: Vec<&str> = events.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["turn", "turn", "done"], "{events:?}");
+    let turns = [&events[0].1, &events[1].1];
     assert_eq!(
         (&turns[0]["label"], &turns[0]["turn"], &turns[1]["label"]),
         (&json!("2g"), &json!("Ra7e"), &json!("2s"))
     );
-    assert!(events.contains("event: done"));
+    assert_eq!(events[2].1, json!({ "state": "done", "error": null }));
+    let again = site.resume("reviews", &answer["review"], &json!({}));
+    let (status, error) = error_of(&again);
+    assert!(status == 409 && error.contains("complete"), "{again:?}");
+}
+
+#[test]
+fn an_analysis_is_stopped_and_resumed() {
+    let site = Site::without_run();
+    let setup = |side: &str| site.get(&format!("/api/setup?side={side}")).1["turn"].clone();
+    // The first turn takes no search, and the second one half a minute.
+    let game = json!({ "turns": [setup("gold"), setup("silver")] });
+    let request = json!({ "game": game, "player": "tusker", "evaluations": 100_000 });
+    let (status, answer) = site.post("/api/reviews", &request);
+    assert_eq!(status, 200, "{answer}");
+    let id = &answer["review"];
+    let path = format!("/api/reviews/{}", id.as_str().unwrap());
+    for _ in 0..2 {
+        site.wait(&path, |answer| answer["turns"][0]["index"] == 0);
+        let running = site.resume("reviews", id, &json!({}));
+        let (status, error) = error_of(&running);
+        assert!(
+            status == 409 && error.contains("still running"),
+            "{running:?}"
+        );
+        assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
+        let stopped = site.ended_at("reviews", id);
+        assert_eq!(stopped["state"], "stopped", "{stopped}");
+        // The finished turn comes again, and once.
+        let events = site.events(&format!("{path}/events"));
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert_eq!(events[0].1["index"], 0);
+        assert_eq!(events[1].1, json!({ "state": "stopped", "error": null }));
+        assert_eq!(site.resume("reviews", id, &json!({})).0, 200);
+    }
+    assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
+    site.ended_at("reviews", id);
+    assert_eq!(site.post("/api/reviews/99/resume", &json!({})).0, 404);
+}
+
+#[test]
+fn an_analysis_that_fails_says_why() {
+    let site = Site::new();
+    let networks = RunDirectory::new(site.folder.path().join("run")).networks();
+    std::fs::create_dir_all(&networks).unwrap();
+    std::fs::write(networks.join("00001.safetensors"), "no network").unwrap();
+    let request = |player: &str, turn: &str| json!({ "game": { "start": GOAL_IN_ONE, "turns": [turn] }, "player": player, "evaluations": 9 });
+    let (status, answer) = site.post("/api/reviews", &request("00001", "Ra7e"));
+    assert_eq!(status, 200, "{answer}");
+    let path = format!("/api/reviews/{}/events", answer["review"].as_str().unwrap());
+    let events = site.events(&path);
+    let done = &events[0].1;
+    assert!(
+        done["state"] == "failed"
+            && done["error"]
+                .as_str()
+                .unwrap()
+                .contains("00001.safetensors"),
+        "{events:?}"
+    );
+    let illegal = site.post("/api/reviews", &request("material", "Ra7s Ra6s"));
+    let (status, error) = error_of(&illegal);
+    assert!(
+        status == 400 && error.starts_with("turn 2g: "),
+        "{illegal:?}"
+    );
+    let missing = site.post("/api/reviews", &request("00007", "Ra7e"));
+    assert_eq!(error_of(&missing).0, 404, "{missing:?}");
+}
+
+#[test]
+fn an_analysis_ends_at_its_limit_of_time() {
+    let players = Arc::new(players_of(None));
+    let reviews = reviews::Reviews::new(players, Duration::from_millis(1));
+    let game = json!({ "start": FEW_PIECES, "turns": ["Rh1n"] });
+    let request = json!({ "game": game, "player": "material", "evaluations": 100_000 });
+    let id = reviews.start(&serde_json::from_value(request).unwrap());
+    let id = id.unwrap();
+    let progress = reviews.watch(&id).unwrap();
+    for _ in 0..2 {
+        let begun = Instant::now();
+        while progress.borrow().state == searches::SearchState::Running {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let ended = progress.borrow().clone();
+        assert_eq!(
+            (ended.state, ended.turns.len()),
+            (searches::SearchState::Stopped, 0)
+        );
+        assert!(ended.error.unwrap().contains("resume it to go on"));
+        reviews.resume(&id).unwrap();
+    }
 }
 
 #[test]
