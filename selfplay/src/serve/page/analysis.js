@@ -93,8 +93,12 @@ class AnalysisView {
 
   begin() {
     const kept = stored('analysis');
-    if (kept?.game && kept.boards?.length === kept.game.turns.length + 1) this.open(kept);
-    else this.sampled();
+    if (!kept?.game || kept.boards?.length !== kept.game.turns.length + 1) {
+      this.sampled();
+      return;
+    }
+    this.open(kept);
+    if (kept.review) this.review.reopen(kept.review);
   }
 
   load(text) {
@@ -132,11 +136,17 @@ class AnalysisView {
     return { start: this.game.start, turns: this.game.turns.slice(0, turn) };
   }
 
+  /** Keeps the game for a page that is loaded again. */
+  keep() {
+    const { game, boards, labels } = this;
+    store('analysis', { game, boards, labels, index: this.replay.turn, review: this.review.review });
+  }
+
   // The shown position changed. At the beginning of a turn, steps can be made on the board.
   moved(turn, step) {
     this.curve.show(turn);
     this.board.arrows([]);
-    store('analysis', { game: this.game, boards: this.boards, labels: this.labels, index: turn });
+    this.keep();
     this.moves.querySelector('[aria-current]')?.removeAttribute('aria-current');
     this.moves.querySelectorAll('button')[turn]?.setAttribute('aria-current', 'true');
     this.maker.stop();
@@ -154,7 +164,13 @@ class AnalysisView {
     }
     await this.replay.playing;
     if (this.replay.turn !== turn || this.replay.step !== step) return;
-    this.maker.begin(this.gameTo(turn));
+    const state = await this.maker.begin(this.gameTo(turn));
+    if (this.replay.turn !== turn || this.replay.step !== step) return;
+    this.search.setOver(Boolean(state?.result));
+    if (state?.result) {
+      this.searched = null;
+      return;
+    }
     if (this.searched === turn) this.search.showArrows();
     else this.search.restart();
     this.searched = turn;
@@ -211,18 +227,21 @@ class Review {
     this.player = select(players, players[0]);
     this.evaluations = select([['100', '100'], ['300', '300'], ['1000', '1,000'], ['3000', '3,000']], '300');
     this.startButton = button('Analyze the game', () => this.start());
-    this.stopButton = button('Stop', () => this.stop(), { disabled: true });
-    this.status = h('p', { class: 'note' }, 'Each turn is compared with the best that the search finds.');
+    this.stopButton = button('Stop', () => (this.state === 'stopped' ? this.resume() : this.stop()));
+    this.status = h('p', { class: 'note' });
     this.list = h('ol', { class: 'faults' });
     this.curveHolder = h('div', { hidden: true }, view.curve.element);
     this.element = section('Whole game',
       h('div', { class: 'controls' }, field('Player', this.player), field('Evaluations a turn', this.evaluations), this.startButton,
         this.stopButton),
       this.status, this.curveHolder, this.list);
+    this.clear();
   }
 
   clear() {
     this.leave();
+    this.review = null;
+    this.setState('idle');
     this.marks = [];
     this.turns = [];
     this.list.replaceChildren();
@@ -232,20 +251,23 @@ class Review {
 
   leave() {
     this.close?.();
-    if (this.review) remove(`/reviews/${this.review}`).catch(() => {});
-    this.review = null;
-    this.setRunning(false);
+    cancelAnimationFrame(this.later);
+    this.later = null;
+    if (this.state === 'running' && this.review) remove(`/reviews/${this.review}`).catch(() => {});
   }
 
-  setRunning(isRunning) {
-    this.startButton.disabled = isRunning;
-    this.stopButton.disabled = !isRunning;
+  /** `idle`, `running` or `stopped`: one that is stopped can be resumed. */
+  setState(state) {
+    this.state = state;
+    this.startButton.disabled = state === 'running';
+    this.stopButton.disabled = state === 'idle';
+    this.stopButton.textContent = state === 'stopped' ? 'Resume' : 'Stop';
   }
 
   start() {
     this.clear();
     const { game } = this.view;
-    this.setRunning(true);
+    this.setState('running');
     return this.view.attempt(async () => {
       const request = { game, player: this.player.value, evaluations: Number(this.evaluations.value) };
       const { review } = await post('/reviews', request);
@@ -253,32 +275,57 @@ class Review {
         remove(`/reviews/${review}`).catch(() => {});
         return;
       }
-      this.review = review;
-      this.follow();
-    }).finally(() => this.setRunning(Boolean(this.review)));
+      this.reopen(review);
+    }).finally(() => this.review || this.setState('idle'));
   }
 
-  follow() {
-    let failures = 0;
-    this.close = listen(`/reviews/${this.review}/events`, {
+  /** Follows an analysis that the server has. All turns come, the finished ones too. */
+  reopen(review) {
+    this.review = review;
+    this.view.keep();
+    this.setState('running');
+    this.close = listen(`/reviews/${review}/events`, {
       turn: (turn) => this.add(turn),
-      done: ({ error }) => this.finish(error ? `The analysis ended: ${error}. Until then` : 'Done'),
-    }, (isLost) => {
-      failures = isLost ? failures + 1 : 0;
-      if (failures > 4) this.finish('The connection to the analysis is lost. Start it again. So far');
-      else if (isLost) this.status.textContent = 'The connection to the analysis is lost: trying again.';
+      done: ({ state, error }) => this.finish(state, error),
+    }, async (isLost) => {
+      if (!isLost) return;
+      this.status.textContent = 'The connection to the analysis is lost: trying again.';
+      await get(`/reviews/${review}`).catch((error) => {
+        if (error.status === 404 && review === this.review) this.forget();
+      });
     });
   }
 
-  stop() {
-    this.leave();
-    this.finish('Stopped');
-  }
-
-  finish(word) {
+  /** The server has been started again. */
+  forget() {
     this.close?.();
     this.review = null;
-    this.setRunning(false);
+    this.setState('idle');
+    this.status.textContent = 'The server no longer has this analysis: start it again.';
+    this.view.keep();
+  }
+
+  // The last event says that it has stopped.
+  async stop() {
+    const { review } = this;
+    this.stopButton.disabled = true;
+    const stopped = await this.view.attempt(() => remove(`/reviews/${review}`));
+    if (!stopped && review === this.review) this.setState(this.state);
+  }
+
+  async resume() {
+    const { review } = this;
+    this.setState('running');
+    const resumed = await this.view.attempt(() => post(`/reviews/${review}/resume`));
+    if (review !== this.review) return;
+    if (resumed) this.reopen(review);
+    else this.setState('stopped');
+  }
+
+  finish(state, error) {
+    this.close?.();
+    this.setState(state === 'done' ? 'idle' : 'stopped');
+    const word = state === 'done' ? 'Done' : `${capital(state)}${error ? `: ${error}. So far` : ''}`;
     const count = (mark) => this.marks.filter((one) => one === mark).length;
     const words = [['blunder', 'blunders'], ['mistake', 'mistakes'], ['inaccuracy', 'inaccuracies']]
       .map(([one, many]) => `${count(one)} ${count(one) === 1 ? one : many}`).join(', ');

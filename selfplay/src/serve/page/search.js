@@ -1,4 +1,4 @@
-// The live search of a position: controls, the best turns and the line.
+// The live search of a position: controls, and the best turns with their lines.
 
 import { ApiError, chosen, followSearch, post, remove } from './api.js';
 import { compact, share } from './charts.js';
@@ -26,12 +26,13 @@ export class SearchPanel {
     this.stopButton = button('Stop', () => this.stop(), { disabled: true });
     this.resumeButton = button('Resume', () => this.resume(), { disabled: true });
     this.status = h('p', { class: 'note' }, 'No search yet.');
-    this.result = h('div', {});
+    this.result = h('div', { class: 'long' });
     this.element = h('section', { class: 'panel' }, h('h2', {}, 'Search'),
       h('div', { class: 'controls' }, field('Player', this.player), field('Limit', this.limit), this.startButton, this.stopButton,
         this.resumeButton),
       this.status, this.result);
     this.serial = 0;
+    this.isOver = false;
     this.clearResult();
   }
 
@@ -42,8 +43,19 @@ export class SearchPanel {
   setState(state) {
     this.state = state;
     this.stopButton.disabled = state !== 'running';
-    this.startButton.disabled = state === 'running';
-    this.resumeButton.disabled = !(this.search && (state === 'stopped' || state === 'done'));
+    this.startButton.disabled = state === 'running' || this.isOver;
+    this.resumeButton.disabled = this.isOver || !(this.search && (state === 'stopped' || state === 'done'));
+  }
+
+  /** Where the game is over, there is nothing to search. */
+  setOver(isOver) {
+    this.isOver = isOver;
+    if (isOver) {
+      this.leave();
+      this.clearResult();
+      this.status.textContent = 'The game is over: there is nothing to search.';
+      this.onTurns([]);
+    } else this.setState(this.state);
   }
 
   async start() {
@@ -135,11 +147,10 @@ export class SearchPanel {
     this.showArrows();
     this.balance.replaceChildren(balance(state.report.gold_value));
     this.drawTurns(state.report);
-    this.table.hidden = false;
-    this.line.replaceChildren(line(state.report));
+    this.frame.hidden = false;
   }
 
-  // The rows stay the same elements, so that a click or the focus on one is not lost.
+  // The rows of a turn stay the same elements, so that a click or the focus on one is not lost.
   drawTurns({ turns }) {
     const total = turns.reduce((sum, turn) => sum + turn.visits, 0) || 1;
     const rows = turns.map((turn) => {
@@ -147,19 +158,28 @@ export class SearchPanel {
       row.update(turn, total);
       return row.element;
     });
+    // The head is the first child.
     rows.forEach((row, index) => {
-      if (this.body.children[index] !== row) this.body.insertBefore(row, this.body.children[index] ?? null);
+      if (this.table.children[index + 1] !== row) this.table.insertBefore(row, this.table.children[index + 1] ?? null);
     });
-    while (this.body.children.length > rows.length) this.body.lastChild.remove();
+    while (this.table.children.length > rows.length + 1) this.table.lastChild.remove();
   }
 
   newRow(turn) {
     const [value, visits, prior] = [h('td', { class: 'number' }), h('span'), h('td', { class: 'number' })];
     const meter = h('meter', { min: 0, max: 1, 'aria-hidden': 'true' });
     const play = button(turn, () => this.onPlay(turn), { class: 'link', title: 'Play this turn' });
-    const element = h('tr', {}, h('td', {}, play), value, h('td', { class: 'number' }, meter, visits), prior);
+    const first = h('tr', {}, h('td', {}, play), value, h('td', { class: 'number' }, meter, visits), prior);
+    const line = h('summary', { title: 'The turns that are expected behind it' });
+    const second = h('tr', {}, h('td', { class: 'line', colspan: 4 }, h('details', {}, line)));
+    const element = h('tbody', {}, first, second);
+    let shown = '';
     const update = (now, total) => {
-      element.classList.toggle('played', now.is_chosen);
+      first.classList.toggle('played', now.is_chosen);
+      second.hidden = now.line.length < 2;
+      const words = JSON.stringify(now.line);
+      if (words !== shown) line.replaceChildren(...lineInWords(now.line));
+      shown = words;
       value.textContent = now.proven ? provenInWords(now.proven) : percent(now.gold_value, 1);
       meter.value = now.visits / total;
       visits.textContent = number(now.visits);
@@ -171,13 +191,11 @@ export class SearchPanel {
 
   clearResult() {
     this.rows = new Map();
-    this.body = h('tbody');
     this.balance = h('div', {});
-    this.line = h('div', {});
     const head = ['Turn', 'Gold wins', 'Visits', 'Prior'].map((name, at) => h('th', { scope: 'col', class: at ? 'number' : null }, name));
-    this.table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Best turns', hidden: true },
-      h('table', { class: 'turns' }, h('thead', {}, h('tr', {}, head)), this.body));
-    this.result.replaceChildren(this.balance, this.table, this.line);
+    this.table = h('table', { class: 'turns' }, h('thead', {}, h('tr', {}, head)));
+    this.frame = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Best turns', hidden: true }, this.table);
+    this.result.replaceChildren(this.balance, this.frame);
   }
 }
 
@@ -202,10 +220,9 @@ function provenInWords({ winner, turns }) {
   return `${capital(winner)} wins${turns ? ` in ${turns}` : ''}`;
 }
 
-function line({ line: turns }) {
-  if (!turns.length) return '';
-  return h('div', { class: 'line' }, h('h3', {}, 'Line'),
-    h('ol', { class: 'plain' }, turns.map(({ label, turn }) => h('li', {}, h('b', {}, label), ' ', turn))));
+/** The turns of a line behind its first one. */
+function lineInWords(line) {
+  return line.slice(1).map(({ label, turn }) => h('span', {}, h('b', {}, label), ` ${turn} `));
 }
 
 /** Arrows for turns of a search. */
