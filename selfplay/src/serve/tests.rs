@@ -127,6 +127,17 @@ impl Site {
         (answer["search"].clone(), ended)
     }
 
+    /// A game whose two setups are made.
+    fn begun_game(&self) -> Value {
+        let setup = |side: &str| self.get(&format!("/api/setup?side={side}")).1["turn"].clone();
+        json!({ "turns": [setup("gold"), setup("silver")] })
+    }
+
+    /// A search that goes on until it is stopped.
+    fn endless(&self) -> Value {
+        json!({ "game": self.begun_game(), "player": "tusker" })
+    }
+
     fn resume(&self, kind: &str, id: &Value, body: &Value) -> Answer {
         self.post(
             &format!("/api/{kind}/{}/resume", id.as_str().unwrap()),
@@ -369,8 +380,7 @@ fn few_trees_are_kept_and_not_for_long() {
 #[test]
 fn a_running_search_is_not_resumed() {
     let site = Site::without_run();
-    let endless = json!({ "game": { "start": FEW_PIECES }, "player": "tusker" });
-    let (_, answer) = site.post("/api/searches", &endless);
+    let (_, answer) = site.post("/api/searches", &site.endless());
     let refused = site.resume("searches", &answer["search"], &json!({}));
     let (status, error) = error_of(&refused);
     assert!(
@@ -382,8 +392,7 @@ fn a_running_search_is_not_resumed() {
 #[test]
 fn streams_of_events_leave_connections_for_other_requests() {
     let site = Site::without_run();
-    let endless = json!({ "game": { "start": FEW_PIECES }, "player": "tusker" });
-    let (_, answer) = site.post("/api/searches", &endless);
+    let (_, answer) = site.post("/api/searches", &site.endless());
     let path = format!(
         "/api/searches/{}/events",
         answer["search"].as_str().unwrap()
@@ -561,10 +570,8 @@ fn a_whole_game_is_analysed() {
 #[test]
 fn an_analysis_is_stopped_and_resumed() {
     let site = Site::without_run();
-    let setup = |side: &str| site.get(&format!("/api/setup?side={side}")).1["turn"].clone();
     // The first turn takes no search, and the second one half a minute.
-    let game = json!({ "turns": [setup("gold"), setup("silver")] });
-    let request = json!({ "game": game, "player": "tusker", "evaluations": 100_000 });
+    let request = json!({ "game": site.begun_game(), "player": "tusker", "evaluations": 100_000 });
     let (status, answer) = site.post("/api/reviews", &request);
     assert_eq!(status, 200, "{answer}");
     let id = &answer["review"];
