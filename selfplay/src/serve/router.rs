@@ -120,7 +120,7 @@ impl ShownRun {
         if let Err(error) = log.read_on() {
             answer.problems.push(error.to_string());
         }
-        (answer.trainer, answer.changes) = (log.newest_train(), log.changes());
+        answer.add_log(&self.directory, &log);
         let answer = Arc::new(answer);
         *newest = Some((Instant::now(), Arc::clone(&answer)));
         Ok(answer)

@@ -2,6 +2,8 @@
 
 use super::error::{ApiError, ApiResult};
 use super::games::GamesIndex;
+use super::series::TrainLog;
+use engine::config::Config;
 use engine::files::{ChecksumForm, FileLock, read_whole};
 use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
 use serde::Serialize;
@@ -26,15 +28,26 @@ pub(super) struct RunAnswer {
     time: f64,
     networks: Vec<NetworkFileInfo>,
     generators: Vec<GeneratorInfo>,
-    pub(super) trainer: Option<Value>,
+    trainer: Option<Value>,
     trainer_is_running: bool,
+    /// The newest line of kind `phase`, if the loop is running.
+    phase: Option<Value>,
+    time_left: Option<TimeLeft>,
     ratings: Option<Ratings>,
     clock: Vec<Effort>,
     config: String,
-    pub(super) changes: Vec<Value>,
+    changes: Vec<Value>,
     matches: Vec<Match>,
     disk: Disk,
     pub(super) problems: Vec<String>,
+}
+
+/// Until `loop.generations` are trained.
+#[derive(Debug, Serialize)]
+struct TimeLeft {
+    generations: u32,
+    /// By the median time of the newest; none before the second.
+    seconds: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,8 +92,12 @@ struct Match {
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Disk {
     shards: u64,
+    journal: u64,
     networks: u64,
+    checkpoints: u64,
     pit: u64,
+    logs: u64,
+    cache: u64,
 }
 
 impl Disk {
@@ -88,8 +105,12 @@ impl Disk {
     pub(super) fn of(run: &RunDirectory) -> Self {
         Self {
             shards: folder_bytes(&run.shards(), 0),
+            journal: folder_bytes(&run.journal(), 0),
             networks: folder_bytes(&run.networks(), 0),
+            checkpoints: folder_bytes(&run.checkpoints(), 0),
             pit: folder_bytes(&run.pit(), 4),
+            logs: folder_bytes(&run.logs(), 2),
+            cache: folder_bytes(&run.root().join("cache"), 2),
         }
     }
 }
@@ -116,7 +137,25 @@ const STATUS_KEYS: [&str; 17] = [
 ];
 
 impl RunAnswer {
-    /// Looks at a run.
+    /// Adds what the trainer's log says.
+    pub(super) fn add_log(&mut self, run: &RunDirectory, log: &TrainLog) {
+        (self.trainer, self.changes) = (log.newest_train(), log.changes());
+        self.phase = log.phase().filter(|_| self.trainer_is_running);
+        self.problems.extend(log.problem());
+        let trained = or_default(&mut self.problems, run.newest_trained());
+        let trained = trained.map_or(0, |(generation, _)| generation);
+        let config = Config::load(&run.config()).map(Some);
+        if let Some(config) = or_default(&mut self.problems, config) {
+            let left = config.training_loop.generations.saturating_sub(trained);
+            let each = log.generation_seconds();
+            self.time_left = Some(TimeLeft {
+                generations: left,
+                seconds: each.map(|seconds| seconds * f64::from(left)),
+            });
+        }
+    }
+
+    /// Looks at a run, without the trainer's log.
     ///
     /// # Errors
     /// The run is gone.
@@ -148,7 +187,7 @@ impl RunAnswer {
         answer.clock =
             json_file(&run.clock(), problems).map_or_else(Vec::new, |clock| efforts(&clock));
         answer.config = text_file(&run.config(), problems).unwrap_or_default();
-        answer.matches = matches(&run.pit(), |name| games.count(name));
+        answer.matches = matches(&run.pit(), |name| games.count(name), problems);
         Ok(answer)
     }
 }
@@ -252,7 +291,7 @@ fn efforts(clock: &Value) -> Vec<Effort> {
 }
 
 /// The matches in the folder `pit`, with a folder for each, and with so many games.
-fn matches(pit: &Path, games: impl Fn(&str) -> usize) -> Vec<Match> {
+fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Vec<String>) -> Vec<Match> {
     let Ok(entries) = fs::read_dir(pit) else {
         return Vec::new();
     };
@@ -261,7 +300,7 @@ fn matches(pit: &Path, games: impl Fn(&str) -> usize) -> Vec<Match> {
         .map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let games = games(&name);
-            let planned = planned_games(&entry.path());
+            let planned = planned_games(&entry.path().join("match.toml"), problems);
             Match {
                 finished: planned.is_some_and(|planned| games as u64 >= planned),
                 games,
@@ -274,9 +313,22 @@ fn matches(pit: &Path, games: impl Fn(&str) -> usize) -> Vec<Match> {
 }
 
 /// The games of a match by its plan.
-fn planned_games(folder: &Path) -> Option<u64> {
-    let plan = read_whole(&folder.join("match.toml"), LARGEST).ok()?;
-    let plan: toml::Table = toml::from_slice(&plan).ok()?;
+fn planned_games(path: &Path, problems: &mut Vec<String>) -> Option<u64> {
+    let text = ChecksumForm::Toml.read(file(path, problems)?);
+    let plan = text.and_then(|text| {
+        let plan: Result<toml::Table, _> = toml::from_str(&text);
+        plan.map_err(|error| error.message().to_owned())
+    });
+    let games = plan.and_then(|plan| {
+        let games = games_of_plan(&plan);
+        games.ok_or_else(|| "`games`, `players` or `schedule` is missing".to_owned())
+    });
+    games
+        .map_err(|reason| problems.push(format!("{}: {reason}", path.display())))
+        .ok()
+}
+
+fn games_of_plan(plan: &toml::Table) -> Option<u64> {
     let games = plan.get("games")?.as_integer()?;
     let players = plan.get("players")?.as_array()?.len() as u64;
     let pairings = match plan.get("schedule")?.as_str()? {
@@ -348,7 +400,10 @@ mod tests {
             "c" => 8,
             _ => 5,
         };
-        let matches = matches(folder.path(), games);
+        let mut problems = Vec::new();
+        let matches = matches(folder.path(), games, &mut problems);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].ends_with("d/match.toml: `games`, `players` or `schedule` is missing"));
         let finished: Vec<(&str, bool)> = matches
             .iter()
             .map(|one| (one.name.as_str(), one.finished))

@@ -1,5 +1,6 @@
 //! The trainer's measurements over time, from `logs/train.jsonl`, which is read on from where the last reading ended.
 
+use engine::run::PublishedTimes;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -24,8 +25,15 @@ pub(super) struct TrainLog {
     train: Vec<Measured>,
     validation: Vec<Measured>,
     newest_train: Option<Value>,
+    self_play: Vec<Measured>,
+    /// Seconds of each phase of `train loop`, by generation.
+    phases: BTreeMap<u64, Measured>,
+    /// What `train loop` does now.
+    phase: Option<Value>,
+    published: PublishedTimes,
     calibration: Option<Value>,
     changes: Vec<Value>,
+    unreadable: u64,
 }
 
 /// The numbers of a line, by key.
@@ -39,6 +47,8 @@ type Columns = BTreeMap<String, Vec<Option<f64>>>;
 pub(super) struct Series {
     train: Columns,
     validation: Columns,
+    self_play: Columns,
+    phases: Columns,
     calibration: Value,
 }
 
@@ -50,9 +60,35 @@ impl TrainLog {
             train: Vec::new(),
             validation: Vec::new(),
             newest_train: None,
+            self_play: Vec::new(),
+            phases: BTreeMap::new(),
+            phase: None,
+            published: PublishedTimes::default(),
             calibration: None,
             changes: Vec::new(),
+            unreadable: 0,
         }
+    }
+
+    /// What `train loop` does: its last line of kind `phase`; none if that has ended.
+    pub(super) fn phase(&self) -> Option<Value> {
+        self.phase.clone()
+    }
+
+    /// The seconds from one published network to the next.
+    pub(super) fn generation_seconds(&self) -> Option<f64> {
+        Some(self.published.generation_time()?.seconds)
+    }
+
+    /// What is wrong with the log.
+    pub(super) fn problem(&self) -> Option<String> {
+        (self.unreadable > 0).then(|| {
+            format!(
+                "{}: {} lines can't be read, and are left out",
+                self.path.display(),
+                self.unreadable
+            )
+        })
     }
 
     /// The newest line of kind `train`.
@@ -69,6 +105,8 @@ impl TrainLog {
         Series {
             train: columns(&self.train),
             validation: columns(&self.validation),
+            self_play: columns(&self.self_play),
+            phases: columns(&self.phases.values().cloned().collect::<Vec<_>>()),
             calibration: self
                 .calibration
                 .clone()
@@ -113,8 +151,10 @@ impl TrainLog {
                 return Ok(());
             }
             self.read += length as u64;
-            if let Ok(Value::Object(line)) = serde_json::from_slice(&line) {
-                self.take_line(line);
+            match serde_json::from_slice(&line) {
+                Ok(Value::Object(line)) => self.take_line(line),
+                _ if line.trim_ascii().is_empty() => {}
+                _ => self.unreadable += 1,
             }
         }
     }
@@ -124,6 +164,16 @@ impl TrainLog {
             Some("train") => {
                 add(&mut self.train, &line);
                 self.newest_train = Some(Value::Object(line));
+                // The loop was killed, and `train run` trains.
+                self.phase.take_if(|last| last["phase"] != "training");
+            }
+            Some("self_play") => add(&mut self.self_play, &line),
+            Some("phase") => self.take_phase(line),
+            Some("published") => {
+                let number = |key: &str| line.get(key)?.as_f64();
+                if let (Some(generation), Some(time)) = (number("generation"), number("time")) {
+                    self.published.add(generation as u32, time);
+                }
             }
             Some("validation") => {
                 add(&mut self.validation, &line);
@@ -132,6 +182,26 @@ impl TrainLog {
             Some("changed") => self.changes.push(Value::Object(line)),
             _ => {}
         }
+    }
+}
+
+impl TrainLog {
+    /// A phase begins, or none, and another has ended. A generation that was stopped has its phases in parts.
+    fn take_phase(&mut self, line: Map<String, Value>) {
+        let line = Value::Object(line);
+        let ended = &line["ended"];
+        if let (Some(generation), Some(phase), Some(seconds)) = (
+            ended["generation"].as_u64(),
+            ended["phase"].as_str(),
+            ended["seconds"].as_f64(),
+        ) {
+            let of_generation = self
+                .phases
+                .entry(generation)
+                .or_insert_with(|| Measured::from([("generation".to_owned(), generation as f64)]));
+            *of_generation.entry(phase.to_owned()).or_default() += seconds;
+        }
+        self.phase = (!line["phase"].is_null()).then_some(line);
     }
 }
 
@@ -207,6 +277,7 @@ mod tests {
         );
         log.read_on().unwrap();
         assert_eq!(log.series().train["step"], [Some(20.0)]);
+        assert!(log.problem().unwrap().contains("train.jsonl: 1 lines"));
         append("\"policy_loss\":2.0}\n{\"kind\":\"train\",\"step\":30,\"value_loss\":0.5}\n");
         append(
             "{\"kind\":\"validation\",\"step\":30,\"calibration\":[{\"predicted\":0.5}]}\n{\"kind\":\"changed\",\"text\":\"a\"}\n",
@@ -229,6 +300,53 @@ mod tests {
         fs::remove_file(&path).unwrap();
         log.read_on().unwrap();
         assert!(log.series().train.is_empty());
+    }
+
+    #[test]
+    fn phases_add_up_and_the_last_is_the_present_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.jsonl");
+        let phase = |phase: Option<&str>, ended: Option<(&str, u32, f64)>| {
+            let ended = ended.map(|(phase, generation, seconds)| {
+                serde_json::json!({ "phase": phase, "generation": generation, "seconds": seconds })
+            });
+            serde_json::json!({ "kind": "phase", "generation": 2, "time": 9.0, "phase": phase, "ended": ended })
+                .to_string()
+        };
+        let mut lines = vec![
+            phase(Some("self_play"), None),
+            phase(Some("training"), Some(("self_play", 1, 30.0))),
+            phase(Some("matches"), Some(("training", 1, 20.0))),
+            phase(None, Some(("matches", 1, 4.0))),
+        ];
+        let read = |lines: &[String]| {
+            fs::write(&path, lines.join("\n") + "\n").unwrap();
+            let mut log = TrainLog::new(path.clone());
+            log.read_on().unwrap();
+            log
+        };
+        assert_eq!(read(&lines).phase(), None);
+        lines.push(phase(Some("self_play"), None));
+        lines.push(phase(Some("training"), Some(("self_play", 2, 10.0))));
+        lines.push(r#"{"kind":"train","step":1}"#.into());
+        // It was stopped while it trained.
+        lines.push(phase(None, Some(("training", 2, 5.0))));
+        lines.push(phase(Some("training"), None));
+        lines.push(phase(Some("matches"), Some(("training", 2, 6.0))));
+        for (generation, time) in [(1, 50.0), (2, 90.0)] {
+            lines.push(format!(
+                r#"{{"kind":"published","generation":{generation},"time":{time}}}"#
+            ));
+        }
+        let log = read(&lines);
+        assert_eq!(log.phase().unwrap()["phase"], "matches");
+        assert_eq!(log.generation_seconds(), Some(40.0));
+        let phases = log.series().phases;
+        assert_eq!(phases["generation"], [Some(1.0), Some(2.0)]);
+        assert_eq!(phases["training"], [Some(20.0), Some(11.0)]);
+        assert_eq!(phases["matches"], [Some(4.0), None]);
+        lines.push(r#"{"kind":"train","step":2}"#.into());
+        assert_eq!(read(&lines).phase(), None);
     }
 
     #[test]

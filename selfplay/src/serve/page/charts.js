@@ -39,6 +39,8 @@ export class Chart {
 
   setData(data) {
     this.data = data;
+    const isKnown = (value) => value !== null && value !== undefined;
+    this.element.classList.toggle('empty', !data.slice(1).some((column) => column.some(isKnown)));
     this.describe();
     if (!this.plot) {
       this.resize();
@@ -206,7 +208,8 @@ const plotSeries = (yFormat) => ({ label, color, points = false, dash, format, i
   width: isHidden ? 0 : 1.75,
   dash,
   spanGaps: true,
-  points: { show: points, size: 6, fill: () => (isHidden ? 'transparent' : css(color)) },
+  // A line needs two points to be seen.
+  points: { show: (plot) => points || plot.data[0].length < 2, size: 6, fill: () => (isHidden ? 'transparent' : css(color)) },
   value: (plot, value) => known(value, format ?? yFormat),
 });
 

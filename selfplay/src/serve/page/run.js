@@ -1,10 +1,12 @@
 // The run: what is at work, how strong the networks are, and how the training goes.
 
-import { ApiError, get, listen } from './api.js';
+import { ApiError, get, watchRun } from './api.js';
 import { Chart, compact, errorBars, join, share } from './charts.js';
 import { bytes, capital, duration, facts, h, keepingPlace, moment, number, percent, section, select, setOptions, table } from './dom.js';
 
 const COLORS = ['--blue', '--orange', '--green', '--red', '--purple', '--sky'];
+const PHASES = [['self_play', 'self-play', '--blue'], ['training', 'training', '--orange'], ['matches', 'matches', '--green']];
+const WORKER_TIME = [['search', '--blue'], ['records', '--purple'], ['encode', '--sky'], ['wait', '--orange'], ['device', '--green']];
 const HEADS = { policy: 'Policy', value: 'Value', turns_left: 'Turns left', ending: 'Ending', captures: 'Captures', reply: 'Reply' };
 
 export function openRun() {
@@ -12,7 +14,7 @@ export function openRun() {
   view.load(['run', 'series']);
   // That a program has ended or is silent changes no file.
   const timer = setInterval(() => document.hidden || view.later(['run']), 15000);
-  const close = listen('/run/events', { changed: ({ what }) => view.later(what) }, (isLost) => view.setLive(!isLost));
+  const close = watchRun((what) => view.load(what), { onTrouble: (isLost) => view.setLive(!isLost) });
   return {
     element: view.element,
     retry: () => view.later(['run', 'series']),
@@ -45,10 +47,7 @@ class RunView {
     this.charts.forEach((chart) => chart.destroy());
   }
 
-  // After a lost connection, anything may have changed.
   setLive(isLive) {
-    if (isLive && this.wasLost) this.later(['run', 'series']);
-    this.wasLost = !isLive;
     this.live.textContent = isLive ? 'live' : 'no live updates: trying again';
     this.live.classList.toggle('bad', !isLive);
   }
@@ -96,7 +95,7 @@ class RunView {
       ? `Elo, measured against ${ratings.reference}. Bars are the ratings’ uncertainty, dashed lines the anchors.`
       : 'No ratings yet: the loop measures them by matches.';
     for (const key of ['games', 'hours']) {
-      const at = new Map(clock.map((entry) => [entry.generation, entry[key]]));
+      const at = new Map([[0, 0], ...clock.map((entry) => [entry.generation, entry[key]])]);
       const points = rated.map((player) => ({ ...player, x: at.get(player.generation) ?? null })).filter(({ x }) => x !== null);
       points.sort((a, b) => a.x - b.x);
       this.ratingChart(key, points, anchors);
@@ -168,6 +167,14 @@ class RunView {
       title: 'Where the trainer’s time goes', ...steps, yFormat: share, yRange: [0, 1],
       series: [{ label: 'computing', color: '--green' }, { label: 'waiting for rows', color: '--orange' }],
     });
+    const ofNetwork = { xLabel: 'Network', xFormat: networkName, xTicks: (place) => (Number.isInteger(place) ? compact(place) : '') };
+    this.playSpeed = this.add({ title: 'Self-play: evaluations a second', ...ofNetwork,
+      series: [{ label: 'evaluations/s', color: '--blue' },
+        { label: 'turns/s', color: '--blue', isHidden: true, scale: 'turns', format: (value) => number(value) }] });
+    this.playTime = this.add({ title: 'Where the self-play workers’ time goes', ...ofNetwork, yFormat: share, yRange: [0, 1],
+      series: WORKER_TIME.map(([label, color]) => ({ label, color })) });
+    this.phases = this.add({ title: 'Minutes for each network', ...ofNetwork, yFormat: (value) => number(value, 1),
+      series: PHASES.map(([, label, color]) => ({ label, color })) });
     const name = (place) => this.placeNames?.get(place) ?? networkName(place);
     const tick = (place) => this.placeNames?.get(place) ?? (Number.isInteger(place) && place >= 0 ? compact(place) : '');
     const generation = { xLabel: 'Network', xFormat: name, xTicks: tick };
@@ -185,7 +192,7 @@ class RunView {
         h('div', { class: 'charts wide' }, this.ratingHolders.games.element, this.ratingHolders.hours.element)),
       group('Training', this.policyLoss.element, this.valueLoss.element, this.accuracy.element, this.calibration.element,
         this.otherLoss.element),
-      group('Speed', this.speed.element, this.time.element),
+      group('Speed', this.phases.element, this.playSpeed.element, this.playTime.element, this.speed.element, this.time.element),
       group('Games', this.length.element, this.endings.element, this.winners.element));
   }
 
@@ -195,11 +202,20 @@ class RunView {
     const heads = Object.keys(series.train).filter((key) => key.endsWith('_loss')).map((key) => key.slice(0, -5));
     const others = heads.filter((head) => head !== 'policy' && head !== 'value').map((head) => [head, HEADS[head] ?? head]);
     setOptions(this.otherHead, others, this.otherHead.value);
+    this.otherLoss.element.hidden = !others.length;
     this.showLosses();
-    const { train, generations } = series;
+    const { train, generations, self_play: played, phases } = series;
     const steps = train.step ?? [];
     this.speed.setData([steps, train.rows_per_second ?? []]);
     this.time.setData([steps, train.computing ?? [], train.waiting ?? []]);
+    const columnsOf = (table, keys) => {
+      const networks = table?.generation ?? [];
+      return [networks, ...keys.map((key) => table?.[key] ?? networks.map(() => null))];
+    };
+    this.playSpeed.setData(columnsOf(played, ['evaluations_per_second', 'turns_per_second']));
+    this.playTime.setData(columnsOf(played, WORKER_TIME.map(([key]) => key)));
+    const [networks, ...seconds] = columnsOf(phases, PHASES.map(([key]) => key));
+    this.phases.setData([networks, ...seconds.map((column) => column.map((value) => (value === null ? null : value / 60)))]);
     const calibration = [...(series.calibration ?? [])].sort((a, b) => a.predicted - b.predicted);
     const predicted = calibration.map((bucket) => bucket.predicted);
     this.calibration.setData([predicted, calibration.map(({ actual }) => actual), predicted, calibration.map(({ rows }) => rows)]);
@@ -250,9 +266,25 @@ function keyFigures(run) {
     tile('Newest network', newest?.name ?? 'none', newest ? moment(newest.time) : 'the trainer writes the first'),
     tile('Rating', number(rated[0]?.rating), rated.length ? `${interval(rated[0])}, network ${rated[0].player}` : 'not measured yet'),
     tile('Games', compact(games), 'until the newest network'),
+    tile('Games an hour', compact(gamesAnHour(run.clock)), 'over the newest networks'),
+    tile('Time left', ...timeLeft(run.time_left)),
     tile('Training step', number(trainer?.step ?? null), trainer ? `${number(trainer.rows_per_second)} rows/s` : 'no step yet'),
     tile('Policy accuracy', percent(trainer?.policy_accuracy, 1), `value loss ${compact(trainer?.value_loss)}`),
     tile('Evaluations a second', compact(evaluations), 'all generators at work'));
+}
+
+// Over the last networks for which the games and hours are known.
+function gamesAnHour(clock) {
+  const known = [{ games: 0, hours: 0 }, ...clock].filter(({ games, hours }) => games !== null && hours !== null).slice(-10);
+  const [first, last] = [known[0], known[known.length - 1]];
+  return last.hours > first.hours ? (last.games - first.games) / (last.hours - first.hours) : null;
+}
+
+function timeLeft(left) {
+  if (!left) return ['–', 'not known'];
+  if (!left.generations) return ['none', 'all networks are trained'];
+  const networks = left.generations === 1 ? '1 network to train' : `${number(left.generations)} networks to train`;
+  return [left.seconds === null ? '–' : duration(left.seconds), networks];
 }
 
 function workInWords(run) {
@@ -268,11 +300,24 @@ function workInWords(run) {
   return h('ul', { class: 'plain' }, lines.map((line) => h('li', {}, line)));
 }
 
-function trainerInWords({ trainer, time }) {
+function trainerInWords(run) {
+  const { phase, time, trainer } = run;
+  if (!phase) return trainingInWords(run);
+  const since = `It began ${duration(Math.max(0, time - phase.time))} ago.`;
+  const left = run.time_left?.generations && run.time_left.seconds !== null
+    ? ` All networks are trained in about ${duration(run.time_left.seconds)}.` : '';
+  const network = networkName(phase.generation);
+  if (phase.phase === 'self_play') return `The loop collects games for network ${network}. ${since}${left}`;
+  if (phase.phase === 'matches') return `The loop measures network ${network} in matches. ${since}${left}`;
+  const isOld = !trainer || trainer.time < phase.time;
+  return `${isOld ? `The loop trains network ${network}.` : trainingInWords(run)} ${since}${left}`;
+}
+
+function trainingInWords({ trainer, time }) {
   if (!trainer) return 'The trainer is at work. It has not made a step yet.';
   const at = `step ${number(trainer.step)}, ${duration(Math.max(0, time - trainer.time))} ago`;
   const speed = `It waits for rows ${percent(trainer.waiting)} of the time. Its learning rate is ${compact(trainer.learning_rate)}.`;
-  return `The trainer is at work on network ${trainer.generation + 1}: ${at}. ${speed}`;
+  return `The trainer is at work on network ${networkName(trainer.generation)}: ${at}. ${speed}`;
 }
 
 function generatorInWords(one) {
@@ -328,5 +373,6 @@ function matches({ matches: list, disk }) {
   const rows = list.map(({ name, games, finished }) => [link(name), number(games), finished ? 'finished' : 'not finished']);
   return section('Matches and disk',
     rows.length ? table(['Match', 'Games', 'State'], rows, { numeric: ['Games'] }) : note('No match has been played.'),
-    facts(Object.entries(disk ?? {}).map(([name, size]) => [capital(name), bytes(size)])));
+    facts([...Object.entries(disk ?? {}), ['Together', Object.values(disk ?? {}).reduce((sum, size) => sum + size, 0)]]
+      .map(([name, size]) => [capital(name), bytes(size)])));
 }
