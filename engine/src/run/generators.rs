@@ -308,11 +308,22 @@ fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S:
 /// What the disk says.
 pub fn lost_generators(places: &GeneratorPlaces) -> Result<Vec<LostGenerator>, RunError> {
     let generators = places.generators();
-    let numbers = list_numbers(&generators)?;
-    if numbers.is_empty() {
+    if list_numbers(&generators)?.is_empty() {
         return Ok(Vec::new());
     }
-    let now = now_in(&generators);
+    lost_generators_at(places, now_in(&generators))
+}
+
+/// [`lost_generators`] at a time, for programs that only read: the clock of a run's files is known by writing one.
+///
+/// # Errors
+///
+/// What the disk says.
+pub fn lost_generators_at(
+    places: &GeneratorPlaces,
+    now: SystemTime,
+) -> Result<Vec<LostGenerator>, RunError> {
+    let numbers = list_numbers(&places.generators())?;
     let at_work = generators_at_work(places)?;
     let with_journal = match exists(&places.journal) {
         true => generators_in(&places.journal)?,

@@ -32,7 +32,7 @@ pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory};
 pub use error::RunError;
 pub use generators::{
     BLOCKS, Generator, GeneratorPlaces, GeneratorPlan, LostGenerator, block_numbers,
-    claim_generator, generators_at_work, lost_generators,
+    claim_generator, generators_at_work, lost_generators, lost_generators_at,
 };
 pub use io::{make_folder, write_file};
 pub use published::{GenerationTime, PublishedTimes};

@@ -108,6 +108,18 @@ impl Server {
 }
 
 impl ShownRun {
+    /// # Errors
+    /// The run is gone.
+    fn check(&self) -> ApiResult<()> {
+        match self.directory.config().exists() {
+            true => Ok(()),
+            false => Err(ApiError::missing(format!(
+                "the run {} is gone: its config.toml is missing",
+                self.directory.root().display()
+            ))),
+        }
+    }
+
     fn answer(&self) -> ApiResult<Arc<RunAnswer>> {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, answer)) = &*newest
@@ -115,7 +127,8 @@ impl ShownRun {
         {
             return Ok(Arc::clone(answer));
         }
-        let mut answer = RunAnswer::of(&self.directory, &self.games, self.disk())?;
+        self.check()?;
+        let mut answer = RunAnswer::of(&self.directory, &self.games, self.disk());
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = log.read_on() {
             answer.problems.push(error.to_string());
@@ -135,6 +148,7 @@ impl ShownRun {
     }
 
     fn series(&self) -> ApiResult<SeriesAnswer> {
+        self.check()?;
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.read_on().map_err(ApiError::failed)?;
         Ok(SeriesAnswer {
@@ -365,7 +379,12 @@ async fn run_events(State(server): Shared) -> ApiResult<impl IntoResponse> {
 }
 
 async fn games(State(server): Shared, QueryOf(query): QueryOf<GamesQuery>) -> ApiResult<Response> {
-    let page = blocking(server, move |server| Ok(server.run()?.games.page(&query))).await?;
+    let page = blocking(server, move |server| {
+        let run = server.run()?;
+        run.check()?;
+        Ok(run.games.page(&query))
+    });
+    let page = page.await?;
     Ok(Json(page).into_response())
 }
 

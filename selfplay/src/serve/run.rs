@@ -1,24 +1,20 @@
 //! A run as its files show it: what `train info` prints, as JSON. A file that can't be read is a problem, and the rest is shown.
 
-use super::error::{ApiError, ApiResult};
 use super::games::GamesIndex;
 use super::series::TrainLog;
 use engine::config::Config;
 use engine::files::{ChecksumForm, FileLock, read_whole};
-use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work};
+use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work, lost_generators_at};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt::Display;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most bytes of a small file.
 const LARGEST: u64 = 64 << 20;
-
-/// A generator that was not stopped and has said nothing for so long is lost.
-const SILENCE: Duration = Duration::from_secs(360);
 
 /// `GET /api/run`.
 #[derive(Debug, Default, Serialize)]
@@ -30,6 +26,8 @@ pub(super) struct RunAnswer {
     generators: Vec<GeneratorInfo>,
     trainer: Option<Value>,
     trainer_is_running: bool,
+    /// What it waits for.
+    waiting: Option<String>,
     /// The newest line of kind `phase`, if the loop is running.
     phase: Option<Value>,
     time_left: Option<TimeLeft>,
@@ -63,6 +61,8 @@ struct NetworkFileInfo {
 struct GeneratorInfo {
     number: u32,
     state: &'static str,
+    /// A lost one of another machine: only there it resumes.
+    is_elsewhere: bool,
     seconds_ago: f64,
     #[serde(flatten)]
     status: Map<String, Value>,
@@ -141,6 +141,7 @@ impl RunAnswer {
     pub(super) fn add_log(&mut self, run: &RunDirectory, log: &TrainLog) {
         (self.trainer, self.changes) = (log.newest_train(), log.changes());
         self.phase = log.phase().filter(|_| self.trainer_is_running);
+        self.waiting = log.waiting().filter(|_| self.trainer_is_running);
         self.problems.extend(log.problem());
         let trained = or_default(&mut self.problems, run.newest_trained());
         let trained = trained.map_or(0, |(generation, _)| generation);
@@ -156,16 +157,7 @@ impl RunAnswer {
     }
 
     /// Looks at a run, without the trainer's log.
-    ///
-    /// # Errors
-    /// The run is gone.
-    pub(super) fn of(run: &RunDirectory, games: &GamesIndex, disk: Disk) -> ApiResult<Self> {
-        if !run.config().exists() {
-            return Err(ApiError::missing(format!(
-                "the run {} is gone: its config.toml is missing",
-                run.root().display()
-            )));
-        }
+    pub(super) fn of(run: &RunDirectory, games: &GamesIndex, disk: Disk) -> Self {
         let root = run.root();
         let name = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let mut answer = Self {
@@ -188,7 +180,7 @@ impl RunAnswer {
             json_file(&run.clock(), problems).map_or_else(Vec::new, |clock| efforts(&clock));
         answer.config = text_file(&run.config(), problems).unwrap_or_default();
         answer.matches = matches(&run.pit(), |name| games.count(name), problems);
-        Ok(answer)
+        answer
     }
 }
 
@@ -219,53 +211,50 @@ fn networks(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<NetworkFileIn
     info.collect()
 }
 
-/// The generators that run, and those that stopped without being done and have games in flight.
+/// The generators that run, and those that have ended with games in flight and are silent.
 fn generators(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<GeneratorInfo> {
     let places = GeneratorPlaces::from(run);
-    let at_work = or_default(problems, generators_at_work(&places));
-    let Ok(folders) = fs::read_dir(run.root().join("generators")) else {
-        return Vec::new();
-    };
-    let numbers = folders.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let mut numbers: Vec<u32> = numbers.collect();
-    numbers.sort_unstable();
-    let info = numbers.into_iter().filter_map(|number| {
-        let path = places.status(number);
-        let written = fs::metadata(&path)
-            .and_then(|found| found.modified())
-            .ok()?;
-        let silence = written.elapsed().unwrap_or_default();
-        let state = if at_work.contains(&number) {
-            "running"
-        } else if silence >= SILENCE
-            && !path.with_file_name("done").exists()
-            && has_journal(run, number)
-        {
-            "lost"
-        } else {
-            return None;
+    let now = SystemTime::now();
+    let mut generators = Vec::new();
+    for number in or_default(problems, generators_at_work(&places)) {
+        let Some(status) = status(&places, number, problems) else {
+            continue;
         };
-        let Some(Value::Object(mut status)) = json_file(&path, problems) else {
-            return None;
-        };
-        status.retain(|key, _| STATUS_KEYS.contains(&key.as_str()));
-        Some(GeneratorInfo {
+        let written = fs::metadata(places.status(number)).and_then(|found| found.modified());
+        let silence = written.ok().and_then(|time| now.duration_since(time).ok());
+        generators.push(GeneratorInfo {
             number,
-            state,
-            seconds_ago: silence.as_secs_f64(),
+            state: "running",
+            is_elsewhere: false,
+            seconds_ago: silence.unwrap_or_default().as_secs_f64(),
             status,
-        })
-    });
-    info.collect()
+        });
+    }
+    for lost in or_default(problems, lost_generators_at(&places, now)) {
+        let mut status = status(&places, lost.number, problems).unwrap_or_default();
+        status.insert("worker".into(), lost.worker.into());
+        generators.push(GeneratorInfo {
+            number: lost.number,
+            state: "lost",
+            is_elsewhere: lost.is_elsewhere,
+            seconds_ago: lost.silence.as_secs_f64(),
+            status,
+        });
+    }
+    generators
 }
 
-fn has_journal(run: &RunDirectory, number: u32) -> bool {
-    let beginning = format!("{number:03}-");
-    fs::read_dir(run.journal()).is_ok_and(|entries| {
-        entries
-            .flatten()
-            .any(|entry| entry.file_name().to_string_lossy().starts_with(&beginning))
-    })
+/// The reported part of a generator's status; none before it has one.
+fn status(
+    places: &GeneratorPlaces,
+    number: u32,
+    problems: &mut Vec<String>,
+) -> Option<Map<String, Value>> {
+    let Value::Object(mut status) = json_file(&places.status(number), problems)? else {
+        return None;
+    };
+    status.retain(|key, _| STATUS_KEYS.contains(&key.as_str()));
+    Some(status)
 }
 
 fn ratings(mut file: Value) -> Ratings {
@@ -425,7 +414,7 @@ mod tests {
             r#"{"seconds": 3600, "networks": {"2": {"games": 7, "seconds": 1800}, "1": {}}}"#;
         fs::write(run.clock(), clock).unwrap();
         let games = GamesIndex::open(&run).unwrap();
-        let answer = RunAnswer::of(&run, &games, Disk::default()).ok().unwrap();
+        let answer = RunAnswer::of(&run, &games, Disk::default());
         assert_eq!(answer.problems.len(), 1, "{:?}", answer.problems);
         assert!(answer.problems[0].contains("ratings.json"));
         let efforts: Vec<(u32, Option<f64>, Option<u64>)> = answer

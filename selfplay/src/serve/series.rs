@@ -30,6 +30,8 @@ pub(super) struct TrainLog {
     phases: BTreeMap<u64, Measured>,
     /// What `train loop` does now.
     phase: Option<Value>,
+    /// What the trainer waits for, if the last line says so.
+    waiting: Option<String>,
     published: PublishedTimes,
     calibration: Option<Value>,
     changes: Vec<Value>,
@@ -63,6 +65,7 @@ impl TrainLog {
             self_play: Vec::new(),
             phases: BTreeMap::new(),
             phase: None,
+            waiting: None,
             published: PublishedTimes::default(),
             calibration: None,
             changes: Vec::new(),
@@ -73,6 +76,11 @@ impl TrainLog {
     /// What `train loop` does: its last line of kind `phase`; none if that has ended.
     pub(super) fn phase(&self) -> Option<Value> {
         self.phase.clone()
+    }
+
+    /// What the trainer waits for.
+    pub(super) fn waiting(&self) -> Option<String> {
+        self.waiting.clone()
     }
 
     /// The seconds from one published network to the next.
@@ -160,12 +168,21 @@ impl TrainLog {
     }
 
     fn take_line(&mut self, mut line: Map<String, Value>) {
+        self.waiting = None;
         match line.get("kind").and_then(Value::as_str) {
+            Some("waiting") => {
+                let missing = line.get("missing").and_then(Value::as_str);
+                self.waiting = missing.map(str::to_owned);
+            }
             Some("train") => {
                 add(&mut self.train, &line);
                 self.newest_train = Some(Value::Object(line));
                 // The loop was killed, and `train run` trains.
-                self.phase.take_if(|last| last["phase"] != "training");
+                let newest = self.newest_train.as_ref();
+                let generation = newest.map(|line| &line["generation"]);
+                self.phase.take_if(|last| {
+                    last["phase"] != "training" || Some(&last["generation"]) != generation
+                });
             }
             Some("self_play") => add(&mut self.self_play, &line),
             Some("phase") => self.take_phase(line),
@@ -177,7 +194,8 @@ impl TrainLog {
             }
             Some("validation") => {
                 add(&mut self.validation, &line);
-                self.calibration = line.remove("calibration").or(self.calibration.take());
+                let calibration = line.remove("calibration").filter(Value::is_array);
+                self.calibration = calibration.or(self.calibration.take());
             }
             Some("changed") => self.changes.push(Value::Object(line)),
             _ => {}
@@ -328,7 +346,7 @@ mod tests {
         assert_eq!(read(&lines).phase(), None);
         lines.push(phase(Some("self_play"), None));
         lines.push(phase(Some("training"), Some(("self_play", 2, 10.0))));
-        lines.push(r#"{"kind":"train","step":1}"#.into());
+        lines.push(r#"{"kind":"train","step":1,"generation":2}"#.into());
         // It was stopped while it trained.
         lines.push(phase(None, Some(("training", 2, 5.0))));
         lines.push(phase(Some("training"), None));
@@ -347,6 +365,10 @@ mod tests {
         assert_eq!(phases["matches"], [Some(4.0), None]);
         lines.push(r#"{"kind":"train","step":2}"#.into());
         assert_eq!(read(&lines).phase(), None);
+        lines.push(r#"{"kind":"waiting","missing":"7 more games"}"#.into());
+        assert_eq!(read(&lines).waiting().as_deref(), Some("7 more games"));
+        lines.push(r#"{"kind":"train","step":3}"#.into());
+        assert_eq!(read(&lines).waiting(), None);
     }
 
     #[test]

@@ -235,10 +235,12 @@ fn a_run_that_is_deleted_is_told_in_words() {
     let site = Site::new();
     std::fs::remove_dir_all(site.folder.path().join("run")).unwrap();
     std::thread::sleep(Duration::from_millis(1_100));
-    let (status, run) = site.get("/api/run");
-    assert_eq!(status, 404);
-    assert!(run["error"].as_str().unwrap().contains("is gone"), "{run}");
-    assert_eq!(site.get("/api/games").0, 200);
+    for path in ["/api/run", "/api/run/series", "/api/games"] {
+        let (status, answer) = site.get(path);
+        assert_eq!(status, 404, "{path}");
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.contains("is gone"), "{path}: {error}");
+    }
     assert_eq!(site.get("/api/about").0, 200);
 }
 
@@ -439,7 +441,7 @@ fn each_error_is_json_that_names_its_place() {
             "",
             "",
             400,
-            "the query: unknown field `minturns`, expected one of `network`",
+            "the query: minturns: unknown field `minturns`, expected one of `network`",
         ),
         (
             "GET",
@@ -447,7 +449,7 @@ fn each_error_is_json_that_names_its_place() {
             "",
             "",
             400,
-            "unknown variant `red`, expected `gold` or `silver`",
+            "the query: side: unknown variant `red`, expected `gold` or `silver`",
         ),
         (
             "GET",

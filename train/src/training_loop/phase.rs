@@ -48,11 +48,12 @@ impl TrainingLoop {
         });
     }
 
-    /// Logs the speed of self-play since the meter was started or read.
+    /// Logs the speed of self-play since the meter was started or read, if a generator has reported since then.
     pub(super) fn log_self_play(&mut self, generation: u32, games: u64) {
-        let measured = self.self_play.read(&self.run, games);
-        let (step, mut recorder) = self.recorder();
-        recorder.self_play(generation, step, &measured);
+        if let Some(measured) = self.self_play.read(&self.run, games) {
+            let (step, mut recorder) = self.recorder();
+            recorder.self_play(generation, step, &measured);
+        }
     }
 
     fn recorder(&self) -> (u64, Recorder) {
@@ -112,14 +113,20 @@ impl SelfPlayMeter {
         }
     }
 
-    /// The self-play since the start or the last reading. `games` are new.
-    fn read(&mut self, run: &RunDirectory, games: u64) -> SelfPlayMeasurements {
-        let earlier = std::mem::replace(self, Self::start(run));
-        let seconds = (self.since - earlier.since).as_secs_f64();
-        let done = self.totals.iter().map(|(number, now)| {
-            now.since(earlier.totals.get(number).copied().unwrap_or_default())
-        });
+    /// The self-play since the start or the last reading; none if none is reported, and the next reading covers this time too.
+    /// `games` are new.
+    fn read(&mut self, run: &RunDirectory, games: u64) -> Option<SelfPlayMeasurements> {
+        let now = Self::start(run);
+        let seconds = (now.since - self.since).as_secs_f64();
+        let done = now
+            .totals
+            .iter()
+            .map(|(number, now)| now.since(self.totals.get(number).copied().unwrap_or_default()));
         let done = done.fold(Totals::default(), |a, b| a.map_with(b, |a, b| a + b));
+        if done.turns == 0.0 {
+            return None;
+        }
+        *self = now;
         let parts = [
             done.search_seconds,
             done.records_seconds,
@@ -131,7 +138,7 @@ impl SelfPlayMeter {
         let shares = parts.map(|part| (workers > 0.0).then(|| part / workers));
         let [search, records, encode, wait, device] = shares;
         let per_second = |number: f64| (seconds > 0.0).then(|| number / seconds);
-        SelfPlayMeasurements {
+        Some(SelfPlayMeasurements {
             games,
             seconds,
             turns_per_second: per_second(done.turns),
@@ -141,7 +148,7 @@ impl SelfPlayMeter {
             encode,
             wait,
             device,
-        }
+        })
     }
 }
 
@@ -182,7 +189,7 @@ mod tests {
         report(1, 50, 1.0, 5.0);
         fs::create_dir_all(run.root().join("generators/002")).unwrap();
         fs::write(run.root().join("generators/002/status.json"), "{").unwrap();
-        let done = meter.read(&run, 7);
+        let done = meter.read(&run, 7).unwrap();
         assert_eq!(done.games, 7);
         assert_eq!((done.search, done.device), (Some(0.25), Some(0.75)));
         let (turns, evaluations) = (done.turns_per_second, done.evaluations_per_second);
@@ -190,12 +197,10 @@ mod tests {
         assert!((evaluations.unwrap() * done.seconds - 1_000.0).abs() < 1e-6);
         // A generator that was started again counts from 0.
         report(1, 20, 1.0, 1.0);
-        let done = meter.read(&run, 0);
+        let done = meter.read(&run, 0).unwrap();
         assert!((done.turns_per_second.unwrap() * done.seconds - 20.0).abs() < 1e-6);
-        let nothing = meter.read(&run, 0);
-        assert_eq!(
-            (nothing.turns_per_second, nothing.search),
-            (Some(0.0), None)
-        );
+        let since = meter.since;
+        assert_eq!(meter.read(&run, 0), None);
+        assert_eq!(meter.since, since);
     }
 }

@@ -32,11 +32,11 @@ pub(crate) struct GenerationColumns {
     games: Vec<u64>,
     mean_game_turns: Vec<f64>,
     unfinished_share: Vec<f64>,
-    /// Of the games with a winner, as are the shares of ways to end.
+    /// Of the games with a winner.
     gold_share: Vec<Option<f64>>,
-    goal_share: Vec<Option<f64>>,
-    elimination_share: Vec<Option<f64>>,
-    immobilization_share: Vec<Option<f64>>,
+    goal_share: Vec<f64>,
+    elimination_share: Vec<f64>,
+    immobilization_share: Vec<f64>,
 }
 
 /// The sums of a network's games.
@@ -70,18 +70,19 @@ impl GenerationColumns {
 
     fn push(&mut self, network: &Network, totals: &Totals) {
         let share = |part: u64, of: u64| part as f64 / of as f64;
-        let of_won = |part| (totals.won > 0).then(|| share(part, totals.won));
+        let of_all = |part| share(part, totals.games);
         self.network.push(network.name.to_owned());
         self.generation.push(network.generation);
         self.games.push(totals.games);
         self.mean_game_turns.push(share(totals.turns, totals.games));
         self.unfinished_share
-            .push(share(totals.games - totals.won, totals.games));
-        self.gold_share.push(of_won(totals.won_by_gold));
-        self.goal_share.push(of_won(totals.goal));
-        self.elimination_share.push(of_won(totals.elimination));
+            .push(of_all(totals.games - totals.won));
+        let by_gold = (totals.won > 0).then(|| share(totals.won_by_gold, totals.won));
+        self.gold_share.push(by_gold);
+        self.goal_share.push(of_all(totals.goal));
+        self.elimination_share.push(of_all(totals.elimination));
         self.immobilization_share
-            .push(of_won(totals.immobilization));
+            .push(of_all(totals.immobilization));
     }
 }
 

@@ -329,7 +329,8 @@ class Review {
     const count = (mark) => this.marks.filter((one) => one === mark).length;
     const words = [['blunder', 'blunders'], ['mistake', 'mistakes'], ['inaccuracy', 'inaccuracies']]
       .map(([one, many]) => `${count(one)} ${count(one) === 1 ? one : many}`).join(', ');
-    this.status.textContent = `${word}: ${number(this.turns.filter(Boolean).length)} turns, ${words}.`;
+    const turns = this.turns.filter(Boolean).length;
+    this.status.textContent = `${word}: ${turns === 1 ? '1 turn' : `${number(turns)} turns`}, ${words}.`;
     announce(this.status.textContent);
     this.view.drawMoves();
   }

@@ -209,7 +209,7 @@ const plotSeries = (yFormat) => ({ label, color, points = false, dash, format, i
   dash,
   spanGaps: true,
   // A line needs two points to be seen.
-  points: { show: (plot) => points || plot.data[0].length < 2, size: 6, fill: () => (isHidden ? 'transparent' : css(color)) },
+  points: { show: (plot, index) => points || plot.data[index].filter((value) => known(value) !== '–').length < 2, size: 6, fill: () => (isHidden ? 'transparent' : css(color)) },
   value: (plot, value) => known(value, format ?? yFormat),
 });
 

@@ -167,7 +167,7 @@ class RunView {
       title: 'Where the trainer’s time goes', ...steps, yFormat: share, yRange: [0, 1],
       series: [{ label: 'computing', color: '--green' }, { label: 'waiting for rows', color: '--orange' }],
     });
-    const ofNetwork = { xLabel: 'Network', xFormat: networkName, xTicks: (place) => (Number.isInteger(place) ? compact(place) : '') };
+    const ofNetwork = { xLabel: 'For network', xFormat: networkName, xTicks: (place) => (Number.isInteger(place) ? compact(place) : '') };
     this.playSpeed = this.add({ title: 'Self-play: evaluations a second', ...ofNetwork,
       series: [{ label: 'evaluations/s', color: '--blue' },
         { label: 'turns/s', color: '--blue', isHidden: true, scale: 'turns', format: (value) => number(value) }] });
@@ -266,8 +266,8 @@ function keyFigures(run) {
     tile('Newest network', newest?.name ?? 'none', newest ? moment(newest.time) : 'the trainer writes the first'),
     tile('Rating', number(rated[0]?.rating), rated.length ? `${interval(rated[0])}, network ${rated[0].player}` : 'not measured yet'),
     tile('Games', compact(games), 'until the newest network'),
-    tile('Games an hour', compact(gamesAnHour(run.clock)), 'over the newest networks'),
-    tile('Time left', ...timeLeft(run.time_left)),
+    tile('Games an hour', compact(gamesAnHour(run.clock)), 'while it generates and trains'),
+    tile('Time left', ...timeLeft(run)),
     tile('Training step', number(trainer?.step ?? null), trainer ? `${number(trainer.rows_per_second)} rows/s` : 'no step yet'),
     tile('Policy accuracy', percent(trainer?.policy_accuracy, 1), `value loss ${compact(trainer?.value_loss)}`),
     tile('Evaluations a second', compact(evaluations), 'all generators at work'));
@@ -280,11 +280,11 @@ function gamesAnHour(clock) {
   return last.hours > first.hours ? (last.games - first.games) / (last.hours - first.hours) : null;
 }
 
-function timeLeft(left) {
+function timeLeft({ time_left: left, trainer_is_running: isRunning }) {
   if (!left) return ['–', 'not known'];
   if (!left.generations) return ['none', 'all networks are trained'];
   const networks = left.generations === 1 ? '1 network to train' : `${number(left.generations)} networks to train`;
-  return [left.seconds === null ? '–' : duration(left.seconds), networks];
+  return [left.seconds === null ? '–' : duration(left.seconds), isRunning ? networks : `${networks}, once the loop runs`];
 }
 
 function workInWords(run) {
@@ -295,7 +295,8 @@ function workInWords(run) {
   for (const one of running) lines.push(generatorInWords(one));
   for (const one of lost) {
     const silence = duration(one.seconds_ago);
-    lines.push(`Generator ${one.number} on ${one.host} is lost: it has been silent for ${silence}. Start it again there.`);
+    const wait = one.is_elsewhere ? 'on its machine, until it starts again' : 'for it, or for the next generator that starts';
+    lines.push(`Generator ${one.number} of worker ${one.worker} has ended, ${silence} ago. Its games in flight wait ${wait}.`);
   }
   return h('ul', { class: 'plain' }, lines.map((line) => h('li', {}, line)));
 }
@@ -313,16 +314,17 @@ function trainerInWords(run) {
   return `${isOld ? `The loop trains network ${network}.` : trainingInWords(run)} ${since}${left}`;
 }
 
-function trainingInWords({ trainer, time }) {
+function trainingInWords({ trainer, time, waiting }) {
   if (!trainer) return 'The trainer is at work. It has not made a step yet.';
   const at = `step ${number(trainer.step)}, ${duration(Math.max(0, time - trainer.time))} ago`;
   const speed = `It waits for rows ${percent(trainer.waiting)} of the time. Its learning rate is ${compact(trainer.learning_rate)}.`;
-  return `The trainer is at work on network ${networkName(trainer.generation)}: ${at}. ${speed}`;
+  const words = `The trainer is at work on network ${networkName(trainer.generation)}: ${at}.`;
+  return waiting ? `${words} It waits: ${waiting}.` : `${words} ${speed}`;
 }
 
 function generatorInWords(one) {
   const target = one.target_games ? ` of ${number(one.target_games)}` : '';
-  const left = one.seconds_left ? `, for about ${duration(one.seconds_left)} more` : one.target_games ? '' : ', without an end';
+  const left = one.seconds_left ? `, for about ${duration(one.seconds_left)} more` : one.target_games ? '' : ', until it is stopped';
   const where = `${one.host} (${one.device})`;
   return `Generator ${one.number} is at work on ${where} with network ${one.network}: ${number(one.games)}${target} games${left}.`;
 }
@@ -353,14 +355,14 @@ function settings({ config, changes }) {
   const rows = [...changes].reverse().map((change) => [moment(change.time), networkName(change.generation),
     h('span', { class: 'wrap' }, change.text)]);
   return section('Settings',
-    rows.length ? table(['When', 'Network', 'What changed'], rows) : note('No setting has changed since the run began.'),
+    rows.length ? table(['When', 'Network', 'What changed'], rows) : note('No setting of the training has changed since the run began.'),
     h('details', {}, h('summary', {}, 'The whole configuration'), 
       h('pre', { tabindex: 0 }, config ?? 'The configuration could not be read.')));
 }
 
 function networks(run) {
   const rating = new Map((run.ratings?.players ?? []).map((player) => [player.player, player]));
-  const rows = run.networks.slice(0, 200).map(({ name, time, bytes: size }) => {
+  const rows = run.networks.slice(-200).reverse().map(({ name, time, bytes: size }) => {
     const rated = rating.get(name);
     return [h('a', { href: `#/games?network=${encodeURIComponent(name)}` }, name), moment(time), bytes(size),
       rated ? `${number(rated.rating)} (${interval(rated)})` : '–'];

@@ -206,7 +206,6 @@ function inWords({ state, error, report, player }) {
   const parts = [`${number(report.evaluations)} evaluations`, `${compact(report.evaluations_per_second)}/s`,
     `${number(report.nodes)} nodes`, `the network alone: Gold ${percent(report.own_gold_value, 1)}`];
   if (report.proven) parts.push(`proven: ${provenInWords(report.proven)}`);
-  else if (report.is_decided) parts.push('decided: the rest cannot change the choice');
   return `${states[state]} with ${player}: ${parts.join(', ')}.`;
 }
 

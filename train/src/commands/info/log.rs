@@ -79,7 +79,9 @@ impl LogSummary {
                 Some("train") => {
                     steps.clone_from(&line);
                     // The loop was killed, and `train run` trains.
-                    summary.phase.take_if(|last| last.phase != "training");
+                    summary.phase.take_if(|last| {
+                        last.phase != "training" || parsed.generation != Some(last.generation)
+                    });
                 }
                 Some("phase") => summary.phase = parsed.phase(),
                 Some("validation") => validation.clone_from(&line),

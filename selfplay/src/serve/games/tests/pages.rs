@@ -139,9 +139,9 @@ fn generations_count_the_games_of_each_network() {
         "mean_game_turns": [4.0, 9.0, 19.0 / 3.0, 6.0],
         "unfinished_share": [1.0, 0.0, 1.0 / 3.0, 0.0],
         "gold_share": [null, 1.0, 0.0, 0.5],
-        "goal_share": [null, 1.0, 0.0, 0.0],
-        "elimination_share": [null, 0.0, 0.0, 0.5],
-        "immobilization_share": [null, 0.0, 0.5, 0.5],
+        "goal_share": [0.0, 1.0, 0.0, 0.0],
+        "elimination_share": [0.0, 0.0, 0.0, 0.5],
+        "immobilization_share": [0.0, 0.0, 1.0 / 3.0, 0.5],
     });
     assert_eq!(columns, expected);
     let empty = serde_json::to_value(TestRun::new().index().generations()).unwrap();
