@@ -89,8 +89,8 @@ pub(crate) fn differences(old: &Config, new: &Config) -> Vec<Difference> {
         .collect()
 }
 
-/// What changes in the network and in its training, in words and by key in alphabetical order. Other sections do not concern the
-/// trainer.
+/// What changes, in words and by key in alphabetical order. Keys of other sections than the network's and the training's may change as
+/// they like.
 ///
 /// # Errors
 ///
@@ -99,10 +99,8 @@ pub(crate) fn changed(old: &Config, new: &Config) -> Result<Vec<String>, String>
     let mut changes = Vec::new();
     for difference in differences(old, new) {
         let (new, Difference { key, old, .. }) = (difference.new_value(), difference);
-        if !SECTIONS.iter().any(|section| key.starts_with(section)) {
-            continue;
-        }
-        let known = key.starts_with(HEADS) || CHANGEABLE.contains(&key.as_str());
+        let is_own = SECTIONS.iter().any(|section| key.starts_with(section));
+        let known = !is_own || key.starts_with(HEADS) || CHANGEABLE.contains(&key.as_str());
         match FIXED.iter().find(|(fixed, _)| *fixed == key) {
             None if known => changes.push(format!("{key} = {new} (was {old})")),
             fixed => {
@@ -230,7 +228,9 @@ mod tests {
         assert_eq!(
             changed(&old, &new).unwrap(),
             [
+                "loop.generations = 7 (was 100)",
                 "network.precision = \"fp32\" (was \"auto\")",
+                "selfplay.evaluations = 7 (was 32)",
                 "train.learning_rate = 0.05 (was 0.002)",
                 "train.schedule = \"cosine\" (was \"constant\")",
             ]

@@ -344,7 +344,7 @@ impl<'a> Training<'a> {
         match changes {
             Ok((config, changes)) => {
                 for change in &changes {
-                    say(&format!("from step {} on: {change}", self.state.step + 1));
+                    say(&format!("changed after step {}: {change}", self.state.step));
                 }
                 let (generation, step) = (self.state.generation, self.state.step);
                 self.recorder.changed(generation, step, &changes);

@@ -355,7 +355,7 @@ function settings({ config, changes }) {
   const rows = [...changes].reverse().map((change) => [moment(change.time), networkName(change.generation),
     h('span', { class: 'wrap' }, change.text)]);
   return section('Settings',
-    rows.length ? table(['When', 'Network', 'What changed'], rows) : note('No setting of the training has changed since the run began.'),
+    rows.length ? table(['When', 'Network', 'What changed'], rows) : note('No setting has changed since the run began.'),
     h('details', {}, h('summary', {}, 'The whole configuration'), 
       h('pre', { tabindex: 0 }, config ?? 'The configuration could not be read.')));
 }
