@@ -98,7 +98,7 @@ class AnalysisView {
       return;
     }
     this.open(kept);
-    if (kept.review) this.review.reopen(kept.review);
+    if (kept.review?.review) this.review.comeBack(kept.review);
   }
 
   load(text) {
@@ -139,7 +139,7 @@ class AnalysisView {
   /** Keeps the game for a page that is loaded again. */
   keep() {
     const { game, boards, labels } = this;
-    store('analysis', { game, boards, labels, index: this.replay.turn, review: this.review.review });
+    store('analysis', { game, boards, labels, index: this.replay.turn, review: this.review.kept });
   }
 
   // The shown position changed. At the beginning of a turn, steps can be made on the board.
@@ -275,8 +275,21 @@ class Review {
         remove(`/reviews/${review}`).catch(() => {});
         return;
       }
+      this.asked = { player: request.player, evaluations: request.evaluations };
       this.reopen(review);
     }).finally(() => this.review || this.setState('idle'));
+  }
+
+  /** The analysis that a page that is loaded again shows. */
+  get kept() {
+    return this.review && { review: this.review, ...this.asked };
+  }
+
+  comeBack({ review, player, evaluations }) {
+    this.asked = { player, evaluations };
+    this.player.value = player;
+    this.evaluations.value = String(evaluations);
+    this.reopen(review);
   }
 
   /** Follows an analysis that the server has. All turns come, the finished ones too. */

@@ -13,7 +13,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redrawChar
 export class Chart {
   /**
    * `series` are `{label, color, points, dash, format, isHidden, scale}`, colours by their names in the style sheet.
-   * Hidden ones have values to read alone. `yRange` fixes the range of values.
+   * Hidden ones have values to read alone. `yRange` fixes the range of values. `isExact`: values of other places are not read.
    * `overlay(plot, context)` draws on top. `onPick(index)` is called on a click. `note` stands below the title.
    */
   constructor(options) {
@@ -68,7 +68,7 @@ export class Chart {
     return {
       width,
       height: this.height,
-      cursor: { drag: { x: true, y: false }, points: { size: 7 }, dataIdx: nearestOf },
+      cursor: { drag: { x: true, y: false }, points: { size: 7 }, ...(this.options.isExact ? {} : { dataIdx: nearestOf }) },
       scales: { x: { time: false, range: wide }, y: yRange ? { range: yRange } : {} },
       axes: [
         { ...axis, size: 30, values: (plot, ticks) => ticks.map((tick) => (xTicks ?? xFormat ?? compact)(tick)) },
@@ -88,7 +88,11 @@ export class Chart {
     const count = this.data[0].length;
     if (!count || this.plot.cursor.left >= 0) return;
     const at = this.options.restAt?.();
-    this.plot.setLegend({ idxs: this.data.map((column) => at ?? nearestKnown(column, count - 1)) });
+    this.plot.setLegend({ idxs: this.data.map((column) => at ?? this.nearest(column, count - 1)) });
+  }
+
+  nearest(column, index) {
+    return this.options.isExact ? index : nearestKnown(column, index);
   }
 
   listen(plot) {
@@ -161,7 +165,7 @@ export class Chart {
 
   valuesAt(index) {
     const { series, xLabel, xFormat, yFormat } = this.options;
-    const at = (column) => column[nearestKnown(column, index)];
+    const at = (column) => column[this.nearest(column, index)];
     const values = series.map(({ label, format }, one) => `${label} ${known(at(this.data[one + 1]), format ?? yFormat)}`);
     return [`${xLabel} ${known(this.data[0][index], xFormat)}`, ...values].join(', ');
   }
@@ -209,7 +213,11 @@ const plotSeries = (yFormat) => ({ label, color, points = false, dash, format, i
   dash,
   spanGaps: true,
   // A line needs two points to be seen.
-  points: { show: (plot, index) => points || plot.data[index].filter((value) => known(value) !== '–').length < 2, size: 6, fill: () => (isHidden ? 'transparent' : css(color)) },
+  points: {
+    show: (plot, index) => points || plot.data[index].filter((value) => known(value) !== '–').length < 2,
+    size: 6,
+    fill: () => (isHidden ? 'transparent' : css(color)),
+  },
   value: (plot, value) => known(value, format ?? yFormat),
 });
 

@@ -167,7 +167,9 @@ class RunView {
       title: 'Where the trainer’s time goes', ...steps, yFormat: share, yRange: [0, 1],
       series: [{ label: 'computing', color: '--green' }, { label: 'waiting for rows', color: '--orange' }],
     });
-    const ofNetwork = { xLabel: 'For network', xFormat: networkName, xTicks: (place) => (Number.isInteger(place) ? compact(place) : '') };
+    const ofNetwork = {
+      isExact: true, xLabel: 'For network', xFormat: networkName, xTicks: (place) => (Number.isInteger(place) ? compact(place) : ''),
+    };
     this.playSpeed = this.add({ title: 'Self-play: evaluations a second', ...ofNetwork,
       series: [{ label: 'evaluations/s', color: '--blue' },
         { label: 'turns/s', color: '--blue', isHidden: true, scale: 'turns', format: (value) => number(value) }] });
