@@ -243,7 +243,7 @@ impl Entry {
         }
     }
 
-    /// Goes on behind the last finished turn.
+    /// Resumes after the last finished turn.
     fn review(
         &self,
         players: &Players,
@@ -269,7 +269,7 @@ impl Entry {
             }
             if Instant::now() >= end {
                 return Ok(Some(Cut::Limit(format!(
-                    "it has searched for {} minutes, the limit: resume it to go on",
+                    "it has searched for {} minutes, the limit: resume the analysis",
                     most_time.as_secs() / 60
                 ))));
             }
@@ -308,7 +308,7 @@ impl Entry {
                 listened = Instant::now();
             } else if listened.elapsed() > ABANDONED_TIME {
                 return Ok(Some(Cut::Limit(
-                    "no page has listened for a minute: resume it to go on".into(),
+                    "no page has listened for a minute: resume the analysis".into(),
                 )));
             }
             before = after;

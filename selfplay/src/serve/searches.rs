@@ -332,7 +332,7 @@ impl Searches {
         let to_work = Arc::clone(&entry);
         let started = thread.spawn(move || {
             let searched = to_work.work(&players, limits, search);
-            // Who sees that it has ended finds no more trees than there may be.
+            // A request that sees its end must find no more trees than the limit.
             let entries = lock(&entries);
             to_work.end(searched);
             drop_old_trees(&entries, Instant::now());

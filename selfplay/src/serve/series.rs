@@ -92,7 +92,7 @@ impl TrainLog {
     pub(super) fn problem(&self) -> Option<String> {
         (self.unreadable > 0).then(|| {
             format!(
-                "{}: {} lines can't be read, and are left out",
+                "{}: unreadable lines, which are left out: {}",
                 self.path.display(),
                 self.unreadable
             )
@@ -295,7 +295,7 @@ mod tests {
         );
         log.read_on().unwrap();
         assert_eq!(log.series().train["step"], [Some(20.0)]);
-        assert!(log.problem().unwrap().contains("train.jsonl: 1 lines"));
+        assert!(log.problem().unwrap().ends_with("left out: 1"));
         append("\"policy_loss\":2.0}\n{\"kind\":\"train\",\"step\":30,\"value_loss\":0.5}\n");
         append(
             "{\"kind\":\"validation\",\"step\":30,\"calibration\":[{\"predicted\":0.5}]}\n{\"kind\":\"changed\",\"text\":\"a\"}\n",

@@ -133,7 +133,7 @@ impl Site {
         json!({ "turns": [setup("gold"), setup("silver")] })
     }
 
-    /// A search that goes on until it is stopped.
+    /// A search without a limit.
     fn endless(&self) -> Value {
         json!({ "game": self.begun_game(), "player": "tusker" })
     }
@@ -651,7 +651,7 @@ fn an_analysis_ends_at_its_limit_of_time() {
             (ended.state, ended.turns.len()),
             (searches::SearchState::Stopped, 0)
         );
-        assert!(ended.error.unwrap().contains("resume it to go on"));
+        assert!(ended.error.unwrap().contains("resume the analysis"));
         reviews.resume(&id).unwrap();
     }
 }

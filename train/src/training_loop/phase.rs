@@ -184,7 +184,7 @@ mod tests {
         assert!(totals(&run).is_empty());
         report(0, 100, 9.0, 9.0);
         let mut meter = SelfPlayMeter::start(&run);
-        // The first goes on, the second is new, the third can't be read.
+        // The first has continued, the second is new, the third can't be read.
         report(0, 150, 10.0, 10.0);
         report(1, 50, 1.0, 5.0);
         fs::create_dir_all(run.root().join("generators/002")).unwrap();
