@@ -48,9 +48,10 @@ pub struct LoopConfig {
     /// Games of that match.
     #[garde(custom(even_within(2..=1_000_000)))]
     pub gate_games: u32,
-    /// Evaluations a turn of the game without noise that each new network plays to be shown; 0 for none.
-    #[garde(custom(within(0..=10_000_000)))]
-    pub show_evaluations: u32,
+    /// Evaluations a turn of the game without noise that each new network plays to be shown; 0 for none, `auto` for ten times those of
+    /// self-play.
+    #[garde(custom(auto_within(0..=10_000_000)))]
+    pub show_evaluations: AutoOr,
 }
 
 /// Which generator plays, and when.

@@ -2,13 +2,17 @@
 
 use super::state::TrainingLoop;
 use crate::error::TrainError;
+use engine::config::AutoOr;
 use engine::progress::say;
 use engine::record::{ShardReader, list_shards};
 
 impl TrainingLoop {
     /// Lets the newest network play a game to be shown, unless it has played one.
     pub(super) fn show(&self) -> Result<(), TrainError> {
-        let evaluations = self.config.training_loop.show_evaluations;
+        let evaluations = match self.config.training_loop.show_evaluations {
+            AutoOr::Fixed(evaluations) => evaluations,
+            AutoOr::Auto => self.config.selfplay.evaluations.saturating_mul(10),
+        };
         let (generation, path) = self.newest()?;
         if evaluations == 0 || generation == 0 || self.has_shown(generation)? {
             return Ok(());

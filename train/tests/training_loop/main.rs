@@ -325,7 +325,7 @@ fn each_network_plays_a_game_to_be_shown() {
         "loop.generations=2",
         "loop.match_games=0",
         "loop.final_match_games=0",
-        "loop.show_evaluations=8",
+        "loop.show_evaluations=auto",
     ];
     // The second time nothing is left to do.
     for _ in 0..2 {
@@ -334,7 +334,13 @@ fn each_network_plays_a_game_to_be_shown() {
         let shards = list_shards(&RunDirectory::new(&run).show()).unwrap();
         let shown = shards.values().map(|path| {
             let shard = ShardReader::open(path).unwrap();
-            (shard.header().evaluator.name.clone(), shard.count())
+            let name = shard.header().evaluator.name.clone();
+            let games: Vec<GameRecord> = shard.map(Result::unwrap).collect();
+            let turns = games.iter().flat_map(|game| &game.turns);
+            let evaluations = turns.filter_map(|turn| Some(turn.origin.search()?.evaluations));
+            // Ten times as many as in self-play, unless a turn is decided early.
+            assert_eq!(evaluations.max(), Some(120));
+            (name, games.len())
         });
         let expected = ["00001", "00002"].map(|name| (name.to_owned(), 1));
         assert_eq!(shown.collect::<Vec<_>>(), expected);
