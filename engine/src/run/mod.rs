@@ -22,6 +22,7 @@
 
 mod directory;
 mod error;
+mod game_speed;
 mod generators;
 mod io;
 mod published;
@@ -30,6 +31,7 @@ mod workers;
 
 pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory};
 pub use error::RunError;
+pub use game_speed::GameSpeed;
 pub use generators::{
     BLOCKS, Generator, GeneratorPlaces, GeneratorPlan, LostGenerator, block_numbers,
     claim_generator, generators_at_work, lost_generators, lost_generators_at,

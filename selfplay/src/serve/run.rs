@@ -4,7 +4,9 @@ use super::games::GamesIndex;
 use super::series::TrainLog;
 use engine::config::Config;
 use engine::files::{ChecksumForm, FileLock, read_whole};
-use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work, lost_generators_at};
+use engine::run::{
+    GameSpeed, GeneratorPlaces, RunDirectory, generators_at_work, lost_generators_at,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt::Display;
@@ -33,6 +35,7 @@ pub(super) struct RunAnswer {
     time_left: Option<TimeLeft>,
     ratings: Option<Ratings>,
     clock: Vec<Effort>,
+    game_speed: Option<GameSpeed>,
     config: String,
     changes: Vec<Value>,
     matches: Vec<Match>,
@@ -178,6 +181,7 @@ impl RunAnswer {
         answer.ratings = json_file(&run.ratings(), problems).map(ratings);
         answer.clock =
             json_file(&run.clock(), problems).map_or_else(Vec::new, |clock| efforts(&clock));
+        answer.game_speed = games.speed();
         answer.config = text_file(&run.config(), problems).unwrap_or_default();
         answer.matches = matches(&run.pit(), |name| games.count(name), problems);
         answer

@@ -8,14 +8,14 @@ use super::query::{GamesPage, GamesQuery};
 use super::scan::{SELFPLAY, SHOW};
 use anyhow::{Context, Result, ensure};
 use engine::record::GameId;
-use engine::run::RunDirectory;
+use engine::run::{GameSpeed, RunDirectory};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 #[cfg(test)]
 use std::time::Instant;
+use std::time::{Duration, SystemTime};
 
 /// The games of a run, followed by a thread until this is dropped.
 pub(crate) struct GamesIndex {
@@ -65,6 +65,17 @@ impl GamesIndex {
         let snapshot = self.shared.snapshot();
         let files = snapshot.files_of(source).iter();
         files.map(|file| file.games.len()).sum()
+    }
+
+    /// The speed at which self-play's games come.
+    pub(crate) fn speed(&self) -> Option<GameSpeed> {
+        let snapshot = self.shared.snapshot();
+        let files = snapshot.files_of(SELFPLAY).iter();
+        let shards = files.map(|file| {
+            let written = SystemTime::UNIX_EPOCH + Duration::from_nanos(file.file.key.time);
+            (written, file.games.len() as f64)
+        });
+        GameSpeed::of(&shards.collect::<Vec<_>>(), SystemTime::now())
     }
 
     /// The newest game to show of each network.

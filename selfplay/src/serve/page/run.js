@@ -268,18 +268,16 @@ function keyFigures(run) {
     tile('Newest network', newest?.name ?? 'none', newest ? moment(newest.time) : 'the trainer writes the first'),
     tile('Rating', number(rated[0]?.rating), rated.length ? `${interval(rated[0])}, network ${rated[0].player}` : 'not measured yet'),
     tile('Games', compact(games), 'until the newest network'),
-    tile('Games an hour', compact(gamesAnHour(run.clock)), 'while it generates and trains'),
+    tile('Games an hour', ...gameSpeed(run.game_speed)),
     tile('Time left', ...timeLeft(run)),
     tile('Training step', number(trainer?.step ?? null), trainer ? `${number(trainer.rows_per_second)} rows/s` : 'no step yet'),
     tile('Policy accuracy', percent(trainer?.policy_accuracy, 1), `value loss ${compact(trainer?.value_loss)}`),
     tile('Evaluations a second', compact(evaluations), 'all generators at work'));
 }
 
-// Over the last networks for which the games and hours are known.
-function gamesAnHour(clock) {
-  const known = [{ games: 0, hours: 0 }, ...clock].filter(({ games, hours }) => games !== null && hours !== null).slice(-10);
-  const [first, last] = [known[0], known[known.length - 1]];
-  return last.hours > first.hours ? (last.games - first.games) / (last.hours - first.hours) : null;
+function gameSpeed(speed) {
+  if (!speed) return ['–', 'known from the second shard on'];
+  return [compact(speed.games_an_hour), `in the ${duration(speed.seconds)} until ${duration(speed.seconds_since)} ago`];
 }
 
 function timeLeft({ time_left: left, trainer_is_running: isRunning }) {

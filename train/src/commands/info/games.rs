@@ -3,20 +3,18 @@
 
 use super::disk::Problems;
 use engine::record::{ShardError, ShardFault, ShardReader, list_shards};
+use engine::run::GameSpeed;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// The shards that are counted; of more, an even sample of this size.
 const COUNTED_SHARDS: usize = 256;
 
 /// About how many games are read for the mean number of rows.
 const READ_GAMES: usize = 128;
-
-/// The speed is measured over this time.
-const RECENTLY: Duration = Duration::from_hours(24);
 
 /// The games of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -28,17 +26,7 @@ pub(super) struct GamesReport {
     pub(super) is_estimated: bool,
     /// From a sample of the games.
     pub(super) rows_a_game: Option<f64>,
-    pub(super) speed: Option<Speed>,
-}
-
-/// The speed at which games come, by the times at which shards were written.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Speed {
-    pub(super) games_an_hour: f64,
-    /// Over so many seconds, pauses included …
-    pub(super) seconds: f64,
-    /// … which ended so many seconds ago.
-    pub(super) seconds_since: f64,
+    pub(super) speed: Option<GameSpeed>,
 }
 
 /// A shard, unread.
@@ -73,7 +61,9 @@ impl GamesReport {
             read: 0,
             rows: 0,
         };
+        let mut games: Vec<Option<f64>> = Vec::with_capacity(counts.len());
         for counted in counts {
+            games.push(counted.as_ref().ok().map(|it| it.games as f64));
             match counted {
                 Ok(counted) => {
                     sum.bytes += counted.bytes;
@@ -89,6 +79,13 @@ impl GamesReport {
         let is_estimated = sample.len() < shards.len();
         let shard_bytes = shards.iter().map(|shard| shard.bytes).sum();
         let games_a_byte = sum.games as f64 / sum.bytes.max(1) as f64;
+        if is_estimated {
+            games = vec![None; shards.len()];
+        }
+        let written = shards.iter().zip(games).map(|(shard, games)| {
+            let games = games.unwrap_or(shard.bytes as f64 * games_a_byte);
+            (shard.written, games)
+        });
         Self {
             shards: shards.len() as u64,
             shard_bytes,
@@ -98,7 +95,7 @@ impl GamesReport {
             },
             is_estimated,
             rows_a_game: (sum.read > 0).then(|| sum.rows as f64 / sum.read as f64),
-            speed: speed(&shards, games_a_byte, SystemTime::now()),
+            speed: GameSpeed::of(&written.collect::<Vec<_>>(), SystemTime::now()),
         }
     }
 
@@ -163,24 +160,6 @@ fn count(shard: &Shard, read_games: usize) -> Result<Counted, ShardError> {
     Ok(counted)
 }
 
-/// By the shards written in the day before the newest. The games of the first are left out: they began earlier.
-fn speed(shards: &[Shard], games_a_byte: f64, now: SystemTime) -> Option<Speed> {
-    let newest = shards.iter().map(|shard| shard.written).max()?;
-    let recent = shards.iter().filter(|shard| {
-        let before = newest.duration_since(shard.written);
-        before.is_ok_and(|before| before <= RECENTLY)
-    });
-    let first = recent.clone().min_by_key(|shard| shard.written)?;
-    let seconds = newest.duration_since(first.written).ok()?.as_secs_f64();
-    let bytes: u64 = recent.map(|shard| shard.bytes).sum();
-    // Copied shards may all have the same time.
-    (seconds >= 1.0).then(|| Speed {
-        games_an_hour: (bytes - first.bytes) as f64 * games_a_byte * 3_600.0 / seconds,
-        seconds,
-        seconds_since: now.duration_since(newest).unwrap_or_default().as_secs_f64(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,32 +207,5 @@ mod tests {
         assert_eq!(evenly(&all[..3], 4), [&0, &1, &2]);
         assert_eq!(evenly(&all[..0], 4), [&0; 0]);
         assert_eq!(evenly(&all, 1_000).len(), 1_000);
-    }
-
-    #[test]
-    fn the_speed_is_that_of_the_last_day_without_the_first_shard() {
-        let hour = |hours| SystemTime::UNIX_EPOCH + Duration::from_hours(hours);
-        let shard = |hours, bytes| Shard {
-            path: PathBuf::new(),
-            bytes,
-            written: hour(hours),
-        };
-        let shards = [
-            shard(10, 999),
-            shard(102, 400),
-            shard(100, 600),
-            shard(105, 800),
-        ];
-        let expected = Speed {
-            games_an_hour: 24.0,
-            seconds: 5.0 * 3_600.0,
-            seconds_since: 3_600.0,
-        };
-        // 1,200 bytes in five hours, ten bytes a game.
-        assert_eq!(speed(&shards, 0.1, hour(106)), Some(expected));
-        assert_eq!(speed(&shards[..1], 0.1, hour(106)), None);
-        assert_eq!(speed(&[], 0.1, hour(106)), None);
-        let together = [shard(10, 999), shard(10, 999)];
-        assert_eq!(speed(&together, 0.1, hour(9)), None);
     }
 }
