@@ -1,10 +1,11 @@
 //! The index on the disk: `cache/games.index` in the run, so that a restart does not read every shard again.
 //!
-//! It is JSON with a checksum ([`ChecksumForm::Json`]). Nothing depends on it: a file that can't be read, is damaged or of another version
-//! counts as none.
+//! It is bincode with its BLAKE3 hash behind it: small, since all of it is in memory while it is written. Nothing depends on it: a file
+//! that can't be read, is damaged or of another version counts as none.
 
 use super::entry::IndexedFile;
-use engine::files::{ChecksumForm, read_whole, write_whole};
+use bincode::config::{Configuration, standard};
+use engine::files::{read_whole, write_whole};
 use engine::record::FORMAT_VERSION;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
@@ -13,12 +14,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// It changes with the form of what is kept, and with what is read from games.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+const FORMAT: Configuration = standard();
 
 /// The least time between two writes.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// The most bytes of the file: a game takes about 60.
+/// The most bytes of the file: a game takes about 25.
 const LARGEST: u64 = 1 << 30;
 
 /// What the file holds; borrowed for writing, owned when read.
@@ -53,9 +56,13 @@ impl Cache {
     /// What was kept; nothing if there is no such file of this version.
     pub(super) fn load(&self) -> Vec<IndexedFile> {
         let read = || {
-            let text = String::from_utf8(read_whole(&self.path, LARGEST).ok()?).ok()?;
-            let text = ChecksumForm::Json.open(&text).ok()??;
-            let kept: Kept<IndexedFile> = serde_json::from_str(&text).ok()?;
+            let bytes = read_whole(&self.path, LARGEST).ok()?;
+            let (contents, hash) = bytes.split_last_chunk()?;
+            if blake3::hash(contents) != *hash {
+                return None;
+            }
+            let decoded = bincode::serde::decode_from_slice(contents, FORMAT);
+            let (kept, _): (Kept<IndexedFile>, _) = decoded.ok()?;
             let is_current = (kept.version, kept.shard_format) == (VERSION, FORMAT_VERSION);
             is_current.then_some(kept.files)
         };
@@ -89,13 +96,14 @@ impl Cache {
             shard_format: FORMAT_VERSION,
             files: files.collect(),
         };
-        let text = ChecksumForm::Json.sign(&serde_json::to_string(&kept)?);
+        let mut bytes = bincode::serde::encode_to_vec(&kept, FORMAT).map_err(io::Error::other)?;
+        bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
         // The run's own folder is never made: it may have been moved away.
         match std::fs::create_dir(engine::files::folder_of(&self.path)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        write_whole(&self.path, text.as_bytes())
+        write_whole(&self.path, &bytes)
     }
 
     /// Why it could not be written.

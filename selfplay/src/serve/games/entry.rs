@@ -57,7 +57,6 @@ impl From<Start> for GameStart {
 
 /// One game of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "EntryForm", from = "EntryForm")]
 pub(super) struct GameEntry {
     /// Of a match's game: generator 0, and the game's number.
     pub(super) id: GameId,
@@ -74,52 +73,6 @@ pub(super) struct GameEntry {
 }
 
 const _: () = assert!(size_of::<GameEntry>() <= 48);
-
-/// A game's fields in the cache: a list takes half as many bytes as an object.
-type EntryForm = (
-    u32,
-    u64,
-    u64,
-    u32,
-    u32,
-    Option<f32>,
-    GameEnd,
-    Option<Side>,
-    GameStart,
-);
-
-impl From<GameEntry> for EntryForm {
-    fn from(it: GameEntry) -> Self {
-        let GameId { generator, counter } = it.id;
-        (
-            generator,
-            counter,
-            it.place,
-            it.turns,
-            it.networks,
-            it.surprise,
-            it.end,
-            it.winner,
-            it.start,
-        )
-    }
-}
-
-impl From<EntryForm> for GameEntry {
-    fn from(form: EntryForm) -> Self {
-        let (generator, counter, place, turns, networks, surprise, end, winner, start) = form;
-        Self {
-            id: GameId { generator, counter },
-            place,
-            turns,
-            networks,
-            surprise,
-            end,
-            winner,
-            start,
-        }
-    }
-}
 
 /// What a file's index depends on: with another one the file is read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
