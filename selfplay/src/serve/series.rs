@@ -177,12 +177,6 @@ impl TrainLog {
             Some("train") => {
                 add(&mut self.train, &line);
                 self.newest_train = Some(Value::Object(line));
-                // The loop was killed, and `train run` trains.
-                let newest = self.newest_train.as_ref();
-                let generation = newest.map(|line| &line["generation"]);
-                self.phase.take_if(|last| {
-                    last["phase"] != "training" || Some(&last["generation"]) != generation
-                });
             }
             Some("self_play") => add(&mut self.self_play, &line),
             Some("phase") => self.take_phase(line),
@@ -363,7 +357,8 @@ mod tests {
         assert_eq!(phases["generation"], [Some(1.0), Some(2.0)]);
         assert_eq!(phases["training"], [Some(20.0), Some(11.0)]);
         assert_eq!(phases["matches"], [Some(4.0), None]);
-        lines.push(r#"{"kind":"train","step":2}"#.into());
+        // The loop was killed, and `train run` begins.
+        lines.push(phase(None, None));
         assert_eq!(read(&lines).phase(), None);
         lines.push(r#"{"kind":"waiting","missing":"7 more games"}"#.into());
         assert_eq!(read(&lines).waiting().as_deref(), Some("7 more games"));

@@ -2,8 +2,10 @@
 
 use crate::error::TrainError;
 use crate::terminal::print;
+use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
+use crate::trainer::record::Recorder;
 use crate::trainer::training::{Ending, train};
 use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result};
@@ -94,6 +96,15 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit> {
     )
 }
 
+/// Logs that `train loop` is in no phase: a loop that was killed has not said so.
+fn end_phase(run: &RunDirectory) -> Result<()> {
+    let trained = run.newest_trained()?;
+    let generation = trained.map_or(0, |(trained, _)| trained + 1);
+    let step = checkpoint::newest_step(&run.checkpoints());
+    Recorder::new(run, step).phase(generation, step, None, None);
+    Ok(())
+}
+
 /// Trains a run's next network and prints the result; `command` resumes the training.
 pub(super) fn train_next(
     run: &RunDirectory,
@@ -104,6 +115,7 @@ pub(super) fn train_next(
     command: &str,
 ) -> Result<Exit> {
     workplace.apply()?;
+    end_phase(run)?;
     let ending = train(
         run,
         config,

@@ -9,7 +9,7 @@
 //! | `validation` | [`ValidationMeasurements`] |
 //! | `waiting` | `missing`: what the trainer waits for |
 //! | `changed` | `text`: a setting that has changed |
-//! | `phase` | `phase`: what `train loop` begins, a [`LoopPhase`] or null at its end; `ended`: null or an [`EndedPhase`] |
+//! | `phase` | `phase`: what `train loop` begins, a [`LoopPhase`] or null: it has ended, or `train run` begins; `ended`: null or an [`EndedPhase`] |
 //! | `self_play` | [`SelfPlayMeasurements`] |
 //! | `published` | nothing else: the generation's network is published |
 //! | `rating` | [`RatingMeasurements`](crate::ratings::RatingMeasurements) |

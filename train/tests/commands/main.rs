@@ -50,6 +50,13 @@ fn a_network_is_trained_published_and_described() {
     write_shard(&run, 0, 12);
     let (code, said, message) = outcome(&mut train_run(&run, &["--steps", "12"]));
     assert_eq!(code, 0, "{message}");
+    // A loop that was killed has left its phase in the log.
+    let log = std::fs::read_to_string(run.join("logs/train.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["kind"], &first["phase"], &first["generation"]),
+        (&"phase".into(), &serde_json::Value::Null, &1.into())
+    );
     let network = run.join("networks/00001.safetensors");
     assert_eq!(said.trim_end(), network.display().to_string());
     assert!(

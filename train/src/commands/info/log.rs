@@ -76,13 +76,7 @@ impl LogSummary {
             };
             summary.waiting = None;
             match parsed.kind.as_deref() {
-                Some("train") => {
-                    steps.clone_from(&line);
-                    // The loop was killed, and `train run` trains.
-                    summary.phase.take_if(|last| {
-                        last.phase != "training" || parsed.generation != Some(last.generation)
-                    });
-                }
+                Some("train") => steps.clone_from(&line),
                 Some("phase") => summary.phase = parsed.phase(),
                 Some("validation") => validation.clone_from(&line),
                 Some("waiting") => summary.waiting = parsed.missing,
@@ -136,7 +130,6 @@ mod tests {
             phase(&format!("{begun}\n{{\"kind\":\"rating\"}}\n")),
             playing
         );
-        assert_eq!(phase(&format!("{begun}\n{{\"kind\":\"train\"}}\n")), None);
         let ended = r#"{"kind":"phase","phase":null,"generation":8,"time":6.5}"#;
         assert_eq!(phase(&format!("{begun}\n{ended}\n")), None);
         let on = of("{\"kind\":\"waiting\",\"missing\":\"games\"}\n{\"kind\":\"train\"}\n");
