@@ -8,6 +8,7 @@
 //! | `page` | the files of the page, part of the program |
 //! | `rules` | positions, legal steps, records |
 //! | `players` | the players that searches may use, and their evaluators |
+//! | `policy` | the best turns by a network's policy alone |
 //! | `searches`, `reviews` | live searches and whole-game analysis, each on a thread of its own |
 //! | `run`, `series`, `watcher` | a run as its files show it, and what changes |
 //! | `games` | the index of a run's games, and single games |
@@ -21,6 +22,7 @@ mod games;
 mod guard;
 mod page;
 mod players;
+mod policy;
 mod reviews;
 mod router;
 mod rules;

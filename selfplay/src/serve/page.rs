@@ -17,6 +17,7 @@ page_files!(
     "analysis.js",
     "api.js",
     "app.js",
+    "arrows.js",
     "board.js",
     "charts.js",
     "clock.js",

@@ -3,12 +3,11 @@
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
-use super::searches::{ABANDONED_TIME, Limits, SearchState, first_number};
-use crate::worker::batch::evaluate_leaves;
+use super::searches::{ABANDONED_TIME, Limits, SearchState, finish, first_number};
 use anyhow::Result;
 use arimaa::notation::{TurnLabel, format_turn};
 use arimaa::rules::{Game, Phase, Side};
-use engine::search::{Evaluations, Search};
+use engine::search::Search;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -345,16 +344,7 @@ impl Entry {
         options.budget.time = options.budget.time.map(|time| time.min(left));
         let mut search = Search::new(game.position(), game.history(), options)?;
         search.stop_with(Arc::clone(&self.stop));
-        let (mut answers, mut rng) = (Evaluations::default(), rand::rng());
-        while evaluate_leaves(
-            &mut search,
-            evaluator,
-            game.history(),
-            &mut rng,
-            &mut answers,
-        )?
-        .is_some()
-        {}
+        finish(&mut search, evaluator, game.history())?;
         let report = search.report(1);
         let best = report.turns.iter().find(|turn| turn.is_chosen);
         let best = best.map(|turn| turn.turn.clone());

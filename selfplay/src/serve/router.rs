@@ -6,6 +6,7 @@ use super::games::{GamesIndex, GamesQuery};
 use super::guard::{Guard, guarded};
 use super::page;
 use super::players::Players;
+use super::policy::{PolicyAnswer, PolicyRequest};
 use super::reviews::{self, Progress, ReviewRequest, Reviews};
 use super::rules::{self, RecordRequest, SetupRequest, StateRequest};
 use super::run::{Disk, RunAnswer};
@@ -36,6 +37,9 @@ pub(super) const MOST_BYTES: usize = 256 << 10;
 /// Streams of events at once: they leave connections for other requests.
 const MOST_STREAMS: usize = 32;
 
+/// Policies that are computed at once.
+const MOST_POLICIES: usize = 2;
+
 /// The time between two events of a search.
 const EVENT_TIME: Duration = Duration::from_millis(250);
 
@@ -51,6 +55,8 @@ pub(super) struct Server {
     searches: Searches,
     reviews: Reviews,
     run: Option<ShownRun>,
+    /// The policies that may be computed now.
+    policies: Arc<Semaphore>,
     /// The streams of events that may still be opened.
     streams: Arc<Semaphore>,
 }
@@ -84,6 +90,7 @@ impl Server {
             reviews: Reviews::new(Arc::clone(&players), reviews::MOST_TIME),
             players,
             run: run.transpose()?,
+            policies: Arc::new(Semaphore::new(MOST_POLICIES)),
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
         })
     }
@@ -175,6 +182,7 @@ pub(super) fn router(server: Arc<Server>, guard: Arc<Guard>) -> Router {
         .route("/state", post(state))
         .route("/record", post(record))
         .route("/setup", get(setup))
+        .route("/policy", post(policy))
         .route("/searches", post(start_search))
         .route("/searches/{id}", get(search).delete(stop_search))
         .route("/searches/{id}/events", get(search_events))
@@ -256,6 +264,20 @@ async fn record(
 
 async fn setup(QueryOf(request): QueryOf<SetupRequest>) -> ApiResult<impl IntoResponse> {
     Ok(Json(rules::setup(&request)?))
+}
+
+async fn policy(
+    State(server): Shared,
+    JsonBody(request): JsonBody<PolicyRequest>,
+) -> ApiResult<Json<PolicyAnswer>> {
+    let place = Arc::clone(&server.policies).acquire_owned().await;
+    let place = place.map_err(ApiError::failed)?;
+    let answer = blocking(server, move |server| {
+        // Held until the work is done, even if the client has gone.
+        let _held = place;
+        request.answer(&server.players)
+    });
+    Ok(Json(answer.await?))
 }
 
 async fn start_search(

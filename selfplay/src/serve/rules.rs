@@ -47,6 +47,17 @@ impl GameText {
         Ok(game)
     }
 
+    /// The game, which must not be over.
+    pub(super) fn unfinished_game(&self) -> ApiResult<Game> {
+        let game = self.game()?;
+        match game.outcome() {
+            None => Ok(game),
+            Some(_) => Err(ApiError::wrong(
+                "the game is over: search a position before its end",
+            )),
+        }
+    }
+
     pub(super) fn of(game: &Game) -> Self {
         let mut position = *game.start();
         let turns = game.turns().iter().map(|turn| {

@@ -6,8 +6,8 @@ use super::rules::GameText;
 use crate::worker::batch::evaluate_leaves;
 use anyhow::Context;
 use arimaa::notation::TurnLabel;
-use arimaa::rules::{Game, Side};
-use engine::search::{Budget, Evaluations, Proven, Search, SearchOptions, SearchReport};
+use arimaa::rules::{Game, History, Side};
+use engine::search::{Budget, Evaluations, Evaluator, Proven, Search, SearchOptions, SearchReport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -265,12 +265,7 @@ impl Searches {
         if !(1..=100).contains(&request.lines) {
             return Err(ApiError::wrong("`lines` must be a number from 1 to 100"));
         }
-        let game = request.game.game()?;
-        if game.outcome().is_some() {
-            return Err(ApiError::wrong(
-                "the game is over: search a position before its end",
-            ));
-        }
+        let game = request.game.unfinished_game()?;
         self.players.check(&request.player)?;
         let id = self.next.fetch_add(1, Relaxed);
         let label = TurnLabel::due(&game);
@@ -562,6 +557,17 @@ impl Entry {
         self.answer
             .send_modify(|answer| answer.report = Some(report));
     }
+}
+
+/// Searches until the search is over or stopped.
+pub(super) fn finish(
+    search: &mut Search,
+    evaluator: &mut dyn Evaluator,
+    history: &History,
+) -> anyhow::Result<()> {
+    let (mut answers, mut rng) = (Evaluations::default(), rand::rng());
+    while evaluate_leaves(search, evaluator, history, &mut rng, &mut answers)?.is_some() {}
+    Ok(())
 }
 
 /// Ends the search of a thread that panics.

@@ -1,7 +1,8 @@
 // One game: the board, the value curve, and what the search thought.
 
-import { ApiError, get, pageLink } from './api.js';
-import { Board, arrowIcon } from './board.js';
+import { ApiError, get, pageLink, post } from './api.js';
+import { arrowsInWords, isSame, legend, playedArrows, policyArrows, policyInWords, targetArrows } from './arrows.js';
+import { Board } from './board.js';
 import { ValueCurve } from './curve.js';
 import { button, capital, copy, facts, h, markTurn, number, percent, section, store, table } from './dom.js';
 import { gameLink } from './games.js';
@@ -14,12 +15,11 @@ const ORIGINS = {
   search: 'chosen by a search',
 };
 
-// The most arrows for steps that were not played, and the least share of theirs.
-const MOST_OTHERS = 6;
-const LEAST_SHARE = 0.02;
+// A turn that is passed over in this time needs no policy.
+const REST_MS = 150;
 
 export function openGame(about, { parts }) {
-  const view = new GameView(parts[0], parts[1]);
+  const view = new GameView(about.players, parts[0], parts[1]);
   view.load(parts[2]);
   return {
     element: view.element,
@@ -35,7 +35,11 @@ export function openGame(about, { parts }) {
 }
 
 class GameView {
-  constructor(source, id) {
+  /** `players` can be named in requests. */
+  constructor(players, source, id) {
+    this.players = players;
+    // The policy's best turns by label, as far as they were requested.
+    this.policies = new Map();
     this.source = source;
     this.id = id;
     this.board = new Board('Board');
@@ -133,10 +137,54 @@ class GameView {
     if (turn === this.replay.turn && step === this.replay.step) this.board.arrows(arrows);
   }
 
+  /** Shows a turn's arrows, and says in `place` what they are: before the turn the policy's best turns, within it the target. */
+  async showArrows(turn, step, place) {
+    const played = playedArrows(turn, step);
+    const showTarget = () => {
+      const arrows = [...played, ...targetArrows(turn, step, played)];
+      this.drawArrows(arrows);
+      place.replaceChildren(arrowsInWords(arrows, step));
+    };
+    if (step || !this.players.includes(turn.network)) {
+      showTarget();
+      return;
+    }
+    this.drawArrows(played);
+    const best = await this.policyOf(turn.label);
+    if (!place.isConnected) return;
+    if (!best) {
+      showTarget();
+      return;
+    }
+    const show = (turns) => this.drawArrows([...(turns === best ? played : []), ...policyArrows(turns)]);
+    show(best);
+    place.replaceChildren(policyInWords(best, turn.turn, show));
+  }
+
+  /** The best turns by the policy of the network that chose a turn; null where none are found, or another turn is shown meanwhile. */
+  async policyOf(label) {
+    const { turn: index } = this.replay;
+    if (!this.policies.has(label)) {
+      await pause(REST_MS);
+      if (this.hasLeft || this.replay.turn !== index) return null;
+      const { start, turns } = this.data.game;
+      const request = { game: { start, turns: turns.slice(0, index) }, player: this.info.get(label).network };
+      this.policies.set(label, post('/policy', request));
+    }
+    try {
+      return (await this.policies.get(label)).turns;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.policies.delete(label);
+      return null;
+    }
+  }
+
   drawThoughts(turn, step) {
     const row = turn?.rows.find((one) => one.step === step) ?? null;
-    const arrows = turn && !isSetup(turn.turn) ? arrowsOf(turn, step) : [];
-    this.drawArrows(arrows);
+    const arrows = h('div', {});
+    if (turn && !isSetup(turn.turn)) this.showArrows(turn, step, arrows);
+    else this.drawArrows([]);
     if (!turn) {
       const isEnd = this.replay.turn >= this.replay.turns.length;
       this.thoughts.replaceChildren(section(isEnd ? 'End of the game' : 'Turn',
@@ -156,7 +204,7 @@ class GameView {
         ['Evaluations', known(turn.evaluations, number)],
         ['Surprise', known(turn.surprise, number, 2)],
       ]),
-      arrowsInWords(arrows, step), rowsInWords(turn), row ? policyTable(row, stepsOf(turn.turn)[step]) : ''));
+      arrows, rowsInWords(turn), row ? policyTable(row, stepsOf(turn.turn)[step]) : ''));
   }
 
   drawMoves() {
@@ -198,48 +246,8 @@ function surpriseLimit(turns) {
   return mean > 0 ? 2 * mean : Infinity;
 }
 
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 const known = (value, format, ...more) => (value === null ? null : format(value, ...more));
-
-// Captures may stand in one text and not in the other.
-const isSame = (action, played) => Boolean(played) && action.split(' ')[0] === played.split(' ')[0];
-
-/**
- * The arrows of a turn: at its beginning all its steps, and within it the next one. Beside them the largest shares of other steps. Those of
- * a later step assume that the steps before it were played.
- */
-function arrowsOf(turn, from) {
-  const steps = stepsOf(turn.turn);
-  const isShown = (step) => (from ? step === from : true);
-  const shares = new Map(turn.rows.map((row) => [row.step, row.policy]));
-  const played = steps.map((step, index) => ({
-    step, number: index + 1, kind: 'played', share: shares.get(index)?.find(({ action }) => isSame(action, step))?.share ?? null,
-  })).filter(({ number: at }) => isShown(at - 1));
-  // A step that the turn makes at another place is no alternative to the turn, nor is the end of the turn where it has ended.
-  const isPlayed = (action, at) => (action === 'end' ? at >= steps.length : played.some(({ step }) => isSame(action, step)));
-  const others = turn.rows.filter((row) => isShown(row.step)).flatMap((row) => row.policy
-    .filter(({ action, share }) => share >= LEAST_SHARE && !isPlayed(action, row.step))
-    .map(({ action, share }) => ({ step: action, number: row.step + 1, kind: 'other', share })));
-  others.sort((a, b) => b.share - a.share);
-  // The largest share of a step counts.
-  const isFirst = ({ step }, index) => others.findIndex((one) => isSame(one.step, step)) === index;
-  return [...played, ...others.filter(isFirst).slice(0, MOST_OTHERS)];
-}
-
-function legend() {
-  const entry = (kind, words) => h('span', {}, arrowIcon(kind), ` ${words}`);
-  return h('p', { class: 'note legend' }, entry('played', 'played turn'), entry('other', 'largest other shares of the target'),
-    h('span', {}, 'wide: large share; number: step of the turn'));
-}
-
-function arrowsInWords(arrows, step) {
-  if (!arrows.length) return '';
-  const items = arrows.map(({ step: action, number: at, kind, share }) => h('li', {}, arrowIcon(kind, at, share ?? 0),
-    h('span', {}, `${kind === 'played' ? 'played' : 'other'}, step ${at}: `, h('b', {}, action === 'end' ? 'end of the turn' : action)),
-    h('i', {}, known(share, percent, 1) ?? '–')));
-  const words = step ? 'The next step, and the largest shares of other steps.'
-    : 'The whole turn, and the largest shares of steps that are not in it. Shares at a later step follow the steps played before it.';
-  return h('div', {}, h('h3', {}, 'Arrows on the board'), h('ol', { class: 'arrow-list' }, items), h('p', { class: 'note' }, words));
-}
 
 function rowsInWords(turn) {
   if (!turn.rows.length) return h('p', { class: 'note' }, 'No row of this turn is trained on.');

@@ -1,5 +1,8 @@
 //! The API over HTTP, with a run in a temporary folder.
 
+mod reviews;
+mod searches;
+
 use super::*;
 use engine::config::Config;
 use engine::record::{EvaluatorId, GameId, Header, ShardName, ShardWriter, samples};
@@ -7,6 +10,10 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
+
+const GOAL_IN_ONE: &str = "g [       rR                                                       ]";
+
+const FEW_PIECES: &str = "g [r                                  Er                          R]";
 
 /// A server of a run.
 struct Site {
@@ -267,130 +274,6 @@ fn without_a_run_there_are_play_and_analysis() {
     assert_eq!((status, &state["phase"]), (200, &json!("setup")));
 }
 
-const GOAL_IN_ONE: &str = "g [       rR                                                       ]";
-
-#[test]
-fn a_search_ends_and_is_resumed_in_its_tree() {
-    let site = Site::without_run();
-    let start = "g [r                                  Er                          R]";
-    let request = json!({ "game": { "start": start }, "player": "material", "evaluations": 200 });
-    let (status, answer) = site.post("/api/searches", &request);
-    assert_eq!(status, 200, "{answer}");
-    let ended = site.ended(&answer["search"]);
-    assert_eq!(
-        (&ended["state"], &ended["label"]),
-        (&json!("done"), &json!("2g")),
-        "{ended}"
-    );
-    let id = answer["search"].as_str().unwrap();
-    let nodes = ended["report"]["nodes"].as_u64().unwrap();
-    assert!(
-        ended["report"]["turns"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|turn| turn["is_chosen"] == true)
-    );
-    let (status, _) = site.post(
-        &format!("/api/searches/{id}/resume"),
-        &json!({ "evaluations": 2_000 }),
-    );
-    assert_eq!(status, 200);
-    let resumed = site.ended(&answer["search"]);
-    assert!(
-        resumed["report"]["nodes"].as_u64().unwrap() > nodes,
-        "{resumed}"
-    );
-    let events = site.raw(
-        format!(
-            "GET /api/searches/{id}/events HTTP/1.1\r\nHost: {}\r\n\r\n",
-            site.http.address()
-        )
-        .as_bytes(),
-    );
-    assert!(
-        events.contains("text/event-stream") && events.contains("event: report"),
-        "{events}"
-    );
-}
-
-const FEW_PIECES: &str = "g [r                                  Er                          R]";
-
-#[test]
-fn each_turn_of_a_search_has_its_line() {
-    let site = Site::without_run();
-    let request = json!({ "game": { "start": FEW_PIECES }, "player": "material", "evaluations": 400, "lines": 3 });
-    let (_, ended) = site.search(&request);
-    let report = &ended["report"];
-    let turns = report["turns"].as_array().unwrap();
-    assert!((3..=4).contains(&turns.len()), "{report}");
-    for turn in turns {
-        assert_eq!(
-            turn["line"][0],
-            json!({ "label": "2g", "turn": turn["turn"] }),
-            "{turn}"
-        );
-        assert!(turn["is_chosen"] == false || turn["line"] == report["line"]);
-    }
-    let second = turns.iter().find_map(|turn| turn["line"].get(1));
-    assert_eq!(second.unwrap()["label"], "2s");
-}
-
-#[test]
-fn a_resumed_search_counts_all_its_evaluations() {
-    let site = Site::without_run();
-    let request =
-        json!({ "game": { "start": FEW_PIECES }, "player": "material", "evaluations": 200 });
-    let (search, ended) = site.search(&request);
-    let count = |answer: &Value| answer["report"]["evaluations"].as_u64().unwrap();
-    let first = count(&ended);
-    assert!((1..=200).contains(&first), "{ended}");
-    for (limit, most) in [(100, first + 100), (300, first + 400)] {
-        let before = count(&site.ended(&search));
-        let request = json!({ "evaluations": limit });
-        assert_eq!(site.resume("searches", &search, &request).0, 200);
-        let after = count(&site.ended(&search));
-        assert!(before < after && after <= most, "{before} {after} {most}");
-    }
-}
-
-#[test]
-fn few_trees_are_kept_and_not_for_long() {
-    let site = Site::without_run();
-    let limit = json!({ "evaluations": 50 });
-    let request =
-        json!({ "game": { "start": FEW_PIECES }, "player": "material", "evaluations": 50 });
-    let searches: Vec<Value> = (0..3).map(|_| site.search(&request).0).collect();
-    let answer = site.resume("searches", &searches[0], &limit);
-    let (status, error) = error_of(&answer);
-    assert!(
-        status == 409 && error.ends_with("start a new search"),
-        "{answer:?}"
-    );
-    // The report stays.
-    assert!(site.ended(&searches[0])["report"]["nodes"].as_u64() > Some(0));
-    for search in &searches[1..] {
-        assert_eq!(site.resume("searches", search, &limit).0, 200);
-        site.ended(search);
-    }
-    let late = Instant::now() + searches::TREE_TIME;
-    site.server.searches().drop_old_trees(late);
-    assert_eq!(site.resume("searches", &searches[2], &limit).0, 409);
-    assert_eq!(site.ended(&searches[2])["state"], "done");
-}
-
-#[test]
-fn a_running_search_is_not_resumed() {
-    let site = Site::without_run();
-    let (_, answer) = site.post("/api/searches", &site.endless());
-    let refused = site.resume("searches", &answer["search"], &json!({}));
-    let (status, error) = error_of(&refused);
-    assert!(
-        status == 409 && error.contains("still running"),
-        "{refused:?}"
-    );
-}
-
 #[test]
 fn streams_of_events_leave_connections_for_other_requests() {
     let site = Site::without_run();
@@ -509,182 +392,6 @@ fn the_printed_address_can_be_opened() {
 }
 
 #[test]
-fn searches_are_bounded_and_stopped() {
-    let site = Site::without_run();
-    let start = FEW_PIECES;
-    let endless = json!({ "game": { "start": start }, "player": "material" });
-    let searches: Vec<Value> = (0..4)
-        .map(|_| {
-            let (status, answer) = site.post("/api/searches", &endless);
-            assert_eq!(status, 200, "{answer}");
-            answer["search"].clone()
-        })
-        .collect();
-    assert_eq!(site.post("/api/searches", &endless).0, 429);
-    for search in &searches {
-        let path = format!("/api/searches/{}", search.as_str().unwrap());
-        assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
-        assert_eq!(site.ended(search)["state"], "stopped");
-    }
-    assert_eq!(
-        site.post(
-            "/api/searches",
-            &json!({ "game": { "start": GOAL_IN_ONE, "turns": ["Ra7n"] }, "player": "material" })
-        )
-        .0,
-        400
-    );
-    assert_eq!(
-        site.post(
-            "/api/searches",
-            &json!({ "game": {}, "player": "../../etc/passwd" })
-        )
-        .0,
-        404
-    );
-    assert_eq!(site.get("/api/searches/99").0, 404);
-}
-
-#[test]
-fn a_whole_game_is_analysed() {
-    let site = Site::without_run();
-    let game = json!({ "start": GOAL_IN_ONE, "turns": ["Ra7e", "rh8w"] });
-    let (status, answer) = site.post(
-        "/api/reviews",
-        &json!({ "game": game, "player": "material", "evaluations": 50 }),
-    );
-    assert_eq!(status, 200, "{answer}");
-    let id = answer["review"].as_str().unwrap();
-    let events = site.events(&format!("/api/reviews/{id}/events"));
-    let names: Vec<&str> = events.iter().map(|(name, _)| &**name).collect();
-    assert_eq!(names, ["turn", "turn", "done"], "{events:?}");
-    let turns = [&events[0].1, &events[1].1];
-    assert_eq!(
-        (&turns[0]["label"], &turns[0]["turn"], &turns[1]["label"]),
-        (&json!("2g"), &json!("Ra7e"), &json!("2s"))
-    );
-    assert_eq!(events[2].1, json!({ "state": "done", "error": null }));
-    let again = site.resume("reviews", &answer["review"], &json!({}));
-    let (status, error) = error_of(&again);
-    assert!(status == 409 && error.contains("complete"), "{again:?}");
-}
-
-#[test]
-fn an_analysis_is_stopped_and_resumed() {
-    let site = Site::without_run();
-    // The first turn takes no search, and the second one half a minute.
-    let request = json!({ "game": site.begun_game(), "player": "tusker", "evaluations": 100_000 });
-    let (status, answer) = site.post("/api/reviews", &request);
-    assert_eq!(status, 200, "{answer}");
-    let id = &answer["review"];
-    let path = format!("/api/reviews/{}", id.as_str().unwrap());
-    for _ in 0..2 {
-        site.wait(&path, |answer| answer["turns"][0]["index"] == 0);
-        let running = site.resume("reviews", id, &json!({}));
-        let (status, error) = error_of(&running);
-        assert!(
-            status == 409 && error.contains("still running"),
-            "{running:?}"
-        );
-        assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
-        let stopped = site.ended_at("reviews", id);
-        assert_eq!(stopped["state"], "stopped", "{stopped}");
-        // The finished turn comes again, and once.
-        let events = site.events(&format!("{path}/events"));
-        assert_eq!(events.len(), 2, "{events:?}");
-        assert_eq!(events[0].1["index"], 0);
-        assert_eq!(events[1].1, json!({ "state": "stopped", "error": null }));
-        assert_eq!(site.resume("reviews", id, &json!({})).0, 200);
-    }
-    assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
-    site.ended_at("reviews", id);
-    assert_eq!(site.post("/api/reviews/99/resume", &json!({})).0, 404);
-}
-
-#[test]
-fn an_analysis_that_fails_says_why() {
-    let site = Site::new();
-    let networks = RunDirectory::new(site.folder.path().join("run")).networks();
-    std::fs::create_dir_all(&networks).unwrap();
-    std::fs::write(networks.join("00001.safetensors"), "no network").unwrap();
-    let request = |player: &str, turn: &str| json!({ "game": { "start": GOAL_IN_ONE, "turns": [turn] }, "player": player, "evaluations": 9 });
-    let (status, answer) = site.post("/api/reviews", &request("00001", "Ra7e"));
-    assert_eq!(status, 200, "{answer}");
-    let path = format!("/api/reviews/{}/events", answer["review"].as_str().unwrap());
-    let events = site.events(&path);
-    let done = &events[0].1;
-    assert!(
-        done["state"] == "failed"
-            && done["error"]
-                .as_str()
-                .unwrap()
-                .contains("00001.safetensors"),
-        "{events:?}"
-    );
-    let illegal = site.post("/api/reviews", &request("material", "Ra7s Ra6s"));
-    let (status, error) = error_of(&illegal);
-    assert!(
-        status == 400 && error.starts_with("turn 2g: "),
-        "{illegal:?}"
-    );
-    let missing = site.post("/api/reviews", &request("00007", "Ra7e"));
-    assert_eq!(error_of(&missing).0, 404, "{missing:?}");
-}
-
-#[test]
-fn an_analysis_ends_at_its_limit_of_time() {
-    let players = Arc::new(players_of(None));
-    let reviews = reviews::Reviews::new(players, Duration::from_millis(1));
-    let game = json!({ "start": FEW_PIECES, "turns": ["Rh1n"] });
-    let request = json!({ "game": game, "player": "material", "evaluations": 100_000 });
-    let id = reviews.start(&serde_json::from_value(request).unwrap());
-    let id = id.unwrap();
-    let progress = reviews.watch(&id).unwrap();
-    for _ in 0..2 {
-        let begun = Instant::now();
-        while progress.borrow().state == searches::SearchState::Running {
-            assert!(begun.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let ended = progress.borrow().clone();
-        assert_eq!(
-            (ended.state, ended.turns.len()),
-            (searches::SearchState::Stopped, 0)
-        );
-        assert!(ended.error.unwrap().contains("resume the analysis"));
-        reviews.resume(&id).unwrap();
-    }
-}
-
-#[test]
-fn analyses_are_bounded_and_stopped() {
-    let site = Site::without_run();
-    let setup = |side: &str| site.get(&format!("/api/setup?side={side}")).1["turn"].clone();
-    let review = |player: &str, evaluations: u32, turns: &[Value]| {
-        let request =
-            json!({ "game": { "turns": turns }, "player": player, "evaluations": evaluations });
-        site.post("/api/reviews", &request)
-    };
-    // Half a minute of a network, or more.
-    let (status, long) = review("tusker", 100_000, &[setup("gold"), setup("silver")]);
-    assert_eq!(status, 200, "{long}");
-    for _ in 0..10 {
-        let (status, short) = review("material", 1, &[]);
-        assert_eq!(status, 200, "{short}");
-        let id = short["review"].as_str().unwrap();
-        let path = format!(
-            "GET /api/reviews/{id}/events HTTP/1.1\r\nHost: {}\r\n\r\n",
-            site.http.address()
-        );
-        assert!(site.raw(path.as_bytes()).contains("event: done"));
-    }
-    // The one that runs is still there.
-    let path = format!("/api/reviews/{}", long["review"].as_str().unwrap());
-    assert_eq!(site.ask("DELETE", &path, "", "").0, 200);
-    assert_eq!(site.ask("DELETE", "/api/reviews/99", "", "").0, 404);
-}
-
-#[test]
 fn other_sites_are_refused() {
     let site = Site::without_run();
     let host = site.http.address();
@@ -725,8 +432,9 @@ fn other_sites_are_refused() {
 fn no_request_stops_the_server() {
     use crate::mutation::{Mutations, cases};
     let site = Site::new();
-    let body = r#"{"game": {"start": null, "turns": ["Ra1n"]}, "steps": "", "player": "material", "evaluations": 1}"#;
-    let post = |path: &str| {
+    let game = json!({ "start": FEW_PIECES, "turns": ["Rh1n"] });
+    let post = |path: &str, body: Value| {
+        let body = body.to_string();
         format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             site.http.address(),
@@ -740,11 +448,21 @@ fn no_request_stops_the_server() {
         )
     };
     let requests = [
-        post("/api/state"),
-        post("/api/searches"),
-        post("/api/record"),
-        post("/api/reviews"),
-        post("/api/searches/1/resume"),
+        post("/api/state", json!({ "game": game, "steps": "" })),
+        post("/api/record", json!({ "text": "1g Ra1" })),
+        post(
+            "/api/policy",
+            json!({ "game": game, "player": "material", "turns": 2 }),
+        ),
+        post(
+            "/api/searches",
+            json!({ "game": game, "player": "material", "evaluations": 1 }),
+        ),
+        post(
+            "/api/reviews",
+            json!({ "game": game, "player": "material", "evaluations": 1 }),
+        ),
+        post("/api/searches/1/resume", json!({ "evaluations": 1 })),
         get("/api/games?limit=5&winner=gold&sort=surprise&min_turns=3&offset=1"),
         get("/api/games/0-1?source=selfplay"),
         get("/api/run"),
