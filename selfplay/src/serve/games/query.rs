@@ -161,8 +161,9 @@ type Found<'a> = (&'a IndexedFile, &'a GameEntry);
 impl GamesPage {
     pub(super) fn of(snapshot: &Snapshot, query: &GamesQuery) -> Self {
         let files = snapshot.files_of(&query.source);
-        // The oldest first.
-        let mut matching: Vec<Found> = Vec::new();
+        let total = files.iter().map(|file| file.games.len()).sum();
+        // The oldest first. A vector that grows would need twice the memory.
+        let mut matching: Vec<Found> = Vec::with_capacity(total);
         for file in files {
             let of_networks = query.networks_of(file);
             let games = file.games.iter();
@@ -170,7 +171,7 @@ impl GamesPage {
             matching.extend(games.map(|game| (file.as_ref(), game)));
         }
         Self {
-            total: files.iter().map(|file| file.games.len()).sum(),
+            total,
             matching: matching.len(),
             is_complete: snapshot.is_complete,
             indexed_share: snapshot.indexed_share,
