@@ -10,6 +10,7 @@
 //! | `players` | the players that searches may use, and their evaluators |
 //! | `policy` | the best turns by a network's policy alone |
 //! | `searches`, `reviews` | live searches and whole-game analysis, each on a thread of its own |
+//! | `threads` | their threads |
 //! | `run`, `series`, `watcher` | a run as its files show it, and what changes |
 //! | `games` | the index of a run's games, and single games |
 //! | `router` | the paths |
@@ -31,6 +32,7 @@ mod searches;
 mod series;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod watcher;
 
 use crate::http::{HttpLimits, HttpServer};

@@ -6,6 +6,8 @@ use super::rules::GameText;
 use super::searches::{MEMORY_MIB, finish};
 use engine::config::{AutoOr, GumbelConfig, SearchConfig, SearchMode};
 use engine::search::{Budget, Search, SearchOptions};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// The most turns of an answer.
@@ -73,7 +75,10 @@ impl PolicyRequest {
         let search = Search::new(game.position(), game.history(), options);
         let mut search = search.map_err(ApiError::failed)?;
         let mut evaluator = players.open(&self.player)?;
-        finish(&mut search, evaluator.evaluator.as_mut(), game.history())?;
+        // The same position has the same answer.
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let of_player = evaluator.evaluator.as_mut();
+        finish(&mut search, of_player, game.history(), &mut rng)?;
         players.give_back(evaluator);
         let found = search.report(MOST_TURNS as usize).turns.into_iter();
         let mut turns: Vec<PolicyTurn> = found

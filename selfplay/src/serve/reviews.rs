@@ -4,6 +4,7 @@ use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
 use super::searches::{ABANDONED_TIME, Limits, SearchState, finish, first_number};
+use super::threads::Threads;
 use anyhow::Result;
 use arimaa::notation::{TurnLabel, format_turn};
 use arimaa::rules::{Game, Phase, Side};
@@ -73,6 +74,7 @@ pub(super) struct Reviews {
     most_time: Duration,
     entries: Mutex<Entries>,
     next: AtomicU64,
+    threads: Threads,
 }
 
 type Entries = BTreeMap<u64, Arc<Entry>>;
@@ -92,6 +94,7 @@ impl Reviews {
             most_time,
             entries: Mutex::default(),
             next: first_number(),
+            threads: Threads::default(),
         }
     }
 
@@ -151,9 +154,9 @@ impl Reviews {
     fn run(&self, entry: &Arc<Entry>) -> ApiResult<()> {
         let (players, most_time) = (Arc::clone(&self.players), self.most_time);
         let to_work = Arc::clone(entry);
-        let thread = std::thread::Builder::new().name("review".into());
-        let started = thread.spawn(move || to_work.work(&players, most_time));
-        started.map(|_| ()).map_err(|error| {
+        let work = move || to_work.work(&players, most_time);
+        let started = self.threads.start("review".into(), work);
+        started.map_err(|error| {
             let error = ApiError::failed(format!("can't start the analysis's thread: {error}"));
             entry.end(SearchState::Failed, Some(error.message()));
             error
@@ -344,7 +347,7 @@ impl Entry {
         options.budget.time = options.budget.time.map(|time| time.min(left));
         let mut search = Search::new(game.position(), game.history(), options)?;
         search.stop_with(Arc::clone(&self.stop));
-        finish(&mut search, evaluator, game.history())?;
+        finish(&mut search, evaluator, game.history(), &mut rand::rng())?;
         let report = search.report(1);
         let best = report.turns.iter().find(|turn| turn.is_chosen);
         let best = best.map(|turn| turn.turn.clone());

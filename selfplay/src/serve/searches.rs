@@ -3,11 +3,13 @@
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::rules::GameText;
+use super::threads::Threads;
 use crate::worker::batch::evaluate_leaves;
 use anyhow::Context;
 use arimaa::notation::TurnLabel;
 use arimaa::rules::{Game, History, Side};
 use engine::search::{Budget, Evaluations, Evaluator, Proven, Search, SearchOptions, SearchReport};
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -216,6 +218,7 @@ pub(super) struct Searches {
     players: Arc<Players>,
     entries: Arc<Mutex<Entries>>,
     next: AtomicU64,
+    threads: Threads,
 }
 
 type Entries = BTreeMap<u64, Arc<Entry>>;
@@ -252,6 +255,7 @@ impl Searches {
             players,
             entries,
             next: first_number(),
+            threads: Threads::default(),
         })
     }
 
@@ -323,16 +327,15 @@ impl Searches {
 
     fn run(&self, entry: Arc<Entry>, limits: Limits, search: Option<Box<Search>>) -> ApiResult<()> {
         let (players, entries) = (Arc::clone(&self.players), Arc::clone(&self.entries));
-        let thread = std::thread::Builder::new().name(format!("search-{}", entry.id));
         let to_work = Arc::clone(&entry);
-        let started = thread.spawn(move || {
+        let started = self.threads.start(format!("search-{}", entry.id), move || {
             let searched = to_work.work(&players, limits, search);
             // A request that sees its end must find no more trees than the limit.
             let entries = lock(&entries);
             to_work.end(searched);
             drop_old_trees(&entries, Instant::now());
         });
-        started.map(|_| ()).map_err(|error| {
+        started.map_err(|error| {
             let error = ApiError::failed(format!("can't start the search's thread: {error}"));
             entry.end(Err(error.message()));
             error
@@ -564,9 +567,10 @@ pub(super) fn finish(
     search: &mut Search,
     evaluator: &mut dyn Evaluator,
     history: &History,
+    rng: &mut impl Rng,
 ) -> anyhow::Result<()> {
-    let (mut answers, mut rng) = (Evaluations::default(), rand::rng());
-    while evaluate_leaves(search, evaluator, history, &mut rng, &mut answers)?.is_some() {}
+    let mut answers = Evaluations::default();
+    while evaluate_leaves(search, evaluator, history, rng, &mut answers)?.is_some() {}
     Ok(())
 }
 

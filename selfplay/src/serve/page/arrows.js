@@ -59,7 +59,7 @@ export function policyInWords(best, played, onShow) {
   const items = best.map((one) => h('li', { class: steps(one.turn) === steps(played) ? 'played' : null },
     h('button', { type: 'button', class: 'link', title: 'Show this turn alone', onclick: () => onShow([one]) }, one.turn),
     h('meter', { min: 0, max: 1, value: one.prior, 'aria-label': 'probability of the turn' }), h('i', {}, percent(one.prior, 1))));
-  return h('div', {}, h('h3', {}, 'The policy’s best turns'), h('ol', { class: 'policy turns' }, items),
+  return h('div', {}, h('h3', {}, 'The policy’s best turns'), h('ol', { class: 'policy wide' }, items),
     h('p', { class: 'note' }, 'Whole turns by the network’s policy alone, without a search. The played one is in bold.'));
 }
 

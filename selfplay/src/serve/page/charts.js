@@ -96,7 +96,10 @@ export class Chart {
   }
 
   listen(plot) {
-    plot.over.addEventListener('mouseleave', () => setTimeout(() => this.plot && this.readLast()));
+    // After the chart has cleared its legend.
+    const readLast = () => setTimeout(() => this.plot && this.readLast());
+    readLast();
+    plot.over.addEventListener('mouseleave', readLast);
     let pressedAt = 0;
     plot.over.addEventListener('mousedown', (event) => { pressedAt = event.clientX; });
     plot.over.addEventListener('click', (event) => {

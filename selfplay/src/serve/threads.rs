@@ -1,0 +1,58 @@
+//! The threads of searches and analyses.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Threads that are waited for when this is dropped. The program may end only then: libtorch frees its tables at the end, and a thread
+/// that still evaluates a network would crash.
+#[derive(Default)]
+pub(super) struct Threads(Mutex<Vec<JoinHandle<()>>>);
+
+impl Threads {
+    /// Starts a thread.
+    pub(super) fn start(
+        &self,
+        name: String,
+        work: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let thread = Builder::new().name(name).spawn(work)?;
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let threads = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // A panic has been printed, and has ended its search.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::time::Duration;
+
+    #[test]
+    fn all_threads_have_ended_when_it_is_dropped() {
+        let (threads, ended) = (Threads::default(), Arc::new(AtomicU32::new(0)));
+        for number in 0..3 {
+            let ended = Arc::clone(&ended);
+            let work = move || {
+                std::thread::sleep(Duration::from_millis(50));
+                ended.fetch_add(1, Relaxed);
+            };
+            threads.start(format!("test-{number}"), work).unwrap();
+        }
+        drop(threads);
+        assert_eq!(ended.load(Relaxed), 3);
+    }
+}
