@@ -182,7 +182,7 @@ fn the_likeliest_turns_of_a_policy_are_found() {
         "{priors:?}"
     );
     assert_eq!(policy(&game, 3), best[..3]);
-    // Of a search without noise, the turns have the same probabilities.
+    // A search finds about the same probability: it follows other orders of the steps.
     let request = json!({ "game": game, "player": "tusker", "evaluations": 100, "lines": 100 });
     let (_, searched) = site.search(&request);
     let found = searched["report"]["turns"].as_array().unwrap();
