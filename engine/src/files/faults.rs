@@ -11,6 +11,7 @@
 //! | `power` | killed, and the disk has nothing that was not flushed: neither contents nor names |
 //! | `reorder` | killed, and the disk has the names, but no contents that were not flushed |
 //! | `EIO`, `ENOSPC`, `EROFS` | the operation fails; of a write half has been done |
+//! | `EINTR` | a signal interrupts the operation before it has done anything |
 //!
 //! The tests that use it are in `train/tests/faults`.
 
@@ -196,6 +197,7 @@ fn parse(text: &str, program: &str) -> Result<Option<(u64, bool, Fault)>, String
         "EIO" => Fault::Error(Errno::IO),
         "ENOSPC" => Fault::Error(Errno::NOSPC),
         "EROFS" => Fault::Error(Errno::ROFS),
+        "EINTR" => Fault::Error(Errno::INTR),
         _ => return Err(wrong()),
     };
     let (digits, stays) = match number.strip_suffix('+') {
@@ -228,12 +230,12 @@ pub(super) fn check_file(operation: Operation, file: &File) -> io::Result<()> {
     }
 }
 
-/// Writes, or a part.
+/// Writes, or a part. How many bytes.
 pub(super) fn write(
     file: &File,
     bytes: &[u8],
-    write: impl Fn(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+    write: impl Fn(&[u8]) -> io::Result<usize>,
+) -> io::Result<usize> {
     let Some(plan) = plan()? else {
         return write(bytes);
     };
@@ -243,7 +245,7 @@ pub(super) fn write(
     match plan.next(Operation::Write, || path_of(file)) {
         None => write(bytes),
         Some(fault) => {
-            if fault != Fault::Kill {
+            if !matches!(fault, Fault::Kill | Fault::Error(Errno::INTR)) {
                 let _ = write(&bytes[..bytes.len() / 2]);
             }
             Err(plan.fail(fault))

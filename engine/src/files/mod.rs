@@ -55,70 +55,116 @@ pub fn write_unflushed(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// An empty file of this name, whatever was there.
 pub fn create(path: &Path) -> io::Result<File> {
-    faults::check(Operation::Create, path)?;
-    File::create(path)
+    uninterrupted(|| {
+        faults::check(Operation::Create, path)?;
+        File::create(path)
+    })
+}
+
+/// Repeats a call that a signal interrupts. The standard library does so for some calls, but not for names of files.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            ended => return ended,
+        }
+    }
 }
 
 /// A file to add to; it is made if it is missing.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
-    faults::check(Operation::Create, path)?;
-    OpenOptions::new()
-        .create(true)
-        .read(true)
-        .append(true)
-        .open(path)
+    uninterrupted(|| {
+        faults::check(Operation::Create, path)?;
+        let mut options = OpenOptions::new();
+        options.create(true).read(true).append(true).open(path)
+    })
 }
 
 /// Writes at the file's place, or at its end if it was opened so. After an error any part of the bytes may be there.
 pub fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
-    faults::write(file, bytes, |bytes| {
-        let mut file = file;
-        file.write_all(bytes)
-    })
+    Writes(file).write_all(bytes)
 }
 
 /// Writes from a byte of the file on, in one call of the system. After an error any part of the bytes may be there.
 pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    faults::write(file, bytes, |bytes| file.write_all_at(bytes, offset))
+    Writes(file).write_all_at(bytes, offset)
+}
+
+/// A file whose writes may meet faults. The standard library repeats those that are short or interrupted.
+struct Writes<'a>(&'a File);
+
+impl Write for Writes<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        faults::write(self.0, bytes, |bytes| {
+            let mut file = self.0;
+            file.write(bytes)
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl FileExt for Writes<'_> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        faults::write(self.0, bytes, |bytes| self.0.write_at(bytes, offset))
+    }
 }
 
 /// Cuts or lengthens a file.
 pub fn set_length(file: &File, length: u64) -> io::Result<()> {
-    faults::check_file(Operation::Cut, file)?;
-    file.set_len(length)
+    uninterrupted(|| {
+        faults::check_file(Operation::Cut, file)?;
+        file.set_len(length)
+    })
 }
 
 /// Flushes a file's content and length to the disk.
 pub fn sync(file: &File) -> io::Result<()> {
-    faults::check_file(Operation::Sync, file)?;
-    file.sync_data()?;
+    uninterrupted(|| {
+        faults::check_file(Operation::Sync, file)?;
+        file.sync_data()
+    })?;
     faults::has_synced(file);
     Ok(())
 }
 
 /// Gives a file another name, at once and whole. Lasting once the folder is flushed.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    faults::check(Operation::Rename, to)?;
-    faults::renames(from, to)?;
-    fs::rename(from, to)
+    uninterrupted(|| {
+        faults::check(Operation::Rename, to)?;
+        faults::renames(from, to)?;
+        fs::rename(from, to)
+    })
 }
 
 /// Gives a file a second name, which nothing may have yet.
 pub fn link(from: &Path, to: &Path) -> io::Result<()> {
-    faults::check(Operation::Link, to)?;
-    fs::hard_link(from, to)
+    uninterrupted(|| {
+        faults::check(Operation::Link, to)?;
+        fs::hard_link(from, to)
+    })
 }
 
 /// Removes a file.
 pub fn remove(path: &Path) -> io::Result<()> {
-    faults::check(Operation::Remove, path)?;
-    fs::remove_file(path)
+    uninterrupted(|| {
+        faults::check(Operation::Remove, path)?;
+        fs::remove_file(path)
+    })
 }
 
 /// Makes a folder, which may not be there yet.
 pub fn make_new_folder(path: &Path) -> io::Result<()> {
-    faults::check(Operation::Create, path)?;
-    fs::create_dir(path)
+    uninterrupted(|| {
+        faults::check(Operation::Create, path)?;
+        fs::create_dir(path)
+    })
 }
 
 /// Reads a whole file of at most `limit` bytes. What is no regular file is refused: a pipe or a device may have no end.
@@ -153,11 +199,14 @@ pub fn temporary_in(folder: &Path) -> io::Result<Temporary> {
 
 /// As [`temporary_in`], with this prefix of its name.
 pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<Temporary> {
-    faults::check(Operation::Create, folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(beginning).suffix(TEMPORARY);
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map(Temporary)
+    let file = uninterrupted(|| {
+        faults::check(Operation::Create, folder)?;
+        builder.tempfile_in(folder)
+    })?;
+    Ok(Temporary(file))
 }
 
 /// A file with a temporary name.
@@ -171,20 +220,27 @@ impl Temporary {
     }
 
     /// Gives it its own name, whatever has it.
-    fn persist(self, path: &Path) -> io::Result<()> {
-        faults::check(Operation::Rename, path)?;
-        faults::renames(self.0.path(), path)?;
-        self.0.persist(path).map_err(|error| error.error)?;
+    fn persist(mut self, path: &Path) -> io::Result<()> {
+        rename(self.0.path(), path)?;
+        self.0.disable_cleanup(true);
         Ok(())
     }
 
     /// Gives it its own name, which nothing may have yet.
     fn persist_new(self, path: &Path) -> io::Result<()> {
-        faults::check(Operation::Rename, path)?;
         let from = self.0.path().to_owned();
-        self.0
-            .persist_noclobber(path)
-            .map_err(|error| error.error)?;
+        let mut file = Some(self.0);
+        uninterrupted(|| {
+            faults::check(Operation::Rename, path)?;
+            let Some(temporary) = file.take() else {
+                return Ok(());
+            };
+            let renamed = temporary.persist_noclobber(path);
+            renamed.map(drop).map_err(|error| {
+                file = Some(error.file);
+                error.error
+            })
+        })?;
         faults::renames(&from, path)
     }
 }
@@ -215,8 +271,10 @@ pub fn publish_new(file: Temporary, path: &Path) -> io::Result<()> {
 /// Flushes the folder that a file was renamed in, so that the name outlasts a power cut.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = folder_of(path);
-    faults::check(Operation::SyncFolder, folder)?;
-    File::open(folder)?.sync_all()?;
+    uninterrupted(|| {
+        faults::check(Operation::SyncFolder, folder)?;
+        File::open(folder)?.sync_all()
+    })?;
     faults::has_synced_folder(folder);
     Ok(())
 }
