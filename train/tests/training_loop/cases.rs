@@ -125,8 +125,49 @@ pub(crate) const MATCH: Case = Case {
     },
 };
 
+/// A match of engines, which are programs of their own. The kill of one loses its game by a crash, and is not the match's end.
+pub(crate) const MATCH_OF_ENGINES: Case = Case {
+    name: "pit: aei",
+    program: "selfplay",
+    prepare: nothing,
+    command: |folder| {
+        let engine = |seed: u32| {
+            let program = selfplay();
+            let program = program.get_program().to_str().unwrap();
+            let command = format!("{program} aei --network uniform --threads 1 --seed {seed}");
+            format!("aei:'{command}' clock=60s option=evaluations=4")
+        };
+        let mut command = selfplay();
+        command
+            .args(["pit", "--a", &engine(1), "--b", &engine(2)])
+            .args(["--games", "8", "--seed", "3", "--threads", "2"])
+            .args(["--set", "match.max_turns=16", "--resume=or-begin", "--out"])
+            .arg(folder);
+        command
+    },
+    is_done: |_| false,
+    check: |_, folder, what| {
+        let results = results_in(folder);
+        let number = |game: &serde_json::Value| game["game"].as_u64().unwrap();
+        let numbers: Vec<u64> = results.iter().map(number).collect();
+        assert_eq!(numbers, Vec::from_iter(0..8), "{what}");
+        for game in results {
+            let is_over = game["reason"] != "crash" && game["fault"].is_null();
+            let reason = game["fault"].as_str().unwrap_or_default();
+            assert!(is_over || reason.contains("SIGKILL"), "{what}: {game}");
+        }
+    },
+};
+
 /// The hashes of a match's games by number.
 fn moves_in(folder: &Path) -> Vec<(u64, String)> {
+    let results = results_in(folder).into_iter();
+    let moves = results.map(|game| (game["game"].as_u64().unwrap(), game["moves"].to_string()));
+    moves.collect()
+}
+
+/// The results of a match's games by number.
+fn results_in(folder: &Path) -> Vec<serde_json::Value> {
     let matches: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path().join("results.jsonl"))
@@ -136,15 +177,10 @@ fn moves_in(folder: &Path) -> Vec<(u64, String)> {
         .iter()
         .map(|file| fs::read_to_string(file).unwrap())
         .collect();
-    let mut moves: Vec<(u64, String)> = text
-        .lines()
-        .map(|line| {
-            let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            (line["game"].as_u64().unwrap(), line["moves"].to_string())
-        })
-        .collect();
-    moves.sort();
-    moves
+    let lines = text.lines().map(serde_json::from_str);
+    let mut results: Vec<serde_json::Value> = lines.map(Result::unwrap).collect();
+    results.sort_by_key(|game| game["game"].as_u64());
+    results
 }
 
 const fn of_loop(name: &'static str, program: &'static str, command: fn(&Path) -> Command) -> Case {

@@ -1,6 +1,6 @@
 //! Programs and their children that are killed at random moments: the same command ends well, with nothing lost, doubled or changed.
 
-use super::cases::{Case, GENERATE, LOOP, LOOP_SIDE_BY_SIDE, MATCH, TRAIN};
+use super::cases::{Case, GENERATE, LOOP, LOOP_SIDE_BY_SIDE, MATCH, MATCH_OF_ENGINES, TRAIN};
 use super::programs::{build_selfplay, signal};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest wait for a program whose child was killed.
+/// The longest wait for a program whose child or parent was killed.
 const END_LIMIT: Duration = Duration::from_secs(120);
 
 /// Kills a case's programs so often.
@@ -87,14 +87,36 @@ fn kill(program: &mut Child, rng: &mut ChaCha8Rng) -> bool {
         program.kill().unwrap();
     }
     if others {
-        children.into_iter().for_each(|child| signal("KILL", child));
+        for &child in &children {
+            signal("KILL", child);
+        }
     }
+    wait_for("it doesn't end with its children", || {
+        program.try_wait().unwrap().is_some()
+    });
+    wait_for("a child outlives it", || {
+        !children.iter().any(|&child| lives(child))
+    });
+    true
+}
+
+/// Waits until something is so.
+fn wait_for(complaint: &str, mut is_so: impl FnMut() -> bool) {
     let limit = Instant::now() + END_LIMIT;
-    while program.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < limit, "it doesn't end with its children");
+    while !is_so() {
+        assert!(Instant::now() < limit, "{complaint}");
         std::thread::sleep(Duration::from_millis(5));
     }
-    true
+}
+
+/// Whether a process has not ended.
+fn lives(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = status
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
 }
 
 fn children_of(process: u32) -> Vec<u32> {
@@ -109,7 +131,8 @@ fn children_of(process: u32) -> Vec<u32> {
 #[test]
 fn kills_at_random_moments_change_nothing() {
     kill_often(&GENERATE, 46, 1);
-    kill_often(&MATCH, 30, 2);
+    kill_often(&MATCH, 24, 2);
+    kill_often(&MATCH_OF_ENGINES, 6, 2);
     kill_often(&TRAIN, 15, 3);
     kill_often(&LOOP, 6, 4);
     kill_often(&LOOP_SIDE_BY_SIDE, 3, 5);
@@ -122,7 +145,8 @@ fn many_kills() {
     let kills = std::env::var("KILLS").map_or(1_000, |kills| kills.parse().unwrap());
     for (case, share) in [
         (&GENERATE, 0.3),
-        (&MATCH, 0.25),
+        (&MATCH, 0.15),
+        (&MATCH_OF_ENGINES, 0.1),
         (&TRAIN, 0.2),
         (&LOOP, 0.15),
         (&LOOP_SIDE_BY_SIDE, 0.1),
