@@ -13,7 +13,7 @@
 //! | `EIO`, `ENOSPC`, `EROFS` | the operation fails; of a write half has been done |
 //! | `EINTR` | a signal interrupts the operation before it has done anything |
 //!
-//! The tests that use it are in `train/tests/faults`.
+//! An interrupted operation is repeated, so `N+` is not for `EINTR`. The tests are in `train/tests/training_loop/faults.rs`.
 
 use super::folder_of;
 use rustix::io::Errno;
@@ -204,6 +204,9 @@ fn parse(text: &str, program: &str) -> Result<Option<(u64, bool, Fault)>, String
         Some(digits) => (digits, true),
         None => (number, false),
     };
+    if stays && fault == Fault::Error(Errno::INTR) {
+        return Err(wrong());
+    }
     let number = digits.parse().map_err(|_| wrong())?;
     Ok((of_program == program).then_some((number, stays, fault)))
 }
@@ -230,7 +233,7 @@ pub(super) fn check_file(operation: Operation, file: &File) -> io::Result<()> {
     }
 }
 
-/// Writes, or a part. How many bytes.
+/// Writes all bytes or a part of them. Returns how many.
 pub(super) fn write(
     file: &File,
     bytes: &[u8],
@@ -330,7 +333,13 @@ mod tests {
         let full = Fault::Error(Errno::NOSPC);
         assert_eq!(of("selfplay:3+:ENOSPC"), Ok(Some((3, true, full))));
         assert_eq!(of("train:17:kill"), Ok(None));
-        for wrong in ["", "selfplay:x:kill", "selfplay:1:EPERM", "selfplay:1"] {
+        for wrong in [
+            "",
+            "selfplay:x:kill",
+            "selfplay:1:EPERM",
+            "selfplay:1",
+            "selfplay:1+:EINTR",
+        ] {
             assert!(
                 of(wrong).unwrap_err().contains("PROGRAM:N:FAULT"),
                 "{wrong}"

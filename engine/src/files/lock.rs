@@ -1,5 +1,6 @@
 //! Locks between programs, also on other machines if the file system has locks.
 
+use super::uninterrupted;
 use crate::stop::Stop;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -38,15 +39,14 @@ impl FileLock {
     pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(without_locks(error)),
+        if !is_locked_by(|| file.try_lock())? {
+            return Ok(None);
         }
         // Another try fails where locks work.
-        match File::open(path)?.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Ok(Some(Self { file })),
-            _ => Err(io::Error::new(io::ErrorKind::Unsupported, NoLocks)),
+        let again = File::open(path)?;
+        match is_locked_by(|| again.try_lock_shared())? {
+            false => Ok(Some(Self { file })),
+            true => Err(io::Error::new(io::ErrorKind::Unsupported, NoLocks)),
         }
     }
 
@@ -92,17 +92,23 @@ impl FileLock {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             file => file?,
         };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(false),
-            Err(TryLockError::WouldBlock) => Ok(true),
-            Err(TryLockError::Error(error)) => Err(without_locks(error)),
-        }
+        Ok(!is_locked_by(|| file.try_lock_shared())?)
     }
 
     /// The file.
     pub fn as_file(&self) -> &File {
         &self.file
     }
+}
+
+/// Whether a call has taken a lock; it has not if another holder has it.
+fn is_locked_by(lock: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool> {
+    let taken = uninterrupted(|| match lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    });
+    taken.map_err(without_locks)
 }
 
 /// Says in words that a file system has no locks.

@@ -61,7 +61,8 @@ pub fn create(path: &Path) -> io::Result<File> {
     })
 }
 
-/// Repeats a call that a signal interrupts. The standard library does so for some calls, but not for names of files.
+/// Repeats a call that a signal interrupts before it has done anything. The standard library does so for some calls, but not for those
+/// with names of files and locks.
 fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -159,6 +160,11 @@ pub fn remove(path: &Path) -> io::Result<()> {
     })
 }
 
+/// Makes a folder and those above it.
+pub fn make_folders(path: &Path) -> io::Result<()> {
+    uninterrupted(|| fs::create_dir_all(path))
+}
+
 /// Makes a folder, which may not be there yet.
 pub fn make_new_folder(path: &Path) -> io::Result<()> {
     uninterrupted(|| {
@@ -232,9 +238,7 @@ impl Temporary {
         let mut file = Some(self.0);
         uninterrupted(|| {
             faults::check(Operation::Rename, path)?;
-            let Some(temporary) = file.take() else {
-                return Ok(());
-            };
+            let temporary = file.take().ok_or(io::ErrorKind::NotFound)?;
             let renamed = temporary.persist_noclobber(path);
             renamed.map(drop).map_err(|error| {
                 file = Some(error.file);
@@ -369,6 +373,77 @@ mod tests {
         assert!(message(folder.path()).contains("not a regular file"));
         #[cfg(unix)]
         assert!(message(Path::new("/dev/zero")).contains("not a regular file"));
+    }
+
+    /// Carries out every operation in a folder, and checks what has come of them.
+    fn carry_out_all(folder: &Path) {
+        let at = |name: &str| folder.join(name);
+        make_new_folder(&at("new")).unwrap();
+        write_unflushed(&at("one"), b"one").unwrap();
+        link(&at("one"), &at("two")).unwrap();
+        rename(&at("one"), &at("three")).unwrap();
+        let file = open_to_append(&at("three")).unwrap();
+        write_all(&file, b" and more").unwrap();
+        set_length(&file, 7).unwrap();
+        sync(&file).unwrap();
+        sync_folder_of(&at("three")).unwrap();
+        write_all_at(&create(&at("four")).unwrap(), b"four", 0).unwrap();
+        assert!(write_new(&at("five"), b"five").unwrap());
+        write_whole(&at("five"), b"six").unwrap();
+        remove(&at("two")).unwrap();
+        let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+        assert_eq!(
+            [read("three"), read("four"), read("five")],
+            ["one and", "four", "six"]
+        );
+        assert_eq!(entries(folder).unwrap().len(), 4);
+    }
+
+    const OPERATIONS: &str = "TUSKER_TEST_OPERATIONS";
+
+    #[test]
+    #[ignore = "part of the next one, in a process of its own"]
+    fn all_operations() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = std::env::var_os(OPERATIONS).map(PathBuf::from);
+        carry_out_all(named.as_deref().unwrap_or(folder.path()));
+    }
+
+    #[test]
+    fn every_interrupted_operation_is_repeated() {
+        let program = std::env::current_exe().unwrap();
+        let name = program.file_stem().unwrap().to_str().unwrap();
+        let traced = |fault: Option<usize>| {
+            let folder = tempfile::tempdir().unwrap();
+            let trace = tempfile::NamedTempFile::new().unwrap();
+            let mut command = std::process::Command::new(&program);
+            command.args(["--ignored", "--exact", "files::tests::all_operations"]);
+            command.env(OPERATIONS, folder.path());
+            command.env("TUSKER_FAULT_TRACE", trace.path());
+            if let Some(number) = fault {
+                command.env("TUSKER_FAULT", format!("{name}:{number}:EINTR"));
+            }
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{fault:?}: {output:?}");
+            fs::read_to_string(trace.path()).unwrap()
+        };
+        let spared = traced(None);
+        for operation in [
+            "Create",
+            "Write",
+            "Cut",
+            "Sync",
+            "Rename",
+            "Link",
+            "Remove",
+            "SyncFolder",
+        ] {
+            assert!(spared.contains(&format!(" {operation} ")), "{spared}");
+        }
+        let operations = spared.lines().count();
+        for number in 1..=operations {
+            assert_eq!(traced(Some(number)).lines().count(), operations + 1);
+        }
     }
 
     #[cfg(unix)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Makes a folder and those above it.
 pub fn make_folder(path: &Path) -> Result<(), RunError> {
-    fs::create_dir_all(path).map_err(RunError::io("make the folder", path))
+    files::make_folders(path).map_err(RunError::io("make the folder", path))
 }
 
 /// Makes a folder that only one of several programs can make; false if it is there already.

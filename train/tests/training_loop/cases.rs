@@ -125,7 +125,7 @@ pub(crate) const MATCH: Case = Case {
     },
 };
 
-/// A match of engines, which are programs of their own. The kill of one loses its game by a crash, and is not the match's end.
+/// A match of engines, which are programs of their own. An engine that is killed loses its game by a crash; the match continues.
 pub(crate) const MATCH_OF_ENGINES: Case = Case {
     name: "pit: aei",
     program: "selfplay",

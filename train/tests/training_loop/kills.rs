@@ -15,6 +15,8 @@ const END_LIMIT: Duration = Duration::from_secs(120);
 /// Kills a case's programs so often.
 fn kill_often(case: &Case, kills: u32, seed: u64) {
     build_selfplay();
+    let children = Path::new("/proc/thread-self/children");
+    assert!(children.exists(), "this system does not show children");
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole");
     (case.prepare)(&whole);
@@ -50,6 +52,7 @@ fn kill_until_done(
 ) -> u32 {
     (case.prepare)(place);
     let mut kills = 0;
+    let mut children = Vec::new();
     loop {
         let said = tempfile::NamedTempFile::new().unwrap();
         let mut command = (case.command)(place);
@@ -58,22 +61,29 @@ fn kill_until_done(
         let mut child = command.spawn().unwrap();
         let is_killed = kills < most && {
             std::thread::sleep(time.mul_f64(rng.random_range(0.0..1.0)));
-            kill(&mut child, rng)
+            kill(&mut child, &mut children, rng)
         };
         kills += u32::from(is_killed);
         let status = child.wait().unwrap();
         let said = fs::read_to_string(said.path()).unwrap();
         assert!(!said.contains("panicked"), "{}: {said}", case.name);
-        if status.success() || (case.is_done)(place) {
+        let is_done = status.success() || (case.is_done)(place);
+        // The same command may also start while children of the killed one are still ending.
+        if is_done || rng.random() {
+            let is_over = || !children.iter().any(|&child| lives(child));
+            wait_for(&format!("{}: a child outlives it", case.name), is_over);
+        }
+        if is_done {
             return kills;
         }
         assert!(is_killed, "{}: {said}", case.name);
     }
 }
 
-/// Kills a program, its children, or both, unless it has ended. Whether it did.
-fn kill(program: &mut Child, rng: &mut ChaCha8Rng) -> bool {
+/// Kills a program, its children, or both, unless it has ended. Adds its children to `all_children`. Whether it killed.
+fn kill(program: &mut Child, all_children: &mut Vec<u32>, rng: &mut ChaCha8Rng) -> bool {
     let children = children_of(program.id());
+    all_children.extend(&children);
     if program.try_wait().unwrap().is_some() {
         return false;
     }
@@ -91,16 +101,13 @@ fn kill(program: &mut Child, rng: &mut ChaCha8Rng) -> bool {
             signal("KILL", child);
         }
     }
-    wait_for("it doesn't end with its children", || {
+    wait_for("the program doesn't end after a kill", || {
         program.try_wait().unwrap().is_some()
-    });
-    wait_for("a child outlives it", || {
-        !children.iter().any(|&child| lives(child))
     });
     true
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true; panics with the complaint after [`END_LIMIT`].
 fn wait_for(complaint: &str, mut is_so: impl FnMut() -> bool) {
     let limit = Instant::now() + END_LIMIT;
     while !is_so() {
