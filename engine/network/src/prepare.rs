@@ -32,7 +32,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// The largest drift that a precision may bring. What such drifts cost in play was measured: `engine/network/built_in/README.md`.
+    /// The largest drift that a precision may bring. What such drifts cost in play was measured: `engine/network/trained/first/README.md`.
     pub fn bound(precision: Precision) -> Self {
         match precision {
             Precision::Auto | Precision::Fp32 => Self {

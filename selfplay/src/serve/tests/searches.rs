@@ -182,13 +182,19 @@ fn the_likeliest_turns_of_a_policy_are_found() {
         "{priors:?}"
     );
     assert_eq!(policy(&game, 3), best[..3]);
-    // A search finds about the same probability: it follows other orders of the steps.
+    // A search, which also minds values, finds some of them with about the same probability: it follows other orders of the steps.
     let request = json!({ "game": game, "player": "tusker", "evaluations": 100, "lines": 100 });
     let (_, searched) = site.search(&request);
     let found = searched["report"]["turns"].as_array().unwrap();
-    let found = found.iter().find(|turn| turn["turn"] == best[0]["turn"]);
-    let prior = found.unwrap()["prior"].as_f64().unwrap();
-    assert!((prior / priors[0] - 1.0).abs() < 0.5, "{prior} {priors:?}");
+    let mut common = 0;
+    for (turn, prior) in best.iter().zip(priors) {
+        let found = found.iter().find(|found| found["turn"] == turn["turn"]);
+        if let Some(found) = found.map(|found| found["prior"].as_f64().unwrap()) {
+            assert!((found / prior - 1.0).abs() < 0.5, "{turn}: {found}");
+            common += 1;
+        }
+    }
+    assert!(common > 2, "{common}: {best:?}");
     // A turn that wins at once is one like the others.
     let rabbit = json!({ "start": GOAL_IN_ONE });
     assert!(policy(&rabbit, 16).len() > 1);
