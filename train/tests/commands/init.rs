@@ -63,12 +63,8 @@ fn a_run_begins_with_a_network_that_was_trained_elsewhere() {
         (command, run)
     };
     let built_in = Network::built_in().unwrap();
-    let small = ["--set", "network.blocks=3", "--set", "network.channels=32"];
-    let (mut command, run) = begin(
-        "one",
-        Path::new("tusker"),
-        &[&small[..], &["--seed", "7"]].concat(),
-    );
+    let size = built_in.network.architecture();
+    let (mut command, run) = begin("one", Path::new("tusker"), &["--seed", "7"]);
     assert_eq!(outcome(&mut command).0, 0);
     let path = run.join("networks/00000.safetensors");
     let first = Network::load(&path).unwrap();
@@ -77,25 +73,29 @@ fn a_run_begins_with_a_network_that_was_trained_elsewhere() {
     assert_eq!([of("generation"), of("step")], ["0", "0"]);
     fails(&mut command, &["one already holds a run"]);
     // The same weights, brought from a file.
-    let (mut command, run) = begin("two", &path, &small);
+    let (mut command, run) = begin("two", &path, &[]);
     assert_eq!(outcome(&mut command).0, 0);
     assert_eq!(
         weights_of(&run.join("networks/00000.safetensors")),
         weights_of(&path)
     );
+    let config = Config::load(&run.join("config.toml")).unwrap();
+    assert_eq!(size, config.network.into());
     // What can't be resumed leaves nothing behind.
+    let found = format!("{} blocks and {} channels", size.blocks, size.channels);
     let (mut command, run) = begin("three", &path, &SMALL);
-    fails(
-        &mut command,
-        &["3 blocks and 32 channels", "1 and 8", "--set"],
-    );
+    fails(&mut command, &[&found, "1 and 8", "--set"]);
     assert!(!run.exists());
-    let (mut command, run) = begin("four", &folder.path().join("none.safetensors"), &small);
+    let small = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/small.toml");
+    let (mut command, run) = begin("file", &path, &["--config", small.to_str().unwrap()]);
+    fails(&mut command, &[&found, "3 and 32", "--set"]);
+    assert!(!run.exists());
+    let (mut command, run) = begin("four", &folder.path().join("none.safetensors"), &[]);
     fails(&mut command, &["none.safetensors"]);
     assert!(!run.exists());
     assert_eq!(outcome(command.args(["--from", "x"])).0, 2);
     // The run's first steps are those of --from alone.
-    let (mut command, _) = begin("five", &path, &small);
+    let (mut command, _) = begin("five", &path, &[]);
     assert_eq!(outcome(command.args(["--steps", "3"])).0, 2);
 }
 

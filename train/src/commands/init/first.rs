@@ -2,7 +2,7 @@
 
 use crate::error::TrainError;
 use crate::terminal::grouped;
-use engine::config::Config;
+use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::{GeneratorPlaces, RunDirectory, make_folder, write_file};
 use network::{Network, NetworkFile, Origin};
@@ -64,20 +64,43 @@ pub(super) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Resul
 }
 
 /// Reads the network to begin a run with: a file, or the built-in network by the name `tusker`.
-pub(super) fn load(path: &Path, config: &Config) -> Result<NetworkFile, TrainError> {
-    let file = match path.to_str() {
+pub(super) fn load(path: &Path) -> Result<NetworkFile, TrainError> {
+    Ok(match path.to_str() {
         Some(BUILT_IN) => Network::built_in()?,
         _ => Network::load(path)?,
-    };
-    let (configured, found) = (config.network.into(), file.network.architecture());
-    if configured != found {
-        return Err(TrainError::OtherSize {
+    })
+}
+
+/// The options for a run that begins with this network: its size is the default, unless a file is the configuration.
+pub(super) fn with_size_of(network: &NetworkFile, arguments: &ConfigArguments) -> ConfigArguments {
+    let mut arguments = arguments.clone();
+    if arguments.config.is_none() {
+        let size = network.network.architecture();
+        let settings = [
+            format!("network.blocks={}", size.blocks),
+            format!("network.channels={}", size.channels),
+        ];
+        // Before the user's own.
+        arguments.set.splice(0..0, settings);
+    }
+    arguments
+}
+
+/// Refuses a network of another size than configured; `path` names it.
+pub(super) fn check_size(
+    network: &NetworkFile,
+    path: &Path,
+    config: &Config,
+) -> Result<(), TrainError> {
+    let (configured, found) = (config.network.into(), network.network.architecture());
+    match configured == found {
+        true => Ok(()),
+        false => Err(TrainError::OtherSize {
             configured,
             found,
             file: path.to_owned(),
-        });
+        }),
     }
-    Ok(file)
 }
 
 /// Makes the configuration, and then the first network, with the weights of a network that was trained elsewhere.

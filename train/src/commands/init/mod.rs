@@ -15,7 +15,7 @@ use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use engine::stop::{Exit, Stop, StopArguments};
-use first::{begin_run, begin_with, check_new, check_untrained, load};
+use first::{begin_run, begin_with, check_new, check_size, check_untrained, load, with_size_of};
 use games::{shards_of, take_over};
 use std::path::PathBuf;
 
@@ -36,7 +36,8 @@ pub(crate) struct InitArguments {
     /// Take over the games and, without --config, the configuration of this run. Network 1 is trained on them
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
-    /// Begin with this network's weights instead of random ones: a file, or `tusker` for the built-in network
+    /// Begin with this network's weights instead of random ones: a file, or `tusker` for the built-in network. Without --config the run
+    /// has its size
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     network: Option<PathBuf>,
     /// With --from: training steps of network 1 [default: as many as use each row train.reuse_factor times]
@@ -57,9 +58,19 @@ pub(crate) struct InitArguments {
 pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     let run = arguments.run.as_ref().map(RunDirectory::new);
     let old = arguments.from.as_ref().map(RunDirectory::new);
-    let config = match &old {
-        Some(old) => inherited(run.as_ref(), old, &arguments.config)?,
-        None => configuration(run.as_ref(), &arguments.config)?,
+    let brought = match &arguments.network {
+        Some(path) => Some((load(path)?, path)),
+        None => None,
+    };
+    let config = match (&old, &brought) {
+        (Some(old), _) => inherited(run.as_ref(), old, &arguments.config)?,
+        (None, Some((network, path))) => {
+            let given = with_size_of(network, &arguments.config);
+            let config = configuration(run.as_ref(), &given)?;
+            check_size(network, path, &config)?;
+            config
+        }
+        (None, None) => configuration(run.as_ref(), &arguments.config)?,
     };
     if arguments.config.print_config {
         print(config.to_toml().trim_end())?;
@@ -71,8 +82,6 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         // Before any file is made.
         shards_of(old)?;
     }
-    let brought = arguments.network.as_deref();
-    let brought = brought.map(|path| load(path, &config)).transpose()?;
     let stop = arguments.stop.listen()?;
     let seed = arguments.seed;
     let check = || match &old {
@@ -95,7 +104,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         return train_first(arguments, &run, &config, &stop);
     }
     match brought {
-        Some(network) => begin_with(&run, &config, &network, seed)?,
+        Some((network, _)) => begin_with(&run, &config, &network, seed)?,
         None => begin_run(&run, &config, seed)?,
     }
     Ok(Exit::Done)
