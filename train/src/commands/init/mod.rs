@@ -58,6 +58,10 @@ pub(crate) struct InitArguments {
 pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     let run = arguments.run.as_ref().map(RunDirectory::new);
     let old = arguments.from.as_ref().map(RunDirectory::new);
+    if !arguments.config.print_config {
+        // Before libtorch computes anything.
+        arguments.workplace.open()?;
+    }
     let brought = match &arguments.network {
         Some(path) => Some((load(path)?, path)),
         None => None,
@@ -77,7 +81,6 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let run = run.context("--run names the folder of the new run")?;
-    arguments.workplace.open()?;
     if let Some(old) = &old {
         // Before any file is made.
         shards_of(old)?;
