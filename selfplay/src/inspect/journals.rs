@@ -1,6 +1,6 @@
 //! The journals of games in flight, beside the shards of a run or folder.
 
-use super::summary::Problem;
+use super::problem::Problem;
 use anyhow::Context;
 use engine::files::read_whole;
 use engine::record::journal::{JournalError, files_in_use, games_in};

@@ -5,6 +5,7 @@
 //! | `read` | all games and faults of a shard, doubled games |
 //! | `summary`, `lengths`, `losses` | the summary of the good games: the keys of the JSON object |
 //! | `journals` | games in flight, and damage to their journals |
+//! | `problem` | a fault as it is reported |
 //! | `text` | the summary as text |
 //! | `game` | finding one game, and printing it |
 //! | `repair` | copying the good games of damaged shards |
@@ -13,6 +14,7 @@ mod game;
 mod journals;
 mod lengths;
 mod losses;
+mod problem;
 mod read;
 mod repair;
 mod summary;

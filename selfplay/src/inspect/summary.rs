@@ -5,6 +5,7 @@
 use super::journals::JournalSummary;
 use super::lengths::Lengths;
 use super::losses;
+use super::problem::Problem;
 use crate::statistics::{Calibration, Mean, Share, mean};
 use arimaa::rules::{Phase, Position, Reason, Side, Turn};
 use engine::record::{
@@ -13,7 +14,6 @@ use engine::record::{
 };
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 /// The summary. Sums are added in the games' order, so that the same games give the same sums to the last digit.
@@ -206,41 +206,6 @@ pub(super) struct Version<Name> {
     pub(super) version: Name,
     pub(super) shards: u64,
     pub(super) games: u64,
-}
-
-/// One fault.
-#[derive(Debug, Serialize)]
-pub(super) struct Problem {
-    pub(super) file: PathBuf,
-    /// The frame, if the fault is in one: 0 is the header, games count from 1. None of a journal.
-    pub(super) frame: Option<u64>,
-    /// The byte of the file where the fault begins.
-    pub(super) offset: u64,
-    pub(super) reason: String,
-}
-
-/// A journal's fault.
-impl Display for Problem {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: byte {}: {}",
-            self.file.display(),
-            self.offset,
-            self.reason
-        )
-    }
-}
-
-impl From<&ShardError> for Problem {
-    fn from(error: &ShardError) -> Self {
-        Self {
-            file: error.path.clone(),
-            frame: error.frame,
-            offset: error.offset,
-            reason: error.fault.to_string(),
-        }
-    }
 }
 
 /// One shard, or some games of it.

@@ -1,7 +1,6 @@
 //! What requests carry: a body, a query, a number in the path. An error names the field.
 
 use super::error::{ApiError, ApiResult};
-use super::router::MOST_BYTES;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -10,6 +9,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
+
+/// The most bytes of a body.
+pub(super) const MOST_BYTES: usize = 256 << 10;
 
 /// A body of JSON.
 pub(super) struct JsonBody<T>(pub(super) T);

@@ -1,7 +1,7 @@
 //! The paths of the page and of its API.
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Id, JsonBody, QueryOf};
+use super::extract::{Id, JsonBody, MOST_BYTES, QueryOf};
 use super::games::{GamesIndex, GamesQuery};
 use super::guard::{Guard, guarded};
 use super::page;
@@ -30,9 +30,6 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
-
-/// The most bytes of a request.
-pub(super) const MOST_BYTES: usize = 256 << 10;
 
 /// Streams of events at once: they leave connections for other requests.
 const MOST_STREAMS: usize = 32;

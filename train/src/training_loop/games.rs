@@ -1,6 +1,6 @@
 //! The games for the next network: those that the trainer does not know yet.
 
-use super::phase::SelfPlayMeter;
+use super::self_play_meter::SelfPlayMeter;
 use super::selfplay::Workers;
 use super::state::{Flow, TrainingLoop};
 use crate::error::TrainError;

@@ -15,7 +15,8 @@
 //! |---|---|
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`], [`show`] | the gate, matches, ratings; games to show |
-//! | [`phase`] | the phases of a generation, and the speed of self-play, in the log |
+//! | [`phase`] | the phases of a generation, in the log |
+//! | [`self_play_meter`] | the speed of self-play |
 //! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
 //! | [`table`], [`estimate`] | what the user sees |
@@ -25,6 +26,7 @@ mod estimate;
 mod games;
 mod matches;
 mod phase;
+mod self_play_meter;
 mod selfplay;
 mod show;
 mod state;
@@ -50,7 +52,7 @@ use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
 use engine::stop::{Exit, StopArguments};
 use network::{Device, Network};
-use phase::SelfPlayMeter;
+use self_play_meter::SelfPlayMeter;
 use selfplay::Selfplay;
 use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;

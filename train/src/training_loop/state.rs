@@ -1,12 +1,13 @@
 //! The loop of one run: its parts, and its newest networks.
 
 use super::child::Generator;
-use super::phase::{CurrentPhase, SelfPlayMeter};
+use super::self_play_meter::SelfPlayMeter;
 use super::selfplay::{Selfplay, Workers};
 use crate::commands::run::Workplace;
 use crate::data::Index;
 use crate::error::TrainError;
 use crate::ratings::clock::TrainingClock;
+use crate::trainer::metrics::LoopPhase;
 use crate::trainer::workers_seen::WorkersSeen;
 use engine::config::{Config, LoopOrder};
 use engine::record::{ShardName, ShardReader, list_shards};
@@ -15,6 +16,7 @@ use engine::stop::Stop;
 use network::Device;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Whether the loop continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,14 @@ pub(super) struct TrainingLoop {
     pub(super) phase: Option<CurrentPhase>,
     pub(super) self_play: SelfPlayMeter,
     pub(super) stop: Stop,
+}
+
+/// The phase that the loop is in.
+#[derive(Debug)]
+pub(super) struct CurrentPhase {
+    pub(super) phase: LoopPhase,
+    pub(super) generation: u32,
+    pub(super) begun: Instant,
 }
 
 /// The devices and threads of the loop's parts.

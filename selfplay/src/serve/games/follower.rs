@@ -7,10 +7,10 @@
 
 use super::cache::Cache;
 use super::entry::{FileKind, FoundFile, IndexedFile};
-use super::index::{Shared, Snapshot};
 use super::matches::index_match;
 use super::scan::Scan;
 use super::shards::index_shard;
+use super::snapshot::{Shared, Snapshot};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! `pit::folder` writes them. A game counts here as it does there: its line is whole, and its record has the hash that the line names.
 
 use super::entry::{FoundFile, GameEnd, GameEntry, GameStart, IndexedFile};
-use super::scan::is_absent;
+use super::scan::{RESULTS, is_absent};
 use arimaa::notation::TurnLabel;
 use arimaa::rules::Side;
 use engine::files::{ChecksumForm, read_whole};
@@ -13,9 +13,6 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// The file of a match's results.
-pub(super) const RESULTS: &str = "results.jsonl";
 
 /// The most bytes of a match's results.
 const LARGEST_RESULTS: u64 = 1 << 32;

@@ -7,7 +7,8 @@
 //! | `shards` | the games of a shard |
 //! | `matches` | the games of a match |
 //! | `cache` | the index in `cache/games.index` |
-//! | `index` | [`GamesIndex`]: what is asked, and the newest state that answers |
+//! | `snapshot` | the newest state of the index |
+//! | `index` | [`GamesIndex`]: what is asked of it |
 //! | `follower` | the thread that follows the files |
 //! | `query` | pages: filters and orders |
 //! | `generations` | the games of each network in numbers, and the games to show |
@@ -27,6 +28,7 @@ mod matches;
 mod query;
 mod scan;
 mod shards;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 

@@ -1,8 +1,8 @@
 //! Pages of games: filters and orders.
 
 use super::entry::{GameEnd, GameEntry, GameStart, IndexedFile};
-use super::index::Snapshot;
 use super::scan::SELFPLAY;
+use super::snapshot::Snapshot;
 use arimaa::rules::Side;
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! The files of games that are there.
 
 use super::entry::{FileKey, FileKind, FoundFile};
-use super::matches::RESULTS;
 use engine::record::ShardName;
 use engine::run::RunDirectory;
 use std::fs::Metadata;
@@ -14,6 +13,9 @@ pub(super) const SELFPLAY: &str = "selfplay";
 
 /// The source of the games that are played to be shown, and their folder.
 pub(super) const SHOW: &str = "show";
+
+/// The file of a match's results.
+pub(super) const RESULTS: &str = "results.jsonl";
 
 /// What a look at the run's folders has found.
 #[derive(Debug, Default)]

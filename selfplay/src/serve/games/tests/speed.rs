@@ -3,7 +3,7 @@
 
 use super::super::entry::{FileKey, FileKind, FoundFile, IndexedFile};
 use super::super::generations::GenerationColumns;
-use super::super::index::Snapshot;
+use super::super::snapshot::Snapshot;
 use super::super::query::GamesPage;
 use super::super::shards::index_shard;
 use super::*;
