@@ -1,4 +1,4 @@
-//! `perft`: counts the turns of positions, and holds the rules against files of positions and cases.
+//! `perft`: counts the turns of positions, and checks the rules against files of positions and cases.
 
 use anyhow::{Context, Result, bail};
 use arimaa::notation::parse_position;
@@ -18,8 +18,8 @@ use std::time::Instant;
 
 /// Count turns of Arimaa positions, or check the rules against files of positions and cases.
 ///
-/// Files hold one JSON object a line; engine/arimaa/tests/data/oracle/README.md describes them. Uses all cores, or as many as the
-/// environment variable RAYON_NUM_THREADS says. Exit codes: 0 when everything agrees, 1 on a difference or a faulty input, 2 on wrong
+/// Files hold one JSON object a line; the documentation of the module `arimaa::perft` describes them. Uses all cores, or as many as
+/// the environment variable RAYON_NUM_THREADS says. Exit codes: 0 when everything agrees, 1 on a difference or a faulty input, 2 on wrong
 /// usage.
 #[derive(Debug, Parser)]
 #[command(version)]

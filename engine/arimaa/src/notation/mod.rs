@@ -46,7 +46,8 @@
 //! is checked: positions, setups, turns, labels, whole games, and that a step state can be reached. A position that was made
 //! without checks ([`Position::in_play`](crate::rules::Position::in_play)) may be refused when it is read back.
 //!
-//! ```
+#![cfg_attr(feature = "serde", doc = "```")]
+#![cfg_attr(not(feature = "serde"), doc = "```ignore")]
 //! use arimaa::rules::{Action, Position, Step};
 //! let steps: Vec<Step> = serde_json::from_str(r#"["d2n","e2n"]"#)?;
 //! assert_eq!(serde_json::to_string(&Action::Step(steps[0]))?, r#""d2n""#);
