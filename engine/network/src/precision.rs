@@ -12,9 +12,10 @@ pub(super) fn choices(
 ) -> Result<&'static [Precision], NetworkError> {
     match (precision, device) {
         // bf16 does not overflow; fp16 is as fast and has more digits.
-        (Precision::Auto, Device::Cuda(_)) => {
+        (Precision::Auto, Device::Cuda(number)) if gpu_has_fast_bf16(number) => {
             Ok(&[Precision::Bf16, Precision::Fp16, Precision::Fp32])
         }
+        (Precision::Auto, Device::Cuda(_)) => Ok(&[Precision::Fp16, Precision::Fp32]),
         (Precision::Auto, _) if processor_has_fast_bf16() => {
             Ok(&[Precision::Bf16, Precision::Fp32])
         }
@@ -41,7 +42,9 @@ pub(super) fn kind(precision: Precision) -> Kind {
 pub fn training_kind(precision: TrainingPrecision, device: tch::Device) -> Kind {
     let bf16 = match (precision, device) {
         (TrainingPrecision::Bf16, _) => true,
-        (TrainingPrecision::Auto, tch::Device::Cuda(number)) => gpu_has_fast_bf16(number),
+        (TrainingPrecision::Auto, tch::Device::Cuda(number)) => {
+            u16::try_from(number).is_ok_and(gpu_has_fast_bf16)
+        }
         (TrainingPrecision::Auto | TrainingPrecision::Fp32, _) => false,
     };
     if bf16 { Kind::BFloat16 } else { Kind::Float }
@@ -49,9 +52,8 @@ pub fn training_kind(precision: TrainingPrecision, device: tch::Device) -> Kind 
 
 /// Whether a GPU has units for bf16: from compute capability 8.0 on. They are at least 4 times as fast as fp32; older GPUs emulate
 /// bf16.
-fn gpu_has_fast_bf16(number: usize) -> bool {
-    let device = u16::try_from(number).map(Device::Cuda).unwrap_or_default();
-    let description = device.description().ok();
+fn gpu_has_fast_bf16(number: u16) -> bool {
+    let description = Device::Cuda(number).description().ok();
     description.and_then(|found| found.capability) >= Some((8, 0))
 }
 

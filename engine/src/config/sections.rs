@@ -63,8 +63,8 @@ pub struct MatchConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// What the device computes fast: bf16 on CUDA and on processors with AMX or AMD's AVX-512 BF16, else fp32. Where the
-    /// network drifts too far from itself in bf16: fp16 on CUDA, and at last fp32.
+    /// What the device computes fast: bf16 on GPUs of compute capability 8.0 and above and on CPUs with AMX or AMD's AVX-512 BF16,
+    /// fp16 on older GPUs, else fp32. A format in which the network drifts too far from fp32 is passed over.
     #[default]
     Auto,
     /// 32-bit floats.
