@@ -1,7 +1,7 @@
-//! What Tusker's programs share besides the rules of [Arimaa](arimaa), without libtorch: the network's encoding, the search, and the
-//! files that games are kept in.
+//! What Tusker's programs share besides the rules of [Arimaa](arimaa), without libtorch: configuration, encoding, search, ratings, game
+//! records and run folders.
 //!
-//! A module uses only those above it: [`files`] and [`progress`]; [`process`] and [`stop`]; [`config`]; [`ratings`]; [`encoding`]; [`search`];
+//! A module uses only those before it: [`progress`]; [`process`]; [`stop`]; [`files`]; [`config`]; [`ratings`]; [`encoding`]; [`search`];
 //! [`record`]; [`run`].
 
 pub mod config;

@@ -118,6 +118,10 @@ pub struct ConfigArguments {
     pub print_config: bool,
 }
 
+/// The help of `--set` in commands that generate no games.
+pub const MATCH_SET_HELP: &str =
+    "Replace a value of the configuration, e.g. `match.search.parallel_leaves=8`; may be repeated";
+
 /// One of these options is required, unless the configuration is only printed.
 pub fn printed_or(required: impl IntoIterator<Item = &'static str>) -> clap::ArgGroup {
     let options = required.into_iter().chain(["print_config"]);

@@ -14,7 +14,7 @@ mod training;
 mod training_loop;
 mod values;
 
-pub use load::{ConfigArguments, ConfigError, Problem, printed_or};
+pub use load::{ConfigArguments, ConfigError, MATCH_SET_HELP, Problem, printed_or};
 pub use player::{MOST_EVALUATIONS, PlayerSpec, PlayerSpecError, SET_REPLACED};
 pub use search::{GumbelConfig, PuctConfig, SearchConfig, SearchMode};
 pub use sections::{Config, MatchConfig, NetworkConfig, Precision};

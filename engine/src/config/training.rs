@@ -101,11 +101,10 @@ pub struct TrainConfig {
 pub struct LossWeight(#[garde(custom(within(0.0..=1_000.0)))] pub f64);
 
 /// The type that convolutions are computed in when a network is trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrainingPrecision {
     /// bf16 on GPUs that have units for it (compute capability 8 and above), else fp32.
-    #[default]
     Auto,
     /// 32-bit floats.
     Fp32,
@@ -114,22 +113,20 @@ pub enum TrainingPrecision {
 }
 
 /// How gradients change the weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptimizerKind {
     /// Adam with decoupled weight decay.
-    #[default]
     AdamW,
     /// Stochastic gradient descent with Nesterov momentum and decoupled weight decay.
     Sgd,
 }
 
 /// How the learning rate changes after the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScheduleKind {
     /// Not at all.
-    #[default]
     Constant,
     /// It is multiplied with a factor, again and again.
     Step,

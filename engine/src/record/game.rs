@@ -160,8 +160,7 @@ pub enum Ending {
     Won(Outcome),
     /// It was truncated at the turn limit. No side has lost.
     Unfinished {
-        /// What stands for the result: the value that the last search of the game found, Gold's win probability. None where nothing
-        /// was searched.
+        /// The last search's value, Gold's win probability; none where nothing was searched. Training does not use it.
         value: Option<f32>,
     },
     /// A side gave up.

@@ -6,8 +6,8 @@ use crate::config::{
     AutoOr, GumbelConfig, PolicyTargetKind, PuctConfig, SearchConfig, SearchMode, SelfplayConfig,
 };
 
-/// σ of the value that mode `gumbel` reports in matches.
-const REPORTED_VALUE_SCALE: f32 = 10.0;
+/// The scale of the policy targets that matches compute and do not record: any value would do.
+const MATCH_TARGET_VALUE_SCALE: f32 = 10.0;
 
 /// The most evaluations for which mode `gumbel` plays better than `puct` (`engine/src/search/README.md`).
 const MOST_FOR_GUMBEL: u32 = 128;
@@ -42,7 +42,7 @@ pub struct SearchOptions {
     pub noise: Option<Noise>,
     /// The policy target. In mode `gumbel` always the improved policy.
     pub policy_target: PolicyTargetKind,
-    /// The improved policy has `σ(q) = target_value_scale · q`, in the targets and in the value that mode `gumbel` reports.
+    /// The improved policy target is `prior · exp(target_value_scale · q)`, normalised; `q` is a win probability.
     pub target_value_scale: f32,
     /// Whether goals and eliminations within a turn are looked for wherever one starts. Off, the search finds them as it finds all
     /// else, and no turn is tried for letting the enemy win.
@@ -86,7 +86,7 @@ impl SearchOptions {
             prior_temperature: 1.0,
             noise: None,
             policy_target: PolicyTargetKind::Improved,
-            target_value_scale: REPORTED_VALUE_SCALE,
+            target_value_scale: MATCH_TARGET_VALUE_SCALE,
             goal_solver: config.goal_solver,
             loss_proof_limit: None,
             parallel_leaves: config.parallel_leaves.fixed().unwrap_or(1),

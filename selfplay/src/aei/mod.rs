@@ -29,7 +29,7 @@ use crate::worker::worker_pool;
 use anyhow::{Context, Result, bail, ensure};
 use channel::Channel;
 use clap::Args;
-use engine::config::{Config, ConfigArguments};
+use engine::config::{Config, ConfigArguments, MATCH_SET_HELP};
 use engine::files::open_regular;
 use engine::progress::say;
 use messages::Ended;
@@ -48,9 +48,7 @@ const OPENING_LIMIT: Duration = Duration::from_secs(5);
 
 /// The engine's network, and its connection.
 #[derive(Debug, Args)]
-#[command(mut_arg("set", |set| set.help(
-    "Replace a value of the configuration, e.g. `match.search.parallel_leaves=8`; may be repeated"
-)))]
+#[command(mut_arg("set", |set| set.help(MATCH_SET_HELP)))]
 pub(crate) struct AeiArguments {
     /// Evaluator: `tusker` (the built-in network), a network's file, `material` (hand-made) or `uniform`
     /// (equal values and priors)

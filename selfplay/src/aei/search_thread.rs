@@ -60,9 +60,6 @@ impl Drop for Guard {
     }
 }
 
-/// Turns that are tried before one that loses at once is accepted. They take about ten milliseconds, and are nearly always all turns.
-const LOST_TURN_CHECKS: u32 = 20_000;
-
 /// The most seconds for keeping the tree of the turns before: a `stop` has to wait for it. A network takes minutes to grow such a tree.
 const KEEPING: f64 = 0.025;
 /// The largest part of a turn's target for it.
@@ -214,10 +211,7 @@ impl SearchThread {
             stops_when_decided: time.is_some() || task.evaluations.is_some(),
             memory_mib: task.memory_mib,
         };
-        let mut options = SearchOptions {
-            loss_proof_limit: Some(LOST_TURN_CHECKS),
-            ..SearchOptions::strongest_within(&self.method.search, budget)
-        };
+        let mut options = SearchOptions::strongest_within(&self.method.search, budget);
         if self.method.search.parallel_leaves.fixed().is_none()
             && let Some(evaluator) = &self.evaluator
         {

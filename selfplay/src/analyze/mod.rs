@@ -10,7 +10,7 @@ use crate::worker::worker_pool;
 use anyhow::{Context, Result};
 use arimaa::rules::{Game, Side};
 use clap::Args;
-use engine::config::{AutoOr, Config, ConfigArguments, SearchMode};
+use engine::config::{AutoOr, Config, ConfigArguments, MATCH_SET_HELP, SearchMode};
 use engine::progress::{in_words, say};
 use engine::search::{Budget, Evaluations, Evaluator, Search, SearchOptions, SearchReport};
 use engine::stop::{Exit, Stop};
@@ -24,6 +24,7 @@ use subject::SubjectArguments;
 
 /// The position, the limits, and the output.
 #[derive(Debug, Args)]
+#[command(mut_arg("set", |set| set.help(MATCH_SET_HELP)))]
 pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     subject: SubjectArguments,

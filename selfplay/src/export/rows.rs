@@ -4,8 +4,8 @@
 //!
 //! | name | type | shape | what |
 //! |---|---|---|---|
-//! | `planes` | uint8 | `(N, 21, 8, 8)` | the bitboards of the input, 0 or 1, by plane ([`engine::encoding::plane`]), rank and file |
-//! | `scalars` | float32 | `(N, 12)` | the numbers of the input ([`engine::encoding::scalar`]); a network gets each as a whole plane after the 21 |
+//! | `planes` | uint8 | `(N, 27, 8, 8)` | the bitboards of the input, 0 or 1, by plane ([`engine::encoding::plane`]), rank and file |
+//! | `scalars` | float32 | `(N, 12)` | the numbers of the input ([`engine::encoding::scalar`]); a network gets each as a whole plane after the 27 |
 //! | `legal` | bool | `(N, 321)` | which entries of the policy are legal: steps north, east, south, west from each square (64 each), placements, the end of the turn |
 //! | `policy` | float32 | `(N, 321)` | the policy's target, 0 where illegal; the sum is 1 |
 //! | `value` | float32 | `(N,)` | the result: 1 won, 0 lost; of an unfinished game its last search's value, 0.5 without one |

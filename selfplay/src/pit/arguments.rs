@@ -6,11 +6,12 @@ use crate::worker::source::BUILT_IN;
 use crate::worker::worker_pool::WorkerArguments;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
-use engine::config::{ConfigArguments, PlayerSpec, printed_or};
+use engine::config::{ConfigArguments, MATCH_SET_HELP, PlayerSpec, printed_or};
 use std::path::PathBuf;
 
 /// The options of `selfplay pit`.
 #[derive(Debug, Args)]
+#[command(mut_arg("set", |set| set.help(MATCH_SET_HELP)))]
 #[command(group = ArgGroup::new("opponents").args(["b", "players", "match_file"]))]
 #[command(group = printed_or(["b", "players", "match_file"]))]
 pub(crate) struct PitArguments {

@@ -40,7 +40,7 @@ use crate::worker::devices::DeviceArguments;
 use crate::worker::worker_pool;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use engine::config::ConfigArguments;
+use engine::config::{ConfigArguments, MATCH_SET_HELP};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use engine::stop::Stop;
@@ -61,6 +61,7 @@ const LIMITS: HttpLimits = HttpLimits {
 
 /// What is shown, and where.
 #[derive(Debug, Args)]
+#[command(mut_arg("set", |set| set.help(MATCH_SET_HELP)))]
 pub(crate) struct ServeArguments {
     /// Show this run. Without it the page offers analysis and play with the built-in network
     #[arg(long, value_name = "DIR")]

@@ -3,9 +3,9 @@
 
 use super::super::entry::{FileKey, FileKind, FoundFile, IndexedFile};
 use super::super::generations::GenerationColumns;
-use super::super::snapshot::Snapshot;
 use super::super::query::GamesPage;
 use super::super::shards::index_shard;
+use super::super::snapshot::Snapshot;
 use super::*;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
