@@ -3,10 +3,13 @@
 use super::state::SearchState;
 use super::targets::{StateTarget, surprise};
 use super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability, winning_turn};
-use arimaa::rules::{Action, History, Side, StepState, TURN_STEPS, Turn};
+use arimaa::rules::{Action, History, Phase, SETUP_ORDER, Side, StepState, TURN_STEPS, Turn};
 use arrayvec::ArrayVec;
 use rand::Rng;
 use rand::seq::IteratorRandom;
+
+/// The actions of a turn, an explicit end included: the placements of a setup, or up to four steps.
+pub type TurnActions = ArrayVec<Action, 8>;
 
 /// A decided turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +17,7 @@ pub struct Decision {
     /// The turn.
     pub turn: Turn,
     /// Its steps, or the placements of a setup, in the order that they were drawn in; an explicit end is not among them.
-    pub actions: ArrayVec<Action, 8>,
+    pub actions: TurnActions,
     /// The turn's start by all simulations, or by proof: win probability of Gold.
     pub value: f32,
     /// The evaluator's own value of the turn's start, or the proven one without an evaluation: win probability of Gold.
@@ -30,11 +33,19 @@ pub struct Decision {
     pub targets: Vec<StateTarget>,
 }
 
+/// How many steps, or placements, a turn has at most.
+pub(super) fn longest_turn(phase: Phase) -> u32 {
+    match phase {
+        Phase::Setup => SETUP_ORDER.len() as u32,
+        Phase::Play => u32::from(TURN_STEPS),
+    }
+}
+
 /// The turn that a strategy has chosen, with what is to be learned from it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Choice {
     /// Its actions, an explicit end among them where the turn has one.
-    pub(super) actions: ArrayVec<Action, 9>,
+    pub(super) actions: TurnActions,
     /// The value of the turn's start, as Gold's advantage.
     pub(super) advantage: f32,
     pub(super) targets: Vec<StateTarget>,
@@ -43,12 +54,12 @@ pub(super) struct Choice {
 /// The turn that wins at once, if there is one.
 pub(super) fn winning_choice(state: &SearchState, history: &History) -> Option<Choice> {
     let root = state.tree.node(state.root);
-    if root.kind != NodeKind::Over {
+    if root.kind != NodeKind::Terminal {
         return None;
     }
     let start = StepState::new(&state.position);
     let (steps, _) = winning_turn(&start)?;
-    let mut actions: ArrayVec<Action, 9> = steps.iter().map(|&step| Action::Step(step)).collect();
+    let mut actions: TurnActions = steps.iter().map(|&step| Action::Step(step)).collect();
     if steps.len() < usize::from(TURN_STEPS) {
         actions.push(Action::End);
     }
@@ -68,7 +79,7 @@ pub(super) fn decide(state: &SearchState, choice: Choice) -> Decision {
     Decision {
         // Strategies choose whole turns: a setup is complete.
         turn: turn.unwrap_or_else(|| unreachable!("a setup of {} pieces", actions.len())),
-        actions: actions.into_iter().collect(),
+        actions,
         value: win_probability(Side::Gold, choice.advantage),
         own_value: win_probability(Side::Gold, root.own_value),
         proven_winner: state.tree.node_value(state.root).proof.winner(),
@@ -79,8 +90,8 @@ pub(super) fn decide(state: &SearchState, choice: Choice) -> Decision {
 }
 
 /// The actions of edges that follow one another.
-pub(super) fn actions_of(tree: &Tree, way: &[(NodeId, usize)]) -> ArrayVec<Action, 9> {
-    way.iter()
+pub(super) fn actions_of(tree: &Tree, path: &[(NodeId, usize)]) -> TurnActions {
+    path.iter()
         .map(|&(node, edge)| tree.edges(node)[edge].action(tree.side(node)))
         .collect()
 }
@@ -89,7 +100,7 @@ pub(super) fn actions_of(tree: &Tree, way: &[(NodeId, usize)]) -> ArrayVec<Actio
 pub(super) fn finish_by_the_rules<R: Rng>(
     state: &StepState,
     history: &History,
-    actions: &mut ArrayVec<Action, 9>,
+    actions: &mut TurnActions,
     rng: &mut R,
 ) {
     let mut state = *state;
@@ -129,7 +140,7 @@ pub(super) fn proven_targets(
         let share_of = |other| if taught.contains(&other) { share } else { 0.0 };
         // Turns that were found by the rules alone may lead through states that other orders of steps have reached.
         let node = nodes.next().or_else(|| tree.find(&state));
-        let evaluated = node.filter(|&node| tree.node(node).kind == NodeKind::Open);
+        let evaluated = node.filter(|&node| tree.node(node).kind == NodeKind::Expanded);
         targets.push(StateTarget {
             step,
             visits: search.spent.visits,

@@ -1,4 +1,4 @@
-//! One simulation: the way down from a node by PUCT, and the values on the way back.
+//! One simulation: the descent from a node by PUCT, and the backup of values along its path.
 
 use super::options::SearchOptions;
 use super::root_priors::RootPriors;
@@ -7,37 +7,37 @@ use crate::config::PuctConfig;
 use arimaa::rules::{Action, History, Position};
 use rand::Rng;
 
-/// A state on the way down.
+/// A state of the path.
 #[derive(Debug)]
 struct Frame {
     node: NodeId,
     edge: usize,
-    /// Edges without an option below them on this way.
+    /// Edges without an option below them on this path.
     avoided: Vec<usize>,
 }
 
-/// The way down of one simulation.
+/// The path of one simulation.
 #[derive(Debug, Default)]
 pub(super) struct Descent {
     frames: Vec<Frame>,
     /// The turn starts entered below the root.
     starts: Vec<Position>,
-    /// How many of them stood before the way began.
+    /// How many of them are before the path.
     before: usize,
 }
 
-/// How the way down ended.
+/// Where a descent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeafKind {
-    /// At a node that has not been opened.
-    Fresh(NodeId),
-    /// Where there is nothing to open: the node is proven or lies on this way already, or repetition leaves it no turn.
+    /// At an unexpanded node.
+    Unexpanded(NodeId),
+    /// Where there is nothing to expand: the node is proven or lies on this path already, or repetition leaves it no turn.
     Known,
     /// At a step that the tree does not hold, and has no room for: its memory is used up.
     NoRoom,
 }
 
-/// What a way down goes by.
+/// The inputs of a descent.
 #[derive(Debug)]
 pub(super) struct Selection<'a, R> {
     pub(super) history: &'a History,
@@ -48,22 +48,22 @@ pub(super) struct Selection<'a, R> {
 }
 
 impl Descent {
-    /// Goes down from `from` until there is something to back up.
+    /// Descends from `from` until there is something to back up.
     ///
-    /// A turn that would make a third occurrence (game and way together) is no option. A state inside a turn that is left
-    /// without options is backed out of and avoided on this way; none of this is stored. A second occurrence on the way is
-    /// legal: the way ends there, and counts with that node's present value, as does one at the start of a turn that repetition
-    /// leaves without options.
-    pub(super) fn go<R: Rng>(
+    /// A turn that would make a third occurrence (game and path together) is no option. A state inside a turn that is left without
+    /// options is left again and avoided on this path; none of this is stored. A second occurrence on the path is legal: the path
+    /// ends there, and counts with that node's present value. So does one at the start of a turn that repetition leaves without
+    /// options.
+    pub(super) fn descend<R: Rng>(
         &mut self,
         tree: &mut Tree,
         from: NodeId,
         root: &Position,
-        guide: &mut Selection<'_, R>,
+        selection: &mut Selection<'_, R>,
     ) -> LeafKind {
         self.frames.clear();
         self.starts.clear();
-        // A way that begins below the root's turn begins with a turn start that has just been reached.
+        // A path that begins below the root's turn begins with a turn start that has just been reached.
         let begins_with_start = tree.node(from).state.steps_used() == 0;
         self.starts
             .extend(begins_with_start.then(|| tree.state(from).start_position()));
@@ -73,14 +73,18 @@ impl Descent {
         let mut avoided = Vec::new();
         loop {
             match tree.node(node).kind {
-                NodeKind::Fresh => return LeafKind::Fresh(node),
-                NodeKind::Over => return LeafKind::Known,
-                NodeKind::Open if tree.node_value(node).proof.is_some() => return LeafKind::Known,
-                NodeKind::Open => {}
+                NodeKind::Unexpanded => return LeafKind::Unexpanded(node),
+                NodeKind::Terminal => return LeafKind::Known,
+                NodeKind::Expanded if tree.node_value(node).proof.is_some() => {
+                    return LeafKind::Known;
+                }
+                NodeKind::Expanded => {}
             }
-            let priors = guide.root_priors.of(tree, node, guide.options, guide.rng);
-            let puct = &guide.options.puct;
-            let selected = match guide.options.parallel_leaves {
+            let priors = selection
+                .root_priors
+                .of(tree, node, selection.options, selection.rng);
+            let puct = &selection.options.puct;
+            let selected = match selection.options.parallel_leaves {
                 0 | 1 => select::<false>(tree, node, &avoided, puct, priors),
                 _ => select::<true>(tree, node, &avoided, puct, priors),
             };
@@ -94,19 +98,19 @@ impl Descent {
                 avoided.push(frame.edge);
                 continue;
             };
-            // With the memory used up the tree has what it has: the way ends before what it doesn't hold.
+            // With the memory used up the path ends before what the tree doesn't hold.
             let Some(child) = tree.follow(node, edge) else {
                 return LeafKind::NoRoom;
             };
             if tree.node(child).state.steps_used() == 0 {
                 let start = tree.state(child).start_position();
-                let on_way = self.starts.iter().filter(|&&other| other == start).count();
-                if usize::from(guide.history.count(&start)) + on_way >= 2 {
+                let on_path = self.starts.iter().filter(|&&other| other == start).count();
+                if usize::from(selection.history.count(&start)) + on_path >= 2 {
                     avoided.push(edge);
                     continue;
                 }
                 self.starts.push(start);
-                if on_way > 0 || start == *root {
+                if on_path > 0 || start == *root {
                     self.frames.push(Frame {
                         node,
                         edge,
@@ -124,7 +128,7 @@ impl Descent {
         }
     }
 
-    /// Counts the simulation on every edge of the way as long as it is in flight.
+    /// Counts the simulation on every edge of the path as long as it is in flight.
     pub(super) fn add_virtual_visit(&self, tree: &mut Tree) {
         for frame in &self.frames {
             tree.add_virtual_visit(frame.node, frame.edge);
@@ -138,7 +142,7 @@ impl Descent {
         }
     }
 
-    /// Counts the simulation on every edge of the way and recomputes the values above them.
+    /// Counts the simulation on every edge of the path and recomputes the values above them.
     pub(super) fn back_up(&self, tree: &mut Tree) {
         for frame in self.frames.iter().rev() {
             tree.count_visit(frame.node, frame.edge);
@@ -146,33 +150,33 @@ impl Descent {
         }
     }
 
-    /// Recomputes the values on the way without counting the simulation.
+    /// Recomputes the values on the path without counting the simulation.
     pub(super) fn update(&self, tree: &mut Tree) {
         for frame in self.frames.iter().rev() {
             tree.update(frame.node);
         }
     }
 
-    /// How many edges are on the way.
+    /// The number of edges on the path.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// How many turns were completed on the way.
+    /// How many turns were completed on the path.
     pub(super) fn turns(&self) -> usize {
         self.starts.len() - self.before
     }
 }
 
-/// The edge of the greatest upper bound, `Q + c(N)·P·√N / (1 + n)` in the mover's view (Silver et al. 2018, "AlphaZero"), with
-/// the exploration factor `c(N) = exploration + ln((N + base + 1) / base)`. An unvisited edge counts as the state's own value
+/// The edge of the greatest upper bound, `Q + c(N)·P·√N / (1 + n)` in the mover's view (Silver et al. 2018, "A general reinforcement
+/// learning algorithm that masters chess, shogi, and Go through self-play", its pseudocode), with the exploration factor `c(N) = exploration + ln((N + base + 1) / base)`. An unvisited edge counts as the state's own value
 /// less `first_play_reduction` times the square root of the prior visited so far (as in Leela Chess Zero). Edges that are proven
 /// lost for the mover are options only where no other is left: then the one that resists the longest.
 ///
 /// With `VIRTUAL_VISITS` the visits are those in flight too. An edge that has no others leads to a leaf that is not evaluated yet. It
-/// counts as if it had none, so that a simulation comes upon that leaf again in place of a less likely sibling. What this simulation
-/// counts on its way sends later ones elsewhere nearer to the root, where there is more to choose from.
+/// counts as if it had none, so that a simulation reaches that leaf again in place of a less likely sibling. What this simulation
+/// counts on its path sends later ones elsewhere nearer to the root, where there is more to choose from.
 fn select<const VIRTUAL_VISITS: bool>(
     tree: &Tree,
     id: NodeId,
@@ -200,14 +204,14 @@ fn select<const VIRTUAL_VISITS: bool>(
     let mut untried_links = 0;
     // The greatest last term of the bounds of edges whose leaves are not evaluated yet.
     let (mut unevaluated, mut unevaluated_term) = (None, f32::NEG_INFINITY);
-    for (edge, (link, shown)) in links.iter().zip(edges).enumerate() {
+    for (edge, link) in links.iter().enumerate() {
         let Some(child) = link.child() else {
             untried_links += 1;
             continue;
         };
         let child = tree.node_value(child);
-        let is_out = child.proof.is_some() || !avoided.is_empty();
-        if is_out && (child.proof.loses(mover) || avoided.contains(&edge)) {
+        let may_be_excluded = child.proof.is_some() || !avoided.is_empty();
+        if may_be_excluded && (child.proof.loses(mover) || avoided.contains(&edge)) {
             if !avoided.contains(&edge)
                 && longest.is_none_or(|(turns, _)| child.turns_to_end > turns)
             {
@@ -219,10 +223,7 @@ fn select<const VIRTUAL_VISITS: bool>(
             untried_links += 1;
             continue;
         }
-        let prior = match root_priors {
-            Some(priors) => priors[edge],
-            None => shown.prior(),
-        };
+        let prior = prior(edge);
         visited_prior += prior;
         if VIRTUAL_VISITS && !child.is_evaluated() {
             let term = factor * prior;

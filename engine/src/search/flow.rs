@@ -150,7 +150,7 @@ impl Flow {
     }
 
     /// How many simulations arrived at each turn that is complete, as [`visit_weight`] counts them: flow comes from those as well
-    /// that ended on the way.
+    /// that ended inside the turn.
     pub(super) fn visits_of_turns(&self, tree: &Tree) -> impl Iterator<Item = f64> {
         let mut visits: FxHashMap<NodeId, f64> = FxHashMap::default();
         for stream in &self.streams {
@@ -162,10 +162,10 @@ impl Flow {
         visits.into_values()
     }
 
-    /// A way from the source to a node that the flow reaches, as the edges to take: where turns merge, drawn in proportion to the
+    /// A path from the source to a node that the flow reaches, as the edges to take: where turns merge, drawn in proportion to the
     /// flow.
-    pub(super) fn way_to<R: Rng>(&self, node: NodeId, rng: &mut R) -> Vec<(NodeId, usize)> {
-        let mut way = Vec::new();
+    pub(super) fn path_to<R: Rng>(&self, node: NodeId, rng: &mut R) -> Vec<(NodeId, usize)> {
+        let mut path = Vec::new();
         let mut node = node;
         while node != self.source {
             let into: Vec<&Stream> = self
@@ -177,17 +177,17 @@ impl Flow {
             let Some(place) = draw(&masses, 1.0, rng) else {
                 break;
             };
-            way.push((into[place].from, into[place].edge));
+            path.push((into[place].from, into[place].edge));
             node = into[place].from;
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 
-    /// The shortest way from the source to a node, of several the one whose last streams are the heaviest; empty where the flow does
+    /// The shortest path from the source to a node, of several the one whose last streams are the heaviest; empty where the flow does
     /// not reach the node.
-    pub(super) fn shortest_way_to(&self, node: NodeId) -> Vec<(NodeId, usize)> {
-        let mut way = Vec::new();
+    pub(super) fn shortest_path_to(&self, node: NodeId) -> Vec<(NodeId, usize)> {
+        let mut path = Vec::new();
         let mut node = node;
         while node != self.source {
             let into = self.streams.iter().filter(|stream| stream.to == node);
@@ -199,11 +199,11 @@ impl Flow {
                 }
             });
             let Some(stream) = shortest else { break };
-            way.push((stream.from, stream.edge));
+            path.push((stream.from, stream.edge));
             node = stream.from;
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }
 

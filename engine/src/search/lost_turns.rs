@@ -1,9 +1,9 @@
-//! Another turn in place of one that lets the enemy win.
+//! Alternative turn in place of one that lets the enemy win.
 //!
 //! The search sees few of a position's turns. Where all that it saw are lost, it tries all others with the solvers of goals and
 //! eliminations before it accepts a lost one. Where the search has to end, it tries no more than [`LAST_LOOK`].
 
-use super::decision::actions_of;
+use super::decision::{TurnActions, actions_of};
 use super::flow::{Arrival, Flow};
 use super::state::SearchState;
 use super::tree::{advantage_of, greatest};
@@ -19,19 +19,19 @@ const LAST_LOOK: usize = 30_000;
 
 /// What the look at all other turns has found.
 #[derive(Debug, Clone)]
-pub(super) enum Another {
+pub(super) enum Alternative {
     /// A turn that is not known to be lost.
-    Turn(ArrayVec<Action, 9>),
+    Found(TurnActions),
     /// Every legal turn is lost.
-    NoneIsLeft,
+    AllLost,
     /// No such turn, within the turns that were to be tried.
-    NoneWasFound,
+    NotFound,
 }
 
 /// A turn that is not known to be lost.
 #[derive(Debug, Clone)]
 pub(super) struct OtherTurn {
-    pub(super) actions: ArrayVec<Action, 9>,
+    pub(super) actions: TurnActions,
     pub(super) end: StepState,
     /// The logarithm of its prior along these actions, as far as the tree knows; see [`UNKNOWN_STEP`].
     pub(super) log_prior: f64,
@@ -41,42 +41,42 @@ pub(super) struct OtherTurn {
 const UNKNOWN_STEP: f64 = -3.2;
 
 /// The likeliest turn that is not known to be lost.
-pub(super) fn another_turn(state: &mut SearchState, history: &History) -> Another {
-    let (turns, tried_all) = other_turns(state, history);
+pub(super) fn find_alternative(search: &mut SearchState, history: &History) -> Alternative {
+    let (turns, tried_all) = other_turns(search, history);
     match greatest(turns.iter(), |turn| turn.log_prior) {
-        Some(turn) => Another::Turn(turn.actions.clone()),
+        Some(turn) => Alternative::Found(turn.actions.clone()),
         None if tried_all => {
-            state.tree.prove_lost(state.root);
-            Another::NoneIsLeft
+            search.tree.prove_lost(search.root);
+            Alternative::AllLost
         }
-        None => Another::NoneWasFound,
+        None => Alternative::NotFound,
     }
 }
 
 /// All turns that are not known to be lost, within the number that is to be tried; and whether that was all of them.
-pub(super) fn other_turns(state: &SearchState, history: &History) -> (Vec<OtherTurn>, bool) {
-    other_turns_within(state, history, LAST_LOOK)
+pub(super) fn other_turns(search: &SearchState, history: &History) -> (Vec<OtherTurn>, bool) {
+    other_turns_within(search, history, LAST_LOOK)
 }
 
 /// The same, where `last_look` turns are tried at most once the search has to end.
 fn other_turns_within(
-    state: &SearchState,
+    search: &SearchState,
     history: &History,
     last_look: usize,
 ) -> (Vec<OtherTurn>, bool) {
-    let most = state
+    let most = search
         .options
         .loss_proof_limit
         .map_or(usize::MAX, |most| most as usize);
     let mut found = Vec::new();
     // A setup has no lost turns.
     if most == 0
-        || !state.options.goal_solver
-        || state.position.phase() == arimaa::rules::Phase::Setup
+        || !search.options.goal_solver
+        || search.position.phase() == arimaa::rules::Phase::Setup
     {
         return (found, false);
     }
-    let side = state.side();
+    let side = search.side();
     let enemy = side.opponent();
     let mut enumerator = TurnEnumerator::new();
     // As the mover sees the board: with the colours exchanged the turns come in the same order.
@@ -84,9 +84,9 @@ fn other_turns_within(
         Side::Gold => *position,
         Side::Silver => position.swap_colours(),
     };
-    let is_enough = |turns: usize| turns >= last_look && state.has_to_end();
+    let is_enough = |turns: usize| turns >= last_look && search.has_to_end();
     let (turns, are_all) =
-        enumerator.enumerate_while(&seen(&state.position), &History::default(), |turns| {
+        enumerator.enumerate_while(&seen(&search.position), &History::default(), |turns| {
             !is_enough(turns)
         });
     let mut tried_all = are_all && turns.len() <= most;
@@ -100,13 +100,13 @@ fn other_turns_within(
             continue;
         }
         let end = StepState::new(&position);
-        let known = state
+        let known = search
             .tree
             .find(&end)
-            .map(|node| state.tree.node_value(node).proof);
+            .map(|node| search.tree.node_value(node).proof);
         let winner = known
             .and_then(|proof| proof.winner())
-            .or_else(|| state.tree.decided(&end).map(|(winner, _)| winner));
+            .or_else(|| search.tree.decided(&end).map(|(winner, _)| winner));
         if winner == Some(enemy) {
             continue;
         }
@@ -115,7 +115,7 @@ fn other_turns_within(
             actions.push(Action::End);
         }
         found.push(OtherTurn {
-            log_prior: log_prior(state, &actions),
+            log_prior: log_prior(search, &actions),
             actions,
             end,
         });
@@ -124,7 +124,7 @@ fn other_turns_within(
 }
 
 /// The steps of a turn that is given as its mover sees it.
-fn steps_of(turn: &Turn, side: Side) -> ArrayVec<Action, 9> {
+fn steps_of(turn: &Turn, side: Side) -> TurnActions {
     let as_it_is = |&step: &Step| match side {
         Side::Gold => Action::Step(step),
         Side::Silver => Action::Step(Step::new(step.from.flip(), step.direction.flip())),
@@ -135,11 +135,11 @@ fn steps_of(turn: &Turn, side: Side) -> ArrayVec<Action, 9> {
     }
 }
 
-fn log_prior(state: &SearchState, actions: &[Action]) -> f64 {
-    let known = state.nodes_along(actions);
+fn log_prior(search: &SearchState, actions: &[Action]) -> f64 {
+    let known = search.nodes_along(actions);
     let of_step = |(place, action): (usize, &Action)| {
-        let index = action.index(state.side());
-        let edges = known.get(place).map(|&node| state.tree.edges(node));
+        let index = action.index(search.side());
+        let edges = known.get(place).map(|&node| search.tree.edges(node));
         let edge = edges.and_then(|edges| edges.iter().find(|edge| edge.index() == index));
         edge.map_or(UNKNOWN_STEP, |edge| f64::from(edge.prior().max(1e-9)).ln())
     };
@@ -147,24 +147,21 @@ fn log_prior(state: &SearchState, actions: &[Action]) -> f64 {
 }
 
 /// Of the turns that the tree holds, all of them lost, the one after which the game lasts the longest.
-pub(super) fn longest_resistance<R: Rng>(
-    state: &SearchState,
-    rng: &mut R,
-) -> Option<ArrayVec<Action, 9>> {
-    let flow = Flow::of_priors(&state.tree, state.root);
+pub(super) fn longest_resistance<R: Rng>(search: &SearchState, rng: &mut R) -> Option<TurnActions> {
+    let flow = Flow::of_priors(&search.tree, search.root);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
     let resistance = |arrival: &Arrival| {
-        let turns = state.tree.node_value(arrival.node).turns_to_end;
+        let turns = search.tree.node_value(arrival.node).turns_to_end;
         (turns, arrival.mass)
     };
     let end = greatest(complete, resistance)?;
-    let way = flow.way_to(end.node, rng);
-    (!way.is_empty()).then(|| actions_of(&state.tree, &way))
+    let path = flow.path_to(end.node, rng);
+    (!path.is_empty()).then(|| actions_of(&search.tree, &path))
 }
 
 /// The value of a root whose turns are all lost, as Gold's advantage.
-pub(super) fn lost_advantage(state: &SearchState) -> f32 {
-    advantage_of(state.side().opponent())
+pub(super) fn lost_advantage(search: &SearchState) -> f32 {
+    advantage_of(search.side().opponent())
 }
 
 #[cfg(test)]

@@ -11,16 +11,16 @@
 //!   turns; where nothing is left to chance it is the one of the best lower confidence bound.
 //! - **Mode `gumbel`** samples whole turns from the policy with a stochastic beam and compares them by sequential halving, with PUCT
 //!   below them.
-//! - **Values** are recomputed from children on the way back, so that a state that several step orders reach counts once.
+//! - **Values** are recomputed from children in the backup, so that a state that several step orders reach counts once.
 //! - **Proofs.** At the start of every turn goals and eliminations within it are looked for
 //!   ([`goal_in`](arimaa::rules::goal_in), [`elimination_in`](arimaa::rules::elimination_in)); they need no evaluation, and wins and
 //!   losses travel up. A position that is won or lost for certain is decided at once. A turn that lets the enemy win at once is
 //!   chosen only if every legal turn does: before it is, the others are enumerated.
 //! - **Targets** for training hold, at each state of the turn, what the search found better than the priors: the improved policy of
 //!   completed values, or the shares of the visits. Where a win is proven, they are the steps to it.
-//! - **Repetition** holds along each way down: a turn that would make a third occurrence is no option there.
+//! - **Repetition** holds along each path: a turn that would make a third occurrence is no option there.
 //! - **Leaves in flight** ([`SearchOptions::parallel_leaves`]): with more than one, simulations go down while others wait for their
-//!   leaves, which go out in batches: so one tree uses several cores, or a GPU. Those in flight count as visits on their way, but for the
+//!   leaves, which go out in batches: so one tree uses several cores, or a GPU. Those in flight count as visits on their path, but for the
 //!   leaf itself, and touch no value; answers are applied in the order in which the leaves were handed out.
 //! - **Its end**: a flag and the clock are looked at before every simulation. A search that has to end while leaves are out decides
 //!   right after their answers.
@@ -50,7 +50,7 @@ mod testing;
 mod tree;
 mod turn_search;
 
-pub use decision::Decision;
+pub use decision::{Decision, TurnActions};
 pub use evaluator::{
     Evaluation, Evaluations, Evaluator, EvaluatorError, Material, Null, Query, Uniform,
 };

@@ -2,6 +2,7 @@
 //! itself.
 
 use super::batch::LeafBatch;
+use super::decision::TurnActions;
 use super::evaluator::{Evaluation, EvaluatorError, Query};
 use super::flow::draw;
 use super::tree::{NodeId, repetitions};
@@ -17,7 +18,7 @@ pub struct SampledTurn {
     /// The turn.
     pub turn: Turn,
     /// Its steps, or the placements of a setup, in the order that they were drawn in; an explicit end is not among them.
-    pub actions: ArrayVec<Action, 8>,
+    pub actions: TurnActions,
     /// The evaluator's value of the turn's start: win probability of Gold.
     pub value: f32,
     /// Evaluations requested.
@@ -63,7 +64,7 @@ pub struct PolicySampler {
     temperature: f32,
     /// That state, while its evaluation is awaited or has come.
     batch: LeafBatch,
-    actions: ArrayVec<Action, 8>,
+    actions: TurnActions,
     value: f32,
     evaluations: u32,
     /// The weights of one draw.

@@ -1,4 +1,4 @@
-//! What a search has found, for people and programs: the best turns, the line that it expects, what it cost.
+//! What a search has found, for people and programs: the best turns, the principal variation, what it cost.
 //!
 //! A report is made at any time and changes nothing; one that is made while several leaves of the tree are out counts their
 //! simulations as visits. [`Display`](std::fmt::Display) writes it as a table of about 100 columns;
@@ -8,20 +8,22 @@ mod line;
 mod text;
 mod turns;
 
+pub use line::LineTurn;
+pub use turns::Proven;
+
 #[cfg(test)]
 mod tests;
 
-use super::decision::Decision;
 use super::state::SearchState;
-use super::tree::{NodeKind, win_probability};
-use super::turn_search::{Search, Strategy};
+use super::tree::{NodeKind, Proof, win_probability};
+use super::turn_search::Search;
 use crate::config::SearchMode;
 use arimaa::rules::{Position, Side};
-use line::expected_line;
+use line::principal_variation;
 use serde::Serialize;
 use turns::{KnownTurn, KnownTurns};
 
-/// What a search has found so far. All numbers are finite; what is not known is none.
+/// What a search has found so far. All numbers are finite; unknown fields are `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchReport {
     /// The position whose turn is searched.
@@ -74,15 +76,6 @@ pub struct SearchReport {
     pub evaluations_per_second: f64,
 }
 
-/// A result that is certain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Proven {
-    /// The winner.
-    pub winner: Side,
-    /// In how many turns, of both sides together and the present one counted, if the winner hurries and the loser does not.
-    pub turns: u16,
-}
-
 /// A turn that a search knows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReportedTurn {
@@ -116,15 +109,6 @@ pub struct FirstAction {
     pub visits: u32,
     /// Win probability of the side to move, 0 to 1. None without a visit.
     pub value: Option<f32>,
-}
-
-/// A turn of the expected line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LineTurn {
-    /// The side that plays it.
-    pub side: Side,
-    /// The turn in standard notation, captures included.
-    pub turn: String,
 }
 
 /// How deep simulations went, in turns that they completed; the turn that is searched is one of them.
@@ -168,14 +152,12 @@ impl Search {
         SearchReport {
             position: state.position,
             side,
-            mode: match self.strategy() {
-                Strategy::Gumbel(_) => SearchMode::Gumbel,
-                Strategy::Puct(_) => SearchMode::Puct,
-            },
+            mode: self.strategy().mode(),
             is_decided: decision.is_some(),
             value: gold_value.map(|value| seen_by(side, value)),
             gold_value,
-            own_value: (root.kind == NodeKind::Open).then(|| win_probability(side, root.own_value)),
+            own_value: (root.kind == NodeKind::Expanded)
+                .then(|| win_probability(side, root.own_value)),
             proven: node_value.proof.winner().map(|winner| Proven {
                 winner,
                 turns: node_value.turns_to_end,
@@ -229,20 +211,21 @@ impl Search {
         let state = self.state();
         let root = state.tree.node(state.root);
         let node_value = state.tree.node_value(state.root);
-        let movers = match self.strategy() {
-            Strategy::Gumbel(turn) if !node_value.proof.is_some() => turn.expected_value(state),
-            _ => None,
+        let movers = match node_value.proof {
+            Proof::Unknown => self.strategy().value(state),
+            Proof::Gold | Proof::Silver => None,
         };
-        let seen =
-            (root.kind != NodeKind::Fresh).then(|| win_probability(Side::Gold, node_value.value));
+        let seen = (root.kind != NodeKind::Unexpanded)
+            .then(|| win_probability(Side::Gold, node_value.value));
         movers.map(|value| seen_by(state.side(), value)).or(seen)
     }
 
     fn depth(&self) -> Depth {
         let state = self.state();
-        // The simulations of mode `gumbel` start behind the turn that is searched.
-        let is_compared = matches!(self.strategy(), Strategy::Gumbel(_));
-        let before = u32::from(is_compared && state.spent.visits > 0);
+        let before = match state.spent.visits {
+            0 => 0,
+            _ => self.strategy().turns_before(),
+        };
         Depth {
             mean: state.turns_deep as f64 / f64::from(state.spent.visits.max(1))
                 + f64::from(before),
@@ -275,7 +258,7 @@ fn reported(
         value: turn.value(state),
         prior: turn.prior,
         proven: turn.proven,
-        line: expected_line(state, turns, turn),
+        line: principal_variation(state, turns, turn),
     };
     let listed: Vec<ReportedTurn> = listed.map(report).collect();
     let chosen = listed.iter().find(|turn| turn.is_chosen);
@@ -284,7 +267,7 @@ fn reported(
         None => turns
             .iter()
             .next()
-            .map_or_else(Vec::new, |turn| expected_line(state, turns, turn)),
+            .map_or_else(Vec::new, |turn| principal_variation(state, turns, turn)),
     };
     (listed, line)
 }

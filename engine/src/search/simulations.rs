@@ -1,10 +1,10 @@
 //! The simulations of one search that wait for the evaluations of their leaves.
 //!
-//! Several leaves of one tree may be in flight at once. Then each simulation is counted on the edges of its way as soon as it has
-//! gone down, so that the next ones see it and go elsewhere. Values stay as they are (Liu, Chen, Wang, Xiao and Liu 2020, "Watch
+//! Several leaves of one tree may be in flight at once. Then each simulation is counted on the edges of its path as soon as it has
+//! descended, so that the next ones see it and go elsewhere. Values stay as they are (Liu, Chen, Wang, Xiao and Liu 2020, "Watch
 //! the Unobserved: A Simple Approach to Parallelizing Monte Carlo Tree Search", equation 4: the visits `N` of the selection formula
 //! are `N + O`, `O` those in flight; but a leaf that is in flight counts as unvisited). These counts are taken back when the answers are
-//! there. Each simulation is then backed up in the order in which they went down, as if it had been alone.
+//! there. Each simulation is then backed up in the order of their descents, as if it had been alone.
 
 use super::batch::LeafBatch;
 use super::descent::{Descent, LeafKind, Selection};
@@ -22,7 +22,7 @@ struct Simulation {
     reached: Reached,
 }
 
-/// What a simulation came upon.
+/// Where a simulation ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reached {
     /// A leaf that is to be evaluated.
@@ -36,7 +36,7 @@ enum Reached {
     NoRoom,
 }
 
-/// The simulations in the order in which they went down. Their memory is kept from batch to batch.
+/// The simulations in the order of their descents. Their memory is kept from batch to batch.
 #[derive(Debug, Default)]
 pub(super) struct Simulations {
     simulations: Vec<Simulation>,
@@ -64,7 +64,7 @@ impl Simulations {
         &self.simulations[..self.count]
     }
 
-    /// One simulation down from a node of the root's turn or below it. Its leaf joins the batch where it needs an evaluation and is
+    /// One simulation from a node of the root's turn or below it. Its leaf joins the batch where it needs an evaluation and is
     /// not in the batch yet.
     pub(super) fn simulate<R: Rng>(
         &mut self,
@@ -81,13 +81,13 @@ impl Simulations {
         }
         self.count += 1;
         let descent = &mut self.simulations[place].descent;
-        let mut guide = Selection {
+        let mut selection = Selection {
             history,
             options: &state.options,
             root_priors: &mut state.root_priors,
             rng,
         };
-        let arrived = descent.go(&mut state.tree, from, &state.position, &mut guide);
+        let leaf = descent.descend(&mut state.tree, from, &state.position, &mut selection);
         if state.options.parallel_leaves > 1 {
             descent.add_virtual_visit(&mut state.tree);
             self.have_virtual_visits = true;
@@ -95,11 +95,11 @@ impl Simulations {
         let turns = descent.turns() as u32;
         state.turns_deep += u64::from(turns);
         state.deepest = state.deepest.max(turns);
-        let reached = match arrived {
+        let reached = match leaf {
             LeafKind::Known => Reached::Known,
             LeafKind::NoRoom => Reached::NoRoom,
-            LeafKind::Fresh(leaf) if batch.holds(leaf) => Reached::Duplicate,
-            LeafKind::Fresh(leaf) => {
+            LeafKind::Unexpanded(leaf) if batch.holds(leaf) => Reached::Duplicate,
+            LeafKind::Unexpanded(leaf) => {
                 state.ask(batch, leaf, history);
                 if batch.holds(leaf) {
                     Reached::Leaf
@@ -154,7 +154,7 @@ impl Simulations {
         self.clear();
     }
 
-    /// Gives up the simulations whose leaves have not been handed out yet, as if they had never gone down: the search has to end.
+    /// Gives up the simulations whose leaves have not been handed out yet, as if they had never descended: the search has to end.
     pub(super) fn give_up_leaves(&mut self, state: &mut SearchState, batch: &mut LeafBatch) {
         self.remove_virtual_visits(state);
         batch.clear();

@@ -18,7 +18,7 @@ pub(super) struct SearchState {
     pub(super) position: Position,
     pub(super) root_priors: RootPriors,
     pub(super) spent: Spent,
-    /// The turns that simulations completed on their way, and the most of one.
+    /// The turns that simulations completed on their paths, and the most of one.
     pub(super) turns_deep: u64,
     pub(super) deepest: u32,
     /// How many positions the game so far forbids: the edges in the tree leave them out.
@@ -28,8 +28,8 @@ pub(super) struct SearchState {
 }
 
 impl SearchState {
-    /// How much of the budget is used, 0 to 1.
-    pub(super) fn share(&mut self) -> f64 {
+    /// How much of the budget is used, 0 to 1: all of it once the search has been stopped, none before the first visit.
+    pub(super) fn budget_used(&mut self) -> f64 {
         self.spent.is_stopped |= self.is_stopped_from_outside();
         self.spent.share(&self.options.budget)
     }
@@ -64,7 +64,7 @@ impl SearchState {
             return;
         }
         let of_root_turn = self.tree.node(node).start() == self.root;
-        if let Some(query) = self.tree.open(node, history, of_root_turn) {
+        if let Some(query) = self.tree.prepare(node, history, of_root_turn) {
             batch.push(node, query);
         }
     }
@@ -118,7 +118,7 @@ impl SearchState {
         nodes
     }
 
-    /// Whether the root is proven, either way.
+    /// Whether the root is proven, won or lost.
     pub(super) fn is_proven(&self) -> bool {
         self.tree.node_value(self.root).proof.is_some()
     }

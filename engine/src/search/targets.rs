@@ -152,7 +152,7 @@ mod tests {
         let mut tree = Tree::default();
         let history = History::default();
         let id = tree.intern(&StepState::new(&position));
-        let query: Query = tree.open(id, &history, true).unwrap();
+        let query: Query = tree.prepare(id, &history, true).unwrap();
         assert_eq!(query.legal.count(), priors.len());
         assert!(priors.is_sorted_by(|one, other| one >= other));
         let evaluation = Evaluation {

@@ -4,8 +4,7 @@ use super::batch::LeafBatch;
 use super::budget::Spent;
 use super::decision::{Choice, Decision, decide, winning_choice};
 use super::evaluator::{Evaluation, Evaluations, Evaluator, EvaluatorError, Query};
-use super::modes::gumbel::GumbelTurn;
-use super::modes::puct::PuctTurn;
+use super::modes::Strategy;
 use super::options::SearchOptions;
 use super::root_priors::RootPriors;
 use super::simulations::Simulations;
@@ -44,13 +43,6 @@ pub enum SearchError {
     /// The evaluator failed.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
-}
-
-/// How turns are found, in the course of finding one.
-#[derive(Debug)]
-pub(super) enum Strategy {
-    Puct(Box<PuctTurn>),
-    Gumbel(Box<GumbelTurn>),
 }
 
 /// The search for one turn of one game. Make one a game and use it turn after turn: it keeps its memory, and with
@@ -92,7 +84,7 @@ impl Search {
             },
             simulations: Simulations::default(),
             batch: LeafBatch::default(),
-            strategy: Strategy::Puct(Box::default()),
+            strategy: Strategy::default(),
             decision: None,
             decided_after: None,
         };
@@ -160,19 +152,7 @@ impl Search {
         self.batch.clear();
         self.decision = None;
         self.decided_after = None;
-        self.strategy = match options.mode {
-            SearchMode::Gumbel
-                if GumbelTurn::fits(position, &options) && !state.spent.is_stopped =>
-            {
-                let turn = Box::new(GumbelTurn::new(position, &options));
-                let bytes = options.budget.memory_bytes() - turn.beam_bytes();
-                state.tree.set_bound(bytes);
-                Strategy::Gumbel(turn)
-            }
-            SearchMode::Puct | SearchMode::Gumbel => {
-                Strategy::Puct(Box::new(PuctTurn::new(state.root)))
-            }
-        };
+        self.strategy = Strategy::begin(state, position);
     }
 
     /// Searches until evaluations are needed, and returns their step states: [`answer`](Self::answer) each of them, in any order.
@@ -205,17 +185,8 @@ impl Search {
         if let Some(choice) = winning_choice(state, history) {
             return Some(choice);
         }
-        if let Strategy::Gumbel(turn) = &self.strategy
-            && turn.is_new()
-            && state.is_proven()
-        {
-            // The search for the turn before has proven it: the tree holds the turns that do it.
-            self.strategy = Strategy::Puct(Box::new(PuctTurn::new(state.root)));
-        }
-        match &mut self.strategy {
-            Strategy::Puct(turn) => turn.advance(state, simulations, batch, history, rng),
-            Strategy::Gumbel(turn) => turn.advance(state, simulations, batch, history, rng),
-        }
+        self.strategy
+            .advance(state, simulations, batch, history, rng)
     }
 
     /// Takes the evaluation of leaf `index` of those that [`leaves`](Self::leaves) handed out. A leaf that is answered twice keeps

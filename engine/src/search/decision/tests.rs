@@ -124,7 +124,7 @@ fn proven_targets_surprise_where_priors_are_known() {
                     return;
                 }
                 let node = tree.find(state);
-                if node.is_some_and(|node| tree.node(node).kind == NodeKind::Open) {
+                if node.is_some_and(|node| tree.node(node).kind == NodeKind::Expanded) {
                     let off = f64::from(target.surprise) - divergence(target, state);
                     assert!(off.abs() < 1e-3, "{off}");
                     known += u32::from(target.surprise > 0.1);

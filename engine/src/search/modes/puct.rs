@@ -4,16 +4,17 @@
 //! beyond. They are left to the rules only where the tree holds no whole turn at all.
 
 use crate::search::batch::LeafBatch;
-use crate::search::decision::{Choice, actions_of, finish_by_the_rules, proven_targets};
+use crate::search::decision::{
+    Choice, TurnActions, actions_of, finish_by_the_rules, longest_turn, proven_targets,
+};
 use crate::search::descent::ends_turn;
 use crate::search::flow::{Arrival, Flow, draw, visit_weight};
-use crate::search::lost_turns::{Another, another_turn, longest_resistance};
+use crate::search::lost_turns::{Alternative, find_alternative, longest_resistance};
 use crate::search::simulations::Simulations;
 use crate::search::state::SearchState;
 use crate::search::targets::state_target;
 use crate::search::tree::{NodeId, NodeKind, Tree, greatest, state_after};
-use arimaa::rules::{Action, History, Phase, SETUP_ORDER, StepState, TURN_STEPS};
-use arrayvec::ArrayVec;
+use arimaa::rules::{History, StepState};
 use rand::Rng;
 
 /// At temperature 0 a turn is chosen among those with at least this share of the visits of the most visited one ...
@@ -36,7 +37,7 @@ const VISITS_A_LEAF: u32 = 32;
 /// ends of the game, add none to it.
 const SIMULATIONS_A_LEAF: u32 = 4;
 
-/// The turn in the making.
+/// The state of one turn's search.
 #[derive(Debug, Default)]
 pub(in crate::search) struct PuctTurn {
     /// The edges made final so far, from the turn's start on.
@@ -76,7 +77,7 @@ impl PuctTurn {
             if !simulations.is_empty() {
                 self.finish_simulations(search, simulations);
             }
-            if search.is_proven() || self.is_decided(search) {
+            if search.is_proven() || self.check_decided(search) {
                 return Some(self.finish(search, history, rng));
             }
             if search
@@ -89,8 +90,8 @@ impl PuctTurn {
                 self.take_back(search);
                 continue;
             }
-            let parts = parts_of(search);
-            let share = search.share();
+            let parts = longest_turn(search.position.phase());
+            let share = search.budget_used();
             while share * f64::from(parts) >= f64::from(self.part + 1) {
                 self.part += 1;
                 if self.part < parts && self.needs_final_step(search) {
@@ -117,10 +118,11 @@ impl PuctTurn {
         history: &History,
         rng: &mut R,
     ) {
-        let visits =
-            search
-                .spent
-                .visits_left_in(&search.options.budget, self.part, parts_of(search));
+        let visits = search.spent.visits_left_in(
+            &search.options.budget,
+            self.part,
+            longest_turn(search.position.phase()),
+        );
         let seen = search.tree.node(search.root).visits.saturating_sub(1) / VISITS_A_LEAF;
         let most_leaves = search.options.parallel_leaves.min(seen).max(1).min(visits);
         let most = visits.min(most_leaves.saturating_mul(SIMULATIONS_A_LEAF)) as usize;
@@ -132,7 +134,7 @@ impl PuctTurn {
             {
                 return;
             }
-            if search.share() >= 1.0 {
+            if search.budget_used() >= 1.0 {
                 simulations.give_up_leaves(search, batch);
                 return;
             }
@@ -174,7 +176,7 @@ impl PuctTurn {
 
     /// Whether a step is to be made final before the search continues: where it has seen too few complete turns.
     fn needs_final_step(&self, search: &SearchState) -> bool {
-        search.tree.node(self.source).kind == NodeKind::Open
+        search.tree.node(self.source).kind == NodeKind::Expanded
             && self.complete_visits(search) < f64::from(search.options.puct.min_turn_visits)
     }
 
@@ -186,7 +188,7 @@ impl PuctTurn {
     /// flow on. `left` more simulations take nothing from its `n`. They and the `s` go to one other turn at most, whose share is
     /// then no more than `(n' + s + left) / (N + left)`. Below a step that was made final other orders' simulations flow in as
     /// well: nothing is said there.
-    fn is_decided(&mut self, search: &SearchState) -> bool {
+    fn check_decided(&mut self, search: &SearchState) -> bool {
         let options = &search.options;
         if !options.budget.stops_when_decided || options.temperature > 0.0 || !self.drawn.is_empty()
         {
@@ -244,10 +246,10 @@ impl PuctTurn {
             }
             actions = self.draw_rest(search, history, rng);
         }
-        let actions = match another_turn(search, history) {
-            Another::Turn(actions) => actions,
-            Another::NoneIsLeft => longest_resistance(search, rng).unwrap_or(drawn),
-            Another::NoneWasFound => drawn,
+        let actions = match find_alternative(search, history) {
+            Alternative::Found(actions) => actions,
+            Alternative::AllLost => longest_resistance(search, rng).unwrap_or(drawn),
+            Alternative::NotFound => drawn,
         };
         choice(search, actions, history)
     }
@@ -262,14 +264,14 @@ impl PuctTurn {
         search: &mut SearchState,
         history: &History,
         rng: &mut R,
-    ) -> ArrayVec<Action, 9> {
+    ) -> TurnActions {
         if self.is_at_dead_end(search) {
             self.take_back(search);
         }
         while !self.is_complete {
             let state = match self.beyond {
                 Some(state) => Some(state),
-                None if search.tree.node(self.source).kind != NodeKind::Open => {
+                None if search.tree.node(self.source).kind != NodeKind::Expanded => {
                     Some(search.tree.state(self.source))
                 }
                 None => None,
@@ -282,15 +284,15 @@ impl PuctTurn {
             let by_steps = !search.is_proven()
                 && search.options.temperature == 0.0
                 && self.needs_final_step(search);
-            let way = if by_steps {
+            let path = if by_steps {
                 Vec::new()
             } else {
-                self.draw_way(search, rng)
+                self.draw_path(search, rng)
             };
-            for &(_, edge) in &way {
+            for &(_, edge) in &path {
                 self.take(search, edge);
             }
-            if way.is_empty() {
+            if path.is_empty() {
                 self.draw_step(search, rng);
             }
         }
@@ -306,14 +308,14 @@ impl PuctTurn {
         }
         let is_evaluated = match (self.beyond, self.is_complete) {
             (Some(_), _) => false,
-            (None, true) => tree.node(self.source).kind != NodeKind::Fresh,
+            (None, true) => tree.node(self.source).kind != NodeKind::Unexpanded,
             (None, false) => holds_turns(tree, self.source),
         };
         !is_evaluated && holds_turns(tree, search.root)
     }
 
-    /// The way to one of the places where the flow arrives; no step where it goes nowhere.
-    fn draw_way<R: Rng>(&self, search: &SearchState, rng: &mut R) -> Vec<(NodeId, usize)> {
+    /// The path to one of the arrivals of the flow; empty where it goes nowhere.
+    fn draw_path<R: Rng>(&self, search: &SearchState, rng: &mut R) -> Vec<(NodeId, usize)> {
         let flow = Flow::of_visits(&search.tree, self.source);
         let mut arrivals = flow.arrivals().to_vec();
         if !search.tree.has_room() && flow.complete_mass() > 0.0 {
@@ -327,7 +329,7 @@ impl PuctTurn {
             let masses: Vec<f64> = arrivals.iter().map(|arrival| arrival.mass).collect();
             draw(&masses, temperature, rng)
         };
-        drawn.map_or_else(Vec::new, |place| flow.way_to(arrivals[place].node, rng))
+        drawn.map_or_else(Vec::new, |place| flow.path_to(arrivals[place].node, rng))
     }
 
     /// Draws the next step by the visits, or by the priors where there are none, and makes it final.
@@ -408,14 +410,6 @@ fn leave_dead_ends(tree: &Tree, id: NodeId, weights: &mut [f64]) {
     }
 }
 
-/// How many parts the budget is spent in: as many as the turn has steps.
-fn parts_of(search: &SearchState) -> u32 {
-    match search.position.phase() {
-        Phase::Setup => SETUP_ORDER.len() as u32,
-        Phase::Play => u32::from(TURN_STEPS),
-    }
-}
-
 /// The greatest of the weights; among equal ones that of the greatest value, among these the first. None where all weights are 0.
 fn heaviest(weights: &[f64], value: impl Fn(usize) -> f32) -> Option<usize> {
     let most = weights.iter().copied().fold(0.0, f64::max);
@@ -444,7 +438,7 @@ fn best_bound(search: &SearchState, arrivals: &[Arrival], visits: f64) -> Option
 }
 
 /// A turn with what is to be learned from it.
-fn choice(search: &SearchState, actions: ArrayVec<Action, 9>, history: &History) -> Choice {
+fn choice(search: &SearchState, actions: TurnActions, history: &History) -> Choice {
     let tree = &search.tree;
     let root = tree.node_value(search.root);
     let targets = if root.proof.wins(search.side()) {
@@ -454,7 +448,7 @@ fn choice(search: &SearchState, actions: ArrayVec<Action, 9>, history: &History)
             .nodes_along(&actions)
             .into_iter()
             .enumerate()
-            .filter(|&(_, node)| tree.node(node).kind == NodeKind::Open)
+            .filter(|&(_, node)| tree.node(node).kind == NodeKind::Expanded)
             .filter_map(|(step, node)| state_target(tree, node, step, &search.options))
             .collect()
     };

@@ -1,13 +1,22 @@
-//! The line of turns that a search expects.
+//! The principal variation.
 
 use super::super::decision::actions_of;
 use super::super::flow::Flow;
 use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, greatest, winning_turn};
-use super::LineTurn;
 use super::turns::{KnownTurn, KnownTurns};
 use arimaa::notation::format_turn;
-use arimaa::rules::{Position, StepState, Turn};
+use arimaa::rules::{Position, Side, StepState, Turn};
+use serde::Serialize;
+
+/// A turn of the principal variation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LineTurn {
+    /// The side that plays it.
+    pub side: Side,
+    /// The turn in standard notation, captures included.
+    pub turn: String,
+}
 
 /// The most turns of a line.
 const LONGEST: usize = 20;
@@ -22,7 +31,7 @@ struct Onward {
 }
 
 /// The line that begins with a turn of the position that is searched.
-pub(super) fn expected_line(
+pub(super) fn principal_variation(
     search: &SearchState,
     turns: &KnownTurns,
     first: &KnownTurn,
@@ -53,7 +62,7 @@ fn onward(search: &SearchState, position: &Position, node: Option<NodeId>) -> Op
     if position.outcome_on_board().is_some() {
         return None;
     }
-    match node.filter(|&node| search.tree.node(node).kind == NodeKind::Open) {
+    match node.filter(|&node| search.tree.node(node).kind == NodeKind::Expanded) {
         Some(node) => most_visited(search, position, node),
         None => winning(position),
     }
@@ -64,7 +73,7 @@ fn most_visited(search: &SearchState, position: &Position, node: NodeId) -> Opti
     let flow = Flow::of_visits(&search.tree, node);
     let complete = flow.arrivals().iter().filter(|arrival| arrival.complete);
     let heaviest = greatest(complete, |arrival| arrival.mass)?;
-    let actions = actions_of(&search.tree, &flow.shortest_way_to(heaviest.node));
+    let actions = actions_of(&search.tree, &flow.shortest_path_to(heaviest.node));
     let turn = Turn::from_actions(&actions, position)?;
     Some(Onward {
         text: format_turn(&turn, position),

@@ -1,18 +1,26 @@
 //! The distinct turns that a search knows, in the order of its mode.
 
-use super::super::decision::actions_of;
+use super::super::decision::{Decision, TurnActions, actions_of};
 use super::super::flow::{Flow, visit_weight};
+use super::super::modes::Strategy;
 use super::super::modes::gumbel::GumbelTurn;
 use super::super::modes::puct::PuctTurn;
 use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
-use super::super::turn_search::Strategy;
-use super::{Decision, Proven};
 use arimaa::notation::format_turn;
-use arimaa::rules::{Action, Position, Side, StepState, Turn};
-use arrayvec::ArrayVec;
+use arimaa::rules::{Position, Side, StepState, Turn};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 use std::cmp::Ordering;
+
+/// A result that is certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Proven {
+    /// The winner.
+    pub winner: Side,
+    /// In how many turns, of both sides together and the present one counted, if the winner hurries and the loser does not.
+    pub turns: u16,
+}
 
 /// A turn, named by the position that it ends in: without merging, several nodes stand for that.
 #[derive(Debug)]
@@ -28,8 +36,8 @@ pub(super) struct KnownTurn {
     order: f64,
     /// The most visits of one node.
     most: f64,
-    /// Its actions, where the tree may hold no way to it.
-    actions: Option<ArrayVec<Action, 9>>,
+    /// Its actions, where the tree may hold no path to it.
+    actions: Option<TurnActions>,
 }
 
 /// All of them.
@@ -81,11 +89,11 @@ impl<'a> KnownTurns<'a> {
         self.turns.iter()
     }
 
-    /// The turns that step by step simulations have completed.
-    fn add_arrivals(&mut self, stepwise: &PuctTurn) {
+    /// The turns that the simulations of mode `puct` have completed.
+    fn add_arrivals(&mut self, puct: &PuctTurn) {
         let search = self.search;
         let (tree, root) = (&search.tree, search.root);
-        let started: FxHashMap<(NodeId, usize), u32> = stepwise.started_below().collect();
+        let started: FxHashMap<(NodeId, usize), u32> = puct.started_below().collect();
         let started = |id, edge| f64::from(started.get(&(id, edge)).copied().unwrap_or(0));
         let counted = |tree: &Tree, id, edge| match visit_weight(tree, id, edge) {
             weight if weight > 0.0 => weight + started(id, edge),
@@ -213,15 +221,15 @@ impl<'a> KnownTurns<'a> {
         written.map_or_else(String::new, |turn| format_turn(&turn, position))
     }
 
-    fn actions(&self, turn: &KnownTurn) -> ArrayVec<Action, 9> {
+    fn actions(&self, turn: &KnownTurn) -> TurnActions {
         if let Some(actions) = &turn.actions {
             return actions.clone();
         }
-        let way = self.flows.iter().find_map(|flow| {
-            let way = flow.shortest_way_to(turn.node?);
-            (!way.is_empty()).then_some(way)
+        let path = self.flows.iter().find_map(|flow| {
+            let path = flow.shortest_path_to(turn.node?);
+            (!path.is_empty()).then_some(path)
         });
-        actions_of(&self.search.tree, &way.unwrap_or_default())
+        actions_of(&self.search.tree, &path.unwrap_or_default())
     }
 }
 
@@ -233,7 +241,7 @@ impl KnownTurn {
         }
         let node = self
             .node
-            .filter(|&node| search.tree.node(node).kind != NodeKind::Fresh);
+            .filter(|&node| search.tree.node(node).kind != NodeKind::Unexpanded);
         node.map(|node| search.value_for_mover(node))
     }
 
@@ -253,7 +261,7 @@ impl KnownTurn {
 
 /// The winner by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
 fn proven(search: &SearchState, end: &Position, node: Option<NodeId>) -> Option<Proven> {
-    let known = node.filter(|&node| search.tree.node(node).kind != NodeKind::Fresh);
+    let known = node.filter(|&node| search.tree.node(node).kind != NodeKind::Unexpanded);
     let (winner, turns) = match known.map(|node| search.tree.node_value(node)) {
         Some(node_value) => (node_value.proof.winner()?, node_value.turns_to_end),
         None => search.tree.decided(&StepState::new(end))?,

@@ -1,8 +1,8 @@
 //! Tests of searches with several leaves in flight.
 
+use super::super::modes::Strategy;
 use super::super::testing::{Hashed, answer, few_turns, history_of, learning, random_game};
 use super::super::tree::{NodeKind, Tree};
-use super::super::turn_search::Strategy;
 use super::super::{Budget, Evaluation, Search, SearchOptions};
 use crate::config::SearchMode;
 use arimaa::rules::{Game, Position};
@@ -33,9 +33,9 @@ fn check_visits(tree: &Tree) {
     for id in tree.node_ids() {
         let node = tree.node(id);
         match node.kind {
-            NodeKind::Fresh => assert_eq!((node.visits, tree.edge_visits(id)), (0, 0)),
-            NodeKind::Over => assert_eq!(node.visits, 1),
-            NodeKind::Open => assert_eq!(node.visits, 1 + tree.edge_visits(id)),
+            NodeKind::Unexpanded => assert_eq!((node.visits, tree.edge_visits(id)), (0, 0)),
+            NodeKind::Terminal => assert_eq!(node.visits, 1),
+            NodeKind::Expanded => assert_eq!(node.visits, 1 + tree.edge_visits(id)),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use arimaa::rules::{Action, Side};
 
-/// A node's place in the tree.
+/// A node's index in the tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::search) struct NodeId(pub(super) u32);
 
 impl NodeId {
     #[inline]
-    pub(super) fn place(self) -> usize {
+    pub(super) fn index(self) -> usize {
         self.0 as usize
     }
 }

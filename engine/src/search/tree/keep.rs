@@ -14,7 +14,7 @@ impl Tree {
     /// and an unchanged tree, where the search has not been there.
     ///
     /// What is kept moves down in the arrays, so that no second tree is needed. A node whose position has stood more often in the
-    /// game than it had when it was evaluated is fresh again.
+    /// game than it had when it was evaluated is unexpanded again.
     pub(in crate::search) fn keep_below(
         &mut self,
         position: &Position,
@@ -24,23 +24,23 @@ impl Tree {
         let places = self.mark_below(root, history);
         self.move_down(&places);
         let kinds = self.nodes.iter().map(|node| node.kind);
-        self.fresh = kinds.filter(|&kind| kind == NodeKind::Fresh).count();
+        self.unexpanded = kinds.filter(|&kind| kind == NodeKind::Unexpanded).count();
         (self.followed, self.merged) = (0, 0);
-        Some(NodeId(places[root.place()]))
+        Some(NodeId(places[root.index()]))
     }
 
     /// The new places of the nodes that can be reached from `root`.
     fn mark_below(&mut self, root: NodeId, history: &History) -> Vec<u32> {
         let mut places = vec![GONE; self.nodes.len()];
         let mut waiting = vec![root];
-        places[root.place()] = 0;
+        places[root.index()] = 0;
         while let Some(id) = waiting.pop() {
             self.refresh(id, root, history);
             for place in 0..self.links(id).len() {
                 if let Some(child) = self.links(id)[place].child()
-                    && places[child.place()] == GONE
+                    && places[child.index()] == GONE
                 {
-                    places[child.place()] = 0;
+                    places[child.index()] = 0;
                     waiting.push(child);
                 }
             }
@@ -50,17 +50,17 @@ impl Tree {
         places
     }
 
-    /// Makes a node fresh where the network's input for it has changed.
+    /// Makes a node unexpanded where the network's input for it has changed.
     fn refresh(&mut self, id: NodeId, root: NodeId, history: &History) {
         let start = self.node(id).start;
         let position = self.state(start).start_position();
         let now = repetitions(&position, history, start == root);
         let node = self.node_mut(id);
-        if node.kind == NodeKind::Open && node.repetitions != now {
-            let mut fresh = super::Node::fresh(node.state, node.start);
+        if node.kind == NodeKind::Expanded && node.repetitions != now {
+            let mut unexpanded = super::Node::unexpanded(node.state, node.start);
             // Its links are given up with their block: the arrays are rebuilt anyway.
-            (fresh.edges, fresh.links) = (EdgeRange::default(), Block::default());
-            *node = fresh;
+            (unexpanded.edges, unexpanded.links) = (EdgeRange::default(), Block::default());
+            *node = unexpanded;
             *self.node_value_mut(id) = NodeValue::unknown(id == start);
         }
     }
@@ -73,7 +73,7 @@ impl Tree {
         let mut ranges: Vec<&mut EdgeRange> = Vec::with_capacity(self.nodes.len());
         let mut blocks: Vec<&mut Block> = Vec::with_capacity(self.nodes.len());
         for node in &mut self.nodes {
-            node.start = NodeId(places[node.start.place()]);
+            node.start = NodeId(places[node.start.index()]);
             ranges.push(&mut node.edges);
             blocks.push(&mut node.links);
         }
@@ -92,7 +92,7 @@ impl Tree {
             let block = self.node(NodeId(id)).links;
             for link in self.links.get_mut(block) {
                 if let Some(child) = link.child() {
-                    link.child = places[child.place()];
+                    link.child = places[child.index()];
                 }
             }
         }
@@ -100,7 +100,7 @@ impl Tree {
         table.clear();
         for (id, node) in (0..).map(NodeId).zip(nodes.iter()) {
             table.insert_unique(key_of(nodes, node), id, |&id| {
-                key_of(nodes, &nodes[id.place()])
+                key_of(nodes, &nodes[id.index()])
             });
         }
     }

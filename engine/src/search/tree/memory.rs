@@ -19,7 +19,7 @@ impl Tree {
 
     pub(super) fn shrink_table(&mut self) {
         let Self { nodes, table, .. } = self;
-        table.shrink_to_fit(|&id| key_of(nodes, &nodes[id.place()]));
+        table.shrink_to_fit(|&id| key_of(nodes, &nodes[id.index()]));
     }
 
     /// The bytes that the arrays take, in use or not.
@@ -54,10 +54,10 @@ impl Tree {
         }
     }
 
-    /// The most bytes that the edges of all fresh nodes and of one more can take beyond those that there are: their evaluations may
+    /// The most bytes that the edges of all unexpanded nodes and of one more can take beyond those that there are: their evaluations may
     /// all come before more room is requested.
     fn edges_to_come(&self) -> usize {
-        let needed = self.edges.len() + EDGES.needed * (self.fresh + 1);
+        let needed = self.edges.len() + EDGES.needed * (self.unexpanded + 1);
         if needed <= self.edges.capacity() {
             return 0;
         }

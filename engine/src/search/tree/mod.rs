@@ -13,7 +13,7 @@ mod node;
 mod values;
 
 pub(super) use edge::{Edge, Link, NodeId};
-pub(super) use node::{Node, NodeKind, NodeValue, advantage_of, win_probability};
+pub(super) use node::{Node, NodeKind, NodeValue, Proof, advantage_of, win_probability};
 #[cfg(test)]
 pub(super) use values::decided;
 pub(super) use values::{greatest, winning_turn};
@@ -33,9 +33,9 @@ pub(super) struct Tree {
     edges: Vec<Edge>,
     links: Links,
     table: HashTable<NodeId>,
-    /// How many nodes are fresh: all of them may still get edges.
-    fresh: usize,
-    /// Whether equal states share a node. Off, every way to a state has its own.
+    /// How many nodes are unexpanded: all of them may still get edges.
+    unexpanded: usize,
+    /// Whether equal states share a node. Off, every path to a state has its own.
     merges: bool,
     /// Whether goals and eliminations are looked for at the starts of turns.
     solves: bool,
@@ -54,7 +54,7 @@ impl Default for Tree {
             edges: Vec::new(),
             links: Links::default(),
             table: HashTable::new(),
-            fresh: 0,
+            unexpanded: 0,
             merges: true,
             solves: true,
             most_bytes: usize::MAX,
@@ -72,7 +72,7 @@ impl Tree {
         self.edges.clear();
         self.links.clear();
         self.table.clear();
-        self.fresh = 0;
+        self.unexpanded = 0;
         (self.merges, self.solves) = (merges, solves);
         self.set_bound(most_bytes);
         (self.followed, self.merged) = (0, 0);
@@ -80,23 +80,23 @@ impl Tree {
 
     #[inline]
     pub(super) fn node(&self, id: NodeId) -> &Node {
-        &self.nodes[id.place()]
+        &self.nodes[id.index()]
     }
 
     #[inline]
     pub(super) fn node_mut(&mut self, id: NodeId) -> &mut Node {
-        &mut self.nodes[id.place()]
+        &mut self.nodes[id.index()]
     }
 
     /// A node's value.
     #[inline]
     pub(super) fn node_value(&self, id: NodeId) -> &NodeValue {
-        &self.node_values[id.place()]
+        &self.node_values[id.index()]
     }
 
     #[inline]
     pub(super) fn node_value_mut(&mut self, id: NodeId) -> &mut NodeValue {
-        &mut self.node_values[id.place()]
+        &mut self.node_values[id.index()]
     }
 
     /// A node's step state.
@@ -175,13 +175,13 @@ impl Tree {
         self.grow();
         let id = NodeId(self.nodes.len() as u32);
         self.nodes
-            .push(Node::fresh(state.in_turn(), start.unwrap_or(id)));
+            .push(Node::unexpanded(state.in_turn(), start.unwrap_or(id)));
         self.node_values
             .push(NodeValue::unknown(state.steps_used() == 0));
-        self.fresh += 1;
+        self.unexpanded += 1;
         if self.merges {
             let Self { nodes, table, .. } = self;
-            table.insert_unique(state.key(), id, |&id| key_of(nodes, &nodes[id.place()]));
+            table.insert_unique(state.key(), id, |&id| key_of(nodes, &nodes[id.index()]));
         }
         id
     }
@@ -238,25 +238,25 @@ impl Tree {
         node.visits = node.visits.saturating_sub(1);
     }
 
-    /// Opens a fresh node. Where the game is over, or the side to move wins within this turn, or has no legal action, its value is
+    /// Prepares an unexpanded node for its evaluation. Where the game is over, or the side to move wins within this turn, or has no legal action, its value is
     /// final; everything else needs an evaluation.
     ///
     /// Goals and eliminations are looked for at the starts of turns alone: a state inside a turn has none where its start had
     /// none, and no simulation continues from a start that has.
-    pub(super) fn open(
+    pub(super) fn prepare(
         &mut self,
         id: NodeId,
         history: &History,
         is_root_turn: bool,
     ) -> Option<Query> {
         self.check_goal(id);
-        if self.node(id).kind == NodeKind::Over {
+        if self.node(id).kind == NodeKind::Terminal {
             return None;
         }
         let state = self.state(id);
         let legal = state.legal_actions(history);
         if legal.is_empty() {
-            self.close(id, state.side().opponent(), 0);
+            self.make_terminal(id, state.side().opponent(), 0);
             return None;
         }
         let repetitions = repetitions(&state.start_position(), history, is_root_turn);
@@ -268,9 +268,9 @@ impl Tree {
         })
     }
 
-    /// Gives a fresh node its evaluation and its edges.
+    /// Gives a unexpanded node its evaluation and its edges.
     pub(super) fn expand(&mut self, id: NodeId, query: &Query, evaluation: &Evaluation<'_>) {
-        self.fresh -= 1;
+        self.unexpanded -= 1;
         self.grow_edges();
         let side = query.side();
         let first = self.edges.len();
@@ -289,7 +289,7 @@ impl Tree {
         };
         let advantage = 2.0 * evaluation.value - 1.0;
         let node = self.node_mut(id);
-        node.kind = NodeKind::Open;
+        node.kind = NodeKind::Expanded;
         node.own_value = advantage;
         node.edges = range;
         node.visits = 1;
@@ -316,7 +316,7 @@ impl Tree {
 /// The key of a node's step state.
 fn key_of(nodes: &[Node], node: &Node) -> u64 {
     node.state
-        .with_start(nodes[node.start.place()].state.board())
+        .with_start(nodes[node.start.index()].state.board())
         .key()
 }
 

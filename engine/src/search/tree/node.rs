@@ -7,19 +7,19 @@ use arimaa::rules::{Side, StateInTurn};
 /// What is known of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::search) enum NodeKind {
-    /// Not opened yet: no evaluation, no edges.
-    Fresh,
+    /// Without evaluation and edges so far.
+    Unexpanded,
     /// Evaluated, with an edge for each legal action.
-    Open,
+    Expanded,
     /// The game is over here, or won within this turn: neither evaluation nor edges.
-    Over,
+    Terminal,
 }
 
 /// The winner from a node, whatever the other side does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::search) enum Proof {
-    /// Unknown.
-    Open,
+    /// Not proven.
+    Unknown,
     /// Gold.
     Gold,
     /// Silver.
@@ -30,7 +30,7 @@ impl Proof {
     #[inline]
     pub(in crate::search) fn winner(self) -> Option<Side> {
         match self {
-            Self::Open => None,
+            Self::Unknown => None,
             Self::Gold => Some(Side::Gold),
             Self::Silver => Some(Side::Silver),
         }
@@ -38,7 +38,7 @@ impl Proof {
 
     #[inline]
     pub(in crate::search) fn is_some(self) -> bool {
-        self != Self::Open
+        self != Self::Unknown
     }
 
     /// Whether it is a loss for a side.
@@ -82,7 +82,7 @@ pub(in crate::search) struct Node {
 const _: () = assert!(size_of::<Node>() == 96);
 
 impl Node {
-    pub(super) fn fresh(state: StateInTurn, start: NodeId) -> Self {
+    pub(super) fn unexpanded(state: StateInTurn, start: NodeId) -> Self {
         Self {
             state,
             start,
@@ -90,7 +90,7 @@ impl Node {
             visits: 0,
             edges: EdgeRange::default(),
             links: Block::default(),
-            kind: NodeKind::Fresh,
+            kind: NodeKind::Unexpanded,
             repetitions: 0,
         }
     }
@@ -131,7 +131,7 @@ impl NodeValue {
             value: 0.0,
             square: 0.0,
             turns_to_end: 0,
-            proof: Proof::Open,
+            proof: Proof::Unknown,
             flags: if starts_turn { STARTS_TURN } else { 0 },
         }
     }

@@ -2,10 +2,10 @@
 
 use super::super::decision::Decision;
 use super::super::flow::Flow;
+use super::super::modes::Strategy;
 use super::super::testing::{
     Hashed, answer, few_turns, history_of, learning as options, random_game, random_turn,
 };
-use super::super::turn_search::Strategy;
 use super::super::{Budget, Search};
 use super::*;
 use crate::config::SearchMode;
@@ -50,12 +50,12 @@ fn check_consistency(tree: &Tree, history: &History) {
         links.push(tree.links.place(node.links));
         assert!(tree.links(id).len() <= tree.edges(id).len());
         match node.kind {
-            NodeKind::Open => {
+            NodeKind::Expanded => {
                 let legal = state.legal_actions(history);
                 assert_eq!(tree.edges(id).len(), legal.count());
                 assert!(tree.edges(id).is_sorted());
             }
-            NodeKind::Fresh | NodeKind::Over => assert_eq!(tree.edges(id).len(), 0),
+            NodeKind::Unexpanded | NodeKind::Terminal => assert_eq!(tree.edges(id).len(), 0),
         }
         for (edge, link) in tree.links(id).iter().enumerate() {
             let Some(child) = link.child() else {
@@ -69,11 +69,11 @@ fn check_consistency(tree: &Tree, history: &History) {
         let value = tree.node_value(id).value;
         assert!((-1.0..=1.0).contains(&value), "{value}");
     }
-    let fresh = tree
+    let unexpanded = tree
         .nodes
         .iter()
-        .filter(|node| node.kind == NodeKind::Fresh);
-    assert_eq!(fresh.count(), tree.fresh);
+        .filter(|node| node.kind == NodeKind::Unexpanded);
+    assert_eq!(unexpanded.count(), tree.unexpanded);
     assert!(are_apart(edges), "edges overlap");
     assert!(are_apart(links), "links overlap");
 }
@@ -173,7 +173,7 @@ fn what_lies_below_the_turns_that_were_played_is_kept() {
                 } else {
                     assert_eq!(
                         (said.kind, said.visits, said.links.len()),
-                        (NodeKind::Fresh, 0, 0)
+                        (NodeKind::Unexpanded, 0, 0)
                     );
                     forgotten += 1;
                 }
@@ -195,7 +195,7 @@ fn positions_that_have_stood_again_are_fresh() {
     let stood = tree.node_ids().find(|&id| {
         let node = tree.node(id);
         let is_later = node.start == id && id != search.state().root;
-        is_later && node.kind == NodeKind::Open && node.visits > 1
+        is_later && node.kind == NodeKind::Expanded && node.visits > 1
     });
     let stood = tree.state(stood.unwrap()).start_position();
     let before = below(tree, search.state().root);
@@ -205,10 +205,10 @@ fn positions_that_have_stood_again_are_fresh() {
         .unwrap();
     let tree = &search.state().tree;
     check_consistency(tree, &history);
-    let fresh = tree.find(&StepState::new(&stood)).unwrap();
+    let unexpanded = tree.find(&StepState::new(&stood)).unwrap();
     assert_eq!(
-        (tree.node(fresh).kind, tree.node(fresh).visits),
-        (NodeKind::Fresh, 0)
+        (tree.node(unexpanded).kind, tree.node(unexpanded).visits),
+        (NodeKind::Unexpanded, 0)
     );
     let after = below(tree, search.state().root);
     assert!(after.len() < before.len() && after.len() > 1);
@@ -269,9 +269,9 @@ fn visits_add_up() {
             for id in tree.node_ids() {
                 let node = tree.node(id);
                 match node.kind {
-                    NodeKind::Fresh => assert_eq!(node.visits, 0),
-                    NodeKind::Over => assert_eq!(node.visits, 1),
-                    NodeKind::Open => assert_eq!(node.visits, 1 + tree.edge_visits(id)),
+                    NodeKind::Unexpanded => assert_eq!(node.visits, 0),
+                    NodeKind::Terminal => assert_eq!(node.visits, 1),
+                    NodeKind::Expanded => assert_eq!(node.visits, 1 + tree.edge_visits(id)),
                 }
             }
             match search.strategy() {

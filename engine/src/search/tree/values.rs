@@ -7,11 +7,11 @@ use arimaa::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimina
 
 impl Tree {
     /// The game is over at a node, or will be in this turn.
-    pub(super) fn close(&mut self, id: NodeId, winner: Side, turns: u16) {
-        self.fresh -= 1;
+    pub(super) fn make_terminal(&mut self, id: NodeId, winner: Side, turns: u16) {
+        self.unexpanded -= 1;
         self.node_value_mut(id).prove(winner, turns);
         let node = self.node_mut(id);
-        node.kind = NodeKind::Over;
+        node.kind = NodeKind::Terminal;
         node.own_value = advantage_of(winner);
         node.visits = 1;
     }
@@ -24,12 +24,12 @@ impl Tree {
         }
     }
 
-    /// Looks for wins at a fresh node that starts a turn: it needs no evaluation where there is one.
+    /// Looks for wins at a unexpanded node that starts a turn: it needs no evaluation where there is one.
     pub(in crate::search) fn check_goal(&mut self, id: NodeId) {
-        if self.node(id).kind == NodeKind::Fresh
+        if self.node(id).kind == NodeKind::Unexpanded
             && let Some((winner, turns)) = self.decided(&self.state(id))
         {
-            self.close(id, winner, turns);
+            self.make_terminal(id, winner, turns);
         }
     }
 
@@ -40,7 +40,7 @@ impl Tree {
     pub(in crate::search) fn update(&mut self, id: NodeId) {
         let node = self.node(id);
         let node_value = self.node_value(id);
-        if node.kind != NodeKind::Open || node_value.proof.is_some() {
+        if node.kind != NodeKind::Expanded || node_value.proof.is_some() {
             let visits = 1 + self.edge_visits(id);
             self.node_mut(id).visits = visits;
             return;

@@ -285,7 +285,7 @@ fn a_game_that_is_over_and_an_empty_budget_are_errors() {
 fn check_priors_are_the_evaluators(search: &Search, history: &History) {
     let tree = &search.state.tree;
     for node in tree.node_ids() {
-        if tree.node(node).kind != NodeKind::Open {
+        if tree.node(node).kind != NodeKind::Expanded {
             continue;
         }
         let state = tree.state(node);

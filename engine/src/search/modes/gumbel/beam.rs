@@ -28,7 +28,7 @@ struct Slot {
     node: Option<NodeId>,
     likelihood: Likelihood,
     /// The mover's value of the best state before it, times the options' scale.
-    promise: f64,
+    value_bonus: f64,
     is_whole: bool,
     status: Status,
     /// The first of the edges that lead to it, as a place in the beam's list.
@@ -65,7 +65,7 @@ pub(super) struct Beam {
     by_key: FxHashMap<u64, SlotId>,
     expanded: FxHashSet<NodeId>,
     /// The prefixes in the beam, as places in its list, in order.
-    open: Vec<usize>,
+    frontier: Vec<usize>,
     has_begun: bool,
 }
 
@@ -77,37 +77,37 @@ impl Beam {
 
     /// Whether everything in the beam is a whole turn.
     pub(super) fn is_done(&self) -> bool {
-        self.has_begun && self.open.is_empty()
+        self.has_begun && self.frontier.is_empty()
     }
 
     /// Asks for the evaluations that the next level needs, or for as many of them as may be in flight at once; says whether there
     /// are any.
     pub(super) fn ask(
         &mut self,
-        state: &mut SearchState,
+        search: &mut SearchState,
         batch: &mut LeafBatch,
         history: &History,
     ) -> bool {
         if !self.has_begun {
             self.has_begun = true;
             self.slots.push(Slot {
-                node: Some(state.root),
+                node: Some(search.root),
                 likelihood: Likelihood::CERTAIN,
-                promise: 0.0,
+                value_bonus: 0.0,
                 is_whole: false,
                 status: Status::Kept,
                 origin: None,
             });
-            self.open.push(0);
+            self.frontier.push(0);
         }
-        for &slot in &self.open {
+        for &slot in &self.frontier {
             if let Some(node) = self.slots[slot].node
-                && state.tree.node(node).kind == NodeKind::Fresh
+                && search.tree.node(node).kind == NodeKind::Unexpanded
             {
-                if state.is_parallel() && batch.len() >= state.options.parallel_leaves as usize {
+                if search.is_parallel() && batch.len() >= search.options.parallel_leaves as usize {
                     break;
                 }
-                state.ask(batch, node, history);
+                search.ask(batch, node, history);
             }
         }
         batch.is_waiting()
@@ -115,35 +115,35 @@ impl Beam {
 
     /// Replaces the prefixes in the beam by what follows them, and prunes it to `width`; 0 keeps what is whole and prunes the rest,
     /// for a beam that is done.
-    pub(super) fn advance<R: Rng>(&mut self, state: &mut SearchState, width: usize, rng: &mut R) {
-        for slot in std::mem::take(&mut self.open) {
+    pub(super) fn advance<R: Rng>(&mut self, search: &mut SearchState, width: usize, rng: &mut R) {
+        for slot in std::mem::take(&mut self.frontier) {
             self.slots[slot].status = Status::Expanded;
             let Some(node) = self.slots[slot].node else {
                 continue;
             };
-            if state.tree.node(node).kind == NodeKind::Open {
+            if search.tree.node(node).kind == NodeKind::Expanded {
                 self.expanded.insert(node);
-                self.follow_all(state, slot, node, rng);
+                self.follow_all(search, slot, node, rng);
             }
         }
         if width > 0 {
-            self.prune(state, width);
+            self.prune(search, width);
         }
     }
 
     /// Adds what follows a prefix, merged with what is there.
     fn follow_all<R: Rng>(
         &mut self,
-        state: &mut SearchState,
+        search: &mut SearchState,
         prefix: usize,
         node: NodeId,
         rng: &mut R,
     ) {
-        let is_noisy = state.options.gumbel_noise > 0.0;
-        let promise = promise_of(state, node);
+        let is_noisy = search.options.gumbel_noise > 0.0;
+        let value_bonus = value_bonus_of(search, node);
         // What other orders add to prefixes that were followed before.
         let mut late = BTreeMap::new();
-        for continuation in continuations(state, node, self.slots[prefix].likelihood, rng) {
+        for continuation in continuations(search, node, self.slots[prefix].likelihood, rng) {
             let Continuation {
                 edge,
                 key,
@@ -161,8 +161,8 @@ impl Beam {
                 self.slots.push(Slot {
                     node: None,
                     likelihood,
-                    promise,
-                    is_whole: ends_turn(&state.tree, node, edge),
+                    value_bonus,
+                    is_whole: ends_turn(&search.tree, node, edge),
                     status: Status::Pruned,
                     origin: Some(origin),
                 });
@@ -170,36 +170,36 @@ impl Beam {
             };
             let slot = &mut self.slots[known.0];
             slot.likelihood.merge(likelihood, is_noisy);
-            slot.promise = slot.promise.max(promise);
+            slot.value_bonus = slot.value_bonus.max(value_bonus);
             slot.origin = Some(origin);
             if matches!(slot.status, Status::Taken | Status::Expanded) {
-                state.tree.follow(node, edge);
+                search.tree.follow(node, edge);
             }
-            self.add_late(state, known, likelihood, &mut late);
+            self.add_late(search, known, likelihood, &mut late);
         }
-        self.pass_on(state, late, rng);
+        self.pass_on(search, late, rng);
     }
 
     /// Passes on what other orders add to prefixes whose own steps were followed before, to all that follows them. A shorter prefix
     /// comes first: what it adds to a longer one is passed on together with what else is added to that.
     fn pass_on<R: Rng>(
         &mut self,
-        state: &SearchState,
+        search: &SearchState,
         mut late: BTreeMap<(u8, SlotId), Likelihood>,
         rng: &mut R,
     ) {
-        let is_noisy = state.options.gumbel_noise > 0.0;
+        let is_noisy = search.options.gumbel_noise > 0.0;
         while let Some(((_, slot), added)) = late.pop_first() {
             let Some(node) = self.slots[slot.0].node else {
                 continue;
             };
             for Continuation {
                 key, likelihood, ..
-            } in continuations(state, node, added, rng)
+            } in continuations(search, node, added, rng)
             {
                 if let Some(&next) = self.by_key.get(&key) {
                     self.slots[next.0].likelihood.merge(likelihood, is_noisy);
-                    self.add_late(state, next, likelihood, &mut late);
+                    self.add_late(search, next, likelihood, &mut late);
                 }
             }
         }
@@ -208,7 +208,7 @@ impl Beam {
     /// Notes what was added to a prefix, if its steps were followed before.
     fn add_late(
         &self,
-        state: &SearchState,
+        search: &SearchState,
         slot: SlotId,
         added: Likelihood,
         late: &mut BTreeMap<(u8, SlotId), Likelihood>,
@@ -217,51 +217,51 @@ impl Beam {
         if prefix.node.is_none_or(|node| !self.has_expanded(node)) {
             return;
         }
-        let is_noisy = state.options.gumbel_noise > 0.0;
-        late.entry((prefix.depth(&state.tree, &self.origins), slot))
+        let is_noisy = search.options.gumbel_noise > 0.0;
+        late.entry((prefix.depth(&search.tree, &self.origins), slot))
             .and_modify(|likelihood| likelihood.merge(added, is_noisy))
             .or_insert(added);
     }
 
     /// Keeps the best of all that is not replaced: `width` prefixes and whole turns.
-    fn prune(&mut self, state: &mut SearchState, width: usize) {
+    fn prune(&mut self, search: &mut SearchState, width: usize) {
         let level = self
             .slots
             .iter()
             .filter(|slot| slot.status != Status::Expanded);
         let deepest = level
             .clone()
-            .map(|slot| slot.depth(&state.tree, &self.origins))
+            .map(|slot| slot.depth(&search.tree, &self.origins))
             .max();
         let mut contenders: Vec<usize> = (0..self.slots.len())
             .filter(|&place| {
                 let slot = &self.slots[place];
                 slot.status != Status::Expanded
-                    && (slot.is_whole || Some(slot.depth(&state.tree, &self.origins)) == deepest)
+                    && (slot.is_whole || Some(slot.depth(&search.tree, &self.origins)) == deepest)
             })
             .collect();
         contenders
             .sort_by(|&one, &other| self.slots[other].rank().total_cmp(&self.slots[one].rank()));
         for (rank, &place) in contenders.iter().enumerate() {
             if rank < width {
-                self.keep(state, place, Status::Kept);
+                self.keep(search, place, Status::Kept);
             } else {
                 self.slots[place].status = Status::Pruned;
             }
         }
-        contenders.retain(|&place| self.slots[place].is_open());
+        contenders.retain(|&place| self.slots[place].is_expandable());
         contenders.sort_unstable();
-        self.open = contenders;
+        self.frontier = contenders;
     }
 
     /// Gives a slot its node and the tree all edges that lead there.
-    fn keep(&mut self, state: &mut SearchState, place: usize, status: Status) {
+    fn keep(&mut self, search: &mut SearchState, place: usize, status: Status) {
         let slot = &mut self.slots[place];
         slot.status = status;
         let mut next = slot.origin;
         while let Some(origin) = next {
             let origin = self.origins[origin];
-            slot.node = state.tree.follow(origin.from, origin.edge).or(slot.node);
+            slot.node = search.tree.follow(origin.from, origin.edge).or(slot.node);
             next = origin.next;
         }
         if slot.node.is_none() {
@@ -288,8 +288,8 @@ impl Beam {
     }
 
     /// The best of what is pruned.
-    pub(super) fn best_pruned(&self, state: &SearchState) -> Option<SlotId> {
-        if !state.tree.has_room() {
+    pub(super) fn best_pruned(&self, search: &SearchState) -> Option<SlotId> {
+        if !search.tree.has_room() {
             return None;
         }
         let pruned =
@@ -302,22 +302,22 @@ impl Beam {
     }
 
     /// Makes a pruned turn a candidate.
-    pub(super) fn take(&mut self, slot: SlotId, state: &mut SearchState) {
-        self.keep(state, slot.0, Status::Taken);
+    pub(super) fn take(&mut self, slot: SlotId, search: &mut SearchState) {
+        self.keep(search, slot.0, Status::Taken);
     }
 
     /// Puts a pruned prefix back into the beam.
-    pub(super) fn bring_back(&mut self, slot: SlotId, state: &mut SearchState) {
-        self.keep(state, slot.0, Status::Kept);
-        if self.slots[slot.0].is_open() {
-            self.open.push(slot.0);
+    pub(super) fn bring_back(&mut self, slot: SlotId, search: &mut SearchState) {
+        self.keep(search, slot.0, Status::Kept);
+        if self.slots[slot.0].is_expandable() {
+            self.frontier.push(slot.0);
         }
     }
 
     /// A candidate's node, the logarithm of its probability, and what it is ranked by beside its value.
-    pub(super) fn ranked(&self, slot: SlotId, state: &SearchState) -> (NodeId, f64, f64) {
+    pub(super) fn ranked(&self, slot: SlotId, search: &SearchState) -> (NodeId, f64, f64) {
         let slot = &self.slots[slot.0];
-        let rank = match state.options.gumbel_noise {
+        let rank = match search.options.gumbel_noise {
             noise if noise > 0.0 => slot.likelihood.perturbed * f64::from(noise),
             _ => slot.likelihood.log_prior,
         };
@@ -334,19 +334,19 @@ impl Beam {
     }
 
     /// The node of the likeliest prefix that has one; the root where there is none.
-    pub(super) fn best_prefix(&self, state: &SearchState) -> NodeId {
+    pub(super) fn best_prefix(&self, search: &SearchState) -> NodeId {
         let known = self.slots.iter().filter(|slot| slot.node.is_some());
         let unfinished = known.filter(|slot| slot.status != Status::Expanded);
         greatest(unfinished, Slot::rank)
             .and_then(|slot| slot.node)
-            .unwrap_or(state.root)
+            .unwrap_or(search.root)
     }
 
     /// The edges from the root to a state that the beam reached, drawn in proportion to the priors where several orders lead
     /// there.
-    pub(super) fn way_to<R: Rng>(
+    pub(super) fn path_to<R: Rng>(
         &self,
-        state: &SearchState,
+        search: &SearchState,
         to: NodeId,
         rng: &mut R,
     ) -> Vec<(NodeId, usize)> {
@@ -359,18 +359,18 @@ impl Beam {
                 0.0
             }
         };
-        Flow::of_weights(&state.tree, state.root, weight).way_to(to, rng)
+        Flow::of_weights(&search.tree, search.root, weight).path_to(to, rng)
     }
 }
 
 impl Slot {
     /// What the beam keeps the best of.
     fn rank(&self) -> f64 {
-        self.likelihood.perturbed + self.promise
+        self.likelihood.perturbed + self.value_bonus
     }
 
     /// Whether it is to be replaced by what follows it.
-    fn is_open(&self) -> bool {
+    fn is_expandable(&self) -> bool {
         self.status == Status::Kept && !self.is_whole
     }
 
@@ -383,10 +383,10 @@ impl Slot {
 }
 
 /// What a state's value promises for what follows it, in units of the noise, as the perturbed logarithm is.
-fn promise_of(state: &SearchState, node: NodeId) -> f64 {
-    let noise = state.options.gumbel_noise;
-    let beam_value_scale = state.options.gumbel.beam_value_scale;
-    let own_value = win_probability(state.side(), state.tree.node(node).own_value);
+fn value_bonus_of(search: &SearchState, node: NodeId) -> f64 {
+    let noise = search.options.gumbel_noise;
+    let beam_value_scale = search.options.gumbel.beam_value_scale;
+    let own_value = win_probability(search.side(), search.tree.node(node).own_value);
     let unit = if noise > 0.0 { noise } else { 1.0 };
     f64::from(beam_value_scale * own_value / unit)
 }

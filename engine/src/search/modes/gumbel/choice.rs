@@ -2,21 +2,22 @@
 
 use super::GumbelTurn;
 use super::target::Improved;
-use crate::search::decision::{Choice, actions_of, finish_by_the_rules, proven_targets};
-use crate::search::lost_turns::{Another, another_turn, lost_advantage};
+use crate::search::decision::{
+    Choice, TurnActions, actions_of, finish_by_the_rules, proven_targets,
+};
+use crate::search::lost_turns::{Alternative, find_alternative, lost_advantage};
 use crate::search::state::SearchState;
 use crate::search::tree::{NodeKind, advantage_of, greatest};
-use arimaa::rules::{Action, History};
-use arrayvec::ArrayVec;
+use arimaa::rules::History;
 use rand::Rng;
 
 impl GumbelTurn {
     /// The mover's win probability at the turn's start under the improved policy; none before there are candidates, and where all
     /// that is known is lost.
-    pub(in crate::search) fn expected_value(&self, state: &SearchState) -> Option<f32> {
+    pub(in crate::search) fn expected_value(&self, search: &SearchState) -> Option<f32> {
         let is_known = self.candidates.iter().any(|candidate| !candidate.is_lost);
-        let improved = Improved::new(state, &self.candidates);
-        is_known.then(|| improved.expected_value(state, &self.candidates, self.rest_is_lost))
+        let improved = Improved::new(search, &self.candidates);
+        is_known.then(|| improved.expected_value(search, &self.candidates, self.rest_is_lost))
     }
 
     /// Chooses among the candidates that are left.
@@ -69,7 +70,7 @@ impl GumbelTurn {
         }
     }
 
-    fn choice(&self, search: &SearchState, actions: ArrayVec<Action, 9>, chosen: usize) -> Choice {
+    fn choice(&self, search: &SearchState, actions: TurnActions, chosen: usize) -> Choice {
         let improved = Improved::new(search, &self.candidates);
         let mut recursion = improved.recursion(search, &self.candidates, &self.beam);
         let is_lost = self.candidates[chosen].is_lost && search.is_proven();
@@ -87,16 +88,11 @@ impl GumbelTurn {
     }
 
     /// The actions of a candidate: of the orders that the beam has seen, one drawn in proportion to their probability.
-    fn actions<R: Rng>(
-        &self,
-        place: usize,
-        search: &SearchState,
-        rng: &mut R,
-    ) -> ArrayVec<Action, 9> {
+    fn actions<R: Rng>(&self, place: usize, search: &SearchState, rng: &mut R) -> TurnActions {
         let candidate = &self.candidates[place];
         match &candidate.actions {
             Some(actions) => actions.clone(),
-            None => actions_of(&search.tree, &self.beam.way_to(search, candidate.end, rng)),
+            None => actions_of(&search.tree, &self.beam.path_to(search, candidate.end, rng)),
         }
     }
 
@@ -109,22 +105,22 @@ impl GumbelTurn {
         rng: &mut R,
     ) -> Choice {
         let prefix = self.beam.best_prefix(search);
-        let way = self.beam.way_to(search, prefix, rng);
-        let mut actions = actions_of(&search.tree, &way);
+        let path = self.beam.path_to(search, prefix, rng);
+        let mut actions = actions_of(&search.tree, &path);
         let state = search.tree.state(prefix);
         let is_whole = state.steps_used() == 0 && prefix != search.root;
         if !is_whole {
             finish_by_the_rules(&state, history, &mut actions, rng);
         }
         if search.turn_is_lost(&actions)
-            && let Another::Turn(other) = another_turn(search, history)
+            && let Alternative::Found(other) = find_alternative(search, history)
         {
             actions = other;
         }
         let root = search.tree.node(search.root);
         Choice {
             actions,
-            advantage: if root.kind == NodeKind::Open {
+            advantage: if root.kind == NodeKind::Expanded {
                 root.own_value
             } else {
                 0.0

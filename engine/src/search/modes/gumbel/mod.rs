@@ -1,11 +1,13 @@
 //! Mode `gumbel`: whole turns are sampled from the policy without replacement, and compared by sequential halving.
 //!
 //! A beam over the step policy finds the candidates ([`beam`]); simulations by PUCT below them estimate their values; the worse
-//! half of them is given up again and again; those that are lost are replaced ([`replacement`]). The policy learns the improved policy of completed values ([`target`]).
+//! half of them is given up again and again; those that are lost are replaced ([`replacement`]). The policy learns the improved policy of
+//! completed values ([`target`]).
 //! (Kool, van Hoof and Welling 2019, "Stochastic beams and where to find them"; Danihelka, Guez, Schrittwieser and Silver 2022,
 //! "Policy improvement by planning with Gumbel".)
 
 mod beam;
+mod candidate;
 mod choice;
 mod likelihood;
 mod replacement;
@@ -20,52 +22,14 @@ use crate::search::decision::Choice;
 use crate::search::options::SearchOptions;
 use crate::search::simulations::Simulations;
 use crate::search::state::SearchState;
-use crate::search::tree::NodeId;
-use arimaa::rules::{Action, History, Position};
-use arrayvec::ArrayVec;
+use arimaa::rules::{History, Position};
 use beam::{Beam, SlotId};
+use candidate::Candidate;
 use rand::Rng;
-use sizes::Sizes;
+use sizes::{Sizes, halvings_to_one};
 use target::Improved;
 
-/// A whole turn that is compared with others.
-#[derive(Debug)]
-pub(in crate::search) struct Candidate {
-    /// Its place in the beam, where it was sampled.
-    slot: Option<SlotId>,
-    /// The start of the enemy's turn behind it.
-    pub(in crate::search) end: NodeId,
-    /// The logarithm of its probability by the policy, all known orders together.
-    pub(in crate::search) log_prior: f64,
-    /// What it is ranked by beside its value: the perturbed logarithm of its probability, times the noise's scale.
-    pub(in crate::search) rank: f64,
-    /// Simulations below it.
-    pub(in crate::search) visits: u32,
-    /// Those in flight.
-    in_flight: u32,
-    is_alive: bool,
-    is_lost: bool,
-    /// Its actions, where it was not sampled: the tree may hold no way to it.
-    pub(in crate::search) actions: Option<ArrayVec<Action, 9>>,
-}
-
-impl Candidate {
-    fn new(end: NodeId, log_prior: f64, rank: f64) -> Self {
-        Self {
-            slot: None,
-            end,
-            log_prior,
-            rank,
-            visits: 0,
-            in_flight: 0,
-            is_alive: true,
-            is_lost: false,
-            actions: None,
-        }
-    }
-}
-
-/// The turn in the making.
+/// The state of one turn's search.
 #[derive(Debug)]
 pub(in crate::search) struct GumbelTurn {
     sizes: Sizes,
@@ -125,7 +89,7 @@ impl GumbelTurn {
     /// Searches up to the next leaves, or to the turn's end.
     pub(in crate::search) fn advance<R: Rng>(
         &mut self,
-        state: &mut SearchState,
+        search: &mut SearchState,
         simulations: &mut Simulations,
         batch: &mut LeafBatch,
         history: &History,
@@ -133,44 +97,42 @@ impl GumbelTurn {
     ) -> Option<Choice> {
         if self.sampled.is_none() {
             while !self.beam.is_done() {
-                if state.share() >= 1.0 {
-                    return Some(self.finish(state, history, rng));
+                if search.budget_used() >= 1.0 {
+                    return Some(self.finish(search, history, rng));
                 }
-                if self.beam.ask(state, batch, history) {
+                if self.beam.ask(search, batch, history) {
                     return None;
                 }
                 self.beam
-                    .advance(state, self.sizes.beam_width as usize, rng);
+                    .advance(search, self.sizes.beam_width as usize, rng);
             }
             for slot in self.beam.take_best(self.sizes.candidates as usize) {
-                self.add(slot, state);
+                self.add(slot, search);
             }
-            self.sampled = Some(state.share());
-            self.rounds = (self.candidates.len().max(1) as u32)
-                .next_power_of_two()
-                .trailing_zeros();
+            self.sampled = Some(search.budget_used());
+            self.rounds = halvings_to_one(self.candidates.len());
         }
         loop {
-            self.finish_simulations(state, simulations);
-            if self.drop_lost(state) {
-                return Some(self.finish(state, history, rng));
+            self.finish_simulations(search, simulations);
+            if self.mark_proven(search) {
+                return Some(self.finish(search, history, rng));
             }
-            if self.replace(state, batch, history, rng) {
+            if self.replace(search, batch, history, rng) {
                 return None;
             }
-            self.halve(state);
-            if self.is_over(state) {
-                return Some(self.finish(state, history, rng));
+            self.halve(search);
+            if self.is_over(search) {
+                return Some(self.finish(search, history, rng));
             }
-            self.simulate(state, simulations, batch, history, rng);
+            self.simulate(search, simulations, batch, history, rng);
             if batch.is_waiting() {
                 return None;
             }
         }
     }
 
-    fn add(&mut self, slot: SlotId, state: &SearchState) {
-        let (end, log_prior, rank) = self.beam.ranked(slot, state);
+    fn add(&mut self, slot: SlotId, search: &SearchState) {
+        let (end, log_prior, rank) = self.beam.ranked(slot, search);
         self.candidates.push(Candidate {
             slot: Some(slot),
             ..Candidate::new(end, log_prior, rank)
@@ -186,13 +148,13 @@ impl GumbelTurn {
         (0..self.candidates.len()).filter(|&place| self.candidates[place].is_alive)
     }
 
-    /// Marks what is proven; says whether there is a win.
-    fn drop_lost(&mut self, state: &mut SearchState) -> bool {
-        let side = state.side();
+    /// Marks the candidates that are proven lost; says whether one is proven won.
+    fn mark_proven(&mut self, search: &mut SearchState) -> bool {
+        let side = search.side();
         let mut is_won = false;
         for candidate in &mut self.candidates {
-            state.tree.check_goal(candidate.end);
-            let proof = state.tree.node_value(candidate.end).proof;
+            search.tree.check_goal(candidate.end);
+            let proof = search.tree.node_value(candidate.end).proof;
             is_won |= proof.wins(side);
             if proof.loses(side) {
                 candidate.is_lost = true;
@@ -203,10 +165,10 @@ impl GumbelTurn {
     }
 
     /// Gives up the worse half as often as the budget used says: after each of as many equal parts of it as there are halvings.
-    fn halve(&mut self, state: &mut SearchState) {
+    fn halve(&mut self, search: &mut SearchState) {
         let sampled = self.sampled.unwrap_or(0.0);
-        let share = state.share();
-        if state.is_parallel() && share < 1.0 && self.left_of_round > 0 {
+        let share = search.budget_used();
+        if search.is_parallel() && share < 1.0 && self.left_of_round > 0 {
             return;
         }
         let used = (share - sampled) / (1.0 - sampled).max(1e-9);
@@ -216,7 +178,7 @@ impl GumbelTurn {
         {
             self.halvings += 1;
             let mut alive: Vec<usize> = self.alive().collect();
-            let scores = self.scores(state);
+            let scores = self.scores(search);
             alive.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
             for &place in alive.iter().skip(alive.len().div_ceil(2)) {
                 self.candidates[place].is_alive = false;
@@ -224,21 +186,21 @@ impl GumbelTurn {
         }
     }
 
-    fn is_over(&self, state: &mut SearchState) -> bool {
-        let budget = &state.options.budget.clone();
+    fn is_over(&self, search: &mut SearchState) -> bool {
+        let budget = search.options.budget;
         let alive = self.alive().count();
         alive == 0
             || alive == 1 && budget.stops_when_decided
-            || state.share() >= 1.0
-            || state.spent.evaluations_left(budget) == Some(0)
+            || search.budget_used() >= 1.0
+            || search.spent.evaluations_left(&budget) == Some(0)
     }
 
     /// `G + σ(q)` of every candidate: what halvings and the choice go by.
-    fn scores(&self, state: &SearchState) -> Vec<f64> {
-        let improved = Improved::new(state, &self.candidates);
+    fn scores(&self, search: &SearchState) -> Vec<f64> {
+        let improved = Improved::new(search, &self.candidates);
         let scores = self.candidates.iter();
         scores
-            .map(|candidate| candidate.rank + improved.sigma(improved.value_of(state, candidate)))
+            .map(|candidate| candidate.rank + improved.sigma(improved.value_of(search, candidate)))
             .collect()
     }
 
@@ -251,14 +213,14 @@ impl GumbelTurn {
 
     /// How many simulations go down together: one below each of those candidates that have had the fewest. Where several leaves may
     /// be in flight, so many that candidates have equally many again, after one batch or after several of about the same size.
-    fn batch_size(&mut self, state: &SearchState) -> u32 {
-        if !state.is_parallel() {
+    fn batch_size(&mut self, search: &SearchState) -> u32 {
+        if !search.is_parallel() {
             let visits = self.alive().map(|place| self.candidates[place].visits);
             let fewest = visits.clone().min();
             return visits.filter(|&visits| Some(visits) == fewest).count() as u32;
         }
         let count = self.alive().count().max(1) as u32;
-        let most = state.options.parallel_leaves;
+        let most = search.options.parallel_leaves;
         let missing = self.missing_in_round();
         let round = if missing == 0 { count } else { missing };
         if round > most {
@@ -273,9 +235,9 @@ impl GumbelTurn {
             true => f64::from(self.halvings + 1) / f64::from(self.rounds),
             false => 1.0,
         };
-        let until = state
+        let until = search
             .spent
-            .visits_until(&state.options.budget, sampled + (1.0 - sampled) * next);
+            .visits_until(&search.options.budget, sampled + (1.0 - sampled) * next);
         let rounds = (until.saturating_sub(round)).div_ceil(count);
         round + rounds.min((most - round) / count) * count
     }
@@ -292,16 +254,16 @@ impl GumbelTurn {
     /// Simulations below the candidates, each below one of those that have had the fewest.
     fn simulate<R: Rng>(
         &mut self,
-        state: &mut SearchState,
+        search: &mut SearchState,
         simulations: &mut Simulations,
         batch: &mut LeafBatch,
         history: &History,
         rng: &mut R,
     ) {
-        let budget = state.options.budget;
-        let visits_left = state.spent.visits_left(&budget).unwrap_or(u32::MAX);
-        let evaluations_left = state.spent.evaluations_left(&budget);
-        for _ in 0..self.batch_size(state).min(visits_left) {
+        let budget = search.options.budget;
+        let visits_left = search.spent.visits_left(&budget).unwrap_or(u32::MAX);
+        let evaluations_left = search.spent.evaluations_left(&budget);
+        for _ in 0..self.batch_size(search).min(visits_left) {
             if evaluations_left.is_some_and(|left| batch.len() as u32 >= left) {
                 break;
             }
@@ -310,17 +272,17 @@ impl GumbelTurn {
             };
             let one = &mut self.candidates[candidate];
             one.in_flight += 1;
-            simulations.simulate(state, batch, candidate, one.end, history, rng);
-            if state.is_parallel() && batch.is_waiting() && state.share() >= 1.0 {
-                simulations.give_up_leaves(state, batch);
+            simulations.simulate(search, batch, candidate, one.end, history, rng);
+            if search.is_parallel() && batch.is_waiting() && search.budget_used() >= 1.0 {
+                simulations.give_up_leaves(search, batch);
                 break;
             }
         }
     }
 
-    fn finish_simulations(&mut self, state: &mut SearchState, simulations: &mut Simulations) {
+    fn finish_simulations(&mut self, search: &mut SearchState, simulations: &mut Simulations) {
         // Rounds advance by the visits, whatever they reach.
-        simulations.finish_simulations(state, true, |_, candidate| {
+        simulations.finish_simulations(search, true, |_, candidate| {
             self.candidates[candidate].visits += 1;
         });
         for candidate in &mut self.candidates {

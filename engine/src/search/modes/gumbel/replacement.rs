@@ -1,7 +1,9 @@
 //! Other turns in the place of candidates that turned out to be lost: from what the beam has pruned, and at last from all legal ones.
 
+use super::GumbelTurn;
 use super::beam::SlotId;
-use super::{Candidate, GumbelTurn};
+use super::candidate::Candidate;
+use super::sizes::halvings_to_one;
 use crate::search::batch::LeafBatch;
 use crate::search::lost_turns::{OtherTurn, other_turns};
 use crate::search::state::SearchState;
@@ -9,9 +11,9 @@ use arimaa::rules::History;
 use rand::Rng;
 
 impl GumbelTurn {
-    /// Whether a turn that the beam brings is a candidate already, found among all turns: it is ranked by the beam then.
-    fn is_compared(&mut self, slot: SlotId, state: &SearchState) -> bool {
-        let (end, log_prior, rank) = self.beam.ranked(slot, state);
+    /// Ranks a candidate that was found among all turns by the beam, which now brings it; says whether there is such a candidate.
+    fn update_ranking(&mut self, slot: SlotId, search: &SearchState) -> bool {
+        let (end, log_prior, rank) = self.beam.ranked(slot, search);
         let known = self.candidates.iter_mut().find(|one| one.end == end);
         if let Some(candidate) = known {
             candidate.slot = Some(slot);
@@ -22,10 +24,10 @@ impl GumbelTurn {
     }
 
     /// Takes over what the beam has learnt of the candidates since.
-    fn rank_again(&mut self, state: &SearchState) {
+    fn rank_again(&mut self, search: &SearchState) {
         for candidate in &mut self.candidates {
             if let Some(slot) = candidate.slot {
-                let (_, log_prior, rank) = self.beam.ranked(slot, state);
+                let (_, log_prior, rank) = self.beam.ranked(slot, search);
                 (candidate.log_prior, candidate.rank) = (log_prior, rank);
             }
         }
@@ -35,7 +37,7 @@ impl GumbelTurn {
     /// all were lost, it takes legal turns that are not. Says whether evaluations are awaited for it.
     pub(super) fn replace<R: Rng>(
         &mut self,
-        state: &mut SearchState,
+        search: &mut SearchState,
         batch: &mut LeafBatch,
         history: &History,
         rng: &mut R,
@@ -43,8 +45,8 @@ impl GumbelTurn {
         loop {
             if !self.beam.is_done() {
                 // What follows the prefix that was brought back: its evaluation is there.
-                self.beam.advance(state, 0, rng);
-                self.rank_again(state);
+                self.beam.advance(search, 0, rng);
+                self.rank_again(search);
             }
             let lost = self.candidates.iter().filter(|one| one.is_lost).count();
             let wanted = lost.saturating_sub(self.replaced);
@@ -57,30 +59,30 @@ impl GumbelTurn {
             }
             if self.alive().next().is_none() && !self.none_is_left {
                 self.replaced = lost;
-                self.add_others(state, history);
+                self.add_others(search, history);
                 self.none_is_left = !self.candidates.iter().any(|one| one.is_alive);
                 continue;
             }
-            let left = state.spent.evaluations_left(&state.options.budget);
+            let left = search.spent.evaluations_left(&search.options.budget);
             let reserved = self.alive().count() as u32;
             let affordable = left.is_none_or(|left| left > reserved);
-            if !affordable || state.share() >= 1.0 {
+            if !affordable || search.budget_used() >= 1.0 {
                 return false;
             }
-            match self.beam.best_pruned(state) {
+            match self.beam.best_pruned(search) {
                 None => self.replaced = lost,
                 Some(slot) if self.beam.is_whole(slot) => {
-                    self.beam.take(slot, state);
-                    if self.is_compared(slot, state) {
+                    self.beam.take(slot, search);
+                    if self.update_ranking(slot, search) {
                         continue;
                     }
-                    self.add(slot, state);
+                    self.add(slot, search);
                     self.replaced += 1;
-                    self.drop_lost(state);
+                    self.mark_proven(search);
                 }
                 Some(slot) => {
-                    self.beam.bring_back(slot, state);
-                    if self.beam.ask(state, batch, history) {
+                    self.beam.bring_back(slot, search);
+                    if self.beam.ask(search, batch, history) {
                         return true;
                     }
                 }
@@ -100,17 +102,14 @@ impl GumbelTurn {
 
     /// Halvings begin anew with those that are alive now.
     fn compare_again(&mut self) {
-        self.rounds = self.halvings
-            + (self.alive().count().max(1) as u32)
-                .next_power_of_two()
-                .trailing_zeros();
+        self.rounds = self.halvings + halvings_to_one(self.alive().count());
     }
 
     /// Makes candidates of the likeliest turns that are not known to be lost.
-    fn add_others(&mut self, state: &mut SearchState, history: &History) {
-        let (mut others, tried_all) = other_turns(state, history);
+    fn add_others(&mut self, search: &mut SearchState, history: &History) {
+        let (mut others, tried_all) = other_turns(search, history);
         if others.is_empty() && tried_all {
-            state.tree.prove_lost(state.root);
+            search.tree.prove_lost(search.root);
         }
         let count = others.len();
         let compared = self.candidates.len();
@@ -122,12 +121,12 @@ impl GumbelTurn {
         } in others.into_iter().take(self.sizes.candidates as usize)
         {
             // The first is a way out, whatever the memory.
-            let room = state.tree.intern_if_room(&end);
+            let room = search.tree.intern_if_room(&end);
             let Some(end) = room.or_else(|| {
                 self.alive()
                     .next()
                     .is_none()
-                    .then(|| state.tree.intern(&end))
+                    .then(|| search.tree.intern(&end))
             }) else {
                 break;
             };

@@ -1,7 +1,8 @@
 //! How many turns are compared, and how wide the beam is that finds them: by the options, the budget and the memory.
 
+use crate::search::decision::longest_turn;
 use crate::search::options::SearchOptions;
-use arimaa::rules::{Phase, Position, TURN_STEPS};
+use arimaa::rules::{Phase, Position};
 
 /// Below this many evaluations there is nothing to halve.
 const LEAST_BUDGET: u32 = 8;
@@ -26,7 +27,7 @@ impl Sizes {
     /// The beam evaluates `1 + steps · width` prefixes, steps being those before the last one, and then the candidates: together at
     /// most half of the budget.
     pub(super) fn new(position: &Position, options: &SearchOptions) -> Option<Self> {
-        let steps = steps_of(position) - 1;
+        let steps = longest_turn(position.phase()) - 1;
         let is_setup = position.phase() == Phase::Setup;
         let wanted = &options.gumbel;
         let Some(budget) = options.budget.most_visits() else {
@@ -69,6 +70,11 @@ impl Sizes {
     }
 }
 
+/// How often a number of candidates is halved until one is left.
+pub(super) fn halvings_to_one(candidates: usize) -> u32 {
+    candidates.max(1).next_power_of_two().trailing_zeros()
+}
+
 /// How wide a beam may be. What it holds beside the tree takes no more than half of the memory. Where time limits the search, the
 /// number of evaluations is unknown, and no more is sampled than without limits.
 fn widest_within(options: &SearchOptions) -> u32 {
@@ -78,12 +84,4 @@ fn widest_within(options: &SearchOptions) -> u32 {
         None => usize::MAX,
     };
     of_memory.min(of_time).clamp(1, 1 << 20) as u32
-}
-
-/// How many steps, or placements, a turn has at most.
-fn steps_of(position: &Position) -> u32 {
-    match position.phase() {
-        Phase::Setup => 8,
-        Phase::Play => u32::from(TURN_STEPS),
-    }
 }

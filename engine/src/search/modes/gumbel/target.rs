@@ -1,7 +1,7 @@
 //! The improved policy of whole turns, and what it means for each step of them.
 
-use super::Candidate;
 use super::beam::Beam;
+use super::candidate::Candidate;
 use super::likelihood::log_sum_exp;
 use crate::search::state::SearchState;
 use crate::search::targets::{StateTarget, in_index_order, surprise};
@@ -21,10 +21,10 @@ pub(super) struct Improved {
 }
 
 impl Improved {
-    pub(super) fn new(state: &SearchState, candidates: &[Candidate]) -> Self {
-        let options = &state.options.gumbel;
+    pub(super) fn new(search: &SearchState, candidates: &[Candidate]) -> Self {
+        let options = &search.options.gumbel;
         let most = candidates.iter().map(|one| one.visits).max().unwrap_or(0);
-        let own = win_probability(state.side(), state.tree.node(state.root).own_value);
+        let own = win_probability(search.side(), search.tree.node(search.root).own_value);
         let greatest = candidates
             .iter()
             .map(|one| one.log_prior)
@@ -33,7 +33,7 @@ impl Improved {
         for candidate in candidates.iter().filter(|one| one.visits > 0) {
             let prior = (candidate.log_prior - greatest).exp();
             mass += prior;
-            sum += prior * f64::from(state.value_for_mover(candidate.end));
+            sum += prior * f64::from(search.value_for_mover(candidate.end));
             visits += candidate.visits;
         }
         let mean = if mass > 0.0 { sum / mass } else { 0.0 };
@@ -41,7 +41,7 @@ impl Improved {
         Self {
             scale: f64::from(options.value_scale)
                 * (f64::from(options.visit_constant) + f64::from(most)),
-            target_scale: state.options.target_value_scale.into(),
+            target_scale: search.options.target_value_scale.into(),
             mixed_value: (f64::from(own) + visits * mean) / (1.0 + visits),
         }
     }
@@ -57,9 +57,9 @@ impl Improved {
     }
 
     /// A candidate's value for the mover.
-    pub(super) fn value_of(&self, state: &SearchState, candidate: &Candidate) -> f64 {
-        if candidate.visits > 0 || state.tree.node_value(candidate.end).proof.is_some() {
-            f64::from(state.value_for_mover(candidate.end))
+    pub(super) fn value_of(&self, search: &SearchState, candidate: &Candidate) -> f64 {
+        if candidate.visits > 0 || search.tree.node_value(candidate.end).proof.is_some() {
+            f64::from(search.value_for_mover(candidate.end))
         } else {
             self.mixed_value
         }
@@ -71,14 +71,14 @@ impl Improved {
     /// looked at. With `rest_is_lost` all of them are known to be lost, and count no more.
     pub(super) fn expected_value(
         &self,
-        state: &SearchState,
+        search: &SearchState,
         candidates: &[Candidate],
         rest_is_lost: bool,
     ) -> f32 {
         let living = candidates.iter().filter(|one| !one.is_lost);
         let terms: Vec<(f64, f64)> = living
             .map(|one| {
-                let value = self.value_of(state, one);
+                let value = self.value_of(search, one);
                 (one.log_prior + self.sigma(value), value)
             })
             .collect();
@@ -105,21 +105,21 @@ impl Improved {
     /// The recursion for the step targets.
     pub(super) fn recursion<'a>(
         &'a self,
-        state: &'a SearchState,
+        search: &'a SearchState,
         candidates: &'a [Candidate],
         beam: &'a Beam,
     ) -> Recursion<'a> {
-        let side = state.side();
+        let side = search.side();
         let ends = candidates
             .iter()
             .enumerate()
             .map(|(place, one)| (one.end, place));
         let is_won = candidates
             .iter()
-            .any(|one| state.tree.node_value(one.end).proof.wins(side));
+            .any(|one| search.tree.node_value(one.end).proof.wins(side));
         Recursion {
             improved: self,
-            state,
+            search,
             candidates,
             beam,
             ends: ends.collect(),
@@ -138,7 +138,7 @@ impl Improved {
 #[derive(Debug)]
 pub(super) struct Recursion<'a> {
     improved: &'a Improved,
-    state: &'a SearchState,
+    search: &'a SearchState,
     candidates: &'a [Candidate],
     beam: &'a Beam,
     ends: FxHashMap<NodeId, usize>,
@@ -165,8 +165,8 @@ impl Recursion<'_> {
                     step: step as u8,
                     visits: self.visits_below(node),
                     proven: false,
-                    policy: in_index_order(&self.state.tree, node, &policy),
-                    surprise: surprise(&self.state.tree, node, policy.into_iter()),
+                    policy: in_index_order(&self.search.tree, node, &policy),
+                    surprise: surprise(&self.search.tree, node, policy.into_iter()),
                 }
             })
             .collect()
@@ -177,7 +177,7 @@ impl Recursion<'_> {
         let exponents = self.exponents(node);
         let greatest = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let priors = self
-            .state
+            .search
             .tree
             .edges(node)
             .iter()
@@ -196,11 +196,11 @@ impl Recursion<'_> {
 
     /// `ln(p(a|s) · B(s·a))` of each edge.
     fn exponents(&mut self, node: NodeId) -> Vec<f64> {
-        let state = self.state;
-        (0..state.tree.edges(node).len())
+        let search = self.search;
+        (0..search.tree.edges(node).len())
             .map(|edge| {
-                let prior = state.tree.edges(node)[edge].prior();
-                let below = match state.tree.child(node, edge) {
+                let prior = search.tree.edges(node)[edge].prior();
+                let below = match search.tree.child(node, edge) {
                     Some(child) => self.log_weight(child),
                     None => self.elsewhere(),
                 };
@@ -223,9 +223,9 @@ impl Recursion<'_> {
         if let Some(&known) = self.known.get(&node) {
             return known;
         }
-        let state = self.state;
-        let side = state.side();
-        let proof = state.tree.node_value(node).proof;
+        let search = self.search;
+        let side = search.side();
+        let proof = search.tree.node_value(node).proof;
         let weight = if proof.loses(side) {
             f64::NEG_INFINITY
         } else if let Some(&place) = self.ends.get(&node) {
@@ -233,7 +233,7 @@ impl Recursion<'_> {
             if lost_beside_a_win {
                 f64::NEG_INFINITY
             } else {
-                let value = self.improved.value_of(state, &self.candidates[place]);
+                let value = self.improved.value_of(search, &self.candidates[place]);
                 self.improved.target_sigma(value)
             }
         } else if self.beam.has_expanded(node) {
@@ -256,7 +256,7 @@ impl Recursion<'_> {
             if let Some(&place) = self.ends.get(&node) {
                 visits += self.candidates[place].visits;
             } else if self.beam.has_expanded(node) {
-                let links = self.state.tree.links(node).iter();
+                let links = self.search.tree.links(node).iter();
                 let children = links.filter_map(|link| link.child());
                 waiting.extend(children.filter(|&child| met.insert(child)));
             }

@@ -6,9 +6,9 @@ mod targets;
 
 use super::GumbelTurn;
 use crate::config::{AutoOr, SearchConfig, SearchMode};
+use crate::search::modes::Strategy;
 use crate::search::state::SearchState;
 use crate::search::testing::{Hashed, answer, history_of};
-use crate::search::turn_search::Strategy;
 use crate::search::{Budget, Search, SearchOptions};
 use arimaa::rules::{Action, History, Position, StepState};
 use rand::rngs::ChaCha8Rng;

@@ -81,7 +81,7 @@ fn what_the_beam_asks_for_is_followed() {
         }
         let evaluated = state.tree.node_ids().filter(|&id| {
             let node = state.tree.node(id);
-            node.start() == state.root && node.kind == NodeKind::Open
+            node.start() == state.root && node.kind == NodeKind::Expanded
         });
         let evaluated: Vec<_> = evaluated.collect();
         let followed = |&id: &_| turn.beam.has_expanded(id);
