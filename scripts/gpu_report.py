@@ -1,4 +1,4 @@
-"""The table of `scripts/gpu_check`: figures, the calibration, verdicts against the goals, and what failed."""
+"""The table of `scripts/gpu_check`: figures, the batch sizes, verdicts against the goals, and what failed."""
 
 import re
 
@@ -17,7 +17,7 @@ def flop(size):
 
 def table(report):
     steps = {step["name"]: step for step in report.get("steps", [])}
-    parts = [head(report, steps), benches(report, steps), calibration(steps), others(steps), verdicts(steps), failures(report)]
+    parts = [head(report, steps), benches(report, steps), batch_sizes(steps), others(steps), verdicts(steps), failures(report)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -76,7 +76,7 @@ def benches(report, steps):
     return "\n".join(lines)
 
 
-def calibration(steps):
+def batch_sizes(steps):
     """Evaluations a second by batch, for each network and precision once."""
     tables = {}
     for step in bench_steps(steps):
@@ -90,7 +90,7 @@ def calibration(steps):
     for name, table in tables.items():
         rates = {row["batch"]: number(row["evals_per_s"]) + ("*" if row["is_chosen"] else " ") for row in table}
         rows.append([name, *(rates.get(batch, "- ") for batch in batches)])
-    return "\n".join(["Calibration: evaluations a second of the bare network, by batch; * is chosen.", *columns(rows)])
+    return "\n".join(["Evaluations a second of the bare network, by batch; * is chosen.", *columns(rows)])
 
 
 def others(steps):
@@ -100,7 +100,7 @@ def others(steps):
         if name == "agree" and found:
             lines.append(f"agree: the device's value differs from the processor's by {number(found['value_difference'])}, its losses after a training by {number(found['loss_difference'])}")
         elif name.startswith("start-") and found:
-            lines.append(f"{name}: first batch after {number(found.get('first_batch_calibrating_s'))} s, {number(found.get('first_batch_remembered_s'))} s with a remembered calibration")
+            lines.append(f"{name}: first batch after {number(found.get('first_batch_tuning_s'))} s, {number(found.get('first_batch_remembered_s'))} s with remembered batch sizes")
         elif name == "change" and found.get("changes"):
             times = ", ".join(number(change["seconds_to_play"]) for change in found["changes"])
             gaps = ", ".join(number(change["longest_gap_s"]) for change in found["changes"])

@@ -94,13 +94,13 @@ fn the_folded_and_cast_network_gives_the_same_answers() {
         "bf16: {value_error} {divergence}"
     );
     assert!(value_error > 1e-4, "bf16 is not fp32");
-    let checked = evaluator(&network, Precision::Bf16).accuracy();
+    let checked = evaluator(&network, Precision::Bf16).drift();
     assert!(checked.value_error > 1e-4 && checked.value_error <= 0.01);
     assert!(checked.divergence > 1e-7);
 }
 
 /// What a drift costs in play: rounds the built-in network's numbers to fewer and fewer bits, says how far each is from itself, and
-/// writes them for matches (`selfplay pit --a FILE --b tusker`). The bounds of [`Accuracy`] come from there.
+/// writes them for matches (`selfplay pit --a FILE --b tusker`). The bounds of [`Drift`] come from there.
 #[test]
 #[ignore = "writes networks into target/rounded"]
 fn rounded_networks_for_matches() {

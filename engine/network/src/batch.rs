@@ -4,7 +4,7 @@ use crate::error::NetworkError;
 use engine::encoding::{CHANNELS, InputRow, PLANES, SCALARS};
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Unpacks rows to `[batch, CHANNELS, 8, 8]`, float, on a device, with the channels together in memory.
+/// Unpacks rows to `[batch, CHANNELS, 8, 8]`, float, on a device, channels-last.
 pub(super) fn unpack_rows(rows: &[InputRow], device: Device) -> Result<Tensor, NetworkError> {
     let sets: Vec<i64> = rows
         .iter()
@@ -17,7 +17,7 @@ pub(super) fn unpack_rows(rows: &[InputRow], device: Device) -> Result<Tensor, N
 }
 
 /// Unpacks rows' bitboards (`[batch, PLANES]`, int64) and scalars (`[batch, SCALARS]`) to planes `[batch, CHANNELS, 8, 8]`, float,
-/// with the channels together in memory, on the same device.
+/// channels-last, on the same device.
 pub fn unpack_planes(sets: &Tensor, scalars: &Tensor) -> Result<Tensor, NetworkError> {
     let batch = sets.size2()?.0;
     let planes = squares_of(&sets.f_unsqueeze(1)?, [1, 64, 1])?.f_to_kind(Kind::Float)?;

@@ -1,11 +1,11 @@
-//! How the layers are wired: the tower, one definition for the form that is trained and the form that plays, and the heads as
+//! How the layers are wired: the tower, one definition for the form that is trained and the inference form, and the heads as
 //! they are trained.
 
 use crate::architecture::{Architecture, Role};
 use crate::error::NetworkError;
 use crate::head_layers::{AuxiliaryHead, PolicyHead, PooledHead};
 use crate::heads::{Head, PerHead};
-use crate::layers::{Builder, Convolution, Mode, Normed, like, linear, pool};
+use crate::layers::{Builder, Convolution, Mode, NormedConvolution, like, linear, pool};
 use engine::encoding::CHANNELS;
 use tch::{TchError, Tensor};
 
@@ -39,14 +39,14 @@ pub(super) struct Tower<C> {
 
 /// All layers, as they are trained.
 #[derive(Debug)]
-pub(super) struct Body {
-    pub(super) tower: Tower<Normed>,
+pub(super) struct TrainingLayers {
+    pub(super) tower: Tower<NormedConvolution>,
     pub(super) policy: PolicyHead,
     pub(super) value: PooledHead,
     auxiliary: Vec<(Head, AuxiliaryHead)>,
 }
 
-impl Body {
+impl TrainingLayers {
     /// Builds the layers of an architecture; the order of the tensors is part of the seeded initialisation.
     pub(super) fn new(
         architecture: Architecture,
@@ -54,7 +54,7 @@ impl Body {
     ) -> Result<Self, NetworkError> {
         let channels = i64::from(architecture.channels);
         let tower = (channels, channels);
-        let input = Normed::new(builder, "input", (CHANNELS as i64, channels), 3)?;
+        let input = NormedConvolution::new(builder, "input", (CHANNELS as i64, channels), 3)?;
         let blocks = (0..architecture.blocks)
             .map(|index| {
                 let name = |part: &str| format!("blocks.{index}.{part}");
@@ -67,15 +67,15 @@ impl Body {
                     false => None,
                 };
                 Ok(Block {
-                    first: Normed::new(builder, &name("first"), tower, 3)?,
-                    second: Normed::new(builder, &name("second"), tower, 3)?,
+                    first: NormedConvolution::new(builder, &name("first"), tower, 3)?,
+                    second: NormedConvolution::new(builder, &name("second"), tower, 3)?,
                     pooling,
                 })
             })
             .collect::<Result<_, NetworkError>>()?;
-        let features = Normed::new(builder, "policy", tower, 1)?;
+        let features = NormedConvolution::new(builder, "policy", tower, 1)?;
         let policy = PolicyHead::new(builder, "policy", (features, channels))?;
-        let features = Normed::new(builder, "value", tower, 1)?;
+        let features = NormedConvolution::new(builder, "value", tower, 1)?;
         let value = PooledHead::new(builder, "value", (features, channels), 1)?;
         Ok(Self {
             tower: Tower { input, blocks },
@@ -128,7 +128,7 @@ impl Body {
 impl<C: Convolution> Tower<C> {
     /// `[batch, CHANNELS, 8, 8]` to `[batch, channels, 8, 8]`.
     pub(super) fn forward(&self, planes: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let mut tower = self.input.activate(planes, None, None, mode)?;
+        let mut tower = self.input.forward(planes, None, None, mode)?;
         for block in &self.blocks {
             tower = block.forward(&tower, mode)?;
         }
@@ -143,12 +143,12 @@ impl<C: Convolution> Tower<C> {
         heads: impl FnOnce(&Tensor) -> Result<(Tensor, Tensor), TchError>,
     ) -> Result<Option<String>, TchError> {
         let mode = Mode::Evaluation;
-        let mut tower = self.input.activate(planes, None, None, mode)?;
+        let mut tower = self.input.forward(planes, None, None, mode)?;
         if !is_finite(&tower)? {
             return Ok(Some("layer input".into()));
         }
         for (index, block) in self.blocks.iter().enumerate() {
-            if !is_finite(&block.first.activate(&tower, None, None, mode)?)? {
+            if !is_finite(&block.first.forward(&tower, None, None, mode)?)? {
                 return Ok(Some(format!("layer blocks.{index}.first")));
             }
             tower = block.forward(&tower, mode)?;
@@ -169,7 +169,7 @@ impl<C: Convolution> Tower<C> {
 
 impl<C: Convolution> Block<C> {
     fn forward(&self, input: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let middle = self.first.activate(input, None, None, mode)?;
+        let middle = self.first.forward(input, None, None, mode)?;
         let shift = match &self.pooling {
             Some(weight) => {
                 let pooled = pool(&middle)?;
@@ -178,7 +178,7 @@ impl<C: Convolution> Block<C> {
             None => None,
         };
         self.second
-            .activate(&middle, shift.as_ref(), Some(input), mode)
+            .forward(&middle, shift.as_ref(), Some(input), mode)
     }
 }
 

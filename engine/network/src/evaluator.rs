@@ -3,11 +3,11 @@
 use crate::architecture::Architecture;
 use crate::device::{Device, apply_thread_count};
 use crate::error::{NetworkError, catch_torch_panics};
+use crate::inference::{ANSWER_FLOATS, InferenceLayers};
 use crate::model::Network;
 use crate::packed::read_answer;
-use crate::playing::{ANSWER_FLOATS, PlayingBody};
 use crate::precision;
-use crate::prepare::{Accuracy, Prepared};
+use crate::prepare::{Drift, Prepared};
 use engine::config::Precision;
 use engine::encoding::{CHANNELS, encode};
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
@@ -25,9 +25,9 @@ pub const MAX_CPU_BATCH: usize = 64;
 #[derive(Debug)]
 pub struct NetworkEvaluator {
     name: String,
-    body: PlayingBody,
+    body: InferenceLayers,
     precision: Precision,
-    accuracy: Accuracy,
+    drift: Drift,
     notes: Vec<String>,
     leaves_at_once: u32,
     buffers: Buffers,
@@ -46,7 +46,7 @@ impl NetworkEvaluator {
     /// Prepares a network for playing on the processor: its norms are folded into its convolutions, and it is cast to the
     /// processor's fast type. `name` is what messages and records call it. The evaluator shares nothing with `network`.
     ///
-    /// The result is compared with the network in fp32 on real positions. A drift beyond [`Accuracy::bound`] is an error, and so
+    /// The result is compared with the network in fp32 on real positions. A drift beyond [`Drift::bound`] is an error, and so
     /// are numbers that are not finite; under [`Precision::Auto`] they lead to fp32 and a [note](Self::notes).
     pub fn new(
         network: &Network,
@@ -60,7 +60,7 @@ impl NetworkEvaluator {
             name,
             body: prepared.body,
             precision: prepared.precision,
-            accuracy: prepared.accuracy,
+            drift: prepared.drift,
             notes: prepared.notes,
             leaves_at_once: leaves_at_once(network.architecture(), Device::Cpu),
             buffers: Buffers::default(),
@@ -73,8 +73,8 @@ impl NetworkEvaluator {
     }
 
     /// How far this form of the network is from the network itself.
-    pub fn accuracy(&self) -> Accuracy {
-        self.accuracy
+    pub fn drift(&self) -> Drift {
+        self.drift
     }
 
     /// Messages for the user: a precision that was given up. Mostly none.
@@ -93,7 +93,7 @@ impl NetworkEvaluator {
 }
 
 impl Buffers {
-    /// The queries' planes, `[batch, CHANNELS, 8, 8]` with the channels together in memory. They are unpacked straight into the
+    /// The queries' planes, `[batch, CHANNELS, 8, 8]` channels-last. They are unpacked straight into the
     /// network's type: five times as fast as by libtorch's operations.
     fn input(&mut self, queries: &[Query], precision: Precision) -> Result<Tensor, NetworkError> {
         let rows = queries

@@ -3,7 +3,7 @@
 
 use crate::error::NetworkError;
 use crate::heads::{Head, HeadOutput};
-use crate::layers::{Builder, Convolution, Linear, Mode, Normed, pool};
+use crate::layers::{Builder, Convolution, Linear, Mode, NormedConvolution, pool};
 use tch::{Kind, TchError, Tensor};
 
 /// The channels of each auxiliary head: with 4 heads and 6×64 they are 2% of the tower's operations.
@@ -19,7 +19,7 @@ const LAST_GAIN: f64 = 0.0;
 /// A head on pooled features.
 #[derive(Debug)]
 pub(super) struct PooledHead {
-    pub(super) features: Normed,
+    pub(super) features: NormedConvolution,
     /// `[HIDDEN, 2 * channels]`.
     pub(super) hidden: Linear,
     /// `[outputs, HIDDEN]`.
@@ -31,7 +31,7 @@ impl PooledHead {
     pub(super) fn new(
         builder: &mut Builder,
         prefix: &str,
-        (features, channels): (Normed, i64),
+        (features, channels): (NormedConvolution, i64),
         outputs: i64,
     ) -> Result<Self, NetworkError> {
         let mut linear = |part: &str, shape: [i64; 2], gain: f64| {
@@ -46,7 +46,7 @@ impl PooledHead {
 
     /// The tower's `[batch, channels, 8, 8]` to `[batch, outputs]`, float.
     pub(super) fn forward(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.features.activate(tower, None, None, mode)?;
+        let features = self.features.forward(tower, None, None, mode)?;
         let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
         self.output.apply(&self.hidden.apply(&pooled)?.f_relu_()?)
     }
@@ -55,7 +55,7 @@ impl PooledHead {
 /// A head that gives a policy.
 #[derive(Debug)]
 pub(super) struct PolicyHead {
-    pub(super) features: Normed,
+    pub(super) features: NormedConvolution,
     /// Steps in four directions, and placements: `[5, channels, 1, 1]`.
     pub(super) squares: Linear,
     /// The end of the turn: `[1, 2 * channels]`.
@@ -67,7 +67,7 @@ impl PolicyHead {
     pub(super) fn new(
         builder: &mut Builder,
         prefix: &str,
-        (features, channels): (Normed, i64),
+        (features, channels): (NormedConvolution, i64),
     ) -> Result<Self, NetworkError> {
         let mut linear = |part: &str, shape: &[i64]| {
             Linear::new(builder, &format!("{prefix}.{part}"), shape, LAST_GAIN)
@@ -81,7 +81,7 @@ impl PolicyHead {
 
     /// The tower's `[batch, channels, 8, 8]` to the logits of all actions, `[batch, 321]`, float.
     pub(super) fn forward(&self, tower: &Tensor, mode: Mode) -> Result<Tensor, TchError> {
-        let features = self.features.activate(tower, None, None, mode)?;
+        let features = self.features.forward(tower, None, None, mode)?;
         let squares = self.squares.apply_to_squares(&features)?;
         let squares = squares.f_to_kind(Kind::Float)?.f_reshape([-1, 5 * 64])?;
         let pooled = pool(&features)?.f_to_kind(Kind::Float)?;
@@ -95,7 +95,7 @@ pub(super) enum AuxiliaryHead {
     Pooled(PooledHead),
     Policy(PolicyHead),
     Squares {
-        features: Normed,
+        features: NormedConvolution,
         /// `[1, CHANNELS, 1, 1]`.
         squares: Linear,
     },
@@ -112,7 +112,7 @@ impl AuxiliaryHead {
         let (mut heads, mut begun) = (Vec::new(), Vec::new());
         for head in Head::ALL.into_iter().filter(|head| head.is_auxiliary()) {
             let prefix = head.spec().prefix;
-            let features = Normed::new(builder, prefix, (tower, CHANNELS), 1)?;
+            let features = NormedConvolution::new(builder, prefix, (tower, CHANNELS), 1)?;
             let outputs = match head.spec().output {
                 HeadOutput::Logit | HeadOutput::Count { .. } => 1,
                 HeadOutput::Classes(classes) => classes,
@@ -162,7 +162,7 @@ impl AuxiliaryHead {
             }
             Self::Policy(layers) => layers.forward(tower, mode),
             Self::Squares { features, squares } => {
-                let features = features.activate(tower, None, None, mode)?;
+                let features = features.forward(tower, None, None, mode)?;
                 let squares = squares.apply_to_squares(&features)?;
                 squares.f_to_kind(Kind::Float)?.f_reshape([-1, 64])
             }

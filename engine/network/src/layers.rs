@@ -1,4 +1,4 @@
-//! The layers that a network is built of, in the form that is trained and in the form that plays.
+//! The layers that a network is built of, in the form that is trained and in the inference form.
 
 use crate::architecture::{Role, TensorSpec};
 use crate::error::NetworkError;
@@ -55,7 +55,7 @@ impl<'a> Builder<'a> {
 pub(super) trait Convolution {
     /// `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`: the convolution; plus `shift` (`[batch, outputs]`), before the norm; plus
     /// `residual` (`[batch, outputs, 8, 8]`), after it; ReLU.
-    fn activate(
+    fn forward(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
@@ -74,7 +74,7 @@ fn add_and_relu(mut result: Tensor, residual: Option<&Tensor>) -> Result<Tensor,
 
 /// A convolution and its batch norm, as they are trained.
 #[derive(Debug)]
-pub(super) struct Normed {
+pub(super) struct NormedConvolution {
     weight: Tensor,
     scale: Tensor,
     bias: Tensor,
@@ -82,7 +82,7 @@ pub(super) struct Normed {
     variance: Tensor,
 }
 
-impl Normed {
+impl NormedConvolution {
     /// A convolution of `size`×`size`.
     pub(super) fn new(
         builder: &mut Builder,
@@ -115,11 +115,11 @@ impl Normed {
     }
 
     /// The same convolution with its norm folded in, computing with `kind`.
-    pub(super) fn fold(&self, kind: Kind) -> Result<Folded, TchError> {
+    pub(super) fn fold(&self, kind: Kind) -> Result<FoldedConvolution, TchError> {
         let factor = self.factor()?;
         let weight = self.weight.f_mul(&factor.f_view([-1, 1, 1, 1])?)?;
         let bias = self.bias.f_sub(&self.mean.f_mul(&factor)?)?;
-        Ok(Folded {
+        Ok(FoldedConvolution {
             weight: channels_last(&weight.f_to_kind(kind)?)?,
             bias: bias.f_to_kind(kind)?,
             fused: false,
@@ -127,8 +127,8 @@ impl Normed {
     }
 }
 
-impl Convolution for Normed {
-    fn activate(
+impl Convolution for NormedConvolution {
+    fn forward(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
@@ -155,16 +155,16 @@ impl Convolution for Normed {
 
 /// A convolution with its batch norm folded in.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub(super) struct FoldedConvolution {
     weight: Tensor,
     bias: Tensor,
     /// Whether the bias, what is added and ReLU are left to one call of cuDNN.
     fused: bool,
 }
 
-impl Folded {
+impl FoldedConvolution {
     /// The same layer on the same storage.
-    pub(super) fn share(&self) -> Self {
+    pub(super) fn shallow_clone(&self) -> Self {
         Self {
             weight: self.weight.shallow_clone(),
             bias: self.bias.shallow_clone(),
@@ -173,7 +173,7 @@ impl Folded {
     }
 
     /// One layer whose outputs are this one's and then another's.
-    pub(super) fn beside(&self, other: &Self) -> Result<Self, TchError> {
+    pub(super) fn concatenate_outputs(&self, other: &Self) -> Result<Self, TchError> {
         let weight = Tensor::f_cat(&[&self.weight, &other.weight], 0)?;
         Ok(Self {
             weight: channels_last(&weight)?,
@@ -200,8 +200,8 @@ impl Folded {
     }
 }
 
-impl Convolution for Folded {
-    fn activate(
+impl Convolution for FoldedConvolution {
+    fn forward(
         &self,
         input: &Tensor,
         shift: Option<&Tensor>,
@@ -268,7 +268,7 @@ impl Linear {
     }
 
     /// The same layer on the same storage.
-    pub(super) fn share(&self) -> Self {
+    pub(super) fn shallow_clone(&self) -> Self {
         Self {
             weight: self.weight.shallow_clone(),
             bias: self.bias.shallow_clone(),
@@ -297,7 +297,7 @@ pub(super) fn cast(tensor: &Tensor, kind: Kind) -> Result<Tensor, TchError> {
         .f_to_device_(tensor.device(), kind, false, true)
 }
 
-/// The same tensor `[a, channels, b, c]` with the channels together in memory.
+/// The same tensor `[a, channels, b, c]` channels-last.
 pub(super) fn channels_last(tensor: &Tensor) -> Result<Tensor, TchError> {
     tensor
         .f_permute([0, 2, 3, 1])?
@@ -350,7 +350,7 @@ fn convolve(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Te
     }
 }
 
-/// A convolution of 1×1 as a matrix product, `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`, the channels together in memory.
+/// A convolution of 1×1 as a matrix product, `[batch, inputs, 8, 8]` to `[batch, outputs, 8, 8]`, channels-last.
 fn multiply(input: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor, TchError> {
     let (outputs, inputs, ..) = weight.size4()?;
     let squares = input.f_permute([0, 2, 3, 1])?.f_reshape([-1, inputs])?;

@@ -8,7 +8,7 @@
 //!
 //! [`Network`] is trained; [`NetworkEvaluator`] folds its norms, casts it to the processor's fast type, and evaluates in the
 //! calling thread. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit
-//! into large batches; a [`Calibration`] determines their size.
+//! into large batches; a [`BatchTuning`] determines their size.
 //!
 //! Each function that uses a tensor returns libtorch's errors instead of panicking. `no_grad` is a property of a thread: the
 //! evaluator sets it itself, a caller of [`Network::forward_measure`] may want to.
@@ -21,8 +21,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod accuracy_tests;
 mod architecture;
 mod batch;
+mod batch_tuning;
 mod body;
-mod calibration;
 mod cuda;
 mod device;
 mod error;
@@ -30,10 +30,10 @@ mod evaluator;
 mod file;
 mod head_layers;
 mod heads;
+mod inference;
 mod layers;
 mod model;
 mod packed;
-mod playing;
 mod positions;
 mod precision;
 mod prepare;
@@ -46,7 +46,7 @@ mod service;
 
 pub use architecture::Architecture;
 pub use batch::{unpack_planes, unpack_sets};
-pub use calibration::{Calibration, Rate};
+pub use batch_tuning::{BatchTuning, Rate};
 pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use engine::config::Precision;
 pub use error::{FileFault, NetworkError, catch_torch_panics};
@@ -55,8 +55,8 @@ pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
 pub use heads::{HEADS, Head, HeadLoss, HeadOutput, HeadSpec, PerHead, RowWeight};
 pub use model::{Network, Parameter};
 pub use precision::training_kind;
-pub use prepare::Accuracy;
+pub use prepare::Drift;
 pub use service::{
     DeviceCounters, DeviceUse, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice,
-    calibration_file,
+    tuning_file,
 };

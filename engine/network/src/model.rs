@@ -1,7 +1,7 @@
 //! A network as it is trained: named tensors, and the forward passes of training and evaluation.
 
 use crate::architecture::{Architecture, Role, TensorSpec};
-use crate::body::{Body, Outputs};
+use crate::body::{Outputs, TrainingLayers};
 use crate::error::NetworkError;
 use crate::heads::{PerHead, is_auxiliary};
 use crate::layers::{Builder, Mode, channels_last};
@@ -19,14 +19,14 @@ use tch::{Device, Kind, TchError, Tensor};
 pub struct Network {
     architecture: Architecture,
     device: Device,
-    pub(super) body: Body,
+    pub(super) body: TrainingLayers,
     tensors: Vec<(TensorSpec, Tensor)>,
     numbers: Tensor,
     layout: Layout,
 }
 
 /// A network's layers, and its tensors with what they are.
-type Layers = (Body, Vec<(TensorSpec, Tensor)>);
+type Layers = (TrainingLayers, Vec<(TensorSpec, Tensor)>);
 
 /// A trained tensor of a [`Network`].
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub struct Parameter<'a> {
     /// Whether weight decay applies: to weights, not to biases and norms.
     pub decay: bool,
     /// Whether playing needs it: auxiliary heads are for training alone.
-    pub plays: bool,
+    pub used_in_inference: bool,
 }
 
 impl Network {
@@ -46,7 +46,7 @@ impl Network {
     pub fn new(architecture: Architecture, seed: u64) -> Result<Self, NetworkError> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         Self::build(architecture, Device::Cpu, |spec| {
-            let numbers = initial_numbers(spec, &mut random);
+            let numbers = initial_values(spec, &mut random);
             Ok(Tensor::f_from_slice(&numbers)?.f_view(spec.shape.as_slice())?)
         })
     }
@@ -75,7 +75,7 @@ impl Network {
         layout: Layout,
         numbers: Tensor,
     ) -> Result<Self, NetworkError> {
-        let mut places = layout.places.iter();
+        let mut places = layout.offsets.iter();
         let mut view = |spec: &TensorSpec| {
             let place = places.next().copied().unwrap_or(layout.length);
             Ok(view(&numbers, place, &spec.shape)?)
@@ -123,7 +123,7 @@ impl Network {
                 name: &spec.name,
                 tensor,
                 decay: matches!(spec.role, Role::Weight { .. }),
-                plays: !is_auxiliary(&spec.name),
+                used_in_inference: !is_auxiliary(&spec.name),
             })
     }
 
@@ -135,8 +135,8 @@ impl Network {
             .map(|(spec, tensor)| (spec.name.as_str(), tensor))
     }
 
-    /// All numbers, each tensor's one after the other: `[numbers]`. It needs no gradient.
-    pub fn numbers(&self) -> &Tensor {
+    /// All values, one tensor's after the other's: `[values]`. It needs no gradient.
+    pub fn flat(&self) -> &Tensor {
         &self.numbers
     }
 
@@ -175,7 +175,7 @@ impl Network {
 
     /// The parameters' places in a tensor laid out like [`trained`](Self::trained), in their order: they share its storage.
     pub fn unflatten(&self, flat: &Tensor) -> Result<Vec<Tensor>, NetworkError> {
-        let places = self.tensors.iter().zip(&self.layout.places);
+        let places = self.tensors.iter().zip(&self.layout.offsets);
         let trained = places.filter(|((spec, _), _)| spec.role.trained());
         let start = self.layout.trained.start;
         let views = trained.map(|((spec, _), place)| view(flat, place - start, &spec.shape));
@@ -232,7 +232,7 @@ impl Network {
         heads: &PerHead<bool>,
         mode: Mode,
     ) -> Result<PerHead<Option<Tensor>>, NetworkError> {
-        // With the channels together in memory: PyTorch's eager step of 6×64 (batch 256, fp32, a processor with AVX-512) makes an
+        // With channels-last: PyTorch's eager step of 6×64 (batch 256, fp32, a processor with AVX-512) makes an
         // eighth more rows/s so, and this one is as fast as that (`scripts/compare_pytorch`).
         let planes = &channels_last(planes)?;
         Ok(self.body.forward_heads(planes, heads, mode)?)
@@ -262,13 +262,13 @@ impl Network {
     }
 }
 
-/// The places of a network's tensors among its numbers: the running statistics, then the trained numbers, with the decayed ones in
+/// The offsets of a network's tensors among its values: the running statistics, then the trained values, with the decayed ones in
 /// one piece. Tensors whose length is no multiple of 4 come last of their kind, so that all others are aligned for wide loads.
 #[derive(Debug, Clone)]
 struct Layout {
-    /// Each tensor's first number, in the order of the layers.
-    places: Vec<i64>,
-    /// The numbers of the parameters, from 0, in the order of their places.
+    /// Each tensor's offset, in the order of the layers.
+    offsets: Vec<i64>,
+    /// The parameters' indices, ordered by offset.
     order: Vec<usize>,
     trained: Range<i64>,
     decayed: Range<i64>,
@@ -280,11 +280,11 @@ impl Layout {
         let specs: Vec<_> = specs.collect();
         let mut order: Vec<usize> = (0..specs.len()).collect();
         order.sort_by_key(|&number| Self::rank(specs[number]));
-        let (mut places, mut length) = (vec![0; specs.len()], 0);
+        let (mut offsets, mut length) = (vec![0; specs.len()], 0);
         // Where the tensors of each rank begin, and the last of them end.
         let mut starts = [0; 6];
         for &number in &order {
-            places[number] = length;
+            offsets[number] = length;
             length += specs[number].len() as i64;
             starts[Self::rank(specs[number]) + 1..].fill(length);
         }
@@ -292,7 +292,7 @@ impl Layout {
             .filter(|&number| specs[number].role.trained())
             .collect();
         Self {
-            places,
+            offsets,
             order: order
                 .iter()
                 .filter_map(|number| parameters.binary_search(number).ok())
@@ -322,7 +322,7 @@ fn layers(
     make: &mut dyn FnMut(&TensorSpec) -> Result<Tensor, NetworkError>,
 ) -> Result<Layers, NetworkError> {
     let mut builder = Builder::new(make);
-    let body = Body::new(architecture, &mut builder)?;
+    let body = TrainingLayers::new(architecture, &mut builder)?;
     Ok((body, builder.tensors))
 }
 
@@ -344,21 +344,17 @@ fn view(flat: &Tensor, place: i64, shape: &[i64]) -> Result<Tensor, TchError> {
 }
 
 /// The initial values of a tensor.
-fn initial_numbers(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Vec<f32> {
+fn initial_values(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Vec<f32> {
     let count = spec.len();
     match spec.role {
-        Role::Weight { gain } => initial_numbers_of(spec, gain, random),
+        Role::Weight { gain } => initial_values_of(spec, gain, random),
         Role::Bias | Role::Mean => vec![0.0; count],
         Role::Scale | Role::Variance => vec![1.0; count],
     }
 }
 
 /// The initial values of a weight of this gain.
-pub(super) fn initial_numbers_of(
-    spec: &TensorSpec,
-    gain: f64,
-    random: &mut ChaCha8Rng,
-) -> Vec<f32> {
+pub(super) fn initial_values_of(spec: &TensorSpec, gain: f64, random: &mut ChaCha8Rng) -> Vec<f32> {
     let deviation = gain * (2.0 / spec.inputs() as f64).sqrt();
     match Normal::new(0.0, deviation) {
         Ok(normal) => (0..spec.len())
@@ -409,14 +405,14 @@ pub(super) mod tests {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         for (spec, tensor) in &network.tensors {
             if spec.role == (Role::Weight { gain: 0.0 }) {
-                let numbers = initial_numbers_of(spec, 1.2, &mut random);
+                let numbers = initial_values_of(spec, 1.2, &mut random);
                 let numbers = Tensor::from_slice(&numbers).view(spec.shape.as_slice());
                 tensor.shallow_clone().copy_(&numbers);
             }
         }
     }
 
-    fn numbers(tensor: &Tensor) -> Vec<f32> {
+    fn to_vec(tensor: &Tensor) -> Vec<f32> {
         Vec::try_from(tensor.detach().contiguous().view([-1])).unwrap()
     }
 
@@ -425,7 +421,7 @@ pub(super) mod tests {
         let weights = |seed| {
             let network = Network::new(architecture(2, 8), seed).unwrap();
             let all = network.tensors.iter();
-            all.flat_map(|(_, tensor)| numbers(tensor))
+            all.flat_map(|(_, tensor)| to_vec(tensor))
                 .collect::<Vec<f32>>()
         };
         assert_eq!(weights(1), weights(1));
@@ -436,7 +432,7 @@ pub(super) mod tests {
     fn initial_values_follow_the_roles() {
         let network = Network::new(architecture(2, 64), 1).unwrap();
         for (spec, tensor) in &network.tensors {
-            let numbers = numbers(tensor);
+            let numbers = to_vec(tensor);
             match spec.role {
                 Role::Weight { gain } if numbers.len() > 5_000 => {
                     let square = numbers.iter().map(|x| f64::from(x * x)).sum::<f64>();
@@ -469,12 +465,12 @@ pub(super) mod tests {
         for channels in [8, 9] {
             let network = Network::new(architecture(2, channels), 1).unwrap();
             network.set_requires_grad(true).unwrap();
-            let count = network.numbers().numel() as i64;
+            let count = network.flat().numel() as i64;
             let places = Tensor::arange(count, (Kind::Float, Device::Cpu));
-            network.numbers().shallow_clone().copy_(&places);
+            network.flat().shallow_clone().copy_(&places);
             let sorted = |tensors: &mut dyn Iterator<Item = &Tensor>| {
                 let mut numbers: Vec<i64> = tensors
-                    .flat_map(numbers)
+                    .flat_map(to_vec)
                     .map(|number| number as i64)
                     .collect();
                 numbers.sort();
@@ -498,7 +494,7 @@ pub(super) mod tests {
                 sorted(&mut [&network.statistics().unwrap()].into_iter())
             );
             assert!(network.parameters().all(|one| one.tensor.requires_grad()));
-            assert!(!network.numbers().requires_grad());
+            assert!(!network.flat().requires_grad());
         }
     }
 
@@ -515,7 +511,7 @@ pub(super) mod tests {
         let expected = network.trained().unwrap() + 1.0;
         let mut left_out = network.unflatten(&expected).unwrap().pop().unwrap();
         let _ = left_out.zero_();
-        assert_eq!(numbers(&flat), numbers(&expected));
+        assert_eq!(to_vec(&flat), to_vec(&expected));
         for (one, other) in network.unflatten(&flat).unwrap().iter().zip(&tensors) {
             assert!(!other.defined() || one.equal(other));
         }
@@ -534,7 +530,7 @@ pub(super) mod tests {
     fn copies_are_equal_and_independent() {
         let network = Network::new(architecture(1, 8), 1).unwrap();
         let copy = network.copy().unwrap();
-        let first = |network: &Network| numbers(network.parameters().next().unwrap().tensor);
+        let first = |network: &Network| to_vec(network.parameters().next().unwrap().tensor);
         assert_eq!(first(&network), first(&copy));
         no_grad(|| {
             let parameter = copy.parameters().next().unwrap();
@@ -551,14 +547,14 @@ pub(super) mod tests {
         let difference = |network: &mut Network| {
             let statistics: Vec<Vec<f32>> = network
                 .buffers()
-                .map(|(_, tensor)| numbers(tensor))
+                .map(|(_, tensor)| to_vec(tensor))
                 .collect();
             let trained = network.forward_train(&planes, &PerHead::ALL).unwrap();
             assert!(
                 network
                     .buffers()
                     .zip(&statistics)
-                    .all(|((_, now), then)| numbers(now) != *then)
+                    .all(|((_, now), then)| to_vec(now) != *then)
             );
             let evaluated = network.forward_eval(&planes).unwrap();
             (trained[Head::Policy].as_ref().unwrap() - evaluated.policy)
@@ -682,7 +678,7 @@ pub(super) mod tests {
         let ending = PerHead::from_fn(|head| head == Head::Ending);
         let before: Vec<Vec<f32>> = network
             .buffers()
-            .map(|(_, buffer)| numbers(buffer))
+            .map(|(_, buffer)| to_vec(buffer))
             .collect();
         let outputs = network.forward_train(&planes, &ending).unwrap();
         assert_eq!(outputs[Head::Ending].as_ref().unwrap().size(), [16, 6]);
@@ -692,7 +688,7 @@ pub(super) mod tests {
         }
         for ((name, now), then) in network.buffers().zip(before) {
             let computed = !name.starts_with("helpers.") || name.starts_with("helpers.ending.");
-            assert_eq!(numbers(now) != then, computed, "{name}");
+            assert_eq!(to_vec(now) != then, computed, "{name}");
         }
         let all = network.forward_measure(&planes, &PerHead::ALL).unwrap();
         // A new network gives 20 ln 2 turns, and equal logits of all endings, pieces and replies.
@@ -713,7 +709,7 @@ pub(super) mod tests {
         let network = Network::new(architecture(2, 8), 1).unwrap();
         for parameter in network.parameters() {
             let helps = parameter.name.starts_with("helpers.");
-            assert_eq!(parameter.plays, !helps, "{}", parameter.name);
+            assert_eq!(parameter.used_in_inference, !helps, "{}", parameter.name);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::error::{NetworkError, catch_torch_panics};
-use crate::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
+use crate::inference::{ANSWER_FLOATS, InferenceLayers, answer_index};
 use crate::precision;
 use crate::prepare::Check;
 use arimaa::rules::Side;
@@ -58,7 +58,7 @@ impl Unpacking {
         })
     }
 
-    /// `[batch, ROW_BYTES]`, bytes, to `[batch, CHANNELS, 8, 8]`, the channels together in memory.
+    /// `[batch, ROW_BYTES]`, bytes, to `[batch, CHANNELS, 8, 8]`, channels-last.
     fn planes(&self, packed: &Tensor) -> Result<Tensor, TchError> {
         packed
             .f_view([-1, 8, 1, CHANNELS as i64])?
@@ -124,7 +124,7 @@ pub(super) trait Forward: Send {
 /// A network on a device, and where its thread keeps rows and answers.
 #[derive(Debug)]
 pub(super) struct PackedForward {
-    pub(super) body: PlayingBody,
+    pub(super) body: InferenceLayers,
     device: tch::Device,
     unpacking: Unpacking,
     host: HostMemory,
@@ -150,10 +150,10 @@ impl HostMemory {
                 && own.device == device
                 && own.rows.size()[0] >= capacity as i64
             {
-                return Ok(own.share());
+                return Ok(own.shallow_clone());
             }
             let made = Self::new(device, capacity)?;
-            *own = Some(ManuallyDrop::new(made.share()));
+            *own = Some(ManuallyDrop::new(made.shallow_clone()));
             Ok(made)
         })
     }
@@ -175,7 +175,7 @@ impl HostMemory {
         })
     }
 
-    fn share(&self) -> Self {
+    fn shallow_clone(&self) -> Self {
         Self {
             device: self.device,
             rows: self.rows.shallow_clone(),
@@ -190,7 +190,7 @@ const COMPARED: usize = 256;
 impl PackedForward {
     /// A network for batches of up to `capacity` rows, in this thread.
     pub(super) fn new(
-        body: PlayingBody,
+        body: InferenceLayers,
         device: Device,
         precision: Precision,
         capacity: usize,

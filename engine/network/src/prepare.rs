@@ -3,8 +3,8 @@
 use crate::batch::unpack_rows;
 use crate::device::Device;
 use crate::error::{NetworkError, catch_torch_panics};
+use crate::inference::{ANSWER_FLOATS, InferenceLayers, answer_index};
 use crate::model::Network;
-use crate::playing::{ANSWER_FLOATS, PlayingBody, answer_index};
 use crate::positions::real_positions;
 use crate::precision;
 use engine::config::Precision;
@@ -24,14 +24,14 @@ const ROWS: usize = 256;
 
 /// How far a network's fast form is from the network itself, in fp32 with its norms unfolded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Accuracy {
+pub struct Drift {
     /// The root of the mean square of the win probabilities' differences.
     pub value_error: f64,
     /// The mean Kullback-Leibler divergence of the policies over the legal actions, from the reference, in nats.
     pub divergence: f64,
 }
 
-impl Accuracy {
+impl Drift {
     /// The largest drift that a precision may bring. What such drifts cost in play was measured: `engine/network/trained/first/README.md`.
     pub fn bound(precision: Precision) -> Self {
         match precision {
@@ -50,16 +50,16 @@ impl Accuracy {
 /// A network that is ready to play on a device.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    pub(super) body: PlayingBody,
+    pub(super) body: InferenceLayers,
     /// Never [`Precision::Auto`].
     pub(super) precision: Precision,
-    pub(super) accuracy: Accuracy,
+    pub(super) drift: Drift,
     /// Decisions that the user should know of.
     pub(super) notes: Vec<String>,
     pub(super) check: Arc<Check>,
 }
 
-/// The answers of the form that plays on some positions: the reference for other ways to compute it.
+/// The answers of the inference form on some positions: the reference for other ways to compute it.
 #[derive(Debug)]
 pub(super) struct Check {
     network: String,
@@ -111,15 +111,15 @@ impl Prepared {
                     let body = network.body.fold(precision::kind(precision))?;
                     check.precision = precision;
                     check.form = check.answers_of_body(&body, &planes)?;
-                    let accuracy = check.judge(&reference, &check.form, 1.0)?;
-                    Ok((body, accuracy))
+                    let drift = check.judge(&reference, &check.form, 1.0)?;
+                    Ok((body, drift))
                 });
                 let error = match tried {
-                    Ok((body, accuracy)) => {
+                    Ok((body, drift)) => {
                         return Ok(Self {
                             body,
                             precision,
-                            accuracy,
+                            drift,
                             notes,
                             check: Arc::new(check),
                         });
@@ -181,8 +181,8 @@ impl Check {
                 .collect();
             let planes = unpack_rows(&rows, device)?;
             let outputs = network.forward_eval(&planes)?;
-            let policy = numbers(&outputs.policy)?;
-            let value = numbers(&outputs.value_logit)?;
+            let policy = to_vec(&outputs.policy)?;
+            let value = to_vec(&outputs.value_logit)?;
             if !policy.iter().chain(&value).all(|number| number.is_finite()) {
                 return Err(self.not_finite(network.body.not_finite(&planes)?));
             }
@@ -199,13 +199,13 @@ impl Check {
     /// The answers of a form of the network, given the positions' planes by parts.
     fn answers_of_body(
         &self,
-        body: &PlayingBody,
+        body: &InferenceLayers,
         planes: &[Tensor],
     ) -> Result<Answers, NetworkError> {
         let mut answers = Vec::new();
         for planes in planes {
             let planes = planes.f_to_kind(precision::kind(self.precision))?;
-            let part = numbers(&body.answers(&planes)?)?;
+            let part = to_vec(&body.answers(&planes)?)?;
             if !part.iter().all(|number| number.is_finite()) {
                 return Err(self.not_finite(body.not_finite(&planes)?));
             }
@@ -240,53 +240,53 @@ impl Check {
 
     /// Compares answers on the first positions, [`ANSWER_FLOATS`] numbers each, with those of the form. The positions may be few and
     /// alike: twice the drift is allowed that the form may have from the network itself over all positions. A larger one is an error.
-    pub(super) fn compare(&self, answers: &[f32]) -> Result<Accuracy, NetworkError> {
+    pub(super) fn compare(&self, answers: &[f32]) -> Result<Drift, NetworkError> {
         self.judge(&self.form, &self.answers_of(answers), 2.0)
     }
 
     /// How far answers are from others; a drift of more than so many times the bound is an error.
-    fn judge(&self, from: &Answers, to: &Answers, times: f64) -> Result<Accuracy, NetworkError> {
-        let accuracy = to.drift(from);
-        let bound = Accuracy::bound(self.precision);
-        let bound = Accuracy {
+    fn judge(&self, from: &Answers, to: &Answers, times: f64) -> Result<Drift, NetworkError> {
+        let drift = to.drift(from);
+        let bound = Drift::bound(self.precision);
+        let bound = Drift {
             value_error: times * bound.value_error,
             divergence: times * bound.divergence,
         };
         // NaN is within no bound.
         let is_close =
-            accuracy.value_error <= bound.value_error && accuracy.divergence <= bound.divergence;
+            drift.value_error <= bound.value_error && drift.divergence <= bound.divergence;
         if !is_close {
             return Err(NetworkError::Drift {
                 network: self.network.clone(),
                 precision: self.precision,
                 device: self.on.to_string(),
-                value_error: accuracy.value_error,
+                value_error: drift.value_error,
                 value_bound: bound.value_error,
-                divergence: accuracy.divergence,
+                divergence: drift.divergence,
                 divergence_bound: bound.divergence,
             });
         }
-        Ok(accuracy)
+        Ok(drift)
     }
 }
 
 impl Answers {
     /// How far these are from others, on as many positions as these are for.
-    fn drift(&self, from: &Self) -> Accuracy {
+    fn drift(&self, from: &Self) -> Drift {
         let count = self.values.len().max(1) as f64;
         let values = self.values.iter().zip(&from.values);
         let squares: f64 = values.map(|(one, other)| (one - other).powi(2)).sum();
         let policies = self.policies.iter().zip(&from.policies);
         let terms = policies.flat_map(|(found, expected)| expected.iter().zip(found));
         let divergence: f64 = terms.map(|(p, q)| p.exp() * (p - q)).sum();
-        Accuracy {
+        Drift {
             value_error: (squares / count).sqrt(),
             divergence: divergence / count,
         }
     }
 }
 
-fn numbers(tensor: &Tensor) -> Result<Vec<f32>, TchError> {
+fn to_vec(tensor: &Tensor) -> Result<Vec<f32>, TchError> {
     let mut numbers = vec![0.0; tensor.numel()];
     let count = numbers.len();
     tensor.f_copy_data(&mut numbers, count)?;

@@ -5,7 +5,7 @@ use crate::batch::unpack_rows;
 use crate::error::NetworkError;
 use crate::heads::PerHead;
 use crate::layers::NORM_MOMENTUM;
-use crate::model::{Network, initial_numbers_of};
+use crate::model::{Network, initial_values_of};
 use crate::positions::real_positions;
 use engine::encoding::encode;
 use rand::SeedableRng;
@@ -27,7 +27,7 @@ impl Network {
         let _no_grad = no_grad_guard();
         for (spec, tensor) in network.tensors() {
             if spec.role == (Role::Weight { gain: 0.0 }) {
-                let numbers = initial_numbers_of(spec, 1.0, &mut random);
+                let numbers = initial_values_of(spec, 1.0, &mut random);
                 let numbers = Tensor::f_from_slice(&numbers)?.f_view(spec.shape.as_slice())?;
                 tensor.shallow_clone().f_copy_(&numbers)?;
             }
@@ -100,7 +100,7 @@ mod tests {
             let architecture = Architecture { blocks, channels };
             let network = Network::with_random_heads(architecture, 3).unwrap();
             let mut evaluator = NetworkEvaluator::new(&network, Precision::Fp32, "test").unwrap();
-            assert!(evaluator.accuracy().value_error > 0.0);
+            assert!(evaluator.drift().value_error > 0.0);
             let queries = real_positions(100).unwrap();
             let mut answers = Evaluations::default();
             evaluator.evaluate(&queries, &mut answers).unwrap();

@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<ExitCode> {
     let name = named.cloned().unwrap_or(configured);
     let mut devices = arguments.workers.device.devices(&config)?;
     // Speeds of other runs can't be compared.
-    devices.calibrates_anew = true;
+    devices.tunes_anew = true;
     devices.open("--device")?;
     let plan = BenchPlan {
         player: Player::open(&name, &devices)?,

@@ -5,7 +5,7 @@ use crate::worker::devices::Devices;
 use crate::worker::player::Player;
 use engine::config::Config;
 use engine::search::SearchOptions;
-use network::{Accuracy, DeviceUse, MAX_CPU_BATCH, ServiceDevice};
+use network::{DeviceUse, Drift, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
@@ -196,8 +196,8 @@ impl SelfplaySpeed {
             .map(|form| form.precision.to_string())
             .collect();
         precisions.dedup();
-        let greatest = |of: fn(&Accuracy) -> f64| {
-            let numbers = forms.iter().map(|form| of(&form.accuracy));
+        let greatest = |of: fn(&Drift) -> f64| {
+            let numbers = forms.iter().map(|form| of(&form.drift));
             numbers.reduce(f64::max)
         };
         Self {
@@ -245,17 +245,17 @@ impl SelfplaySpeed {
     }
 }
 
-/// The calibration of every device that was calibrated.
+/// The measured batch sizes of each device that was tuned.
 fn bare_speeds(forms: &[ServiceDevice]) -> Vec<BareSpeed> {
-    let calibrated = forms
+    let tuned = forms
         .iter()
-        .filter_map(|form| Some((form, form.calibration.as_ref()?)));
-    let speeds = calibrated.flat_map(|(form, calibration)| {
-        calibration.rates.iter().map(|rate| BareSpeed {
+        .filter_map(|form| Some((form, form.tuning.as_ref()?)));
+    let speeds = tuned.flat_map(|(form, tuning)| {
+        tuning.rates.iter().map(|rate| BareSpeed {
             device: form.device.to_string(),
             batch: rate.batch,
             evals_per_s: rate.evaluations_per_second,
-            is_chosen: rate.batch == calibration.batch,
+            is_chosen: rate.batch == tuning.batch,
         })
     });
     speeds.collect()

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
 use engine::progress::say;
-use network::{Device, EvaluationService, Precision, calibration_file};
+use network::{Device, EvaluationService, Precision, tuning_file};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,8 +35,8 @@ pub(crate) struct Devices {
     /// One at least: the processor, or GPUs.
     pub(crate) list: Vec<Device>,
     pub(crate) precision: Precision,
-    /// Whether GPUs are calibrated again, without remembered calibrations.
-    pub(crate) calibrates_anew: bool,
+    /// Whether the batch sizes of GPUs are tuned anew, without the remembered ones.
+    pub(crate) tunes_anew: bool,
     /// None until the first network is loaded.
     service: Arc<Mutex<Option<Arc<EvaluationService>>>>,
 }
@@ -62,7 +62,7 @@ impl Devices {
         Self {
             list: devices,
             precision,
-            calibrates_anew: false,
+            tunes_anew: false,
             service: Arc::default(),
         }
     }
@@ -73,11 +73,11 @@ impl Devices {
         if let Some(service) = &*service {
             return Ok(Arc::clone(service));
         }
-        let calibrations = match self.calibrates_anew {
+        let tunings = match self.tunes_anew {
             true => None,
-            false => calibration_file(),
+            false => tuning_file(),
         };
-        let started = EvaluationService::start(&self.list, calibrations, note)?;
+        let started = EvaluationService::start(&self.list, tunings, note)?;
         *service = Some(Arc::clone(&started));
         Ok(started)
     }

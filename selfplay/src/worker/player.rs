@@ -140,8 +140,8 @@ impl Player {
             player.forms = vec![ServiceDevice {
                 device: Device::Cpu,
                 precision: evaluator.precision(),
-                accuracy: evaluator.accuracy(),
-                calibration: None,
+                drift: evaluator.drift(),
+                tuning: None,
             }];
         } else {
             let served = player.load_into_service(&network)?;

@@ -125,10 +125,7 @@ impl GradientWorkers {
         }
         let replicas = &mut self.replicas[..slices.len()];
         for replica in &mut *replicas {
-            replica
-                .numbers()
-                .shallow_clone()
-                .f_copy_(network.numbers())?;
+            replica.flat().shallow_clone().f_copy_(network.flat())?;
         }
         let shares: Vec<PerHead<f64>> = slices.iter().map(|slice| slice.shares).collect();
         let parts = pool.install(|| {

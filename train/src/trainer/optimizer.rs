@@ -226,8 +226,8 @@ impl Average {
     pub(crate) fn take(&mut self, network: &Network, step: u64) -> Result<(), NetworkError> {
         let begun = step as f64 / (step as f64 + 9.0);
         let share = 1.0 - self.decay.min(begun);
-        let mut own = self.network.numbers().shallow_clone();
-        let _ = own.f_lerp_(network.numbers(), share)?;
+        let mut own = self.network.flat().shallow_clone();
+        let _ = own.f_lerp_(network.flat(), share)?;
         Ok(())
     }
 }

@@ -346,7 +346,7 @@ pub(crate) mod tests {
     /// All numbers of the network, the running statistics among them, its average and its optimizer.
     fn numbers(trainer: &Trainer) -> Vec<f32> {
         let networks = [trainer.network(), trainer.average()];
-        let networks = networks.map(|network| network.numbers().shallow_clone());
+        let networks = networks.map(|network| network.flat().shallow_clone());
         let memory = trainer.optimizer().tensors(trainer.network()).unwrap();
         let memory = memory.into_iter().map(|(_, tensor)| tensor.reshape([-1]));
         let tensors = networks.into_iter().chain(memory);

@@ -2,8 +2,8 @@
 
 use super::evaluation_service::ServedNetwork;
 use super::request::{Part, Reply};
+use crate::inference::ANSWER_FLOATS;
 use crate::packed::{pack, read_answer};
-use crate::playing::ANSWER_FLOATS;
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

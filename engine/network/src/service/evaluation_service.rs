@@ -1,9 +1,9 @@
 //! The service itself: it starts the threads, loads networks into them, and lets networks go.
 
-use super::calibration_cache::CalibrationCache;
 use super::load::{Load, LoadRequest, Loaded, ServiceDevice};
 use super::queue::{BatchSize, NetworkId, Networks, Queue};
 use super::thread::{Notes, Thread};
+use super::tuning_cache::TuningCache;
 use super::usage::DeviceCounters;
 use crate::device::Device;
 use crate::error::{NetworkError, catch_panics};
@@ -29,7 +29,7 @@ pub struct EvaluationService {
     threads_per_device: usize,
     pub(super) queue: Arc<Queue>,
     notes: Notes,
-    calibrations: Arc<Mutex<CalibrationCache>>,
+    tunings: Arc<Mutex<TuningCache>>,
     next_network: AtomicU64,
     /// Held while a network is loaded: networks come one at a time. What the last one is computed in, by device.
     loading: Mutex<BTreeMap<usize, Precision>>,
@@ -47,15 +47,15 @@ pub struct ServedNetwork {
 }
 
 impl EvaluationService {
-    /// Opens the devices and starts two threads for each. Each device computes a share of all batches. `calibrations` is the file of
-    /// [`calibration_file`](super::calibration_file); without it each GPU is calibrated anew, which takes some seconds. `notes` gets
+    /// Opens the devices and starts two threads for each. Each device computes a share of all batches. `tunings` is the file of
+    /// [`tuning_file`](super::tuning_file); without it each GPU is tuned anew, which takes some seconds. `notes` gets
     /// messages for the user: a precision that was given up, fused convolutions, memory that ran out, a device that failed.
     ///
     /// # Errors
     /// No device, and a device that can't be used.
     pub fn start(
         devices: &[Device],
-        calibrations: Option<PathBuf>,
+        tunings: Option<PathBuf>,
         notes: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, NetworkError> {
         if devices.is_empty() {
@@ -64,13 +64,13 @@ impl EvaluationService {
         for device in devices {
             device.open()?;
         }
-        Self::launch(devices, THREADS, calibrations, Arc::new(notes))
+        Self::launch(devices, THREADS, tunings, Arc::new(notes))
     }
 
     pub(super) fn launch(
         devices: &[Device],
         threads_per_device: usize,
-        calibrations: Option<PathBuf>,
+        tunings: Option<PathBuf>,
         notes: Notes,
     ) -> Result<Arc<Self>, NetworkError> {
         let mut service = Self {
@@ -78,7 +78,7 @@ impl EvaluationService {
             threads_per_device,
             queue: Arc::new(Queue::new(devices, threads_per_device)),
             notes,
-            calibrations: Arc::new(Mutex::new(CalibrationCache::new(calibrations))),
+            tunings: Arc::new(Mutex::new(TuningCache::new(tunings))),
             next_network: AtomicU64::new(0),
             loading: Mutex::default(),
             threads: Vec::new(),
@@ -126,7 +126,7 @@ impl EvaluationService {
                 precision,
                 name: name.clone(),
                 threads: self.threads_per_device,
-                calibrations: self.calibrations.clone(),
+                tunings: self.tunings.clone(),
             };
             loads.push(Box::new(move || request.load()));
         }

@@ -1,19 +1,19 @@
-//! How a network is made ready on a device: by the first of its threads, which prepares, calibrates and checks it, and then by the
+//! How a network is made ready on a device: by the first of its threads, which prepares, tunes and checks it, and then by the
 //! others, which share its tensors.
 
-use super::calibration_cache::CalibrationCache;
 use super::queue::BatchSize;
+use super::tuning_cache::TuningCache;
 use crate::architecture::Architecture;
-use crate::calibration::{Calibration, LARGEST, calibrate};
+use crate::batch_tuning::{BatchTuning, LARGEST, tune};
 use crate::device::Device;
 use crate::error::NetworkError;
 use crate::model::Network;
 use crate::packed::{Forward, PackedForward};
-use crate::prepare::{Accuracy, Check, Prepared};
+use crate::prepare::{Check, Drift, Prepared};
 use engine::config::Precision;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The sizes of a processor's batches: it stands in for a GPU, and is not calibrated.
+/// The sizes of a processor's batches: it stands in for a GPU, and is not tuned.
 const CPU_SIZES: [usize; 4] = [8, 16, 32, 64];
 
 /// How a device computes a network.
@@ -24,23 +24,23 @@ pub struct ServiceDevice {
     /// What the network is computed in there; never [`Precision::Auto`].
     pub precision: Precision,
     /// How far it is from the network itself there.
-    pub accuracy: Accuracy,
+    pub drift: Drift,
     /// What was measured, now or earlier; none for a processor.
-    pub calibration: Option<Calibration>,
+    pub tuning: Option<BatchTuning>,
 }
 
 impl ServiceDevice {
     /// What a network is computed in, and how far that is from the network itself.
     pub(super) fn choice(&self, network: &str) -> String {
-        let bound = Accuracy::bound(self.precision);
+        let bound = Drift::bound(self.precision);
         format!(
             "{}: {network} is computed in {}: its values are off by {:.4} (root mean square; {} is allowed), its policies by {:.1e} nats \
              ({} is allowed)",
             self.device,
             self.precision,
-            self.accuracy.value_error,
+            self.drift.value_error,
             bound.value_error,
-            self.accuracy.divergence,
+            self.drift.divergence,
             bound.divergence
         )
     }
@@ -69,7 +69,7 @@ pub(super) struct LoadRequest {
     pub(super) name: String,
     /// The threads of the device.
     pub(super) threads: usize,
-    pub(super) calibrations: Arc<Mutex<CalibrationCache>>,
+    pub(super) tunings: Arc<Mutex<TuningCache>>,
 }
 
 impl LoadRequest {
@@ -83,7 +83,7 @@ impl LoadRequest {
         let Prepared {
             body,
             precision,
-            accuracy,
+            drift,
             mut notes,
             check,
         } = Prepared::new(&self.network, device, self.precision, &self.name)?;
@@ -92,17 +92,15 @@ impl LoadRequest {
             false => CPU_SIZES[CPU_SIZES.len() - 1],
         };
         let mut forward = PackedForward::new(body, device, precision, capacity)?;
-        let mut calibration = match device.is_cuda() {
-            true => Some(self.calibration(&mut forward, &check, precision, &mut notes)?),
+        let mut tuning = match device.is_cuda() {
+            true => Some(self.tuning(&mut forward, &check, precision, &mut notes)?),
             false => None,
         };
-        let mut sizes = calibration
-            .as_ref()
-            .map_or_else(|| untimed(&CPU_SIZES), timed);
+        let mut sizes = tuning.as_ref().map_or_else(|| untimed(&CPU_SIZES), timed);
         let rows: Vec<usize> = sizes.iter().map(|size| size.rows).collect();
         let mut checked = forward.check(&check, &rows);
         // What was right for another version of cuDNN, or for another network, may be wrong for this one.
-        if let (Err(error), Some(found)) = (&checked, &mut calibration)
+        if let (Err(error), Some(found)) = (&checked, &mut tuning)
             && found.fused
         {
             notes.push(format!(
@@ -123,7 +121,8 @@ impl LoadRequest {
         }
         sizes.truncate(fitting.len());
         let others = (1..self.threads).map(|_| {
-            let (body, check, sizes) = (forward.body.share(), check.clone(), fitting.clone());
+            let (body, check, sizes) =
+                (forward.body.shallow_clone(), check.clone(), fitting.clone());
             Box::new(move || {
                 device.use_own_stream()?;
                 let mut forward = PackedForward::new(body, device, precision, capacity)?;
@@ -138,21 +137,21 @@ impl LoadRequest {
             used: ServiceDevice {
                 device,
                 precision,
-                accuracy,
-                calibration,
+                drift,
+                tuning,
             },
         };
         Ok((Box::new(forward), loaded))
     }
 
     /// What is known of such a network on such a device, or is measured now.
-    fn calibration(
+    fn tuning(
         &self,
         forward: &mut PackedForward,
         check: &Check,
         precision: Precision,
         notes: &mut Vec<String>,
-    ) -> Result<Calibration, NetworkError> {
+    ) -> Result<BatchTuning, NetworkError> {
         let Architecture { blocks, channels } = self.network.architecture();
         let key = format!(
             "{}, {blocks}x{channels}, {precision}, {}",
@@ -160,17 +159,17 @@ impl LoadRequest {
             env!("CARGO_PKG_VERSION")
         );
         let known = self.cache().get(&key);
-        if let Some(calibration) = known {
-            forward.body.set_fused(calibration.fused);
-            return Ok(calibration);
+        if let Some(tuning) = known {
+            forward.body.set_fused(tuning.fused);
+            return Ok(tuning);
         }
-        let found = calibrate(forward, check, (self.device, precision), notes)?;
+        let found = tune(forward, check, (self.device, precision), notes)?;
         notes.extend(self.cache().put(key, &found));
         Ok(found)
     }
 
-    fn cache(&self) -> MutexGuard<'_, CalibrationCache> {
-        let locked = self.calibrations.lock();
+    fn cache(&self) -> MutexGuard<'_, TuningCache> {
+        let locked = self.tunings.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -185,9 +184,9 @@ pub(super) fn untimed(sizes: &[usize]) -> Vec<BatchSize> {
 }
 
 /// The measured sizes up to the chosen one.
-fn timed(calibration: &Calibration) -> Vec<BatchSize> {
-    let rates = calibration.rates.iter();
-    let rates = rates.filter(|rate| rate.batch <= calibration.batch);
+fn timed(tuning: &BatchTuning) -> Vec<BatchSize> {
+    let rates = tuning.rates.iter();
+    let rates = rates.filter(|rate| rate.batch <= tuning.batch);
     let sizes = rates.map(|rate| BatchSize {
         rows: rate.batch,
         seconds: rate.batch as f64 / rate.evaluations_per_second,

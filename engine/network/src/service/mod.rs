@@ -18,7 +18,6 @@
 //! device that fails is evaluated by the others. When the last device fails, the service ends, and each client gets the reason. A
 //! service lives as long as a network in it, and a network as long as its clients.
 
-mod calibration_cache;
 mod client;
 mod evaluation_service;
 mod load;
@@ -27,10 +26,11 @@ mod request;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod tuning_cache;
 mod usage;
 
-pub use calibration_cache::calibration_file;
 pub use client::EvaluationClient;
 pub use evaluation_service::{EvaluationService, ServedNetwork};
 pub use load::ServiceDevice;
+pub use tuning_cache::tuning_file;
 pub use usage::{DeviceCounters, DeviceUse};

@@ -1,7 +1,7 @@
 //! A request: rows that a client sends to be evaluated, and the channel for the answers.
 
+use crate::inference::ANSWER_FLOATS;
 use crate::packed::ROW_BYTES;
-use crate::playing::ANSWER_FLOATS;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;

@@ -8,12 +8,12 @@ use crate::architecture::Architecture;
 use crate::device::Device;
 use crate::error::NetworkError;
 use crate::evaluator::NetworkEvaluator;
+use crate::inference::ANSWER_FLOATS;
 use crate::model::Network;
 use crate::model::tests::decided_network;
 use crate::packed::{Forward, ROW_BYTES, pack};
-use crate::playing::ANSWER_FLOATS;
 use crate::positions::real_positions;
-use crate::prepare::Accuracy;
+use crate::prepare::Drift;
 use arimaa::rules::Side;
 use engine::config::Precision;
 use engine::search::{Evaluations, Evaluator, Query};
@@ -150,8 +150,8 @@ impl Setup {
                 used: ServiceDevice {
                     device,
                     precision: Precision::Fp32,
-                    accuracy: Accuracy::default(),
-                    calibration: None,
+                    drift: Drift::default(),
+                    tuning: None,
                 },
             };
             Ok((first, loaded))

@@ -1,37 +1,37 @@
-//! The cache of calibrations: a file that users may delete.
+//! The cache of tunings: a file that users may delete.
 
-use crate::calibration::Calibration;
+use crate::batch_tuning::BatchTuning;
 use engine::files::{folder_of, read_whole, write_whole};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// Some hundreds of calibrations.
+/// Some hundreds of tunings.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Calibrations by the device's name, the network's size, the precision and the program's version.
+/// Tunings by the device's name, the network's size, the precision and the program's version.
 #[derive(Debug, Default)]
-pub(super) struct CalibrationCache {
+pub(super) struct TuningCache {
     /// None: nothing is kept beyond this process.
     path: Option<PathBuf>,
     /// What this process measured or found.
-    known: BTreeMap<String, Calibration>,
+    known: BTreeMap<String, BatchTuning>,
 }
 
-/// The file of the cache, `tusker/calibrations.json` in the user's cache folder (`$XDG_CACHE_HOME`, by default `~/.cache`), where
+/// The file of the cache, `tusker/batch-tuning.json` in the user's cache folder (`$XDG_CACHE_HOME`, by default `~/.cache`), where
 /// there is one.
-pub fn calibration_file() -> Option<PathBuf> {
+pub fn tuning_file() -> Option<PathBuf> {
     let folder = |variable: &str| {
         let path = std::env::var_os(variable).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
     };
     let cache = folder("XDG_CACHE_HOME");
     let cache = cache.or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
-    Some(cache.join("tusker").join("calibrations.json"))
+    Some(cache.join("tusker").join("batch-tuning.json"))
 }
 
-impl CalibrationCache {
+impl TuningCache {
     pub(super) fn new(path: Option<PathBuf>) -> Self {
         Self {
             path,
@@ -39,7 +39,7 @@ impl CalibrationCache {
         }
     }
 
-    pub(super) fn get(&mut self, key: &str) -> Option<Calibration> {
+    pub(super) fn get(&mut self, key: &str) -> Option<BatchTuning> {
         if !self.known.contains_key(key) {
             // What can't be read is measured anew, and written over.
             let file = self.read().unwrap_or_default();
@@ -48,11 +48,11 @@ impl CalibrationCache {
         self.known.get(key).cloned()
     }
 
-    /// Keeps a calibration; in the file only if the device's memory held all sizes: other programs may leave
+    /// Keeps a tuning; in the file only if the device's memory held all sizes: other programs may leave
     /// more of it another time. Returns a message for the user if the file can't be written.
-    pub(super) fn put(&mut self, key: String, calibration: &Calibration) -> Option<String> {
-        self.known.insert(key, calibration.clone());
-        let path = self.path.as_ref().filter(|_| calibration.is_complete())?;
+    pub(super) fn put(&mut self, key: String, tuning: &BatchTuning) -> Option<String> {
+        self.known.insert(key, tuning.clone());
+        let path = self.path.as_ref().filter(|_| tuning.is_complete())?;
         // Another process may have written since.
         let mut all = self.read().unwrap_or_default();
         let complete = self.known.iter().filter(|(_, found)| found.is_complete());
@@ -63,17 +63,17 @@ impl CalibrationCache {
         });
         let error = written.err()?;
         Some(format!(
-            "{}: calibrations can't be remembered, and are made anew at each start: {error}",
+            "{}: tunings can't be remembered, and are made anew at each start: {error}",
             path.display()
         ))
     }
 
-    fn read(&self) -> std::io::Result<BTreeMap<String, Calibration>> {
+    fn read(&self) -> std::io::Result<BTreeMap<String, BatchTuning>> {
         let path = self.path.as_ref().ok_or(ErrorKind::NotFound)?;
         let bytes = read_whole(path, MOST_BYTES)?;
         let entries: BTreeMap<String, Value> = serde_json::from_slice(&bytes)?;
         let entries = entries.into_iter().filter_map(|(key, entry)| {
-            let found: Calibration = serde_json::from_value(entry).ok()?;
+            let found: BatchTuning = serde_json::from_value(entry).ok()?;
             is_sound(&found).then_some((key, found))
         });
         Ok(entries.collect())
@@ -81,7 +81,7 @@ impl CalibrationCache {
 }
 
 /// Whether a measurement can have given this.
-fn is_sound(found: &Calibration) -> bool {
+fn is_sound(found: &BatchTuning) -> bool {
     let mut rates = found.rates.iter();
     found.is_complete()
         && rates.clone().any(|rate| rate.batch == found.batch)
@@ -91,15 +91,15 @@ fn is_sound(found: &Calibration) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibration::{Rate, SIZES};
+    use crate::batch_tuning::{Rate, SIZES};
 
     /// Sizes whose rates are 100, but for the chosen one's.
-    fn calibration(sizes: &[usize], batch: usize, rate: f64) -> Calibration {
+    fn tuning(sizes: &[usize], batch: usize, rate: f64) -> BatchTuning {
         let rates = sizes.iter().map(|&size| Rate {
             batch: size,
             evaluations_per_second: if size == batch { rate } else { 100.0 },
         });
-        Calibration {
+        BatchTuning {
             rates: rates.collect(),
             batch,
             fused: true,
@@ -110,8 +110,8 @@ mod tests {
     fn calibrations_outlast_the_process_and_a_damaged_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a").join("b.json");
-        let cache = || CalibrationCache::new(Some(path.clone()));
-        let complete = |batch, rate| calibration(&SIZES, batch, rate);
+        let cache = || TuningCache::new(Some(path.clone()));
+        let complete = |batch, rate| tuning(&SIZES, batch, rate);
         let mut first = cache();
         assert_eq!(first.get("x"), None);
         assert_eq!(first.put("x".into(), &complete(64, 150.0)), None);
@@ -142,12 +142,12 @@ mod tests {
     fn an_incomplete_calibration_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.json");
-        let mut cache = CalibrationCache::new(Some(path.clone()));
-        let short = calibration(&SIZES[..2], 32, 100.0);
+        let mut cache = TuningCache::new(Some(path.clone()));
+        let short = tuning(&SIZES[..2], 32, 100.0);
         assert_eq!(cache.put("x".into(), &short), None);
-        cache.put("y".into(), &calibration(&SIZES, 32, 100.0));
+        cache.put("y".into(), &tuning(&SIZES, 32, 100.0));
         assert_eq!(cache.get("x"), Some(short));
-        let mut other = CalibrationCache::new(Some(path));
+        let mut other = TuningCache::new(Some(path));
         assert_eq!(other.get("x"), None);
         assert!(other.get("y").is_some());
     }
@@ -157,13 +157,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let mut cache = CalibrationCache::new(Some(file.join("calibrations.json")));
-        let found = calibration(&SIZES, 32, 1.0);
+        let mut cache = TuningCache::new(Some(file.join("batch-tuning.json")));
+        let found = tuning(&SIZES, 32, 1.0);
         let note = cache.put("x".into(), &found).unwrap();
         assert!(note.contains("can't be remembered"), "{note}");
         // In this process it is.
         assert_eq!(cache.get("x"), Some(found.clone()));
-        let mut nowhere = CalibrationCache::default();
+        let mut nowhere = TuningCache::default();
         assert_eq!(nowhere.put("x".into(), &found), None);
         assert!(nowhere.get("x").is_some());
     }

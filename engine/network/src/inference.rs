@@ -4,9 +4,9 @@
 //! the two heads are 0. So a pass has few operations outside the tower, each of which costs a GPU's host some microseconds.
 //! After the first convolution everything is float.
 
-use crate::body::{Block, Body, Tower};
+use crate::body::{Block, Tower, TrainingLayers};
 use crate::head_layers::HIDDEN;
-use crate::layers::{Convolution, Folded, Linear, Mode, cast, pool};
+use crate::layers::{Convolution, FoldedConvolution, Linear, Mode, cast, pool};
 use engine::encoding::POLICY_SIZE;
 use tch::{Kind, TchError, Tensor};
 
@@ -26,10 +26,10 @@ pub(super) fn answer_index(entry: usize) -> usize {
 
 /// All layers that play.
 #[derive(Debug)]
-pub(super) struct PlayingBody {
-    tower: Tower<Folded>,
+pub(super) struct InferenceLayers {
+    tower: Tower<FoldedConvolution>,
     /// `[2 * channels, channels, 1, 1]`: the policy's features, and the value's.
-    features: Folded,
+    features: FoldedConvolution,
     /// `[HIDDEN + 2, 4 * channels]`: the value's hidden numbers, and the logit of the turn's end as it is and negated, as
     /// a ReLU follows.
     hidden: Linear,
@@ -39,10 +39,10 @@ pub(super) struct PlayingBody {
     squares: Linear,
 }
 
-impl Body {
-    /// The same network in the form that plays, its norms folded in float and its tower cast to `kind`. Shares no storage with
+impl TrainingLayers {
+    /// The same network in inference form, its norms folded in float and its tower cast to `kind`. Shares no storage with
     /// this one.
-    pub(super) fn fold(&self, kind: Kind) -> Result<PlayingBody, TchError> {
+    pub(super) fn fold(&self, kind: Kind) -> Result<InferenceLayers, TchError> {
         let blocks = self
             .tower
             .blocks
@@ -65,8 +65,8 @@ impl Body {
             blocks,
         };
         let features = self.policy.features.fold(kind)?;
-        let features = features.beside(&self.value.features.fold(kind)?)?;
-        Ok(PlayingBody {
+        let features = features.concatenate_outputs(&self.value.features.fold(kind)?)?;
+        Ok(InferenceLayers {
             tower,
             features,
             hidden: self.hidden()?,
@@ -121,35 +121,33 @@ fn like(tensor: &Tensor) -> (Kind, tch::Device) {
     (Kind::Float, tensor.device())
 }
 
-impl PlayingBody {
+impl InferenceLayers {
     /// The same layers on the same storage: what only reads them may do so from several threads.
-    pub(super) fn share(&self) -> Self {
+    pub(super) fn shallow_clone(&self) -> Self {
         let blocks = self.tower.blocks.iter().map(|block| Block {
-            first: block.first.share(),
-            second: block.second.share(),
+            first: block.first.shallow_clone(),
+            second: block.second.shallow_clone(),
             pooling: block.pooling.as_ref().map(Tensor::shallow_clone),
         });
         Self {
             tower: Tower {
-                input: self.tower.input.share(),
+                input: self.tower.input.shallow_clone(),
                 blocks: blocks.collect(),
             },
-            features: self.features.share(),
-            hidden: self.hidden.share(),
-            output: self.output.share(),
-            squares: self.squares.share(),
+            features: self.features.shallow_clone(),
+            hidden: self.hidden.shallow_clone(),
+            output: self.output.shallow_clone(),
+            squares: self.squares.shallow_clone(),
         }
     }
 
-    /// Evaluates `[batch, CHANNELS, 8, 8]`, the channels together in memory: `[batch, ANSWER_FLOATS]`, float.
+    /// Evaluates `[batch, CHANNELS, 8, 8]`, channels-last: `[batch, ANSWER_FLOATS]`, float.
     pub(super) fn answers(&self, planes: &Tensor) -> Result<Tensor, TchError> {
         self.heads(&self.tower.forward(planes, Mode::Evaluation)?)
     }
 
     fn heads(&self, tower: &Tensor) -> Result<Tensor, TchError> {
-        let features = self
-            .features
-            .activate(tower, None, None, Mode::Evaluation)?;
+        let features = self.features.forward(tower, None, None, Mode::Evaluation)?;
         let features = features.f_to_kind(Kind::Float)?;
         let hidden = self.hidden.apply(&pool(&features)?)?.f_relu_()?;
         let outputs = self.output.apply(&hidden)?;

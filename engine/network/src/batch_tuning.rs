@@ -2,8 +2,8 @@
 
 use crate::device::Device;
 use crate::error::NetworkError;
+use crate::inference::ANSWER_FLOATS;
 use crate::packed::{Forward, PackedForward, ROW_BYTES, pack};
-use crate::playing::ANSWER_FLOATS;
 use crate::prepare::Check;
 use engine::config::Precision;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const NEAR_BEST: f64 = 0.97;
 
 /// How fast a network is on a device, rows and answers in the host's memory: copied there, unpacked, computed, and copied back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
+pub struct BatchTuning {
     /// The rates, by ascending size.
     pub rates: Vec<Rate>,
     /// The smallest size whose rate is at least 97% of the best, in rows.
@@ -41,7 +41,7 @@ pub struct Rate {
     pub evaluations_per_second: f64,
 }
 
-impl Calibration {
+impl BatchTuning {
     /// The rate of the chosen size.
     pub fn evaluations_per_second(&self) -> f64 {
         let chosen = self.rates.iter().find(|rate| rate.batch == self.batch);
@@ -58,16 +58,16 @@ impl Calibration {
 /// convolutions in the form that is faster. `notes` gets messages for the user.
 ///
 /// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error.
-pub(super) fn calibrate(
+pub(super) fn tune(
     forward: &mut PackedForward,
     check: &Check,
     (device, precision): (Device, Precision),
     notes: &mut Vec<String>,
-) -> Result<Calibration, NetworkError> {
+) -> Result<BatchTuning, NetworkError> {
     let rows = Rows::new(check);
     let each = TIME / SIZES.len() as u32;
     let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
-    let mut found = Calibration::of(rates);
+    let mut found = BatchTuning::of(rates);
     if precision != Precision::Fp32 {
         forward.body.set_fused(true);
         let plain = found.evaluations_per_second();
@@ -80,9 +80,9 @@ pub(super) fn calibrate(
                     "{device}: cuDNN's fused convolutions are used: {rate:.0} evaluations a second instead of {plain:.0}"
                 ));
                 let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
-                found = Calibration {
+                found = BatchTuning {
                     fused: true,
-                    ..Calibration::of(rates)
+                    ..BatchTuning::of(rates)
                 };
             }
             Ok(_) => forward.body.set_fused(false),
@@ -97,7 +97,7 @@ pub(super) fn calibrate(
     Ok(found)
 }
 
-impl Calibration {
+impl BatchTuning {
     fn of(rates: Vec<Rate>) -> Self {
         Self {
             batch: choose(&rates),
@@ -211,7 +211,7 @@ mod tests {
         let rows = Rows::new(&prepared.check);
         let (time, mut notes) = (Duration::from_millis(10), Vec::new());
         let rates = rows.measure_all(&mut forward, &[1, 2, 8], time, device, &mut notes);
-        let found = Calibration::of(rates.unwrap());
+        let found = BatchTuning::of(rates.unwrap());
         let sizes: Vec<usize> = found.rates.iter().map(|rate| rate.batch).collect();
         assert_eq!(sizes, [1, 2, 8]);
         assert!(sizes.contains(&found.batch));
