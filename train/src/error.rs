@@ -77,7 +77,7 @@ pub(crate) enum TrainError {
         missing: &'static str,
     },
     /// Another trainer works on the run.
-    #[error("another trainer works on {}: it holds {}", run.display(), lock.display())]
+    #[error("another trainer works on {}: it holds {}; wait for it, or stop it", run.display(), lock.display())]
     Locked {
         /// The run.
         run: PathBuf,
@@ -101,7 +101,7 @@ pub(crate) enum TrainError {
         saved: String,
     },
     /// The run was begun with another seed.
-    #[error("--seed {given}: the run {} began with --seed {saved}", run.display())]
+    #[error("--seed {given}: the run {} began with --seed {saved}; omit --seed", run.display())]
     OtherSeed {
         /// The run.
         run: PathBuf,
@@ -174,7 +174,7 @@ pub(crate) enum TrainError {
     /// The memory for rows is too small for a batch.
     #[error(
         "train.memory_mib = {given} is too little: the window's index, pools of a batch of {batch_size} rows or of the largest game, \
-         and the batches that are ready take {needed} MiB"
+         and the batches that are ready take {needed} MiB: raise it to {needed} or more"
     )]
     TooLittleMemory {
         /// The given MiB.
@@ -291,7 +291,9 @@ pub(crate) enum TrainError {
     #[error("can't start the threads that compute gradients: {0}")]
     Threads(String),
     /// The loader's threads ended.
-    #[error("the thread that reads the games stopped without a reason")]
+    #[error(
+        "the thread that reads the games panicked, with the message above: the same command resumes the training"
+    )]
     LoaderGone,
     /// The generator succeeded without new games.
     #[error("`selfplay generate` ended without an error, but {} has no more games than before: {games} are missing", folder.display())]

@@ -60,7 +60,7 @@ pub enum NetworkError {
     #[error(
         "{network}: computed in {precision} on {device} it drifts too far from itself in fp32: the root mean square error of \
          the values is {value_error:.2e} (at most {value_bound:.0e}), the mean divergence of the policies {divergence:.2e} (at \
-         most {divergence_bound:.0e})"
+         most {divergence_bound:.0e}); set network.precision to \"auto\" or \"fp32\""
     )]
     Drift {
         /// The network's name.
@@ -116,7 +116,9 @@ pub enum FileFault {
     #[error("metadata: {0}")]
     Metadata(String),
     /// It is of another version.
-    #[error("{what} version {found}, but this program knows version {known}")]
+    #[error(
+        "{what} version {found}, but this program knows version {known}: use the program that wrote the file"
+    )]
     Version {
         /// What has a version: `format` or `encoding`.
         what: &'static str,

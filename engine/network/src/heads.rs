@@ -10,8 +10,8 @@ use std::ops::{Index, IndexMut};
 /// The turns that one unit of the turns-left head stands for, in its output and in its loss: weights and errors stay small.
 const TURNS_SCALE: f64 = 20.0;
 
-/// The prefix of the auxiliary heads' tensors.
-const AUXILIARY: &str = "helpers.";
+/// How a game can end on the board: goal, elimination, immobilization.
+pub const END_REASONS: i64 = 3;
 
 /// A head of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -139,12 +139,13 @@ pub const HEADS: [HeadSpec; 6] = [
     HeadSpec {
         name: "ending",
         prefix: "helpers.ending",
-        output: HeadOutput::Classes(6),
+        output: HeadOutput::Classes(2 * END_REASONS),
         loss: HeadLoss::ClassCrossEntropy,
         row_weight: RowWeight::Outcome,
     },
     HeadSpec {
         name: "captures",
+        // Its former name: a change would make weights files unreadable.
         prefix: "helpers.taken",
         output: HeadOutput::Squares,
         loss: HeadLoss::PieceCrossEntropy,
@@ -185,7 +186,7 @@ impl Head {
 
     /// Whether only training computes it.
     pub fn is_auxiliary(self) -> bool {
-        self.spec().prefix.starts_with(AUXILIARY)
+        !matches!(self, Self::Policy | Self::Value)
     }
 
     /// Whether a tensor of the weights file is this head's.
@@ -196,7 +197,9 @@ impl Head {
 
 /// Whether a tensor is an auxiliary head's.
 pub(super) fn is_auxiliary(name: &str) -> bool {
-    name.starts_with(AUXILIARY)
+    Head::ALL
+        .into_iter()
+        .any(|head| head.is_auxiliary() && head.has_tensor(name))
 }
 
 /// One value for each head; serialised by the heads' names.

@@ -52,7 +52,7 @@ pub use engine::config::Precision;
 pub use error::{FileFault, NetworkError, catch_torch_panics};
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
 pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
-pub use heads::{HEADS, Head, HeadLoss, HeadOutput, HeadSpec, PerHead, RowWeight};
+pub use heads::{END_REASONS, HEADS, Head, HeadLoss, HeadOutput, HeadSpec, PerHead, RowWeight};
 pub use model::{Network, Parameter};
 pub use precision::training_kind;
 pub use prepare::Drift;

@@ -4,9 +4,11 @@
 
 mod checksum;
 mod faults;
+mod folder;
 mod lock;
 
 pub use checksum::{ChecksumForm, WrongChecksum};
+pub use folder::folder_of;
 pub use lock::FileLock;
 
 use faults::Operation;
@@ -287,14 +289,6 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
 pub fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?;
     entries.map(|entry| Ok(entry?.path())).collect()
-}
-
-/// The folder that a file is in: `.` for a mere name.
-pub fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
 }
 
 /// Lists of values that a file holds as texts, for serde's `with`.

@@ -84,7 +84,7 @@ pub(crate) fn run<T: Send, W: Send>(
             .map(|worker| {
                 worker
                     .join()
-                    .unwrap_or_else(|_| bail!("a worker thread panicked"))
+                    .unwrap_or_else(|_| bail!("a worker thread panicked, with the message above"))
             })
             .collect();
         taken?;

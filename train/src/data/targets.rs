@@ -16,7 +16,7 @@ use arimaa::rules::{Action, Bitboard, Board, Reason, Side, Square, StepState, Tu
 use engine::config::TrainConfig;
 use engine::encoding::{LegalMask, POLICY_SIZE};
 use engine::record::{Ending, ReplayedRow, ReplayedTurn, TurnOrigin};
-use network::{Head, RowWeight};
+use network::{END_REASONS, Head, RowWeight};
 
 /// How results and searches become targets.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,20 +56,20 @@ pub(crate) enum Target<'a> {
 #[derive(Debug)]
 pub(super) struct GameTargets<'a> {
     turns: &'a [ReplayedTurn<'a>],
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<TurnOutcome>,
 }
 
 /// The targets of the rows of one turn.
 #[derive(Debug)]
 pub(super) struct TurnTargets<'a> {
-    outcome: &'a Outcome,
+    outcome: &'a TurnOutcome,
     /// Indices of the opponent's actions, as the mover sees the board, with their shares.
     reply: Vec<[u16; 2]>,
 }
 
 /// What the rest of the game says of a turn, as its mover sees it.
 #[derive(Debug, Clone, Copy)]
-struct Outcome {
+struct TurnOutcome {
     side: Side,
     /// The mover's win probability.
     value: f32,
@@ -110,7 +110,7 @@ impl TurnTargets<'_> {
 impl<'a> GameTargets<'a> {
     /// The targets of a game.
     pub(super) fn new(turns: &'a [ReplayedTurn<'a>], options: TargetOptions) -> Self {
-        let mut outcomes: Vec<Outcome> = Vec::with_capacity(turns.len());
+        let mut outcomes: Vec<TurnOutcome> = Vec::with_capacity(turns.len());
         let mut captures = Bitboard::EMPTY;
         let mut horizon = Horizon::new(options.short_horizon_turns);
         for (before, turn) in turns.iter().rev().enumerate() {
@@ -127,11 +127,11 @@ impl<'a> GameTargets<'a> {
                         Reason::Immobilization => 2,
                     };
                     let lost = u8::from(outcome.winner != side);
-                    (reason + 3 * lost, true)
+                    (reason + END_REASONS as u8 * lost, true)
                 }
                 _ => (0, false),
             };
-            outcomes.push(Outcome {
+            outcomes.push(TurnOutcome {
                 side,
                 value: match side {
                     Side::Gold => value,
@@ -165,7 +165,7 @@ pub(super) fn has_replies(ending: Ending) -> bool {
     !matches!(ending, Ending::Unfinished { .. })
 }
 
-impl Outcome {
+impl TurnOutcome {
     /// The squares of the pieces on a state's board that will be captured, as the mover sees it.
     fn captures_on(&self, state: &StepState) -> u64 {
         // In a setup no piece moves, and unplaced pieces are not on the board.

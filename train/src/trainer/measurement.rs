@@ -4,7 +4,7 @@ use crate::data::BatchTensors;
 use crate::plots::curves::CalibrationBin;
 use crate::trainer::loss::{LossSums, LossTensors, STACKED, from_stack};
 use crate::trainer::metrics::{MeanLosses, ValidationMeasurements};
-use network::{Head, PerHead, RowWeight};
+use network::{END_REASONS, Head, PerHead, RowWeight};
 use tch::{Kind, TchError, Tensor};
 
 /// The bins of predicted win probabilities.
@@ -50,7 +50,7 @@ impl Measurement {
             None => Vec::new(),
         };
         // The mover wins in the first half of the endings.
-        let won = batch.targets[Head::Ending].f_lt(3)?;
+        let won = batch.targets[Head::Ending].f_lt(END_REASONS)?;
         let won = numbers(&won.f_to_kind(Kind::Float)?)?;
         let weights_of_rows = numbers(&batch.weights[RowWeight::Outcome as usize])?;
         let rows = predicted.iter().zip(won);

@@ -150,7 +150,7 @@ fn faults_are_named_with_file_and_tensor() {
         (|file| file.edit("{", "["), "metadata: "),
         (
             |file| file.edit(r#""format":3"#, r#""format":1"#),
-            "format version 1, but this program knows version 3",
+            "format version 1, but this program knows version 3: use the program that wrote the file",
         ),
         (
             |file| {

@@ -60,7 +60,9 @@ pub enum ShardFault {
     #[error("this is not a shard: its first bytes differ")]
     NotAShard,
     /// The file is of another format version.
-    #[error("the shard has format version {found}; this program reads version {FORMAT_VERSION}")]
+    #[error(
+        "the shard has format version {found}; this program reads version {FORMAT_VERSION}: use the program that wrote it"
+    )]
     Version {
         /// The file's version.
         found: u32,

@@ -113,7 +113,9 @@ impl FileReport {
 
 /// The parameters that play uses: all but those of the auxiliary heads.
 fn playing(network: &Network) -> impl Iterator<Item = network::Parameter<'_>> {
-    network.parameters().filter(|parameter| parameter.used_in_inference)
+    network
+        .parameters()
+        .filter(|parameter| parameter.used_in_inference)
 }
 
 /// The floating-point operations of one evaluation, a multiplication and an addition being two: those of the convolutions,
