@@ -13,10 +13,10 @@ use engine::search::Query;
 use std::sync::Arc;
 use tch::{TchError, Tensor, no_grad_guard};
 
-/// On how many positions the forms are compared on a processor: enough to meet every kind of state, and soon done ...
+/// Positions on which the forms are compared on a CPU: enough to meet every kind of state, and soon done.
 const POSITIONS_ON_CPU: usize = 64;
 
-/// ... and on a GPU, which is fast.
+/// Positions on which the forms are compared on a GPU.
 const POSITIONS_ON_CUDA: usize = 1_024;
 
 /// Positions that are evaluated together: a size of batches that a GPU is planned for in any case.

@@ -140,7 +140,7 @@ impl PolicySampler {
     /// answered twice keeps its first answer, and there is none where nothing is awaited.
     ///
     /// # Errors
-    /// Numbers that are none are refused, and the sampler waits for better ones.
+    /// An evaluation that fails [`Evaluation::check`]; the leaf stays unanswered.
     pub fn answer(
         &mut self,
         index: usize,

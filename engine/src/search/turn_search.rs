@@ -193,7 +193,7 @@ impl Search {
     /// its first answer, and there is none where nothing is awaited.
     ///
     /// # Errors
-    /// Numbers that are none are refused, and the search waits for better ones.
+    /// An evaluation that fails [`Evaluation::check`]; the leaf stays unanswered.
     pub fn answer(
         &mut self,
         index: usize,

@@ -33,10 +33,10 @@ pub(super) struct SelfplaySpeed {
     device: String,
     /// The precision of the network; several devices may differ.
     precision: Option<String>,
-    /// How far that is from the network in full fp32, on real positions: the root mean square of the differences of win
-    /// probabilities, of several devices the largest ...
+    /// The root mean square of the differences of win probabilities from the network in fp32, on real positions. Of several devices
+    /// the largest.
     value_error: Option<f64>,
-    /// ... and the mean Kullback-Leibler divergence of the policies, in nats.
+    /// The mean Kullback-Leibler divergence of the policies from those of the network in fp32, in nats. Of several devices the largest.
     policy_divergence: Option<f64>,
     /// The bare network on each device that evaluates for all workers, by batch size: on prepared inputs.
     bare: Vec<BareSpeed>,

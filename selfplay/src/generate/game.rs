@@ -21,11 +21,11 @@ use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Numbers are rounded to multiples of one over these, for compression: win probabilities ...
+/// Recorded win probabilities are multiples of one over this: rounded values compress well.
 const VALUE_STEPS: f32 = 65_536.0;
-/// ... surprises in nats, ...
+/// Recorded surprises are multiples of one over this, in nats.
 const SURPRISE_STEPS: f32 = 4_096.0;
-/// ... and weights.
+/// Recorded weights are multiples of one over this.
 const WEIGHT_STEPS: f64 = 4_096.0;
 
 /// What all games of a worker have in common.

@@ -11,7 +11,7 @@
 //!
 //! # Memory
 //! The window's index, two pools (one in use, one in the making), the order of the games and a fixed number of batches are all that is
-//! kept. [`Budget`] divides [`LoaderOptions::memory`] among them. The pools get the rest, and hold fewer rows if it is too little for
+//! kept. [`MemoryBudget`] divides [`LoaderOptions::memory`] among them. The pools get the rest, and hold fewer rows if it is too little for
 //! [`LoaderOptions::pool_rows`]. The trainer gives used batches back to be filled again ([`Loader::give_back`]).
 
 use super::batch::{BYTES_PER_ROW, Batch};
@@ -34,7 +34,7 @@ const SLACK: u64 = 3;
 
 /// What a loader takes in memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub(crate) struct MemoryBudget {
     /// The window's index, and the order of its games.
     pub(crate) index: u64,
     /// All batches together.
@@ -43,7 +43,7 @@ pub(crate) struct Budget {
     pub(crate) pool: u64,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// Shares the memory out over a window.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ fn make_pools(
     cursor: Cursor,
     pools: &SyncSender<Result<Pool, TrainError>>,
 ) {
-    let budget = match Budget::new(window, &options) {
+    let budget = match MemoryBudget::new(window, &options) {
         Ok(budget) => budget,
         Err(error) => {
             // Without a receiver the reason is not needed.
@@ -348,7 +348,7 @@ mod tests {
             pool_rows: 1_000_000,
             ..OPTIONS
         };
-        let all = Budget::new(&window, &with(1 << 30)).unwrap();
+        let all = MemoryBudget::new(&window, &with(1 << 30)).unwrap();
         assert!(all.total() <= 1 << 30);
         let (largest, mean) = window.game_bytes();
         let pools = 2 * largest.max(64 * mean);

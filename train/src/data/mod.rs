@@ -19,7 +19,7 @@ mod window;
 
 pub(crate) use batch::{Batch, BatchTensors};
 pub(crate) use index::{Index, WindowCounts, open_shard, window_rows};
-pub(crate) use loader::{Budget, Loader};
+pub(crate) use loader::{Loader, MemoryBudget};
 pub(crate) use pool::{Cursor, LoaderOptions};
 pub(crate) use rows::{GameRows, RowRef};
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(crate) struct LoaderOptions {
     pub(crate) seed: u64,
     /// The generation in training.
     pub(crate) generation: u32,
-    /// The number of its window.
+    /// The number of its shuffle: each window has a new one.
     pub(crate) segment: u32,
     /// Rows a batch.
     pub(crate) batch_size: usize,

@@ -221,8 +221,8 @@ impl Average {
         self.decay = decay;
     }
 
-    /// Adds the network after the run's step number `step`, from 1: with a share of 1 - decay, and more in the first steps,
-    /// so that little is left of the random network.
+    /// Adds the network after the run's step number `step`, from 1: `average ← d · average + (1 - d) · network`, with
+    /// `d = min(decay, step / (step + 9))` so that little is left of the random network (as TensorFlow's `ExponentialMovingAverage`).
     pub(crate) fn take(&mut self, network: &Network, step: u64) -> Result<(), NetworkError> {
         let begun = step as f64 / (step as f64 + 9.0);
         let share = 1.0 - self.decay.min(begun);

@@ -22,7 +22,7 @@ pub(crate) struct TrainingState {
     pub(crate) first_step: u64,
     /// The steps at which this generation is complete.
     pub(crate) last_step: u64,
-    /// How often this generation's window has been replaced.
+    /// The number of this generation's shuffle: it grows with each new window, and with each new order of the same one.
     pub(crate) segment: u32,
     /// Where the loader stands in the present window.
     pub(crate) cursor: Cursor,
@@ -49,7 +49,7 @@ impl TrainingState {
         self.new_rows += new.training_rows;
     }
 
-    /// Begins a new window, or another order of the same one.
+    /// Begins a new shuffle: of a new window, or of the same one.
     pub(crate) fn next_segment(&mut self) {
         self.segment += 1;
         self.cursor = Cursor::default();

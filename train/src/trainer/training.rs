@@ -1,6 +1,8 @@
 //! The training of one generation: from the plan to the published network.
 
-use crate::data::{Batch, Budget, GameRows, Loader, LoaderOptions, RowRef, Window, WindowCounts};
+use crate::data::{
+    Batch, GameRows, Loader, LoaderOptions, MemoryBudget, RowRef, Window, WindowCounts,
+};
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::bad_batch;
@@ -337,7 +339,7 @@ impl<'a> Training<'a> {
             // Changes that would end the training are refused.
             let options = LoaderOptions::new(&config.train, self.state.seed, 0);
             check_rows(&self.window, &config)
-                .and_then(|()| Budget::new(&self.window, &options))
+                .and_then(|()| MemoryBudget::new(&self.window, &options))
                 .map_err(|error| format!("{path}: {error}"))?;
             Ok((config, changes))
         });

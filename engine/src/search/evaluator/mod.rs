@@ -46,8 +46,10 @@ impl Evaluation<'_> {
         priors: &[],
     };
 
-    /// Refuses numbers that are none: what is no probability, priors that are not one for each legal
-    /// action or don't sum to 1 (within 0.02). The error names the evaluator and the step state.
+    /// Checks that the value is in 0..=1, and that there is a probability for each legal action, with a sum of 1 ± 0.02.
+    ///
+    /// # Errors
+    /// Any other evaluation; the error names the evaluator and the step state.
     pub fn check(&self, evaluator: &str, query: &Query) -> Result<(), EvaluatorError> {
         let count = query.legal.count();
         let sum: f32 = self.priors.iter().sum();

@@ -17,10 +17,10 @@ use crate::search::tree::{NodeId, NodeKind, Tree, greatest, state_after};
 use arimaa::rules::{History, StepState};
 use rand::Rng;
 
-/// At temperature 0 a turn is chosen among those with at least this share of the visits of the most visited one ...
+/// The least visits of a turn that is chosen at temperature 0, as a share of those of the most visited one.
 const VISIT_FLOOR: f64 = 0.25;
 
-/// ... and is the one whose value is the greatest after these many standard errors are taken off it.
+/// Standard errors that are subtracted from a turn's value before turns are compared at temperature 0.
 const DEVIATIONS: f64 = 2.0;
 
 /// How often another turn is drawn from the tree in place of one that turned out to be lost, before all others are looked at.

@@ -1,6 +1,6 @@
 //! The speed of the loader alone: nothing is computed with its batches.
 
-use crate::data::{Budget, Cursor, Index, Loader, LoaderOptions, window_rows};
+use crate::data::{Cursor, Index, Loader, LoaderOptions, MemoryBudget, window_rows};
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use engine::config::TrainConfig;
@@ -61,7 +61,7 @@ pub(super) fn measure(
         });
     }
     let options = LoaderOptions::new(config, 0, 1);
-    let budget = Budget::new(&window, &options)?;
+    let budget = MemoryBudget::new(&window, &options)?;
     let (rows, games) = (window.training_rows(), window.games() as u64);
     let delivered = run(
         Loader::start(Arc::new(window), options, Cursor::default()),

@@ -11,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The values of candidates, and the value that stands for everything else.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Improved {
-    /// σ's factor.
+    /// The factor of σ in the choice of a turn: `value_scale · (visit_constant + the most visits)` (Danihelka et al. 2022, equation 8).
     scale: f64,
-    /// Its factor in the policy targets.
+    /// The factor of σ in the policy targets.
     target_scale: f64,
     /// The value of what was not looked at, for the mover: the root's own, mixed with the candidates' by their priors (Danihelka,
     /// Guez, Schrittwieser and Silver 2022, equation 33).
