@@ -13,7 +13,7 @@ use arimaa::rules::{Game, Phase, Side};
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use engine::config::{AutoOr, Config, ConfigArguments, SearchMode};
+use engine::config::{AutoOr, Config, ConfigArguments, MOST_EVALUATIONS, SearchMode};
 use engine::progress::Progress;
 use engine::search::{Decision, Evaluations, Evaluator, FirstAction, Search, SearchOptions};
 use engine::stop::Exit;
@@ -48,7 +48,7 @@ pub(crate) struct CompareTargetsArguments {
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     states: u32,
     /// Evaluations of the deep search
-    #[arg(long, value_name = "N", default_value_t = 2_400, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 2_400, value_parser = clap::value_parser!(u32).range(2..=i64::from(MOST_EVALUATIONS)))]
     deep: u32,
     /// Seed of the choice of states and of the searches
     #[arg(long, value_name = "S", default_value_t = 0)]

@@ -15,7 +15,7 @@ mod training_loop;
 mod values;
 
 pub use load::{ConfigArguments, ConfigError, MATCH_SET_HELP, Problem, printed_or};
-pub use player::{MOST_EVALUATIONS, PlayerSpec, PlayerSpecError, SET_REPLACED};
+pub use player::{PlayerSpec, PlayerSpecError, SET_REPLACED};
 pub use search::{GumbelConfig, PuctConfig, SearchConfig, SearchMode};
 pub use sections::{Config, MatchConfig, NetworkConfig, Precision};
 pub use selfplay::{
@@ -25,4 +25,4 @@ pub use selfplay::{
 };
 pub use training::{LossWeight, OptimizerKind, ScheduleKind, TrainConfig, TrainingPrecision};
 pub use training_loop::{LoopConfig, LoopOrder};
-pub use values::AutoOr;
+pub use values::{AutoOr, MOST_EVALUATIONS};

@@ -1,6 +1,6 @@
 //! Players of matches: one form for the command line, the files of matches and the configuration.
 
-use super::values::{not_allowed, value_of, within};
+use super::values::{MOST_EVALUATIONS, not_allowed, value_of, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -48,9 +48,6 @@ pub struct PlayerSpec {
     #[serde(default, skip_serializing_if = "Table::is_empty")]
     pub search: Table,
 }
-
-/// The most evaluations of a turn.
-pub const MOST_EVALUATIONS: u32 = 10_000_000;
 
 /// Settings whose value is text as it is, also where it looks like a number.
 const TEXTS: [&str; 3] = ["name", "device", "clock"];

@@ -1,7 +1,7 @@
 //! How self-play games are played and kept.
 
 use super::search::SearchConfig;
-use super::values::{AutoOr, auto_within, not_allowed, within};
+use super::values::{AutoOr, MOST_EVALUATIONS, auto_within, not_allowed, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[garde(allow_unvalidated)]
 pub struct SelfplayConfig {
     /// Evaluations a turn, and the most simulations.
-    #[garde(custom(within(1..=10_000_000)))]
+    #[garde(custom(within(1..=MOST_EVALUATIONS)))]
     pub evaluations: u32,
     /// The other turns that the goal solver tries where the chosen one lets the opponent win at once; 0 for none.
     pub loss_proof_limit: u32,
@@ -142,7 +142,7 @@ pub struct PlayoutCapConfig {
     #[garde(custom(within(0.0..=1.0)))]
     pub full_share: f32,
     /// Evaluations of a fast turn.
-    #[garde(custom(within(1..=10_000_000)))]
+    #[garde(custom(within(1..=MOST_EVALUATIONS)))]
     pub fast_evaluations: u32,
     /// Mode `gumbel`: the scale of the Gumbel noise in fast turns.
     #[garde(custom(within(0.0..=10.0)))]
