@@ -57,6 +57,6 @@ pub use model::{Network, Parameter};
 pub use precision::training_kind;
 pub use prepare::Drift;
 pub use service::{
-    DeviceCounters, DeviceUse, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice,
+    DeviceCounters, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice,
     tuning_file,
 };

@@ -24,10 +24,22 @@ pub struct RunDirectory {
     root: PathBuf,
 }
 
+/// The folder of the generators in a folder of games.
+pub(super) const GENERATORS_FOLDER: &str = "generators";
+
 /// Networks by generation, and other files with a network's extension.
 pub type FoundNetworks = (Vec<(u32, PathBuf)>, Vec<PathBuf>);
 
 impl RunDirectory {
+    /// The name of the folder of the shards.
+    pub const SHARDS: &str = "shards";
+
+    /// The name of the folder of the matches' games.
+    pub const PIT: &str = "pit";
+
+    /// The name of the folder of the games that networks play to be shown.
+    pub const SHOW: &str = "show";
+
     /// The run in a folder, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -55,12 +67,17 @@ impl RunDirectory {
 
     /// The folder of the shards.
     pub fn shards(&self) -> PathBuf {
-        self.root.join("shards")
+        self.root.join(Self::SHARDS)
     }
 
     /// The folder of the journals.
     pub fn journal(&self) -> PathBuf {
         self.root.join("journal")
+    }
+
+    /// The folder of the generators, with a folder for each.
+    pub fn generators(&self) -> PathBuf {
+        self.root.join(GENERATORS_FOLDER)
     }
 
     /// The folder of the trainer's checkpoints.
@@ -70,12 +87,17 @@ impl RunDirectory {
 
     /// The folder of the matches' games.
     pub fn pit(&self) -> PathBuf {
-        self.root.join("pit")
+        self.root.join(Self::PIT)
     }
 
     /// The folder of the games that networks play to be shown.
     pub fn show(&self) -> PathBuf {
-        self.root.join("show")
+        self.root.join(Self::SHOW)
+    }
+
+    /// The folder of what `selfplay serve` derives from the games. It may be deleted.
+    pub fn cache(&self) -> PathBuf {
+        self.root.join("cache")
     }
 
     /// `ratings.json`.

@@ -19,7 +19,7 @@
 //! Machines without a common folder claim numbers from [blocks](block_numbers), one block a machine. A copy of `status.json` and
 //! `plan.toml` in the trainer's folder shows it their generators.
 
-use super::directory::RunDirectory;
+use super::directory::{GENERATORS_FOLDER, RunDirectory};
 use super::error::RunError;
 use super::io::{claim_folder, entries, make_folder, read_file, write_file};
 use super::workers::WorkerName;
@@ -60,7 +60,7 @@ pub fn block_numbers(block: u32) -> Range<u32> {
 
 /// Where generators have their numbers, journals and shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GeneratorPlaces {
+pub struct GeneratorPaths {
     /// The folder that holds `generators`.
     pub root: PathBuf,
     /// The folder of the journals.
@@ -71,12 +71,12 @@ pub struct GeneratorPlaces {
     pub numbers: Range<u32>,
 }
 
-impl GeneratorPlaces {
+impl GeneratorPaths {
     /// All numbers.
     pub const ALL: Range<u32> = 0..GENERATORS;
 
-    fn generators(&self) -> PathBuf {
-        self.root.join("generators")
+    pub(super) fn generators(&self) -> PathBuf {
+        self.root.join(GENERATORS_FOLDER)
     }
 
     fn folder(&self, generator: u32) -> PathBuf {
@@ -122,7 +122,7 @@ impl GeneratorPlaces {
     }
 }
 
-impl From<&RunDirectory> for GeneratorPlaces {
+impl From<&RunDirectory> for GeneratorPaths {
     fn from(run: &RunDirectory) -> Self {
         Self {
             root: run.root().to_owned(),
@@ -206,21 +206,21 @@ impl Generator {
     /// What the disk says: another call may succeed then. A plan or the plan's journal that can't be read: its games would be played
     /// again. All numbers being used.
     pub fn start(
-        places: &GeneratorPlaces,
+        paths: &GeneratorPaths,
         plan: &GeneratorPlan,
     ) -> Result<(Self, Recovery), RunError> {
-        let generators = places.generators();
-        for folder in [&generators, &places.journal, &places.shards] {
+        let generators = paths.generators();
+        for folder in [&generators, &paths.journal, &paths.shards] {
             make_folder(folder)?;
         }
         for number in list_numbers(&generators)? {
-            if let Some(resumed) = resume(places, plan, number)? {
+            if let Some(resumed) = resume(paths, plan, number)? {
                 return Ok(resumed);
             }
         }
-        let numbers = places.numbers.clone();
-        first_free(&generators, &places.shards, numbers, |number| {
-            claim(places, plan, number)
+        let numbers = paths.numbers.clone();
+        first_free(&generators, &paths.shards, numbers, |number| {
+            claim(paths, plan, number)
         })
     }
 
@@ -262,17 +262,17 @@ impl Generator {
 /// # Errors
 ///
 /// What the disk says.
-pub fn generators_at_work(places: &GeneratorPlaces) -> Result<Vec<u32>, RunError> {
+pub fn generators_at_work(paths: &GeneratorPaths) -> Result<Vec<u32>, RunError> {
     let mut at_work = Vec::new();
-    let generators = places.generators();
+    let generators = paths.generators();
     let now = LazyCell::new(|| now_in(&generators));
     for number in list_numbers(&generators)? {
-        let path = lock_path(&places.journal, number);
+        let path = lock_path(&paths.journal, number);
         let is_at_work = match exists(&path) {
             true => FileLock::is_held(&path).map_err(RunError::io("look at", &path))?,
             // Another machine's. Without a sign of life its number was only claimed so far.
             false => {
-                let silence = Claimed::new(places, number).silence(*now);
+                let silence = Claimed::new(paths, number).silence(*now);
                 silence.is_some_and(|silence| silence < SILENCE)
             }
         };
@@ -306,12 +306,12 @@ fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S:
 /// # Errors
 ///
 /// What the disk says.
-pub fn lost_generators(places: &GeneratorPlaces) -> Result<Vec<LostGenerator>, RunError> {
-    let generators = places.generators();
+pub fn lost_generators(paths: &GeneratorPaths) -> Result<Vec<LostGenerator>, RunError> {
+    let generators = paths.generators();
     if list_numbers(&generators)?.is_empty() {
         return Ok(Vec::new());
     }
-    lost_generators_at(places, now_in(&generators))
+    lost_generators_at(paths, now_in(&generators))
 }
 
 /// [`lost_generators`] at a time, for programs that only read: the clock of a run's files is known by writing one.
@@ -320,19 +320,19 @@ pub fn lost_generators(places: &GeneratorPlaces) -> Result<Vec<LostGenerator>, R
 ///
 /// What the disk says.
 pub fn lost_generators_at(
-    places: &GeneratorPlaces,
+    paths: &GeneratorPaths,
     now: SystemTime,
 ) -> Result<Vec<LostGenerator>, RunError> {
-    let numbers = list_numbers(&places.generators())?;
-    let at_work = generators_at_work(places)?;
-    let with_journal = match exists(&places.journal) {
-        true => generators_in(&places.journal)?,
+    let numbers = list_numbers(&paths.generators())?;
+    let at_work = generators_at_work(paths)?;
+    let with_journal = match exists(&paths.journal) {
+        true => generators_in(&paths.journal)?,
         false => BTreeSet::new(),
     };
     let mut lost = Vec::new();
     for number in numbers {
-        let claimed = Claimed::new(places, number);
-        let is_elsewhere = !exists(&lock_path(&places.journal, number));
+        let claimed = Claimed::new(paths, number);
+        let is_elsewhere = !exists(&lock_path(&paths.journal, number));
         let has_games = is_elsewhere || with_journal.contains(&number);
         if at_work.contains(&number) || claimed.is_done() || !has_games {
             continue;
@@ -356,13 +356,10 @@ fn now_in(folder: &Path) -> SystemTime {
 }
 
 /// Which generators that have ended a start of this plan takes over, by number.
-fn may_adopt<'a>(
-    places: &'a GeneratorPlaces,
-    plan: &'a GeneratorPlan,
-) -> impl Fn(u32) -> bool + 'a {
-    let now = now_in(&places.generators());
+fn may_adopt<'a>(paths: &'a GeneratorPaths, plan: &'a GeneratorPlan) -> impl Fn(u32) -> bool + 'a {
+    let now = now_in(&paths.generators());
     move |number| {
-        let claimed = Claimed::new(places, number);
+        let claimed = Claimed::new(paths, number);
         let is_own = match claimed.read_plan() {
             Ok(Some(theirs)) => theirs.worker == plan.worker,
             // It was broken off, or can't resume.
@@ -380,9 +377,9 @@ fn may_adopt<'a>(
 /// of several programs can succeed in. Numbers that shards in the folder have are taken. A game's identity is this number and a
 /// counter. [`Generator`] claims numbers that can be resumed.
 pub fn claim_generator(root: &Path, shards: &Path) -> Result<u32, RunError> {
-    let folder = root.join("generators");
+    let folder = root.join(GENERATORS_FOLDER);
     make_folder(&folder)?;
-    first_free(&folder, shards, GeneratorPlaces::ALL, |number| {
+    first_free(&folder, shards, GeneratorPaths::ALL, |number| {
         let is_claimed = claim_folder(&folder.join(folder_name(number)))?;
         Ok(is_claimed.then_some(number))
     })
@@ -413,7 +410,7 @@ fn first_free<T>(
 }
 
 /// The numbers of the folders that there are, in order. Other entries are ignored.
-fn list_numbers(generators: &Path) -> Result<Vec<u32>, RunError> {
+pub(super) fn list_numbers(generators: &Path) -> Result<Vec<u32>, RunError> {
     let numbers = entries(generators)?.into_iter().filter_map(|path| {
         let name = path.file_name()?.to_str()?;
         // Written back, so that each number has one name.
@@ -436,10 +433,10 @@ struct Claimed {
 }
 
 impl Claimed {
-    fn new(places: &GeneratorPlaces, number: u32) -> Self {
+    fn new(paths: &GeneratorPaths, number: u32) -> Self {
         Self {
-            folder: places.folder(number),
-            place: JournalPlace::new(&places.journal, &places.shards, number),
+            folder: paths.folder(number),
+            place: JournalPlace::new(&paths.journal, &paths.shards, number),
         }
     }
 
@@ -503,15 +500,15 @@ fn exists(path: &Path) -> bool {
 
 /// Resumes the generator of this number, if it is one of this plan that has ended and was not done.
 fn resume(
-    places: &GeneratorPlaces,
+    paths: &GeneratorPaths,
     plan: &GeneratorPlan,
     number: u32,
 ) -> Result<Option<(Generator, Recovery)>, RunError> {
-    let claimed = Claimed::new(places, number);
+    let claimed = Claimed::new(paths, number);
     if !claimed.can_resume(plan)? {
         return Ok(None);
     }
-    let may_adopt = may_adopt(places, plan);
+    let may_adopt = may_adopt(paths, plan);
     let opened = Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
         // Without a file of its own it is unknown which games it has begun. It may have been done a moment ago.
         standing == Standing::Begun && !claimed.is_done()
@@ -544,16 +541,16 @@ fn is_of_the_moment(fault: &JournalFault) -> bool {
 
 /// Begins as the generator of this number, if it is unused.
 fn claim(
-    places: &GeneratorPlaces,
+    paths: &GeneratorPaths,
     plan: &GeneratorPlan,
     number: u32,
 ) -> Result<Option<(Generator, Recovery)>, RunError> {
-    let claimed = Claimed::new(places, number);
+    let claimed = Claimed::new(paths, number);
     // A folder may be left by a start that failed, as on a full disk: otherwise each attempt would use up a number.
     if !claim_folder(&claimed.folder)? && !claimed.was_wasted() {
         return Ok(None);
     }
-    let may_adopt = may_adopt(places, plan);
+    let may_adopt = may_adopt(paths, plan);
     let opened = Journal::try_open(claimed.place.clone(), &may_adopt, |standing| {
         // Another may have been faster.
         standing == Standing::Unused && !exists(&claimed.plan())

@@ -23,6 +23,7 @@
 mod directory;
 mod error;
 mod game_speed;
+mod generator_status;
 mod generators;
 mod io;
 mod published;
@@ -32,8 +33,9 @@ mod workers;
 pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory};
 pub use error::RunError;
 pub use game_speed::GameSpeed;
+pub use generator_status::{DeviceUse, GeneratorStatus, WorkerTimes};
 pub use generators::{
-    BLOCKS, Generator, GeneratorPlaces, GeneratorPlan, LostGenerator, block_numbers,
+    BLOCKS, Generator, GeneratorPaths, GeneratorPlan, LostGenerator, block_numbers,
     claim_generator, generators_at_work, lost_generators, lost_generators_at,
 };
 pub use io::{make_folder, write_file};

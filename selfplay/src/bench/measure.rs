@@ -1,7 +1,7 @@
 //! The measurements of the bench in their order, and their results.
 
 use super::report::{
-    BenchPlan, RawSpeed, Recommended, SelfplaySpeed, Shares, TimeShares, Tried, WriterShares,
+    BenchPlan, RawSpeed, Recommended, SelfplaySpeed, TimeShares, Tried, WriterShares,
 };
 use super::worker::{Done, Task, Worker, computed, sum};
 use crate::generate::current_player::{CurrentPlayer, LoadedPlayer};
@@ -15,7 +15,8 @@ use crate::worker::worker_pool::cores;
 use anyhow::{Context, Result, bail};
 use engine::progress::Progress;
 use engine::record::GameRecord;
-use network::{DeviceCounters, DeviceUse, EvaluationService};
+use engine::run::DeviceUse;
+use network::{DeviceCounters, EvaluationService};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -253,24 +254,17 @@ fn time_shares(played: &Played, encoded: &Done) -> TimeShares {
     let all = sum(&played.workers);
     let whole = all.seconds();
     let share = |time: Duration| time.as_secs_f64() / whole;
-    let times = all.tally.times;
-    let (mut encode, mut device) = (share(times.encode), share(times.device));
-    if times.encode.is_zero() && encoded.tally.evaluations > 0 {
+    let mut worker = all.tally.times.map(share);
+    if worker.encode == 0.0 && encoded.tally.evaluations > 0 {
         // Other work on the machine slows both down alike.
         let each = encoded.computed.as_secs_f64() / encoded.tally.evaluations as f64;
         let slowed = whole / all.computed.as_secs_f64().max(1e-9);
         let rows = all.tally.evaluations as f64;
-        encode = (each * rows * slowed / whole).min(device);
-        device -= encode;
+        worker.encode = (each * rows * slowed / whole).min(worker.device);
+        worker.device -= worker.encode;
     }
     TimeShares {
-        worker: Shares {
-            search: share(times.search),
-            records: share(times.records),
-            encode,
-            wait: share(times.wait),
-            device,
-        },
+        worker,
         writer: WriterShares {
             records: share(played.writer) * played.workers.len() as f64,
         },

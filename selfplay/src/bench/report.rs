@@ -4,8 +4,9 @@ use super::worker::{Done, sum};
 use crate::worker::devices::Devices;
 use crate::worker::player::Player;
 use engine::config::Config;
+use engine::run::{DeviceUse, WorkerTimes};
 use engine::search::SearchOptions;
-use network::{DeviceUse, Drift, MAX_CPU_BATCH, ServiceDevice};
+use network::{Drift, MAX_CPU_BATCH, ServiceDevice};
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
@@ -118,7 +119,7 @@ impl RawSpeed {
 /// Where the threads' time went, as shares of the time that passed.
 #[derive(Debug, Serialize)]
 pub(super) struct TimeShares {
-    pub(super) worker: Shares,
+    pub(super) worker: WorkerTimes<f64>,
     pub(super) writer: WriterShares,
     /// The devices of the evaluation service, where there are such.
     pub(super) devices: Vec<DeviceUse>,
@@ -132,21 +133,6 @@ pub(super) struct BareSpeed {
     evals_per_s: f64,
     /// Whether self-play's batches are of this size at most.
     is_chosen: bool,
-}
-
-/// Where the workers' time went.
-#[derive(Debug, Serialize)]
-pub(super) struct Shares {
-    /// Searches and rules.
-    pub(super) search: f64,
-    /// Making records.
-    pub(super) records: f64,
-    /// Input rows and legal masks.
-    pub(super) encode: f64,
-    /// Waiting for an evaluator elsewhere.
-    pub(super) wait: f64,
-    /// Evaluating in the worker's own thread.
-    pub(super) device: f64,
 }
 
 /// Where the time of the thread that writes shards went; the rest of it waits for games.
@@ -372,22 +358,9 @@ impl SelfplaySpeed {
 impl fmt::Display for TimeShares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.1}%", 100.0 * share);
-        let Shares {
-            search,
-            records,
-            encode,
-            wait,
-            device,
-        } = self.worker;
-        writeln!(
-            f,
-            "workers     search {}, records {}, encode {}, wait {}, device {}",
-            percent(search),
-            percent(records),
-            percent(encode),
-            percent(wait),
-            percent(device)
-        )?;
+        let parts = self.worker.parts();
+        let parts = parts.map(|(what, share)| format!("{what} {}", percent(share)));
+        writeln!(f, "workers     {}", parts.join(", "))?;
         writeln!(f, "writer      records {}", percent(self.writer.records))?;
         for device in &self.devices {
             let (busy, batch) = (percent(device.busy), number(device.mean_batch));

@@ -8,7 +8,7 @@ use crate::worker::worker_pool::WorkerArguments;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder, NetworkChange, printed_or};
-use engine::run::{BLOCKS, GeneratorPlaces, RunDirectory, WorkerName, block_numbers};
+use engine::run::{BLOCKS, GeneratorPaths, RunDirectory, WorkerName, block_numbers};
 use network::Network;
 use std::path::PathBuf;
 
@@ -95,7 +95,7 @@ pub(super) struct GenerationPlan {
     /// The evaluator that the command names, whichever network plays first.
     pub(super) subject: String,
     pub(super) devices: Devices,
-    pub(super) places: GeneratorPlaces,
+    pub(super) paths: GeneratorPaths,
     /// The run, if there is one.
     pub(super) run: Option<RunDirectory>,
     /// The generation that plays first.
@@ -152,16 +152,16 @@ impl GenerateArguments {
         let trained = trained.map(|(generation, _)| generation);
         let newest = newest.filter(|_| !is_without_network(&config, trained, run.as_ref()));
         let player = self.network.clone().or(newest);
-        let mut places = self.target.places()?;
+        let mut paths = self.target.paths()?;
         if let Some(block) = self.block {
-            places.numbers = block_numbers(block);
+            paths.numbers = block_numbers(block);
         }
         Ok(GenerationPlan {
             devices: self.workers.device.devices(&config)?,
             config,
             player: player.unwrap_or(PlayerName::Uniform),
             subject,
-            places,
+            paths,
             run,
             generation,
             older,

@@ -47,7 +47,7 @@ use engine::files::FileLock;
 use engine::progress::say;
 use engine::record::GameId;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
-use engine::run::{Generator, GeneratorPlaces, GeneratorPlan, RunError, WorkerName, write_file};
+use engine::run::{Generator, GeneratorPaths, GeneratorPlan, RunError, WorkerName, write_file};
 use engine::stop::{Exit, Stop};
 use game_writer::GameWriter;
 use log::JournalLog;
@@ -78,11 +78,11 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let threads = arguments.workers.threads();
     let player = open_player(&mut plan)?;
     let loaded = LoadedPlayer::new(player, threads)?;
-    let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.places.shards))?;
+    let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.paths.shards))?;
     let config_digest = engine::record::digest(plan.config.to_toml().as_bytes());
     let worker = arguments.worker();
     let name = match worker.is_unique() {
-        true => lock_name(&plan.places, &worker, &stop)?,
+        true => lock_name(&plan.paths, &worker, &stop)?,
         false => None,
     };
     if worker.is_unique() && name.is_none() {
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let generator = Arc::new(generator);
     report_recovery(&generator, &recovery);
     for &number in recovery.adopted.iter().chain([&generator.number()]) {
-        if let Err(error) = engine::record::remove_unfinished(&plan.places.shards, number) {
+        if let Err(error) = engine::record::remove_unfinished(&plan.paths.shards, number) {
             say(&format!(
                 "unfinished shards of a killed generator are not removed: {error}"
             ));
@@ -145,9 +145,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     work.suspended().extend(recovery.games);
 
     let selfplay = &plan.config.selfplay;
-    let pruning = Pruning::new(&plan.places, selfplay.keep_shards);
+    let pruning = Pruning::new(&plan.paths, selfplay.keep_shards);
     let writer = GameWriter::new(
-        &plan.places.shards,
+        &plan.paths.shards,
         config_digest.clone(),
         next_shard,
         selfplay,
@@ -169,7 +169,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         },
     };
     let mut supervisor = Supervisor::new(
-        &plan.places,
+        &plan.paths,
         plan.limits,
         &work,
         Arc::clone(&generator),
@@ -179,7 +179,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     );
     let first = supervisor.counters();
     let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
-    telemetry.keep_newest_in(plan.places.status(generator.number()), &first);
+    telemetry.keep_newest_in(plan.paths.status(generator.number()), &first);
     supervisor.show(telemetry);
     let watcher = follow(&plan, &work, threads)?;
 
@@ -212,12 +212,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
 ///
 /// # Errors
 /// Two workers have the same name.
-fn lock_name(
-    places: &GeneratorPlaces,
-    worker: &WorkerName,
-    stop: &Stop,
-) -> Result<Option<FileLock>> {
-    let path = places.worker_lock(worker);
+fn lock_name(paths: &GeneratorPaths, worker: &WorkerName, stop: &Stop) -> Result<Option<FileLock>> {
+    let path = paths.worker_lock(worker);
     let taken = || {
         let path = path.display();
         format!("worker {worker} is at work already and holds {path}")
@@ -228,7 +224,7 @@ fn lock_name(
             taken()
         ))
     };
-    let lock = with_disk_space(stop, || places.lock_worker(worker, stop, waits))?.flatten();
+    let lock = with_disk_space(stop, || paths.lock_worker(worker, stop, waits))?.flatten();
     ensure!(
         lock.is_some() || stop.is_requested(),
         "{}; give each worker a name of its own with --worker",
@@ -279,7 +275,7 @@ fn start_generator(
 ) -> Result<Option<(Generator, Recovery)>, RunError> {
     with_disk_space(stop, || {
         prepare(plan)?;
-        Generator::start(&plan.places, requested)
+        Generator::start(&plan.paths, requested)
     })
 }
 

@@ -7,7 +7,7 @@ use engine::files;
 use engine::progress::say;
 use engine::record::journal;
 use engine::record::{ShardError, ShardName, ShardReader, list_shards};
-use engine::run::{GeneratorPlaces, RunDirectory};
+use engine::run::{GeneratorPaths, RunDirectory};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,11 +41,11 @@ struct Candidate {
 
 impl Pruning {
     /// Keeps `keep` shards and all that the trainer's window has not passed; with `keep` 0, all.
-    pub(crate) fn new(places: &GeneratorPlaces, keep: u32) -> Option<Self> {
+    pub(crate) fn new(paths: &GeneratorPaths, keep: u32) -> Option<Self> {
         (keep > 0).then(|| Self {
-            shards: places.shards.clone(),
-            journal: places.journal.clone(),
-            run: RunDirectory::new(&places.root),
+            shards: paths.shards.clone(),
+            journal: paths.journal.clone(),
+            run: RunDirectory::new(&paths.root),
             keep: keep as usize,
         })
     }
@@ -183,11 +183,11 @@ mod tests {
         file.set_modified(time).unwrap();
     }
 
-    fn places(root: &Path) -> GeneratorPlaces {
-        let places = GeneratorPlaces::from(&RunDirectory::new(root));
-        fs::create_dir(&places.shards).unwrap();
-        fs::create_dir(&places.journal).unwrap();
-        places
+    fn paths(root: &Path) -> GeneratorPaths {
+        let paths = GeneratorPaths::from(&RunDirectory::new(root));
+        fs::create_dir(&paths.shards).unwrap();
+        fs::create_dir(&paths.journal).unwrap();
+        paths
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn only_shards_behind_the_trainers_window_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let places = places(folder.path());
+        let paths = paths(folder.path());
         for sequence in 0..8 {
-            write(&places.shards, 0, sequence, 5, u64::from(sequence));
+            write(&paths.shards, 0, sequence, 5, u64::from(sequence));
         }
-        let prune = |keep| Pruning::new(&places, keep).map(|mut pruning| pruning.prune());
+        let prune = |keep| Pruning::new(&paths, keep).map(|mut pruning| pruning.prune());
         assert_eq!(prune(0), None);
         assert_eq!(prune(1), Some(Removed::default()), "there is no trainer");
         let left_behind = [(0, 0), (0, 1), (0, 3)];
@@ -238,7 +238,7 @@ mod tests {
         assert!(removed.bytes > 0);
         assert_eq!(prune(1).unwrap().shards, 1);
         assert_eq!(
-            names(&places.shards),
+            names(&paths.shards),
             [2, 4, 5, 6, 7].map(|sequence| format!("000-{sequence:06}.shard"))
         );
         assert_eq!(prune(1), Some(Removed::default()));
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn the_newest_by_name_and_by_time_and_imported_shards_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let places = places(folder.path());
-        let shards = &places.shards;
+        let paths = paths(folder.path());
+        let shards = &paths.shards;
         let mut all = vec![(4, 0)];
         for sequence in 0..6 {
             write(shards, 0, sequence, 5, 100 + u64::from(sequence));
@@ -258,7 +258,7 @@ mod tests {
         write_by(import::EVALUATOR, shards, (4, 0), 5, 1);
         leave_behind(folder.path(), &[], &all);
         // By name 4-0, 1-5, 1-4 and 1-3, by time 0-2 to 0-5.
-        let removed = Pruning::new(&places, 4).unwrap().prune();
+        let removed = Pruning::new(&paths, 4).unwrap().prune();
         assert_eq!(removed.shards, 5);
         let left = names(shards);
         assert_eq!(left.len(), 8);
@@ -272,19 +272,19 @@ mod tests {
             assert!(!left.iter().any(|name| name.starts_with(gone)), "{left:?}");
         }
         write(shards, 5, 0, 5, 1_000);
-        Pruning::new(&places, 1).unwrap().prune();
+        Pruning::new(&paths, 1).unwrap().prune();
         assert_eq!(names(shards), ["004-000000.shard", "005-000000.shard"]);
     }
 
     #[test]
     fn nothing_is_removed_where_something_can_t_be_read() {
         let folder = tempfile::tempdir().unwrap();
-        let places = places(folder.path());
-        let shards = places.shards.clone();
+        let paths = paths(folder.path());
+        let shards = paths.shards.clone();
         for sequence in 0..5 {
             write(&shards, 0, sequence, 3, u64::from(sequence));
         }
-        let mut pruning = Pruning::new(&places, 2).unwrap();
+        let mut pruning = Pruning::new(&paths, 2).unwrap();
         let run = RunDirectory::new(folder.path());
         fs::write(run.trainer_window(), "000-000001.shard").unwrap();
         assert_eq!(pruning.prune(), Removed::default());

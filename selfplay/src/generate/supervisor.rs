@@ -11,7 +11,7 @@ use crate::worker::batch::Tally;
 use anyhow::{Result, bail, ensure};
 use engine::progress::{bytes_in_words, say};
 use engine::record::GameRecord;
-use engine::run::{Generator, GeneratorPlaces};
+use engine::run::{Generator, GeneratorPaths};
 use engine::stop::{Exit, Stop};
 use network::EvaluationService;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub(crate) struct Supervisor<'a> {
     finished: Counters,
     limits: Limits,
     begun: Instant,
-    places: GeneratorPlaces,
+    paths: GeneratorPaths,
     disk: DiskUse,
     memory: Option<u64>,
     guard: Option<MemoryGuard>,
@@ -106,12 +106,12 @@ struct DiskUse {
 
 impl DiskUse {
     /// Walks over all files.
-    fn measure(places: &GeneratorPlaces, writer: &GameWriter, generator: &Generator) -> Self {
+    fn measure(paths: &GeneratorPaths, writer: &GameWriter, generator: &Generator) -> Self {
         Self {
             measured: Instant::now(),
-            used: bytes_in(&places.root),
-            shards: bytes_in(&places.shards),
-            free: bytes_free(&places.root),
+            used: bytes_in(&paths.root),
+            shards: bytes_in(&paths.shards),
+            free: bytes_free(&paths.root),
             written_then: writer.written.on_disk(),
             journal_then: generator.journal().bytes(),
         }
@@ -120,7 +120,7 @@ impl DiskUse {
 
 impl<'a> Supervisor<'a> {
     pub(crate) fn new(
-        places: &GeneratorPlaces,
+        paths: &GeneratorPaths,
         limits: Limits,
         work: &'a GenerationTask,
         generator: Arc<Generator>,
@@ -131,7 +131,7 @@ impl<'a> Supervisor<'a> {
         let limit_mib = limits.memory_bytes.map(|bytes| bytes >> 20);
         let mut this = Self {
             work,
-            disk: DiskUse::measure(places, &writer, &generator),
+            disk: DiskUse::measure(paths, &writer, &generator),
             generator,
             writer,
             write_queue,
@@ -140,7 +140,7 @@ impl<'a> Supervisor<'a> {
             finished: Counters::default(),
             limits,
             begun: Instant::now(),
-            places: places.clone(),
+            paths: paths.clone(),
             memory: None,
             guard: limit_mib.map(|mib| MemoryGuard::new(mib, work.room.load(Relaxed))),
             last_check: Instant::now(),
@@ -242,9 +242,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn check_disk(&mut self) {
-        self.disk.free = bytes_free(&self.places.root);
+        self.disk.free = bytes_free(&self.paths.root);
         if self.disk.measured.elapsed() >= DISK_INTERVAL {
-            self.disk = DiskUse::measure(&self.places, &self.writer, &self.generator);
+            self.disk = DiskUse::measure(&self.paths, &self.writer, &self.generator);
         }
     }
 
@@ -403,7 +403,7 @@ impl<'a> Supervisor<'a> {
         if reason == Reason::Games && self.limits.games.is_some() {
             generator.mark_done()?;
         }
-        let mut report = self.finished.report(&self.places.shards);
+        let mut report = self.finished.report(&self.paths.shards);
         let removed = self.writer.written.removed;
         if removed.shards > 0 {
             report.push_str(&format!(

@@ -6,11 +6,12 @@ use super::game::{SelfplayGame, Setting};
 use super::log::{GameLog, NoLog};
 use super::plan::{Part, random_numbers};
 use super::starts::Starts;
-use crate::worker::batch::{Batcher, Tally, Times};
+use crate::worker::batch::{Batcher, Tally};
 use anyhow::Result;
 use engine::config::Config;
 use engine::record::journal::GameInFlight;
 use engine::record::{GameId, GameRecord};
+use engine::run::WorkerTimes;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
@@ -59,7 +60,7 @@ pub(crate) struct Counts {
     pub(crate) full_turns: AtomicU64,
     pub(crate) evaluations: AtomicU64,
     pub(crate) batches: AtomicU64,
-    pub(crate) times: Mutex<Times>,
+    pub(crate) times: Mutex<WorkerTimes>,
     /// The largest mean batch of a worker's round so far, in evaluations; 0 before the first.
     pub(crate) largest_batch: AtomicU64,
     /// Games that were played to their end.
@@ -68,12 +69,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    fn add_times(&self, times: Times) {
+    fn add_times(&self, times: WorkerTimes) {
         *locked(&self.times) += times;
     }
 
     /// The workers' time so far.
-    pub(crate) fn times(&self) -> Times {
+    pub(crate) fn times(&self) -> WorkerTimes {
         *locked(&self.times)
     }
 }

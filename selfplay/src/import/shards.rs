@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use engine::encoding::ENCODING_VERSION;
 use engine::record::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
-use engine::run::{GeneratorPlaces, RunDirectory, claim_generator, make_folder};
+use engine::run::{GeneratorPaths, RunDirectory, claim_generator, make_folder};
 use std::path::{Path, PathBuf};
 
 /// The evaluator's name in the headers of imported shards.
@@ -35,14 +35,14 @@ impl ShardTarget {
     ///
     /// # Errors
     /// Neither option is given, which the command line excludes.
-    pub(crate) fn places(&self) -> Result<GeneratorPlaces> {
+    pub(crate) fn paths(&self) -> Result<GeneratorPaths> {
         match (self.run(), &self.out) {
-            (Some(run), _) => Ok(GeneratorPlaces::from(&run)),
-            (None, Some(out)) => Ok(GeneratorPlaces {
+            (Some(run), _) => Ok(GeneratorPaths::from(&run)),
+            (None, Some(out)) => Ok(GeneratorPaths {
                 root: out.clone(),
                 journal: out.join("journal"),
                 shards: out.clone(),
-                numbers: GeneratorPlaces::ALL,
+                numbers: GeneratorPaths::ALL,
             }),
             (None, None) => bail!("neither --out nor --run says where the games go"),
         }
@@ -52,7 +52,7 @@ impl ShardTarget {
 /// The shards of one import. They have one generator number, which is claimed when the first game comes. A shard holds games of one
 /// file, whose hash is in its header.
 pub(super) struct ImportedShards {
-    places: GeneratorPlaces,
+    paths: GeneratorPaths,
     /// The run, if they go into one.
     run: Option<RunDirectory>,
     generator: Option<u32>,
@@ -74,7 +74,7 @@ impl ImportedShards {
             run.check_format()?;
         }
         Ok(Self {
-            places: target.places()?,
+            paths: target.paths()?,
             run,
             generator: None,
             source: String::new(),
@@ -86,7 +86,7 @@ impl ImportedShards {
 
     /// The folder of the shards.
     pub(super) fn folder(&self) -> &Path {
-        &self.places.shards
+        &self.paths.shards
     }
 
     /// The games that follow are from a file with this hash.
@@ -113,7 +113,7 @@ impl ImportedShards {
                 };
                 self.shards += 1;
                 let header = header(generator, &self.source);
-                let writer = ShardWriter::create(&self.places.shards, name, &header)?;
+                let writer = ShardWriter::create(&self.paths.shards, name, &header)?;
                 self.writer.insert(writer)
             }
         };
@@ -140,7 +140,7 @@ impl ImportedShards {
         if let Some(run) = &self.run {
             run.ensure_format()?;
         }
-        let GeneratorPlaces { root, shards, .. } = &self.places;
+        let GeneratorPaths { root, shards, .. } = &self.paths;
         make_folder(shards)?;
         let generator = claim_generator(root, shards)?;
         self.generator = Some(generator);

@@ -5,10 +5,11 @@ use super::series::TrainLog;
 use engine::config::Config;
 use engine::files::{ChecksumForm, FileLock, read_whole};
 use engine::run::{
-    GameSpeed, GeneratorPlaces, RunDirectory, generators_at_work, lost_generators_at,
+    GameSpeed, GeneratorPaths, GeneratorStatus, RunDirectory, generators_at_work,
+    lost_generators_at,
 };
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fmt::Display;
 use std::fs;
 use std::io::ErrorKind;
@@ -59,16 +60,15 @@ struct NetworkFileInfo {
     bytes: u64,
 }
 
-/// A generator's own status, its age, and what follows from both.
+/// A generator's own status, its age, and what follows from both: its state, `running` or `lost`.
 #[derive(Debug, Serialize)]
 struct GeneratorInfo {
     number: u32,
-    state: &'static str,
     /// A lost one of another machine: only there it resumes.
     is_elsewhere: bool,
     seconds_ago: f64,
     #[serde(flatten)]
-    status: Map<String, Value>,
+    status: GeneratorStatus,
 }
 
 #[derive(Debug, Serialize)]
@@ -113,31 +113,10 @@ impl Disk {
             checkpoints: folder_bytes(&run.checkpoints(), 0),
             pit: folder_bytes(&run.pit(), 4),
             logs: folder_bytes(&run.logs(), 2),
-            cache: folder_bytes(&run.root().join("cache"), 2),
+            cache: folder_bytes(&run.cache(), 2),
         }
     }
 }
-
-/// What is reported of a generator's status, from its file.
-const STATUS_KEYS: [&str; 17] = [
-    "worker",
-    "host",
-    "device",
-    "waiting_reason",
-    "games",
-    "target_games",
-    "games_in_flight",
-    "turns",
-    "turns_per_second",
-    "evaluations_per_second",
-    "network",
-    "unfinished",
-    "gold_share",
-    "mean_game_turns",
-    "seconds_left",
-    "disk_free_bytes",
-    "devices",
-];
 
 impl RunAnswer {
     /// Adds what the trainer's log says.
@@ -217,48 +196,36 @@ fn networks(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<NetworkFileIn
 
 /// The generators that run, and those that have ended with games in flight and are silent.
 fn generators(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<GeneratorInfo> {
-    let places = GeneratorPlaces::from(run);
+    let paths = GeneratorPaths::from(run);
     let now = SystemTime::now();
     let mut generators = Vec::new();
-    for number in or_default(problems, generators_at_work(&places)) {
-        let Some(status) = status(&places, number, problems) else {
+    for number in or_default(problems, generators_at_work(&paths)) {
+        let read = GeneratorStatus::read(&paths, number);
+        let Some(mut status) = or_default(problems, read) else {
             continue;
         };
-        let written = fs::metadata(places.status(number)).and_then(|found| found.modified());
+        let written = fs::metadata(paths.status(number)).and_then(|found| found.modified());
         let silence = written.ok().and_then(|time| now.duration_since(time).ok());
+        status.state = "running".into();
         generators.push(GeneratorInfo {
             number,
-            state: "running",
             is_elsewhere: false,
             seconds_ago: silence.unwrap_or_default().as_secs_f64(),
             status,
         });
     }
-    for lost in or_default(problems, lost_generators_at(&places, now)) {
-        let mut status = status(&places, lost.number, problems).unwrap_or_default();
-        status.insert("worker".into(), lost.worker.into());
+    for lost in or_default(problems, lost_generators_at(&paths, now)) {
+        let read = GeneratorStatus::read(&paths, lost.number);
+        let mut status = or_default(problems, read).unwrap_or_default();
+        (status.worker, status.state) = (lost.worker, "lost".into());
         generators.push(GeneratorInfo {
             number: lost.number,
-            state: "lost",
             is_elsewhere: lost.is_elsewhere,
             seconds_ago: lost.silence.as_secs_f64(),
             status,
         });
     }
     generators
-}
-
-/// The reported part of a generator's status; none before it has one.
-fn status(
-    places: &GeneratorPlaces,
-    number: u32,
-    problems: &mut Vec<String>,
-) -> Option<Map<String, Value>> {
-    let Value::Object(mut status) = json_file(&places.status(number), problems)? else {
-        return None;
-    };
-    status.retain(|key, _| STATUS_KEYS.contains(&key.as_str()));
-    Some(status)
 }
 
 fn ratings(mut file: Value) -> Ratings {

@@ -95,7 +95,7 @@ struct Seen {
 
 impl Seen {
     fn of(run: &RunDirectory, games: &GamesIndex) -> Self {
-        let generators = run.root().join("generators");
+        let generators = run.generators();
         let status = fs::read_dir(&generators).into_iter().flatten().flatten();
         let status = status.flat_map(|entry| {
             ["status.json", "done"].map(|name| modified(&entry.path().join(name)))

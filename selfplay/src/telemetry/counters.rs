@@ -1,8 +1,8 @@
 //! The counters of a generator, and the facts that are known from its start.
 
-use crate::worker::batch::Times;
 use arimaa::rules::Side;
 use engine::record::{Ending, GameRecord};
+use engine::run::WorkerTimes;
 use network::DeviceCounters;
 use serde::Serialize;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) struct Counters {
     /// The largest mean batch of a worker's round so far, in evaluations; 0 before the first; 0 where that is not known.
     pub(crate) largest_batch: u64,
     /// The workers' time by its use.
-    pub(crate) times: Times,
+    pub(crate) times: WorkerTimes,
     /// Totals of the evaluation service's devices; empty where the workers evaluate by themselves.
     pub(crate) devices: Vec<DeviceCounters>,
     /// Rows that wait for such a device now; none without them.

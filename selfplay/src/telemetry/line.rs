@@ -4,7 +4,7 @@ use super::counters::{Counters, State};
 use super::snapshot::Snapshot;
 use super::window::Change;
 use engine::progress::{bytes_in_words, in_words};
-use network::DeviceUse;
+use engine::run::DeviceUse;
 use std::time::Duration;
 
 /// The progress line, without the number of games before it, which the progress bar adds.

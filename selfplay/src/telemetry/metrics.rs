@@ -11,7 +11,7 @@
 use super::counters::State;
 use super::figures::{FIGURES, Kind, Metric};
 use super::snapshot::Snapshot;
-use network::DeviceUse;
+use engine::run::DeviceUse;
 use prometheus::proto::{self, LabelPair, MetricFamily, MetricType};
 use prometheus::{Result, TextEncoder};
 

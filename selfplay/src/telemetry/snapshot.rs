@@ -120,7 +120,8 @@ pub(super) fn rfc3339(time: SystemTime) -> String {
 mod tests {
     use super::*;
     use crate::telemetry::testing::{busy, moment};
-    use network::{Device, DeviceCounters, DeviceUse};
+    use engine::run::DeviceUse;
+    use network::{Device, DeviceCounters};
     use serde_json::Value;
 
     const INTERVAL: Duration = Duration::from_secs(15);

@@ -2,7 +2,7 @@
 
 use super::snapshot::Moment;
 use super::{Counters, NetworkInUse, State};
-use crate::worker::batch::Times;
+use engine::run::WorkerTimes;
 use network::{Device, DeviceCounters};
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read, Write};
@@ -27,7 +27,7 @@ pub(super) fn busy() -> Counters {
         evaluations: 263_680,
         batches: 1_288,
         largest_batch: 256,
-        times: Times {
+        times: WorkerTimes {
             search: Duration::from_secs(90),
             records: Duration::from_secs(6),
             encode: Duration::ZERO,

@@ -2,6 +2,7 @@
 
 use super::testing::{busy, devices, get, is_closed, moment, parse_page};
 use super::*;
+use engine::run::{GeneratorPaths, GeneratorStatus, RunDirectory};
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::path::Path;
@@ -135,6 +136,28 @@ fn the_log_has_a_line_an_interval_a_first_and_a_last() {
     assert_eq!(lines[2]["turns_per_second"], 100.0);
     assert_eq!(lines[4]["reason"], "all games are played");
     assert_eq!(last.now.turns, 4_000);
+}
+
+#[test]
+fn every_key_that_is_read_of_a_status_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = GeneratorPaths::from(&RunDirectory::new(folder.path()));
+    std::fs::create_dir_all(paths.status(3).parent().unwrap()).unwrap();
+    let mut telemetry = begin(&TelemetryArguments::default());
+    telemetry.keep_newest_in(paths.status(3), &Counters::default());
+    let counters = Counters {
+        devices: devices(),
+        rows_waiting: Some(1_204),
+        ..busy()
+    };
+    telemetry.tick_at(&counters, moment(15.0));
+    let written: Value = serde_json::from_slice(&std::fs::read(paths.status(3)).unwrap()).unwrap();
+    let status = GeneratorStatus::read(&paths, 3).unwrap().unwrap();
+    assert_eq!(status.times, counters.times.map(|time| time.as_secs_f64()));
+    let read = serde_json::to_value(&status).unwrap();
+    for (key, value) in read.as_object().unwrap() {
+        assert_eq!(written.get(key), Some(value), "{key}");
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The change of the counters over a window of time, for rates.
 
 use super::counters::{Counters, ratio, rounded};
-use network::{DeviceCounters, DeviceUse};
+use engine::run::DeviceUse;
+use network::DeviceCounters;
 use std::collections::VecDeque;
 use std::time::Duration;
 

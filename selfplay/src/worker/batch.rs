@@ -3,10 +3,9 @@
 use crate::worker::channel::{ClosedChannel, EvaluationChannel, default_groups};
 use anyhow::{Result, ensure};
 use arimaa::rules::History;
+use engine::run::WorkerTimes;
 use engine::search::{Evaluation, Evaluations, Evaluator, Query, Search};
 use rand::Rng;
-use std::fmt;
-use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 /// Evaluates the next leaves of a single search, and returns the evaluator's time; none once the search is over. `answers` is a
@@ -59,71 +58,8 @@ pub(crate) struct Tally {
     pub(crate) evaluations: u64,
     /// Batches of them.
     pub(crate) batches: u64,
-    pub(crate) times: Times,
-}
-
-/// A worker's time by its use.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Times {
-    /// Searches and rules, and taking answers.
-    pub(crate) search: Duration,
-    /// Making records, writing them to the journal, and sending finished games. If all cores are busy, the time may include the thread
-    /// that receives a game.
-    pub(crate) records: Duration,
-    /// Sending queries to the evaluation service: input rows and legal masks.
-    pub(crate) encode: Duration,
-    /// Waiting for the evaluation service.
-    pub(crate) wait: Duration,
-    /// Evaluating in this thread, the encoding included.
-    pub(crate) device: Duration,
-}
-
-impl Times {
-    fn map_with(self, other: Self, both: impl Fn(Duration, Duration) -> Duration) -> Self {
-        Self {
-            search: both(self.search, other.search),
-            records: both(self.records, other.records),
-            encode: both(self.encode, other.encode),
-            wait: both(self.wait, other.wait),
-            device: both(self.device, other.device),
-        }
-    }
-
-    /// Each part with its name.
-    pub(crate) fn parts(&self) -> [(&'static str, Duration); 5] {
-        [
-            ("search", self.search),
-            ("records", self.records),
-            ("encode", self.encode),
-            ("wait", self.wait),
-            ("device", self.device),
-        ]
-    }
-
-    /// The sum of all parts.
-    pub(crate) fn total(&self) -> Duration {
-        self.parts().iter().map(|(_, time)| *time).sum()
-    }
-}
-
-impl AddAssign for Times {
-    fn add_assign(&mut self, other: Self) {
-        *self = self.map_with(other, |a, b| a + b);
-    }
-}
-
-/// The shares in per cent.
-impl fmt::Display for Times {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = self.total().as_secs_f64().max(1e-9);
-        write!(f, "workers:")?;
-        for (what, time) in self.parts() {
-            if !time.is_zero() {
-                write!(f, " {what} {:.1}%", 100.0 * time.as_secs_f64() / total)?;
-            }
-        }
-        Ok(())
-    }
+    /// Its time by use.
+    pub(crate) times: WorkerTimes,
 }
 
 impl Tally {
@@ -136,7 +72,7 @@ impl Tally {
             batches: self.batches - earlier.batches,
             times: self
                 .times
-                .map_with(earlier.times, |now, then| now.saturating_sub(then)),
+                .zip_with(earlier.times, |now, then| now.saturating_sub(then)),
         }
     }
 

@@ -6,7 +6,7 @@ use engine::record::{
     GameId, GameRecord, Header, ShardName, ShardReader, ShardWriter, TurnRecord, list_shards,
     replay,
 };
-use engine::run::GeneratorPlaces;
+use engine::run::GeneratorPaths;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -28,9 +28,9 @@ pub(crate) struct Audit {
 
 impl Audit {
     /// Reads all shards and replays all games.
-    pub(crate) fn of(places: &GeneratorPlaces) -> Self {
+    pub(crate) fn of(paths: &GeneratorPaths) -> Self {
         let mut audit = Self::default();
-        for (name, path) in list_shards(&places.shards).unwrap_or_default() {
+        for (name, path) in list_shards(&paths.shards).unwrap_or_default() {
             audit.files.insert(name, fs::read(&path).unwrap());
             audit.read(name, &path);
         }
@@ -78,7 +78,7 @@ impl Audit {
     }
 
     /// Asserts that the games are these numbers of each of these generators, that none is in flight, and that nothing else is left.
-    pub(crate) fn assert_complete(&self, places: &GeneratorPlaces, generators: &[u32], games: u64) {
+    pub(crate) fn assert_complete(&self, paths: &GeneratorPaths, generators: &[u32], games: u64) {
         self.assert_sound();
         assert_eq!(self.generators(), generators.iter().copied().collect());
         for &generator in generators {
@@ -87,8 +87,8 @@ impl Audit {
             assert_eq!(missing.collect::<Vec<u64>>(), [0u64; 0], "of {generator}");
             assert_eq!(counters.len() as u64, games, "of {generator}");
         }
-        assert_eq!(in_flight(places), []);
-        let temporary = names(&places.shards);
+        assert_eq!(in_flight(paths), []);
+        let temporary = names(&paths.shards);
         let temporary: Vec<&String> = temporary.iter().filter(|name| is_temporary(name)).collect();
         assert_eq!(temporary, Vec::<&String>::new());
     }
@@ -122,12 +122,12 @@ fn is_temporary(name: &str) -> bool {
 }
 
 /// The games that a restart would resume while no generator runs: as a new one finds them in a copy of the journal.
-pub(crate) fn in_flight(places: &GeneratorPlaces) -> Vec<GameInFlight> {
+pub(crate) fn in_flight(paths: &GeneratorPaths) -> Vec<GameInFlight> {
     let copy = tempfile::tempdir().unwrap();
-    for name in names(&places.journal) {
-        fs::copy(places.journal.join(&name), copy.path().join(&name)).unwrap();
+    for name in names(&paths.journal) {
+        fs::copy(paths.journal.join(&name), copy.path().join(&name)).unwrap();
     }
-    let place = JournalPlace::new(copy.path(), &places.shards, 999);
+    let place = JournalPlace::new(copy.path(), &paths.shards, 999);
     let (_journal, recovery) = Journal::open(place).unwrap();
     assert!(recovery.left.is_empty(), "{:?}", recovery.left);
     recovery.games

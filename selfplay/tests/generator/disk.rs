@@ -31,9 +31,9 @@ fn assert_undisturbed(orders_given: &GeneratorCommand) {
     let folder = tempfile::tempdir().unwrap();
     let spared = command(folder.path());
     spared.finish();
-    let audit = Audit::of(orders_given.places());
-    audit.assert_complete(orders_given.places(), &[0], GAMES);
-    let undisturbed = Audit::of(spared.places());
+    let audit = Audit::of(orders_given.paths());
+    audit.assert_complete(orders_given.paths(), &[0], GAMES);
+    let undisturbed = Audit::of(spared.paths());
     assert_eq!(undisturbed.different_in(&audit), []);
 }
 
@@ -51,8 +51,8 @@ fn a_generator_killed_on_a_full_disk_resumes_when_there_is_space() {
         let reason = running.stderr();
         assert!(reason.contains(".journal"), "{reason}");
         running.kill();
-        Audit::of(command.places()).assert_sound();
-        assert!(!in_flight(command.places()).is_empty());
+        Audit::of(command.paths()).assert_sound();
+        assert!(!in_flight(command.paths()).is_empty());
     }
     command.finish();
     assert_undisturbed(&command);
@@ -114,7 +114,7 @@ fn play_on_a_full_disk(ballast_kib: u32) {
 fn a_generator_waits_for_a_folder_that_it_may_not_write_to() {
     let folder = tempfile::tempdir().unwrap();
     let command = command(folder.path());
-    let shards = &command.places().shards;
+    let shards = &command.paths().shards;
     let Some(mut running) = start_obeying_permissions(&command) else {
         eprintln!("skipped: this user may write everywhere");
         return;

@@ -4,7 +4,7 @@ use super::audit::{Audit, assert_resumes, in_flight};
 use super::process::{GeneratorCommand, done_file, names};
 use engine::record::journal::GameInFlight;
 use engine::record::{Ending, GameId};
-use engine::run::GeneratorPlaces;
+use engine::run::GeneratorPaths;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
@@ -41,11 +41,11 @@ pub(crate) struct Ordeal {
 }
 
 /// The bytes in the newest files of the journals, once they are others than these.
-fn journal_bytes(places: &GeneratorPlaces, but: &[String]) -> Option<u64> {
-    let files = names(&places.journal);
+fn journal_bytes(paths: &GeneratorPaths, but: &[String]) -> Option<u64> {
+    let files = names(&paths.journal);
     let is_new = |name: &&String| name.ends_with(".journal") && !but.contains(name);
     let length =
-        |name: &String| fs::metadata(places.journal.join(name)).map_or(0, |file| file.len());
+        |name: &String| fs::metadata(paths.journal.join(name)).map_or(0, |file| file.len());
     let new: Vec<u64> = files.iter().filter(is_new).map(length).collect();
     (!new.is_empty()).then(|| new.iter().sum())
 }
@@ -60,22 +60,22 @@ pub(crate) fn kill_until_done(
 ) -> Ordeal {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut ordeal = Ordeal::default();
-    let places = command.places();
+    let paths = command.paths();
     let mut shards = BTreeMap::new();
     // It may be killed after it has reported that all is done; then the same command starts another generator.
-    while !done_file(places, 0).exists() {
+    while !done_file(paths, 0).exists() {
         if ordeal.kills == kills {
             command.finish();
             break;
         }
-        let before = names(&places.journal);
+        let before = names(&paths.journal);
         let mut running = command.start();
         // Before it has a plan a first start only wastes a number, and games depend on that.
         if ordeal.kills == 0 || rng.random_bool(0.8) {
             let work = rng.random_range(0..work);
             let mut begun = None;
             while !running.has_ended() {
-                let bytes = journal_bytes(places, &before);
+                let bytes = journal_bytes(paths, &before);
                 begun = begun.or(bytes);
                 if begun
                     .zip(bytes)
@@ -96,13 +96,13 @@ pub(crate) fn kill_until_done(
         }
         running.kill();
         ordeal.kills += 1;
-        let audit = Audit::of(places);
+        let audit = Audit::of(paths);
         audit.assert_sound();
         for (name, bytes) in shards {
             assert_eq!(audit.files.get(&name), Some(&bytes), "{name} has changed");
         }
         shards = audit.files;
-        for game in in_flight(places) {
+        for game in in_flight(paths) {
             ordeal.begun.insert(game.beginning.id, game);
         }
     }
@@ -169,10 +169,10 @@ fn many_kills() {
         let (killed, spared) = (command("killed"), command("spared"));
         let ordeal = kill_until_done(&killed, 25.min(kills - toll.kills), 100_000, seed);
         spared.finish();
-        let audit = Audit::of(killed.places());
-        toll.add(&ordeal, &audit, &Audit::of(spared.places()));
+        let audit = Audit::of(killed.paths());
+        toll.add(&ordeal, &audit, &Audit::of(spared.paths()));
         assert_all_resume(&ordeal, &audit);
-        assert_eq!(in_flight(killed.places()), []);
+        assert_eq!(in_flight(killed.paths()), []);
         seed += 1;
     }
     let Toll {
@@ -197,8 +197,8 @@ fn a_killed_generator_resumes_all_its_games() {
         .with(&["--games", "60", "--threads", "3", "--seed", "11"]);
     let ordeal = kill_until_done(&command, 6, 150_000, 1);
     assert!(ordeal.kills >= 3 && !ordeal.begun.is_empty(), "{ordeal:?}");
-    let audit = Audit::of(command.places());
-    audit.assert_complete(command.places(), &[0], 60);
+    let audit = Audit::of(command.paths());
+    audit.assert_complete(command.paths(), &[0], 60);
     assert_all_resume(&ordeal, &audit);
     let shard = folder.path().display().to_string();
     let mut inspect = assert_cmd::Command::new(env!("CARGO_BIN_EXE_selfplay"));
@@ -219,10 +219,10 @@ fn kills_change_no_game() {
     let ordeal = kill_until_done(&killed, 6, 60_000, 2);
     assert!(ordeal.kills >= 3, "{ordeal:?}");
     spared.finish();
-    let audit = Audit::of(killed.places());
-    audit.assert_complete(killed.places(), &[0], 60);
+    let audit = Audit::of(killed.paths());
+    audit.assert_complete(killed.paths(), &[0], 60);
     assert_all_resume(&ordeal, &audit);
-    let undisturbed = Audit::of(spared.places());
+    let undisturbed = Audit::of(spared.paths());
     assert_eq!(undisturbed.different_in(&audit), []);
     assert_eq!(undisturbed.bytes(), audit.bytes());
     let mut games = audit.games.values();
@@ -248,10 +248,10 @@ fn kills_between_the_steps_of_tiny_shards_change_no_game() {
     let ordeal = kill_until_done(&killed, 8, 60_000, 3);
     assert!(ordeal.kills >= 3, "{ordeal:?}");
     spared.finish();
-    let audit = Audit::of(killed.places());
-    audit.assert_complete(killed.places(), &[0], 150);
+    let audit = Audit::of(killed.paths());
+    audit.assert_complete(killed.paths(), &[0], 150);
     assert_all_resume(&ordeal, &audit);
-    let undisturbed = Audit::of(spared.places());
+    let undisturbed = Audit::of(spared.paths());
     assert_eq!(undisturbed.different_in(&audit), []);
     assert_eq!(undisturbed.bytes(), audit.bytes());
 }
@@ -270,20 +270,20 @@ fn damage_to_a_journal_changes_no_game() {
             .with(&["--games", "400", "--threads", "2", "--seed", "14"])
     };
     let (damaged, spared) = (command("damaged"), command("spared"));
-    let places = damaged.places();
+    let paths = damaged.paths();
     let is_shard = |name: &String| name.ends_with(".shard");
     let mut running = damaged.start();
     running.wait_until("it has written shards", |_| {
-        names(&places.shards)
+        names(&paths.shards)
             .iter()
             .filter(|name| is_shard(name))
             .count()
             > 10
     });
     running.kill();
-    let files = names(&places.journal);
+    let files = names(&paths.journal);
     let file = files.iter().rfind(|name| name.ends_with(".journal"));
-    let file = places.journal.join(file.unwrap());
+    let file = paths.journal.join(file.unwrap());
     let mut bytes = fs::read(&file).unwrap();
     for share in [2, 3, 7] {
         let place = bytes.len() / share;
@@ -299,7 +299,7 @@ fn damage_to_a_journal_changes_no_game() {
         );
     }
     spared.finish();
-    let audit = Audit::of(places);
-    audit.assert_complete(places, &[0], 400);
-    assert_eq!(Audit::of(spared.places()).different_in(&audit), []);
+    let audit = Audit::of(paths);
+    audit.assert_complete(paths, &[0], 400);
+    assert_eq!(Audit::of(spared.paths()).different_in(&audit), []);
 }

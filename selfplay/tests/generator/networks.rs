@@ -37,7 +37,7 @@ fn publish(run: &Path, generation: u32) {
 
 /// The evaluators that the shards' headers name, one shard after the other.
 fn named(command: &GeneratorCommand) -> Vec<(ShardName, EvaluatorId)> {
-    let shards = list_shards(&command.places().shards).unwrap_or_default();
+    let shards = list_shards(&command.paths().shards).unwrap_or_default();
     let header = |(name, path)| {
         let reader = ShardReader::open(path).unwrap();
         (name, reader.header().evaluator.clone())
@@ -47,7 +47,7 @@ fn named(command: &GeneratorCommand) -> Vec<(ShardName, EvaluatorId)> {
 
 /// Whether one of the last shards names an evaluator like this.
 fn has_shard_by(command: &GeneratorCommand, name: &str) -> bool {
-    let shards = list_shards(&command.places().shards).unwrap_or_default();
+    let shards = list_shards(&command.paths().shards).unwrap_or_default();
     let mut last = shards.values().rev().take(3);
     last.any(|path| {
         let reader = ShardReader::open(path).unwrap();
@@ -61,11 +61,11 @@ fn wait_for_shard_by(running: &mut Running, command: &GeneratorCommand, name: &s
 
 /// The evaluators of a game's turns, one after the other.
 fn evaluators_of(record: &GameRecord) -> Vec<&str> {
-    let places = record
+    let paths = record
         .turns
         .iter()
         .filter_map(|turn: &TurnRecord| turn.origin.evaluator());
-    places
+    paths
         .map(|place| record.evaluators[usize::from(place)].name.as_str())
         .collect()
 }
@@ -78,14 +78,14 @@ fn play_through_a_change(run: &Path, change: &str) -> (Audit, GeneratorCommand) 
     publish(run, 0);
     wait_for_shard_by(&mut running, &command, "00000");
     running.wait_until("its games", |_| {
-        let audit = Audit::of(command.places());
+        let audit = Audit::of(command.paths());
         audit
             .games
             .values()
             .any(|game| evaluators_of(game)[0] != "uniform")
     });
     running.stop();
-    let audit = Audit::of(command.places());
+    let audit = Audit::of(command.paths());
     audit.assert_sound();
     (audit, command)
 }
@@ -101,7 +101,7 @@ fn assert_shards_change_with_the_network(audit: &Audit, command: &GeneratorComma
     assert!(after.iter().all(|(_, evaluator)| *evaluator == after[0].1));
     assert_ne!(after[0].1.identity, after[0].1.name, "the network's digest");
     for (name, _) in before {
-        let path = command.places().shards.join(name.to_string());
+        let path = command.paths().shards.join(name.to_string());
         for record in ShardReader::open(&path).unwrap() {
             let record = record.unwrap();
             assert!(
@@ -164,7 +164,7 @@ fn networks_change_in_the_evaluation_service() {
             publish(run, generation + 1);
         }
         running.stop();
-        let audit = Audit::of(command.places());
+        let audit = Audit::of(command.paths());
         audit.assert_sound();
         let mut played = [false; 4];
         for record in audit.games.values() {
@@ -218,10 +218,10 @@ fn a_fixed_network_stays_and_a_damaged_one_is_named() {
     let broken = RunDirectory::new(&follows).network(1);
     fs::write(&broken, b"nothing of a network").unwrap();
     running[1].wait_until("it is named", |running| running.stderr().contains("00001"));
-    let before = names(&following.places().shards).len();
+    let before = names(&following.paths().shards).len();
     let more = |running: &mut Running, command: &GeneratorCommand, least: usize| {
         running.wait_until("more shards", |_| {
-            names(&command.places().shards).len() >= least
+            names(&command.paths().shards).len() >= least
         });
     };
     more(&mut running[1], &following, before + 5);
@@ -243,7 +243,7 @@ fn a_fixed_network_stays_and_a_damaged_one_is_named() {
         followed.stderr
     );
     for command in [&staying, &following] {
-        Audit::of(command.places()).assert_sound();
+        Audit::of(command.paths()).assert_sound();
     }
 }
 
@@ -270,7 +270,7 @@ fn the_devices_of_a_service_are_in_every_output() {
         metrics.contains("tusker_device_batch_fill_ratio{device=\"cpu:service\"}")
     });
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    let status = json(&fs::read_to_string(command.places().status(0)).unwrap());
+    let status = json(&fs::read_to_string(command.paths().status(0)).unwrap());
     assert_eq!(status["devices"][0]["device"], "cpu:service");
     running.stop();
     let text = fs::read_to_string(&log).unwrap();

@@ -1,6 +1,6 @@
 //! Generators as processes: how they are started, signalled and waited for.
 
-use engine::run::{GeneratorPlaces, RunDirectory};
+use engine::run::{GeneratorPaths, RunDirectory};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -23,20 +23,20 @@ const SMALL: [&str; 9] = [
 /// A command: the same command again are the same command.
 #[derive(Debug, Clone)]
 pub(crate) struct GeneratorCommand {
-    places: GeneratorPlaces,
+    paths: GeneratorPaths,
     arguments: Vec<String>,
 }
 
 impl GeneratorCommand {
     /// Shards in a folder, by `uniform`.
     pub(crate) fn for_folder(out: &Path) -> Self {
-        let places = GeneratorPlaces {
+        let paths = GeneratorPaths {
             root: out.to_owned(),
             journal: out.join("journal"),
             shards: out.to_owned(),
-            numbers: GeneratorPlaces::ALL,
+            numbers: GeneratorPaths::ALL,
         };
-        Self::new(places, "--out").with(&["--network", "uniform"])
+        Self::new(paths, "--out").with(&["--network", "uniform"])
     }
 
     /// Shards in a run, by `uniform`.
@@ -46,13 +46,13 @@ impl GeneratorCommand {
 
     /// Shards in a run, by its networks.
     pub(crate) fn following(run: &Path) -> Self {
-        Self::new(GeneratorPlaces::from(&RunDirectory::new(run)), "--run")
+        Self::new(GeneratorPaths::from(&RunDirectory::new(run)), "--run")
     }
 
-    fn new(places: GeneratorPlaces, target: &str) -> Self {
-        let root = places.root.display().to_string();
+    fn new(paths: GeneratorPaths, target: &str) -> Self {
+        let root = paths.root.display().to_string();
         let this = Self {
-            places,
+            paths,
             arguments: vec!["generate".into(), target.into(), root],
         };
         this.set(&SMALL)
@@ -74,8 +74,8 @@ impl GeneratorCommand {
     }
 
     /// Where it writes.
-    pub(crate) fn places(&self) -> &GeneratorPlaces {
-        &self.places
+    pub(crate) fn paths(&self) -> &GeneratorPaths {
+        &self.paths
     }
 
     /// Starts it.
@@ -247,7 +247,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 }
 
 /// The file that marks a generator's command as done.
-pub(crate) fn done_file(places: &GeneratorPlaces, generator: u32) -> PathBuf {
-    let folder = places.root.join("generators");
+pub(crate) fn done_file(paths: &GeneratorPaths, generator: u32) -> PathBuf {
+    let folder = paths.root.join("generators");
     folder.join(format!("{generator:03}")).join("done")
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Starts a command, and waits until its generator is beyond taking over what others have left.
 fn start(command: &GeneratorCommand) -> Running {
-    let journal = || names(&command.places().journal);
+    let journal = || names(&command.paths().journal);
     let before = journal();
     let mut running = command.start();
     running.wait_until("its journal is there", |_| {
@@ -31,10 +31,10 @@ fn kill_in_turns(
     with_care: bool,
 ) -> usize {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let places = command[0].places();
+    let paths = command[0].paths();
     let mut running = vec![command[0].start()];
     let has_plan = |number| {
-        let plan = done_file(places, number).with_file_name("plan.toml");
+        let plan = done_file(paths, number).with_file_name("plan.toml");
         plan.exists()
     };
     if with_care {
@@ -47,7 +47,7 @@ fn kill_in_turns(
         running[1].wait_until("the second has a plan", |_| has_plan(1));
         running[0].signal("CONT");
     }
-    let is_done = || [0, 1].map(|number| done_file(places, number).exists());
+    let is_done = || [0, 1].map(|number| done_file(paths, number).exists());
     let (mut killed, mut last) = (0, None);
     while killed < kills && !running.iter_mut().any(Running::has_ended) {
         let victim = rng.random_range(0..2);
@@ -95,8 +95,8 @@ fn two_generators_on_one_run_are_independent() {
         let command = seeds.map(|seed| command(&run, seed));
         let killed = kill_in_turns(&command, 3, 4, true);
         assert!(killed >= 1);
-        let audit = Audit::of(command[0].places());
-        audit.assert_complete(command[0].places(), &[0, 1], 300);
+        let audit = Audit::of(command[0].paths());
+        audit.assert_complete(command[0].paths(), &[0, 1], 300);
         let games = audit.games.iter();
         let found: BTreeSet<_> = games.map(|(id, game)| (id.generator, game.seed)).collect();
         let mut found: Vec<String> = found.iter().map(|(_, seed)| seed.to_string()).collect();
@@ -112,9 +112,9 @@ fn two_generators_killed_together_lose_no_game() {
     let command = ["24", "25"].map(|seed| command(folder.path(), seed));
     let killed = kill_in_turns(&command, 10, 5, false);
     assert!(killed >= 1);
-    let audit = Audit::of(command[0].places());
+    let audit = Audit::of(command[0].paths());
     audit.assert_sound();
-    assert_eq!(in_flight(command[0].places()), []);
+    assert_eq!(in_flight(command[0].paths()), []);
     for generator in audit.generators() {
         let counters = audit.counters(generator);
         assert_eq!(counters, (0..counters.len() as u64).collect::<Vec<_>>());
@@ -132,23 +132,23 @@ fn the_games_of_a_dead_generator_are_adopted() {
             .with(&arguments)
     };
     let dead = order("31", "100000");
-    let places = dead.places();
+    let paths = dead.paths();
     let mut running = dead.start();
     running.wait_until("there are shards", |_| {
-        list_shards(&places.shards).is_ok_and(|shards| shards.len() > 1)
+        list_shards(&paths.shards).is_ok_and(|shards| shards.len() > 1)
     });
     running.kill();
-    let begun = in_flight(places);
+    let begun = in_flight(paths);
     assert!(!begun.is_empty());
-    let before = Audit::of(places);
+    let before = Audit::of(paths);
     let heir = order("32", "20");
     let ended = heir.finish();
     let stderr = format!("resumes {} games in flight", begun.len());
     assert!(ended.stderr.contains(&stderr), "{}", ended.stderr);
 
-    let audit = Audit::of(places);
+    let audit = Audit::of(paths);
     audit.assert_sound();
-    assert_eq!(in_flight(places), []);
+    assert_eq!(in_flight(paths), []);
     for game in &begun {
         assert_resumes(&audit.games[&game.beginning.id], game);
     }
@@ -164,13 +164,13 @@ fn the_games_of_a_dead_generator_are_adopted() {
     // The number of the dead generator is no longer resumed.
     order("31", "100000").with(&["--hours", "0.00001"]).finish();
     assert_eq!(
-        in_flight(places)
+        in_flight(paths)
             .iter()
             .filter(|game| game.beginning.id.generator == 0)
             .count(),
         0
     );
-    let after = Audit::of(places);
+    let after = Audit::of(paths);
     after.assert_sound();
     assert_eq!(after.counters(0), counters);
 }
@@ -193,7 +193,7 @@ fn machines_with_blocks_of_their_own_share_no_name() {
             copied.unwrap();
         }
     }
-    let audit = Audit::of(GeneratorCommand::for_folder(together.path()).places());
+    let audit = Audit::of(GeneratorCommand::for_folder(together.path()).paths());
     audit.assert_sound();
     assert_eq!(
         audit.generators(),

@@ -23,7 +23,7 @@ fn endless(folder: &Path, keys: &[&str]) -> GeneratorCommand {
 }
 
 fn has_shards(command: &GeneratorCommand) -> bool {
-    list_shards(&command.places().shards).is_ok_and(|shards| !shards.is_empty())
+    list_shards(&command.paths().shards).is_ok_and(|shards| !shards.is_empty())
 }
 
 fn started(command: &GeneratorCommand) -> Running {
@@ -39,13 +39,13 @@ fn assert_stopped(
     command: &GeneratorCommand,
 ) -> Vec<GameInFlight> {
     assert_eq!(ended.status.code(), Some(code), "{ended:?}");
-    let begun = in_flight(command.places());
+    let begun = in_flight(command.paths());
     let left = format!(
         "stopped, {reason}: {} games in flight are in the journal; the same command resumes them\n",
         begun.len()
     );
     assert!(ended.printed.ends_with(&left), "{ended:?}");
-    let audit = Audit::of(command.places());
+    let audit = Audit::of(command.paths());
     audit.assert_sound();
     let games = audit.games.len();
     let all: Vec<u64> = (0..(games + begun.len()) as u64).collect();
@@ -61,13 +61,13 @@ fn assert_resumes_after(ended: &Ended, how: (i32, &str), command: &GeneratorComm
     let begun = assert_stopped(ended, how, command);
     let mut again = command.start();
     again.wait_until("it has resumed", |_| {
-        let audit = Audit::of(command.places());
+        let audit = Audit::of(command.paths());
         begun
             .iter()
             .all(|game| audit.games.contains_key(&game.beginning.id))
     });
     again.stop();
-    let audit = Audit::of(command.places());
+    let audit = Audit::of(command.paths());
     audit.assert_sound();
     for game in begun {
         assert_resumes(&audit.games[&game.beginning.id], &game);
@@ -120,9 +120,9 @@ fn the_second_signal_behind_a_notice_ends_it_at_once() {
     }
     running.signal("TERM");
     assert_eq!(running.wait().status.code(), Some(128 + 15));
-    let audit = Audit::of(command.places());
+    let audit = Audit::of(command.paths());
     audit.assert_sound();
-    assert!(!in_flight(command.places()).is_empty());
+    assert!(!in_flight(command.paths()).is_empty());
 }
 
 #[test]
@@ -137,9 +137,9 @@ fn a_stop_ends_with_its_grace_and_resumes() {
         "{ended:?}"
     );
     assert_eq!(ended.status.code(), Some(75));
-    let audit = Audit::of(command.places());
+    let audit = Audit::of(command.paths());
     audit.assert_sound();
-    assert!(!in_flight(command.places()).is_empty());
+    assert!(!in_flight(command.paths()).is_empty());
     let mut again = command.start();
     again.wait_until("it resumes", |running| {
         running.stderr().contains(" resumes ")
@@ -179,7 +179,7 @@ fn as_the_first_process_it_stops_as_elsewhere() {
         running.signal_child(signal);
         let ended = running.wait();
         assert_eq!(ended.status.code(), Some(code), "{signal}: {ended:?}");
-        Audit::of(command.places()).assert_sound();
+        Audit::of(command.paths()).assert_sound();
     }
 }
 
@@ -304,7 +304,7 @@ fn its_progress_is_served_over_http_and_logged() {
         (&last["event"], &last["reason"]),
         (&"end".into(), &"asked to stop".into())
     );
-    let written = Audit::of(command.places()).games.len();
+    let written = Audit::of(command.paths()).games.len();
     assert_eq!(last["games"], written, "{ended:?}");
     // The worker evaluates by itself.
     assert_eq!(last["devices"], serde_json::json!([]));

@@ -15,7 +15,7 @@ fn each_worker_takes_up_its_own_games() {
     let begun = [0, 1].map(|number| {
         let mut running = commands[number].start();
         running.wait_until("games have begun", |_| {
-            in_flight(commands[number].places())
+            in_flight(commands[number].paths())
                 .iter()
                 .any(|game| game.beginning.id.generator == number as u32)
         });
@@ -32,7 +32,7 @@ fn each_worker_takes_up_its_own_games() {
         });
         running.stop();
     }
-    Audit::of(commands[0].places()).assert_sound();
+    Audit::of(commands[0].paths()).assert_sound();
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_second_worker_of_a_name_waits_for_the_end_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let first = worker(folder.path(), "a");
     let mut alive = first.start();
-    let status = first.places().status(0);
+    let status = first.paths().status(0);
     alive.wait_until("it has a status", |_| status.exists());
     // Other games: the plans differ, the names do not.
     let second = worker(folder.path(), "a").with(&["--seed", "2"]);
@@ -103,6 +103,6 @@ fn a_folder_without_locks_is_refused_before_the_first_game() {
                 .contains("a.lock: locks do not work in this folder"),
             "{does}: {ended:?}"
         );
-        assert!(in_flight(command.places()).is_empty());
+        assert!(in_flight(command.paths()).is_empty());
     }
 }

@@ -17,7 +17,7 @@
 use crate::error::TrainError;
 use crate::plots::curves::CalibrationBin;
 use engine::files;
-use engine::run::make_folder;
+use engine::run::{WorkerTimes, make_folder};
 use network::PerHead;
 use serde::{Serialize, Serializer};
 use std::fs::File;
@@ -122,16 +122,9 @@ pub(crate) struct SelfPlayMeasurements {
     pub(crate) seconds: f64,
     pub(crate) turns_per_second: Option<f64>,
     pub(crate) evaluations_per_second: Option<f64>,
-    /// The share of the workers' time for searches and rules; none where nothing was played.
-    pub(crate) search: Option<f64>,
-    /// For records and the journal.
-    pub(crate) records: Option<f64>,
-    /// For queries to the evaluation service.
-    pub(crate) encode: Option<f64>,
-    /// Waiting for the evaluation service.
-    pub(crate) wait: Option<f64>,
-    /// Evaluating by themselves.
-    pub(crate) device: Option<f64>,
+    /// The shares of the workers' time; none where nothing was played.
+    #[serde(flatten)]
+    pub(crate) shares: WorkerTimes<Option<f64>>,
 }
 
 /// The generators of the run.

@@ -3,7 +3,7 @@
 use super::metrics::GeneratorCounts;
 use crate::error::TrainError;
 use engine::progress::say;
-use engine::run::{GeneratorPlaces, RunDirectory, generators_at_work, lost_generators};
+use engine::run::{GeneratorPaths, RunDirectory, generators_at_work, lost_generators};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -54,12 +54,12 @@ impl WorkersSeen {
     }
 
     fn changes(&mut self, run: &RunDirectory) -> Result<Vec<String>, TrainError> {
-        let places = GeneratorPlaces::from(run);
-        let numbers = generators_at_work(&places)?.into_iter();
+        let paths = GeneratorPaths::from(run);
+        let numbers = generators_at_work(&paths)?.into_iter();
         let now: BTreeMap<u32, String> = numbers
-            .map(|number| (number, places.worker(number).unwrap_or_default()))
+            .map(|number| (number, paths.worker(number).unwrap_or_default()))
             .collect();
-        let lost = lost_generators(&places)?;
+        let lost = lost_generators(&paths)?;
         let mut lines = Vec::new();
         for (number, worker) in &now {
             if !self.at_work.contains_key(number) {
@@ -103,7 +103,7 @@ pub(crate) mod tests {
             config_digest: String::new(),
             evaluator: String::new(),
         };
-        let started = Generator::start(&GeneratorPlaces::from(run), &plan);
+        let started = Generator::start(&GeneratorPaths::from(run), &plan);
         started.unwrap().0
     }
 

@@ -8,7 +8,7 @@ use engine::config::Config;
 use engine::files::ChecksumForm;
 use engine::record::journal::Beginning;
 use engine::record::{GameId, Start};
-use engine::run::{Generator, GeneratorPlaces, GeneratorPlan, RunDirectory};
+use engine::run::{Generator, GeneratorPaths, GeneratorPlan, RunDirectory};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -246,7 +246,7 @@ fn info_shows_the_state_of_running_generators() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_of(&folder);
     init(&run);
-    let places = GeneratorPlaces::from(&RunDirectory::new(&run));
+    let paths = GeneratorPaths::from(&RunDirectory::new(&run));
     let plan = GeneratorPlan {
         seed: 0,
         games: None,
@@ -254,7 +254,7 @@ fn info_shows_the_state_of_running_generators() {
         evaluator: String::new(),
         worker: "812_3".into(),
     };
-    let (generator, _) = Generator::start(&places, &plan).unwrap();
+    let (generator, _) = Generator::start(&paths, &plan).unwrap();
     assert!(
         !info(&run, &[]).contains("problem"),
         "it has said nothing yet"
@@ -262,21 +262,21 @@ fn info_shows_the_state_of_running_generators() {
     let status = r#"{"worker": "812_3", "host": "node-7", "device": "cuda", "state": "running", "waiting_reason": null, "games": 7, "games_in_flight": 64,
         "turns_per_second": 12.4, "evaluations_per_second": 4000.2, "network": "00003", "rows_waiting": 1204, "more": 0,
         "devices": [{"device": "cuda:0", "busy": 0.93, "mean_batch": 812.3, "fill": 0.97}]}"#;
-    fs::write(places.status(0), status).unwrap();
+    fs::write(paths.status(0), status).unwrap();
     let text = info(&run, &[]);
     let line = "generator 0    worker 812_3 on node-7, 12 turns/s, 4000 evaluations/s, cuda:0 93% busy, batches of 812 (97% full), 1,204 rows wait, network 00003\n";
     assert!(text.contains(line), "{text}");
     let json: serde_json::Value = serde_json::from_str(&info(&run, &["--json"])).unwrap();
     assert_eq!(json["generators"][0]["generator"], 0);
     assert_eq!(json["generators"][0]["devices"][0]["busy"], 0.93);
-    fs::write(places.status(0), "{").unwrap();
+    fs::write(paths.status(0), "{").unwrap();
     let text = info(&run, &[]);
     assert!(
         text.contains("problem: can't read ") && text.contains("status.json"),
         "{text}"
     );
     // What a generator has said is nothing once it has ended, until it has been silent for long.
-    fs::write(places.status(0), status).unwrap();
+    fs::write(paths.status(0), status).unwrap();
     let journal = generator.journal();
     let id = GameId {
         generator: 0,
@@ -290,7 +290,7 @@ fn info_shows_the_state_of_running_generators() {
         text.contains("running        none") && !text.contains("generator 0"),
         "{text}"
     );
-    for path in [places.status(0), run.join("generators/000/plan.toml")] {
+    for path in [paths.status(0), run.join("generators/000/plan.toml")] {
         let file = fs::File::options().append(true).open(path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_mins(12))
             .unwrap();

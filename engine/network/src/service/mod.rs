@@ -33,4 +33,4 @@ pub use client::EvaluationClient;
 pub use evaluation_service::{EvaluationService, ServedNetwork};
 pub use load::ServiceDevice;
 pub use tuning_cache::tuning_file;
-pub use usage::{DeviceCounters, DeviceUse};
+pub use usage::DeviceCounters;

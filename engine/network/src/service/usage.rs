@@ -1,8 +1,7 @@
 //! What a service's devices do.
 
 use crate::device::Device;
-use engine::progress::grouped;
-use serde::{Deserialize, Serialize};
+use engine::run::DeviceUse;
 use std::time::Duration;
 
 /// What a device has done so far, or in some time.
@@ -65,40 +64,6 @@ impl DeviceCounters {
     }
 }
 
-/// How a device was used in some time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DeviceUse {
-    /// Which.
-    pub device: String,
-    /// The share of the time in which at least one of its threads had a batch in hand.
-    pub busy: f64,
-    /// Rows in a batch on average, without padding; none without a batch.
-    pub mean_batch: Option<f64>,
-    /// The share of the computed rows that were requested; none without a batch.
-    pub fill: Option<f64>,
-}
-
-impl DeviceUse {
-    /// Several devices in a few words, as `cuda:0 93% busy, batches of 812 (97% full), 1,204 rows wait`: batches are those of all
-    /// devices on average. Nothing without devices.
-    pub fn in_words(devices: &[Self], rows_waiting: Option<u64>) -> Option<String> {
-        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
-        let each = devices
-            .iter()
-            .map(|device| format!("{} {}", device.device, percent(device.busy)));
-        let mut parts = vec![each.collect::<Vec<_>>().join(", ") + " busy"];
-        let mean = |of: fn(&Self) -> Option<f64>| {
-            let known: Vec<f64> = devices.iter().filter_map(of).collect();
-            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-        };
-        if let (Some(batch), Some(fill)) = (mean(|it| it.mean_batch), mean(|it| it.fill)) {
-            parts.push(format!("batches of {batch:.0} ({} full)", percent(fill)));
-        }
-        parts.extend(rows_waiting.map(|rows| format!("{} rows wait", grouped(rows))));
-        (!devices.is_empty()).then(|| parts.join(", "))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,19 +95,5 @@ mod tests {
         assert_eq!((used[1].busy, used[1].mean_batch), (0.2, Some(90.0)));
         let idle = DeviceCounters::new(Device::Cuda(2)).in_time(10.0);
         assert_eq!((idle.busy, idle.mean_batch, idle.fill), (0.0, None, None));
-        let in_words = |devices: &[DeviceUse]| DeviceUse::in_words(devices, Some(1_204));
-        assert_eq!(
-            in_words(&used[..1]).unwrap(),
-            "cuda:0 80% busy, batches of 90 (90% full), 1,204 rows wait"
-        );
-        assert_eq!(
-            in_words(&used).unwrap(),
-            "cuda:0 80%, cuda:1 20% busy, batches of 90 (90% full), 1,204 rows wait"
-        );
-        assert_eq!(
-            DeviceUse::in_words(&[idle], None).unwrap(),
-            "cuda:2 0% busy"
-        );
-        assert_eq!(in_words(&[]), None);
     }
 }

@@ -4,10 +4,10 @@ use crate::record::{GameId, Start};
 use std::sync::Barrier;
 use tempfile::TempDir;
 
-fn run() -> (TempDir, GeneratorPlaces) {
+fn run() -> (TempDir, GeneratorPaths) {
     let root = tempfile::tempdir().unwrap();
-    let places = GeneratorPlaces::from(&RunDirectory::new(root.path()));
-    (root, places)
+    let paths = GeneratorPaths::from(&RunDirectory::new(root.path()));
+    (root, paths)
 }
 
 fn plan(seed: u64) -> GeneratorPlan {
@@ -24,8 +24,8 @@ fn plan_of(worker: &str, seed: u64) -> GeneratorPlan {
     }
 }
 
-fn start(places: &GeneratorPlaces, seed: u64) -> (Generator, Recovery) {
-    Generator::start(places, &plan(seed)).unwrap()
+fn start(paths: &GeneratorPaths, seed: u64) -> (Generator, Recovery) {
+    Generator::start(paths, &plan(seed)).unwrap()
 }
 
 fn begin(generator: &Generator, counter: u64) -> Result<(), JournalError> {
@@ -46,76 +46,76 @@ fn ids(recovery: &Recovery) -> Vec<(u32, u64)> {
 
 #[test]
 fn generators_at_work_are_those_whose_locks_are_held() {
-    let (root, places) = run();
-    assert!(generators_at_work(&places).unwrap().is_empty());
-    let generators: Vec<_> = (0..3).map(|seed| start(&places, seed).0).collect();
-    assert_eq!(generators_at_work(&places).unwrap(), [0, 1, 2]);
+    let (root, paths) = run();
+    assert!(generators_at_work(&paths).unwrap().is_empty());
+    let generators: Vec<_> = (0..3).map(|seed| start(&paths, seed).0).collect();
+    assert_eq!(generators_at_work(&paths).unwrap(), [0, 1, 2]);
     let mut generators = generators.into_iter();
     drop(generators.next());
-    assert_eq!(generators_at_work(&places).unwrap(), [1, 2]);
+    assert_eq!(generators_at_work(&paths).unwrap(), [1, 2]);
     drop(generators);
     // A number that somebody is about to claim.
     fs::create_dir(root.path().join("generators/007")).unwrap();
-    assert!(generators_at_work(&places).unwrap().is_empty());
+    assert!(generators_at_work(&paths).unwrap().is_empty());
 }
 
 #[test]
 fn the_same_command_resumes_and_another_takes_over() {
-    let (_root, places) = run();
-    let (generator, recovery) = start(&places, 1);
+    let (_root, paths) = run();
+    let (generator, recovery) = start(&paths, 1);
     assert_eq!((generator.number(), generator.is_resumed()), (0, false));
     assert!(recovery.games.is_empty());
     (0..3).for_each(|counter| begin(&generator, counter).unwrap());
     // The same and another beside it, while it lives.
-    let (twin, recovery) = start(&places, 1);
+    let (twin, recovery) = start(&paths, 1);
     assert_eq!((twin.number(), twin.is_resumed()), (1, false));
     assert!(recovery.games.is_empty());
     begin(&twin, 0).unwrap();
     // It ends, and the same is started again.
     drop(generator);
-    let (generator, recovery) = start(&places, 1);
+    let (generator, recovery) = start(&paths, 1);
     assert_eq!((generator.number(), generator.is_resumed()), (0, true));
     assert_eq!(ids(&recovery), [(0, 0), (0, 1), (0, 2)]);
     assert_eq!(recovery.next_counter, 3);
     // It ends, and something else is started.
     drop(generator);
-    let (other, recovery) = start(&places, 2);
+    let (other, recovery) = start(&paths, 2);
     assert_eq!((other.number(), other.is_resumed()), (2, false));
     assert_eq!(ids(&recovery), [(0, 0), (0, 1), (0, 2)]);
     assert_eq!((recovery.next_counter, recovery.adopted), (0, vec![0]));
     // What was taken over is not resumed by its own command.
-    let (again, recovery) = start(&places, 1);
+    let (again, recovery) = start(&paths, 1);
     assert_eq!((again.number(), again.is_resumed()), (3, false));
     assert!(recovery.games.is_empty());
     drop((twin, again));
-    let (again, recovery) = start(&places, 1);
+    let (again, recovery) = start(&paths, 1);
     assert_eq!((again.number(), recovery.adopted), (1, vec![3]));
 }
 
 #[test]
 fn a_look_at_its_lock_keeps_no_generator_from_resuming() {
-    let (_root, places) = run();
-    let (generator, _) = start(&places, 1);
+    let (_root, paths) = run();
+    let (generator, _) = start(&paths, 1);
     begin(&generator, 0).unwrap();
     drop(generator);
-    let looked_at = fs::File::open(lock_path(&places.journal, 0)).unwrap();
+    let looked_at = fs::File::open(lock_path(&paths.journal, 0)).unwrap();
     looked_at.lock_shared().unwrap();
     let looking = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(10));
         drop(looked_at);
     });
-    let (generator, recovery) = start(&places, 1);
+    let (generator, recovery) = start(&paths, 1);
     looking.join().unwrap();
     assert_eq!((generator.number(), generator.is_resumed()), (0, true));
     assert_eq!(ids(&recovery), [(0, 0)]);
 }
 
 /// Makes what a generator said last as old as that.
-fn age(places: &GeneratorPlaces, generator: u32, age: Duration) {
+fn age(paths: &GeneratorPaths, generator: u32, age: Duration) {
     for name in ["plan.toml", "status.json"] {
         let file = fs::File::options()
             .append(true)
-            .open(places.folder(generator).join(name));
+            .open(paths.folder(generator).join(name));
         if let Ok(file) = file {
             file.set_modified(SystemTime::now() - age).unwrap();
         }
@@ -124,24 +124,24 @@ fn age(places: &GeneratorPlaces, generator: u32, age: Duration) {
 
 #[test]
 fn another_worker_takes_over_once_a_generator_has_been_silent_for_long() {
-    let (_root, places) = run();
-    let start_of = |worker| Generator::start(&places, &plan_of(worker, 1)).unwrap();
+    let (_root, paths) = run();
+    let start_of = |worker| Generator::start(&paths, &plan_of(worker, 1)).unwrap();
     let (generator, _) = start_of("a");
     begin(&generator, 0).unwrap();
     drop(generator);
     let (other, recovery) = start_of("b");
     assert_eq!((other.number(), other.is_resumed()), (1, false));
     assert_eq!((ids(&recovery), recovery.adopted), (vec![], vec![]));
-    assert_eq!(lost_generators(&places).unwrap(), []);
+    assert_eq!(lost_generators(&paths).unwrap(), []);
     // It comes back, and takes up its own.
     let (generator, recovery) = start_of("a");
     assert_eq!((generator.number(), generator.is_resumed()), (0, true));
     assert_eq!(ids(&recovery), [(0, 0)]);
     // While it works, it may be silent.
-    age(&places, 0, 2 * SILENCE);
-    assert_eq!(lost_generators(&places).unwrap(), []);
+    age(&paths, 0, 2 * SILENCE);
+    assert_eq!(lost_generators(&paths).unwrap(), []);
     drop((generator, other));
-    let lost = lost_generators(&places).unwrap();
+    let lost = lost_generators(&paths).unwrap();
     let found: Vec<_> = lost
         .iter()
         .map(|one| (one.number, &one.worker[..]))
@@ -149,72 +149,72 @@ fn another_worker_takes_over_once_a_generator_has_been_silent_for_long() {
     assert_eq!(found, [(0, "a")]);
     assert!(lost[0].silence >= 2 * SILENCE, "{lost:?}");
     // A sign of life since then.
-    fs::write(places.status(0), "").unwrap();
+    fs::write(paths.status(0), "").unwrap();
     let (other, recovery) = start_of("c");
     assert_eq!((other.number(), recovery.adopted), (2, vec![]));
     drop(other);
     // The files' clock is coarser than the system's.
-    age(&places, 0, SILENCE + Duration::from_secs(1));
+    age(&paths, 0, SILENCE + Duration::from_secs(1));
     let (other, recovery) = start_of("c");
     assert_eq!((other.number(), other.is_resumed()), (2, true));
     assert_eq!((ids(&recovery), recovery.adopted), (vec![(0, 0)], vec![0]));
-    assert_eq!(lost_generators(&places).unwrap(), []);
-    assert_eq!(places.worker(0).as_deref(), Some("a"));
+    assert_eq!(lost_generators(&paths).unwrap(), []);
+    assert_eq!(paths.worker(0).as_deref(), Some("a"));
 }
 
 #[test]
 fn another_machine_s_generator_works_while_the_copy_of_its_status_changes() {
-    let (_root, places) = run();
-    fs::create_dir_all(places.folder(2_000)).unwrap();
-    assert!(generators_at_work(&places).unwrap().is_empty());
-    fs::write(places.status(2_000), "{}").unwrap();
-    assert_eq!(generators_at_work(&places).unwrap(), [2_000]);
-    assert_eq!(lost_generators(&places).unwrap(), []);
-    let (_here, _) = start(&places, 1);
-    assert_eq!(generators_at_work(&places).unwrap(), [0, 2_000]);
+    let (_root, paths) = run();
+    fs::create_dir_all(paths.folder(2_000)).unwrap();
+    assert!(generators_at_work(&paths).unwrap().is_empty());
+    fs::write(paths.status(2_000), "{}").unwrap();
+    assert_eq!(generators_at_work(&paths).unwrap(), [2_000]);
+    assert_eq!(lost_generators(&paths).unwrap(), []);
+    let (_here, _) = start(&paths, 1);
+    assert_eq!(generators_at_work(&paths).unwrap(), [0, 2_000]);
     // Its clock is of no account, but for one that makes it newer than now.
-    age(&places, 2_000, SILENCE - Duration::from_secs(30));
-    assert_eq!(generators_at_work(&places).unwrap(), [0, 2_000]);
-    assert_eq!(lost_generators(&places).unwrap(), []);
-    age(&places, 2_000, SILENCE + Duration::from_secs(1));
-    assert_eq!(generators_at_work(&places).unwrap(), [0]);
+    age(&paths, 2_000, SILENCE - Duration::from_secs(30));
+    assert_eq!(generators_at_work(&paths).unwrap(), [0, 2_000]);
+    assert_eq!(lost_generators(&paths).unwrap(), []);
+    age(&paths, 2_000, SILENCE + Duration::from_secs(1));
+    assert_eq!(generators_at_work(&paths).unwrap(), [0]);
     // Its games are in a journal elsewhere, until it is done.
-    let lost = lost_generators(&places).unwrap();
+    let lost = lost_generators(&paths).unwrap();
     assert!(matches!(&lost[..], [one] if one.number == 2_000 && one.is_elsewhere));
-    fs::write(places.folder(2_000).join("done"), "").unwrap();
-    assert_eq!(lost_generators(&places).unwrap(), []);
-    fs::remove_file(places.folder(2_000).join("done")).unwrap();
+    fs::write(paths.folder(2_000).join("done"), "").unwrap();
+    assert_eq!(lost_generators(&paths).unwrap(), []);
+    fs::remove_file(paths.folder(2_000).join("done")).unwrap();
     // Nor does a copy of its plan make it resume here.
     fs::copy(
-        places.folder(0).join("plan.toml"),
-        places.folder(2_000).join("plan.toml"),
+        paths.folder(0).join("plan.toml"),
+        paths.folder(2_000).join("plan.toml"),
     )
     .unwrap();
-    let (beside, _) = start(&places, 1);
+    let (beside, _) = start(&paths, 1);
     assert_eq!((beside.number(), beside.is_resumed()), (1, false));
 }
 
 #[test]
 fn a_block_gives_the_numbers_of_new_generators_alone() {
-    let (_root, places) = run();
-    let block = |block| GeneratorPlaces {
+    let (_root, paths) = run();
+    let block = |block| GeneratorPaths {
         numbers: block_numbers(block),
-        ..places.clone()
+        ..paths.clone()
     };
-    assert_eq!(block_numbers(BLOCKS - 1).end, GeneratorPlaces::ALL.end);
+    assert_eq!(block_numbers(BLOCKS - 1).end, GeneratorPaths::ALL.end);
     let (generator, _) = start(&block(7), 1);
     assert_eq!(generator.number(), 7_000);
     let (second, _) = start(&block(7), 2);
     let (elsewhere, _) = start(&block(8), 3);
-    let (without, _) = start(&places, 4);
+    let (without, _) = start(&paths, 4);
     let numbers = [&second, &elsewhere, &without].map(Generator::number);
     assert_eq!(numbers, [7_001, 8_000, 0]);
     drop(generator);
     let (resumed, _) = start(&block(9), 1);
     assert_eq!((resumed.number(), resumed.is_resumed()), (7_000, true));
-    let used_up = GeneratorPlaces {
+    let used_up = GeneratorPaths {
         numbers: 7_000..7_002,
-        ..places
+        ..paths
     };
     let message = Generator::start(&used_up, &plan(5))
         .err()
@@ -228,8 +228,8 @@ fn a_block_gives_the_numbers_of_new_generators_alone() {
 
 #[test]
 fn a_generator_that_is_done_is_not_resumed() {
-    let (_root, places) = run();
-    let (generator, _) = start(&places, 1);
+    let (_root, paths) = run();
+    let (generator, _) = start(&paths, 1);
     begin(&generator, 0).unwrap();
     let message = generator.mark_done().unwrap_err().to_string();
     assert!(
@@ -248,23 +248,23 @@ fn a_generator_that_is_done_is_not_resumed() {
     generator.journal().closed(shard).unwrap();
     generator.mark_done().unwrap();
     drop(generator);
-    let (next, recovery) = start(&places, 1);
+    let (next, recovery) = start(&paths, 1);
     assert_eq!((next.number(), next.is_resumed()), (1, false));
     assert!(recovery.games.is_empty());
 }
 
 #[test]
 fn generators_that_start_at_once_never_share_a_number() {
-    let (_root, places) = run();
+    let (_root, paths) = run();
     for round in 0..6 {
         let barrier = Barrier::new(8);
         let mut live: Vec<(Generator, Recovery)> = std::thread::scope(|scope| {
             let starts: Vec<_> = (0..8)
                 .map(|index| {
-                    let (places, barrier) = (&places, &barrier);
+                    let (paths, barrier) = (&paths, &barrier);
                     scope.spawn(move || {
                         barrier.wait();
-                        start(places, index % 2)
+                        start(paths, index % 2)
                     })
                 })
                 .collect();
@@ -293,85 +293,85 @@ fn generators_that_start_at_once_never_share_a_number() {
 
 #[test]
 fn a_start_that_fails_wastes_no_number() {
-    let (_root, places) = run();
+    let (_root, paths) = run();
     // A folder in the way of the journal's first file.
-    let in_the_way = places.journal.join("000-000000.journal.tmp");
+    let in_the_way = paths.journal.join("000-000000.journal.tmp");
     fs::create_dir_all(in_the_way.join("full")).unwrap();
     for _ in 0..3 {
-        let message = Generator::start(&places, &plan(1))
+        let message = Generator::start(&paths, &plan(1))
             .err()
             .unwrap()
             .to_string();
         assert!(message.contains("000-000000.journal.tmp"), "{message}");
     }
     fs::remove_dir_all(&in_the_way).unwrap();
-    assert_eq!(start(&places, 1).0.number(), 0);
+    assert_eq!(start(&paths, 1).0.number(), 0);
     // What another kind of program, or an older one, has claimed is left alone.
     for name in ["001", "1", "x"] {
-        fs::create_dir(places.root.join("generators").join(name)).unwrap();
+        fs::create_dir(paths.root.join("generators").join(name)).unwrap();
     }
-    assert_eq!(start(&places, 2).0.number(), 2);
+    assert_eq!(start(&paths, 2).0.number(), 2);
 }
 
 #[test]
 fn a_generator_broken_off_before_its_plan_is_taken_over() {
-    let (_root, places) = run();
-    let (generator, _) = start(&places, 1);
+    let (_root, paths) = run();
+    let (generator, _) = start(&paths, 1);
     begin(&generator, 0).unwrap();
     drop(generator);
-    fs::remove_file(places.root.join("generators/000/plan.toml")).unwrap();
-    let (next, recovery) = start(&places, 1);
+    fs::remove_file(paths.root.join("generators/000/plan.toml")).unwrap();
+    let (next, recovery) = start(&paths, 1);
     assert_eq!((next.number(), ids(&recovery)), (1, vec![(0, 0)]));
     // Nor is a plan believed whose journal is gone.
     drop(next);
-    fs::remove_file(places.root.join("generators/001/plan.toml")).unwrap();
-    let (next, recovery) = start(&places, 1);
+    fs::remove_file(paths.root.join("generators/001/plan.toml")).unwrap();
+    let (next, recovery) = start(&paths, 1);
     assert_eq!((next.number(), ids(&recovery)), (2, vec![(0, 0)]));
     drop(next);
-    fs::remove_dir_all(&places.journal).unwrap();
-    assert_eq!(start(&places, 1).0.number(), 3);
+    fs::remove_dir_all(&paths.journal).unwrap();
+    assert_eq!(start(&paths, 1).0.number(), 3);
 }
 
 #[test]
 fn a_journal_that_can_t_be_read_is_an_error_for_its_plan_and_left_by_others() {
-    let (_root, places) = run();
-    let (generator, _) = start(&places, 1);
+    let (_root, paths) = run();
+    let (generator, _) = start(&paths, 1);
     begin(&generator, 0).unwrap();
     drop(generator);
-    let path = places.journal.join("000-000000.journal");
+    let path = paths.journal.join("000-000000.journal");
     let mut bytes = fs::read(&path).unwrap();
     bytes[40] ^= 1;
     fs::write(&path, &bytes).unwrap();
     // With another number all its games would be played again.
-    let message = Generator::start(&places, &plan(1))
+    let message = Generator::start(&paths, &plan(1))
         .err()
         .unwrap()
         .to_string();
     for part in ["000-000000.journal: byte 12: ", "move", "generators/000"] {
         assert!(message.contains(part), "no `{part}` in: {message}");
     }
-    let (next, recovery) = start(&places, 2);
+    let (next, recovery) = start(&paths, 2);
     assert_eq!((next.number(), next.is_resumed()), (1, false));
     assert_eq!(recovery.left[0].path, path);
     assert_eq!(fs::read(&path).unwrap(), bytes);
     // As the message advises.
-    fs::rename(&path, places.root.join("000-000000.journal")).unwrap();
-    fs::remove_dir_all(places.root.join("generators/000")).unwrap();
-    let (again, recovery) = start(&places, 1);
+    fs::rename(&path, paths.root.join("000-000000.journal")).unwrap();
+    fs::remove_dir_all(paths.root.join("generators/000")).unwrap();
+    let (again, recovery) = start(&paths, 1);
     assert_eq!((again.is_resumed(), recovery.games.len()), (false, 0));
 }
 
 #[test]
 fn a_plan_that_can_t_be_read_is_no_other_plan() {
-    let (_root, places) = run();
-    let (generator, _) = start(&places, 1);
+    let (_root, paths) = run();
+    let (generator, _) = start(&paths, 1);
     begin(&generator, 0).unwrap();
     drop(generator);
-    let path = places.root.join("generators/000/plan.toml");
+    let path = paths.root.join("generators/000/plan.toml");
     let kept = fs::read_to_string(&path).unwrap();
     for damaged in ["", "seed", &kept.replace("seed = \"1\"", "seed = \"3\"")] {
         fs::write(&path, damaged).unwrap();
-        let message = Generator::start(&places, &plan(1))
+        let message = Generator::start(&paths, &plan(1))
             .err()
             .unwrap()
             .to_string();
@@ -379,13 +379,13 @@ fn a_plan_that_can_t_be_read_is_no_other_plan() {
     }
     for length in 1..kept.len() {
         fs::write(&path, &kept[..length]).unwrap();
-        match Claimed::new(&places, 0).read_plan() {
+        match Claimed::new(&paths, 0).read_plan() {
             Ok(found) => assert_eq!(found, Some(plan(1)), "cut at {length}"),
             Err(error) => assert!(matches!(error, RunError::GeneratorPlan { .. })),
         }
     }
     fs::write(&path, kept).unwrap();
-    assert_eq!(start(&places, 1).0.number(), 0);
+    assert_eq!(start(&paths, 1).0.number(), 0);
 }
 
 #[test]

@@ -7,9 +7,10 @@ use super::entry::IndexedFile;
 use bincode::config::{Configuration, standard};
 use engine::files::{read_whole, write_whole};
 use engine::record::FORMAT_VERSION;
+use engine::run::RunDirectory;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,9 +45,9 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new(root: &Path) -> Self {
+    pub(super) fn new(run: &RunDirectory) -> Self {
         Self {
-            path: root.join("cache").join("games.index"),
+            path: run.cache().join("games.index"),
             is_due: false,
             not_before: Instant::now(),
             problem: None,

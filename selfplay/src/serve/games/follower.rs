@@ -48,7 +48,7 @@ impl<'a> Follower<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
         Self {
             shared,
-            cache: Cache::new(shared.run.root()),
+            cache: Cache::new(&shared.run),
             files: BTreeMap::new(),
             problems: Vec::new(),
             has_changed: false,

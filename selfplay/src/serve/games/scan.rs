@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 pub(super) const SELFPLAY: &str = "selfplay";
 
 /// The source of the games that are played to be shown, and their folder.
-pub(super) const SHOW: &str = "show";
+pub(super) const SHOW: &str = RunDirectory::SHOW;
 
 /// The file of a match's results.
 pub(super) const RESULTS: &str = "results.jsonl";
@@ -30,7 +30,7 @@ impl Scan {
     /// Looks at the folders of a run. Those that are missing hold nothing.
     pub(super) fn of(run: &RunDirectory) -> Self {
         let mut scan = Self::default();
-        scan.add_shards(run.root(), "shards", SELFPLAY);
+        scan.add_shards(run.root(), RunDirectory::SHARDS, SELFPLAY);
         scan.add_shards(run.root(), SHOW, SHOW);
         scan.add_matches(run.root());
         scan
@@ -50,11 +50,12 @@ impl Scan {
     }
 
     fn add_matches(&mut self, root: &Path) {
-        for name in self.names_in(root, "pit") {
-            let path = format!("pit/{name}/{RESULTS}");
+        let folder = RunDirectory::PIT;
+        for name in self.names_in(root, folder) {
+            let path = format!("{folder}/{name}/{RESULTS}");
             if [SELFPLAY, SHOW].contains(&name.as_str()) {
                 let problem = "a match of this name can't be told from the run's own games";
-                self.problems.push(format!("pit/{name}: {problem}"));
+                self.problems.push(format!("{folder}/{name}: {problem}"));
             } else {
                 self.add(root, path, &name, FileKind::Results);
             }

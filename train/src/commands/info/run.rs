@@ -14,7 +14,7 @@ use crate::trainer::state::TrainingState;
 use engine::config::Config;
 use engine::files::FileLock;
 use engine::run::{
-    GenerationTime, GeneratorPlaces, LostGenerator, RunDirectory, generators_at_work,
+    GenerationTime, GeneratorPaths, LostGenerator, RunDirectory, generators_at_work,
     lost_generators,
 };
 use network::{Network, Origin};
@@ -155,8 +155,8 @@ impl RunReport {
         let lock = run.trainer_lock();
         let trainer =
             problems.or_default(FileLock::is_held(&lock).map_err(TrainError::io("look at", &lock)));
-        let places = GeneratorPlaces::from(&run);
-        let at_work = problems.or_default(generators_at_work(&places));
+        let paths = GeneratorPaths::from(&run);
+        let at_work = problems.or_default(generators_at_work(&paths));
         let games = GamesReport::of(&run.shards(), &mut problems);
         let number = |key: &str| log.last_steps.as_ref()?[key].as_u64();
         let supply = state.as_ref().map(|state| &state.state.supply);
@@ -176,8 +176,8 @@ impl RunReport {
                 phase: log.phase.filter(|_| trainer),
                 generators: at_work.clone(),
             },
-            lost: problems.or_default(lost_generators(&places)),
-            generators: GeneratorReport::of(&places, &at_work, &mut problems),
+            lost: problems.or_default(lost_generators(&paths)),
+            generators: GeneratorReport::of(&paths, &at_work, &mut problems),
             games,
             disk: folder_sizes(path, &mut problems),
             time_left: problems

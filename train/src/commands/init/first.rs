@@ -4,7 +4,7 @@ use crate::error::TrainError;
 use crate::terminal::grouped;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
-use engine::run::{GeneratorPlaces, RunDirectory, make_folder, write_file};
+use engine::run::{GeneratorPaths, RunDirectory, make_folder, write_file};
 use network::{Network, NetworkFile, Origin};
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const BUILT_IN: &str = "tusker";
 /// Refuses a run that has trained a network, that was begun with another seed, or that generators play for.
 pub(super) fn check_untrained(run: &RunDirectory, seed: u64) -> Result<(), TrainError> {
     let newest = run.newest_trained()?.map(|(generation, _)| generation);
-    if newest.is_some_and(|newest| newest > 0) || GeneratorPlaces::from(run).is_used() {
+    if newest.is_some_and(|newest| newest > 0) || GeneratorPaths::from(run).is_used() {
         return Err(TrainError::RunExists {
             path: run.root().to_owned(),
         });
