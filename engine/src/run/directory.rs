@@ -115,6 +115,11 @@ impl RunDirectory {
         self.root.join("logs")
     }
 
+    /// `logs/train.jsonl`, the trainer's log of [`LogLine`](super::LogLine)s.
+    pub fn train_log(&self) -> PathBuf {
+        self.logs().join("train.jsonl")
+    }
+
     /// `trainer.window`, a [`TrainerWindow`](super::TrainerWindow).
     pub fn trainer_window(&self) -> PathBuf {
         self.root.join("trainer.window")

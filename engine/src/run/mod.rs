@@ -27,6 +27,7 @@ mod generator_status;
 mod generators;
 mod io;
 mod published;
+mod train_log;
 mod trainer_window;
 mod workers;
 
@@ -40,5 +41,6 @@ pub use generators::{
 };
 pub use io::{make_folder, write_file};
 pub use published::{GenerationTime, PublishedTimes};
+pub use train_log::{LineKind, LogLine, LogPart, LogReader, LogSummary, StepSeries};
 pub use trainer_window::TrainerWindow;
 pub use workers::{WorkerName, WrongWorkerName};

@@ -74,7 +74,7 @@ impl Server {
         let run = run.map(|directory| -> Result<ShownRun> {
             let games = Arc::new(GamesIndex::open(&directory)?);
             Ok(ShownRun {
-                log: Mutex::new(TrainLog::new(directory.logs().join("train.jsonl"))),
+                log: Mutex::new(TrainLog::new(directory.train_log())),
                 watcher: Watcher::start(directory.clone(), Arc::clone(&games))?,
                 newest: Mutex::default(),
                 disk: Mutex::default(),

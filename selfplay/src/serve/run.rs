@@ -5,7 +5,7 @@ use super::series::TrainLog;
 use engine::config::Config;
 use engine::files::{ChecksumForm, FileLock, read_whole};
 use engine::run::{
-    GameSpeed, GeneratorPaths, GeneratorStatus, RunDirectory, generators_at_work,
+    GameSpeed, GeneratorPaths, GeneratorStatus, LogLine, RunDirectory, generators_at_work,
     lost_generators_at,
 };
 use serde::Serialize;
@@ -27,18 +27,19 @@ pub(super) struct RunAnswer {
     time: f64,
     networks: Vec<NetworkFileInfo>,
     generators: Vec<GeneratorInfo>,
-    trainer: Option<Value>,
+    /// The newest line of kind `train`.
+    trainer: Option<LogLine>,
     trainer_is_running: bool,
     /// What it waits for.
     waiting: Option<String>,
     /// The newest line of kind `phase`, if the loop is running.
-    phase: Option<Value>,
+    phase: Option<LogLine>,
     time_left: Option<TimeLeft>,
     ratings: Option<Ratings>,
     clock: Vec<Effort>,
     game_speed: Option<GameSpeed>,
     config: String,
-    changes: Vec<Value>,
+    changes: Vec<LogLine>,
     matches: Vec<Match>,
     disk: Disk,
     pub(super) problems: Vec<String>,
@@ -121,19 +122,21 @@ impl Disk {
 impl RunAnswer {
     /// Adds what the trainer's log says.
     pub(super) fn add_log(&mut self, run: &RunDirectory, log: &TrainLog) {
-        (self.trainer, self.changes) = (log.newest_train(), log.changes());
-        self.phase = log.phase().filter(|_| self.trainer_is_running);
-        self.waiting = log.waiting().filter(|_| self.trainer_is_running);
+        let newest = log.summary();
+        (self.trainer, self.changes) = (newest.train.clone(), log.changes());
+        if self.trainer_is_running {
+            (self.phase, self.waiting) = (newest.phase.clone(), newest.waiting.clone());
+        }
         self.problems.extend(log.problem());
         let trained = or_default(&mut self.problems, run.newest_trained());
         let trained = trained.map_or(0, |(generation, _)| generation);
         let config = Config::load(&run.config()).map(Some);
         if let Some(config) = or_default(&mut self.problems, config) {
             let left = config.training_loop.generations.saturating_sub(trained);
-            let each = log.generation_seconds();
+            let each = newest.generation_time();
             self.time_left = Some(TimeLeft {
                 generations: left,
-                seconds: each.map(|seconds| seconds * f64::from(left)),
+                seconds: each.map(|each| each.seconds * f64::from(left)),
             });
         }
     }

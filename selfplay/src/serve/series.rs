@@ -1,18 +1,13 @@
-//! The trainer's measurements over time, from `logs/train.jsonl`, which is read on from where the last reading ended.
+//! The trainer's measurements over time, from its log, which is read on from where the last reading ended.
 
-use engine::run::PublishedTimes;
+use engine::run::{LineKind, LogLine, LogPart, LogReader, LogSummary, RunError, StepSeries};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The most points of a column in an answer.
 const MOST_POINTS: usize = 2_000;
-
-/// The most bytes of a line; the usual ones have one to two thousand.
-const LONGEST_LINE: usize = 1 << 20;
 
 /// The most lines that are kept of each kind; then every second one goes.
 const MOST_LINES: usize = 20_000;
@@ -20,26 +15,28 @@ const MOST_LINES: usize = 20_000;
 /// The lines of a log, as far as they have been read.
 #[derive(Debug)]
 pub(super) struct TrainLog {
-    path: PathBuf,
-    read: u64,
-    train: Vec<Measured>,
-    validation: Vec<Measured>,
-    newest_train: Option<Value>,
-    self_play: Vec<Measured>,
+    reader: LogReader,
+    lines: Lines,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    summary: LogSummary,
+    train: MeasuredSeries,
+    validation: MeasuredSeries,
+    self_play: MeasuredSeries,
     /// Seconds of each phase of `train loop`, by generation.
     phases: BTreeMap<u64, Measured>,
-    /// What `train loop` does now.
-    phase: Option<Value>,
-    /// What the trainer waits for, if the last line says so.
-    waiting: Option<String>,
-    published: PublishedTimes,
     calibration: Option<Value>,
-    changes: Vec<Value>,
+    changes: Vec<LogLine>,
     unreadable: u64,
 }
 
 /// The numbers of a line, by key.
 type Measured = BTreeMap<String, f64>;
+
+/// By step and generation.
+type MeasuredSeries = StepSeries<Measured, (u64, Option<u32>)>;
 
 /// Columns by key: the same number of points in each.
 type Columns = BTreeMap<String, Vec<Option<f64>>>;
@@ -57,151 +54,79 @@ pub(super) struct Series {
 impl TrainLog {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
-            path,
-            read: 0,
-            train: Vec::new(),
-            validation: Vec::new(),
-            newest_train: None,
-            self_play: Vec::new(),
-            phases: BTreeMap::new(),
-            phase: None,
-            waiting: None,
-            published: PublishedTimes::default(),
-            calibration: None,
-            changes: Vec::new(),
-            unreadable: 0,
+            reader: LogReader::following(path),
+            lines: Lines::default(),
         }
     }
 
-    /// What `train loop` does: its last line of kind `phase`; none if that has ended.
-    pub(super) fn phase(&self) -> Option<Value> {
-        self.phase.clone()
-    }
-
-    /// What the trainer waits for.
-    pub(super) fn waiting(&self) -> Option<String> {
-        self.waiting.clone()
-    }
-
-    /// The seconds from one published network to the next.
-    pub(super) fn generation_seconds(&self) -> Option<f64> {
-        Some(self.published.generation_time()?.seconds)
+    /// Its newest lines.
+    pub(super) fn summary(&self) -> &LogSummary {
+        &self.lines.summary
     }
 
     /// What is wrong with the log.
     pub(super) fn problem(&self) -> Option<String> {
-        (self.unreadable > 0).then(|| {
+        (self.lines.unreadable > 0).then(|| {
             format!(
                 "{}: unreadable lines, which are left out: {}",
-                self.path.display(),
-                self.unreadable
+                self.reader.path().display(),
+                self.lines.unreadable
             )
         })
     }
 
-    /// The newest line of kind `train`.
-    pub(super) fn newest_train(&self) -> Option<Value> {
-        self.newest_train.clone()
-    }
-
     /// The changes of settings: `time`, `generation`, `step` and `text`.
-    pub(super) fn changes(&self) -> Vec<Value> {
-        self.changes.clone()
+    pub(super) fn changes(&self) -> Vec<LogLine> {
+        self.lines.changes.clone()
     }
 
     pub(super) fn series(&self) -> Series {
+        let lines = &self.lines;
+        let calibration = lines.calibration.clone();
         Series {
-            train: columns(&self.train),
-            validation: columns(&self.validation),
-            self_play: columns(&self.self_play),
-            phases: columns(&self.phases.values().cloned().collect::<Vec<_>>()),
-            calibration: self
-                .calibration
-                .clone()
-                .unwrap_or_else(|| Value::Array(Vec::new())),
+            train: columns_of(&lines.train),
+            validation: columns_of(&lines.validation),
+            self_play: columns_of(&lines.self_play),
+            phases: columns(&lines.phases.values().collect::<Vec<_>>()),
+            calibration: calibration.unwrap_or_else(|| json!([])),
         }
     }
 
-    /// Reads the lines that are new. A log that has become shorter is read from its beginning.
-    pub(super) fn read_on(&mut self) -> io::Result<()> {
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                *self = Self::new(std::mem::take(&mut self.path));
-                return Ok(());
-            }
-            Err(error) => return Err(in_file(&self.path, error)),
-        };
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(in_file(
-                &self.path,
-                io::Error::other("it is no regular file"),
-            ));
-        }
-        if found.len() < self.read {
-            *self = Self::new(std::mem::take(&mut self.path));
-        }
-        self.take_lines(file)
-            .map_err(|error| in_file(&self.path, error))
-    }
-
-    fn take_lines(&mut self, mut file: File) -> io::Result<()> {
-        file.seek(SeekFrom::Start(self.read))?;
-        let mut lines = BufReader::new(file);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let length =
-                io::Read::take(&mut lines, LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
-            if length == 0 || (!line.ends_with(b"\n") && length < LONGEST_LINE) {
-                // Half a line is read again once it is whole.
-                return Ok(());
-            }
-            self.read += length as u64;
-            match serde_json::from_slice(&line) {
-                Ok(Value::Object(line)) => self.take_line(line),
-                _ if line.trim_ascii().is_empty() => {}
-                _ => self.unreadable += 1,
-            }
-        }
-    }
-
-    fn take_line(&mut self, mut line: Map<String, Value>) {
-        self.waiting = None;
-        match line.get("kind").and_then(Value::as_str) {
-            Some("waiting") => {
-                let missing = line.get("missing").and_then(Value::as_str);
-                self.waiting = missing.map(str::to_owned);
-            }
-            Some("train") => {
-                add(&mut self.train, &line);
-                self.newest_train = Some(Value::Object(line));
-            }
-            Some("self_play") => add(&mut self.self_play, &line),
-            Some("phase") => self.take_phase(line),
-            Some("published") => {
-                let number = |key: &str| line.get(key)?.as_f64();
-                if let (Some(generation), Some(time)) = (number("generation"), number("time")) {
-                    self.published.add(generation as u32, time);
-                }
-            }
-            Some("validation") => {
-                add(&mut self.validation, &line);
-                let calibration = line.remove("calibration").filter(Value::is_array);
-                self.calibration = calibration.or(self.calibration.take());
-            }
-            Some("changed") => self.changes.push(Value::Object(line)),
-            _ => {}
-        }
+    /// Reads the lines that are new.
+    ///
+    /// # Errors
+    ///
+    /// As [`LogReader::read_on`].
+    pub(super) fn read_on(&mut self) -> Result<(), RunError> {
+        let lines = &mut self.lines;
+        self.reader.read_on(|part| match part {
+            LogPart::Restart => *lines = Lines::default(),
+            LogPart::Line(line) => lines.add(line),
+            LogPart::Unreadable => lines.unreadable += 1,
+        })
     }
 }
 
-impl TrainLog {
-    /// A phase begins, or none, and another has ended. A generation that was stopped has its phases in parts.
-    fn take_phase(&mut self, line: Map<String, Value>) {
-        let line = Value::Object(line);
-        let ended = &line["ended"];
+impl Lines {
+    fn add(&mut self, mut line: LogLine) {
+        self.summary.add(&line);
+        match line.kind {
+            LineKind::Train => add(&mut self.train, &line),
+            LineKind::SelfPlay => add(&mut self.self_play, &line),
+            LineKind::Phase => self.add_phase(&line),
+            LineKind::Validation => {
+                add(&mut self.validation, &line);
+                let calibration = line.contents.remove("calibration").filter(Value::is_array);
+                self.calibration = calibration.or(self.calibration.take());
+            }
+            LineKind::Changed => self.changes.push(line),
+            _ => {}
+        }
+    }
+
+    /// Adds the phase that has ended. A generation that was stopped has its phases in parts.
+    fn add_phase(&mut self, line: &LogLine) {
+        let ended = line.contents.get("ended").unwrap_or(&Value::Null);
         if let (Some(generation), Some(phase), Some(seconds)) = (
             ended["generation"].as_u64(),
             ended["phase"].as_str(),
@@ -213,48 +138,40 @@ impl TrainLog {
                 .or_insert_with(|| Measured::from([("generation".to_owned(), generation as f64)]));
             *of_generation.entry(phase.to_owned()).or_default() += seconds;
         }
-        self.phase = (!line["phase"].is_null()).then_some(line);
     }
 }
 
-fn in_file(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(
-        error.kind(),
-        format!("can't read {}: {error}", path.display()),
-    )
-}
-
-/// Adds the numbers of a line. After a kill, steps are made and logged again: a line replaces those at and after its step.
-fn add(lines: &mut Vec<Measured>, line: &Map<String, Value>) {
-    let numbers = line
-        .iter()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
-    let measured: Measured = numbers.collect();
-    if !measured.contains_key("step") {
+/// Adds the numbers of a line.
+fn add(series: &mut MeasuredSeries, line: &LogLine) {
+    let Some(step) = line.step else {
         return;
+    };
+    let contents = line.contents.iter();
+    let contents = contents.filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
+    let mut measured: Measured = contents.collect();
+    let generation = line.generation.map(f64::from);
+    for (key, value) in [
+        ("time", line.time),
+        ("generation", generation),
+        ("step", Some(step as f64)),
+    ] {
+        measured.extend(value.map(|value| (key.to_owned(), value)));
     }
-    let place = |line: &Measured| (line.get("step").copied(), line.get("generation").copied());
-    let new = place(&measured);
-    while lines.last().is_some_and(|last| place(last) >= new) {
-        lines.pop();
-    }
-    lines.push(measured);
-    if lines.len() > MOST_LINES {
-        // The newest stays.
-        let mut left = lines.len();
-        lines.retain(|_| {
-            left -= 1;
-            left.is_multiple_of(2)
-        });
-    }
+    series.push((step, line.generation), measured);
+    series.thin(MOST_LINES);
 }
 
-fn columns(lines: &[Measured]) -> Columns {
+fn columns_of(series: &MeasuredSeries) -> Columns {
+    let lines = series.points().iter().map(|(_, measured)| measured);
+    columns(&lines.collect::<Vec<_>>())
+}
+
+fn columns(lines: &[&Measured]) -> Columns {
     let every = lines.len().div_ceil(MOST_POINTS).max(1);
     // The newest line is always there.
-    let chosen: Vec<&Measured> = lines.iter().rev().step_by(every).collect();
+    let chosen: Vec<&Measured> = lines.iter().rev().step_by(every).copied().collect();
     let mut columns = Columns::new();
-    for key in lines.iter().flat_map(BTreeMap::keys) {
+    for key in lines.iter().flat_map(|line| line.keys()) {
         if !columns.contains_key(key) {
             let column = chosen.iter().rev().map(|line| line.get(key).copied());
             columns.insert(key.clone(), column.collect());
@@ -301,10 +218,10 @@ mod tests {
         assert_eq!(series.calibration[0]["predicted"], 0.5);
         assert_eq!(
             (
-                log.newest_train().unwrap()["step"].as_f64(),
+                log.summary().train.as_ref().unwrap().step,
                 log.changes().len()
             ),
-            (Some(30.0), 1)
+            (Some(30), 1)
         );
         fs::write(&path, "{\"kind\":\"train\",\"step\":1}\n").unwrap();
         log.read_on().unwrap();
@@ -337,7 +254,7 @@ mod tests {
             log.read_on().unwrap();
             log
         };
-        assert_eq!(read(&lines).phase(), None);
+        assert_eq!(read(&lines).summary().phase, None);
         lines.push(phase(Some("self_play"), None));
         lines.push(phase(Some("training"), Some(("self_play", 2, 10.0))));
         lines.push(r#"{"kind":"train","step":1,"generation":2}"#.into());
@@ -351,31 +268,38 @@ mod tests {
             ));
         }
         let log = read(&lines);
-        assert_eq!(log.phase().unwrap()["phase"], "matches");
-        assert_eq!(log.generation_seconds(), Some(40.0));
+        let begun = log.summary().phase.as_ref().unwrap();
+        assert_eq!(begun.text("phase"), Some("matches"));
+        assert_eq!(log.summary().generation_time().unwrap().seconds, 40.0);
         let phases = log.series().phases;
         assert_eq!(phases["generation"], [Some(1.0), Some(2.0)]);
         assert_eq!(phases["training"], [Some(20.0), Some(11.0)]);
         assert_eq!(phases["matches"], [Some(4.0), None]);
         // The loop was killed, and `train run` begins.
         lines.push(phase(None, None));
-        assert_eq!(read(&lines).phase(), None);
+        assert_eq!(read(&lines).summary().phase, None);
         lines.push(r#"{"kind":"waiting","missing":"7 more games"}"#.into());
-        assert_eq!(read(&lines).waiting().as_deref(), Some("7 more games"));
+        assert_eq!(
+            read(&lines).summary().waiting.as_deref(),
+            Some("7 more games")
+        );
         lines.push(r#"{"kind":"train","step":3}"#.into());
-        assert_eq!(read(&lines).waiting(), None);
+        assert_eq!(read(&lines).summary().waiting, None);
     }
 
     #[test]
     fn long_logs_are_thinned_and_keep_their_newest_line() {
-        let mut lines = Vec::new();
+        let mut lines = MeasuredSeries::default();
         for step in 0..50_000 {
-            let line = serde_json::json!({ "step": step });
-            add(&mut lines, line.as_object().unwrap());
-            assert_eq!(lines.last().unwrap()["step"], f64::from(step));
+            let line = LogLine {
+                step: Some(step),
+                ..LogLine::default()
+            };
+            add(&mut lines, &line);
+            assert_eq!(lines.points().last().unwrap().1["step"], step as f64);
         }
-        assert!(lines.len() <= MOST_LINES);
-        let steps = &columns(&lines)["step"];
+        assert!(lines.points().len() <= MOST_LINES);
+        let steps = &columns_of(&lines)["step"];
         assert!(steps.len() <= MOST_POINTS && steps.len() > MOST_POINTS / 3);
         assert_eq!(steps.last(), Some(&Some(49_999.0)));
     }

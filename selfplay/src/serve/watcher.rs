@@ -114,7 +114,7 @@ impl Seen {
                 .map(|path| modified(path))
                 .chain(status)
                 .collect(),
-            log: modified(&run.logs().join("train.jsonl")),
+            log: modified(&run.train_log()),
             games: games.revision(),
         }
     }

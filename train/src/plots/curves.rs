@@ -9,20 +9,17 @@
 //!
 //! Ratings aren't read from there: later results change earlier ratings.
 //!
-//! After a kill, steps are made and logged again: a line replaces those of its kind at and after its step. A kill may leave half
-//! a line: unreadable lines are counted, and the page shows their number.
+//! A kill may leave half a line: unreadable lines are counted, and the page shows their number.
 
 use super::chart::{Axis, BLUE, Chart, Dot, Line, Page, VERMILION, count, number, percent, whole};
 use super::ratings::RatedNetwork;
 use crate::error::TrainError;
-use engine::files::open_regular;
+use engine::run::{LineKind, LogLine, LogPart, LogReader, StepSeries};
 use plotters::chart::SeriesLabelPosition;
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, ErrorKind};
+use serde_json::Value;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// The most bytes of a log.
-const LARGEST: u64 = 1 << 34;
 
 /// The title of the ratings' chart.
 const RATING: &str = "Rating; bars: 95% intervals of the distance to the newest network";
@@ -54,11 +51,8 @@ pub(crate) struct ByRows {
     pub(crate) validation: Series,
 }
 
-/// A measurement by the optimizer's step, in growing order.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Series {
-    points: Vec<(u64, f64)>,
-}
+/// A measurement by the optimizer's step.
+pub(crate) type Series = StepSeries<f64>;
 
 /// The rows with similar predicted values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -71,32 +65,13 @@ pub(crate) struct CalibrationBin {
     pub(crate) rows: u64,
 }
 
+/// What is read of a line's contents.
 #[derive(Deserialize)]
-struct Kind {
-    kind: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct MeasuredLine {
-    step: u64,
+struct Measured {
     policy_loss: Option<f64>,
     value_loss: Option<f64>,
     policy_accuracy: Option<f64>,
     calibration: Option<Vec<CalibrationBin>>,
-}
-
-impl Series {
-    /// Adds a point, in the place of those at and after its step.
-    pub(crate) fn push(&mut self, step: u64, value: f64) {
-        let kept = self.points.partition_point(|&(earlier, _)| earlier < step);
-        self.points.truncate(kept);
-        self.points.push((step, value));
-    }
-
-    /// Steps, and the measurement after each.
-    pub(crate) fn points(&self) -> &[(u64, f64)] {
-        &self.points
-    }
 }
 
 impl Curves {
@@ -108,55 +83,41 @@ impl Curves {
     pub(crate) fn read(logs: &Path) -> Result<Self, TrainError> {
         let mut curves = Self::default();
         for path in log_files(logs).map_err(TrainError::io("list the files of", logs))? {
-            curves
-                .read_file(&path)
-                .map_err(TrainError::io("read", &path))?;
+            LogReader::new(path).read_on(|part| {
+                let read = match part {
+                    LogPart::Restart => Some(()),
+                    LogPart::Line(line) => curves.add(line),
+                    LogPart::Unreadable => None,
+                };
+                curves.unreadable += u64::from(read.is_none());
+            })?;
         }
         Ok(curves)
     }
 
-    fn read_file(&mut self, path: &Path) -> std::io::Result<()> {
-        let (file, _) = open_regular(path, LARGEST)?;
-        let mut lines = BufReader::new(file);
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line)? > 0 {
-            if !line.trim_ascii().is_empty() && self.read_line(&line).is_err() {
-                self.unreadable += 1;
-            }
-            line.clear();
-        }
-        Ok(())
-    }
-
-    fn read_line(&mut self, line: &[u8]) -> serde_json::Result<()> {
-        let Kind { kind } = serde_json::from_slice(line)?;
-        match kind.as_deref() {
-            Some("train") => {
-                self.add_measured(&serde_json::from_slice(line)?, |rows| &mut rows.training)
-            }
-            Some("validation") => {
-                let mut line: MeasuredLine = serde_json::from_slice(line)?;
-                self.add_measured(&line, |rows| &mut rows.validation);
-                // An empty list was not measured.
-                if let Some(bins) = line.calibration.take().filter(|bins| !bins.is_empty()) {
-                    self.calibration = bins;
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn add_measured(&mut self, line: &MeasuredLine, of: fn(&mut ByRows) -> &mut Series) {
+    /// Adds a line; none if its contents can't be read.
+    fn add(&mut self, line: LogLine) -> Option<()> {
+        let of: fn(&mut ByRows) -> &mut Series = match line.kind {
+            LineKind::Train => |rows| &mut rows.training,
+            LineKind::Validation => |rows| &mut rows.validation,
+            _ => return Some(()),
+        };
+        let step = line.step?;
+        let measured: Measured = serde_json::from_value(Value::Object(line.contents)).ok()?;
         for (rows, value) in [
-            (&mut self.policy_loss, line.policy_loss),
-            (&mut self.value_loss, line.value_loss),
-            (&mut self.policy_accuracy, line.policy_accuracy),
+            (&mut self.policy_loss, measured.policy_loss),
+            (&mut self.value_loss, measured.value_loss),
+            (&mut self.policy_accuracy, measured.policy_accuracy),
         ] {
             if let Some(value) = value {
-                of(rows).push(line.step, value);
+                of(rows).push(step, value);
             }
         }
+        // An empty list was not measured.
+        if let Some(bins) = measured.calibration.filter(|bins| !bins.is_empty()) {
+            self.calibration = bins;
+        }
+        Some(())
     }
 
     /// Draws the page as `curves.svg` in a folder, in the place of the previous one, and returns the file.

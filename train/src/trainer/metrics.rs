@@ -1,7 +1,4 @@
-//! The log of a training: one JSON object a line, for programs that draw curves.
-//!
-//! Every line has `time` (seconds since 1970), `kind`, `generation` and `step`. After a kill, the steps after the last checkpoint
-//! are made and logged again: the later line counts.
+//! The log of a training for programs that draw curves: [`LogLine`]s with these contents.
 //!
 //! | kind | contents |
 //! | --- | --- |
@@ -17,30 +14,18 @@
 use crate::error::TrainError;
 use crate::plots::curves::CalibrationBin;
 use engine::files;
-use engine::run::{WorkerTimes, make_folder};
+use engine::run::{LineKind, LogLine, WorkerTimes, make_folder};
 use network::PerHead;
 use serde::{Serialize, Serializer};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The log that lines are added to.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     path: PathBuf,
-}
-
-/// One line.
-#[derive(Serialize)]
-struct Line<'a, Measurements> {
-    /// Seconds since 1970.
-    time: f64,
-    kind: &'static str,
-    generation: u32,
-    step: u64,
-    #[serde(flatten)]
-    measurements: &'a Measurements,
 }
 
 /// Mean losses as [`HeadLoss`](network::HeadLoss) has them, none where a head is off or no row has a target for it; logged under
@@ -162,11 +147,9 @@ impl ValidationMeasurements {
 }
 
 impl Metrics {
-    /// The log `train.jsonl` of a folder. The first line creates it.
-    pub(crate) fn new(folder: &Path) -> Self {
-        Self {
-            path: folder.join("train.jsonl"),
-        }
+    /// The log in a file. The first line creates it.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
     }
 
     /// Adds a line: the measurements at a step of the generation in training. Each line opens the file anew, at most a few times a
@@ -177,18 +160,18 @@ impl Metrics {
     /// The file can't be written. Half a line may stay; the next line begins on its own.
     pub(crate) fn write(
         &self,
-        kind: &'static str,
+        kind: LineKind,
         generation: u32,
         step: u64,
         measurements: &impl Serialize,
     ) -> Result<(), TrainError> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        let line = Line {
-            time: since_1970.map_or(0.0, |time| time.as_secs_f64()),
+        let line = LogLine {
+            time: Some(since_1970.map_or(0.0, |time| time.as_secs_f64())),
             kind,
-            generation,
-            step,
-            measurements,
+            generation: Some(generation),
+            step: Some(step),
+            contents: measurements,
         };
         if let Some(folder) = self.path.parent() {
             make_folder(folder)?;
@@ -235,8 +218,12 @@ mod tests {
             rows: 3,
             ..ValidationMeasurements::default()
         };
-        let metrics = Metrics::new(&folder.path().join("logs"));
-        let write = |step| metrics.write("validation", 2, step, &measurements).unwrap();
+        let metrics = Metrics::new(folder.path().join("logs/train.jsonl"));
+        let write = |step| {
+            metrics
+                .write(LineKind::Validation, 2, step, &measurements)
+                .unwrap()
+        };
         write(7);
         let path = folder.path().join("logs/train.jsonl");
         let mut text = std::fs::read_to_string(&path).unwrap();

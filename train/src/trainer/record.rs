@@ -21,7 +21,7 @@ use crate::trainer::metrics::{
     ValidationMeasurements,
 };
 use engine::progress::say;
-use engine::run::RunDirectory;
+use engine::run::{LineKind, RunDirectory};
 use serde::Serialize;
 use serde_json::json;
 use std::borrow::Cow;
@@ -83,7 +83,7 @@ impl Recorder {
             complaints: Complaints::default(),
         };
         Self {
-            metrics: Metrics::new(&logs),
+            metrics: Metrics::new(run.train_log()),
             log_complaints: Complaints::default(),
             training: events("training"),
             validation: events("validation"),
@@ -95,7 +95,7 @@ impl Recorder {
 
     /// Records some steps, the last of which is `step`.
     pub(crate) fn steps(&mut self, generation: u32, step: u64, measured: &StepMeasurements) {
-        self.log("train", generation, step, measured);
+        self.log(LineKind::Train, generation, step, measured);
         let mut scalars = losses(&measured.losses);
         let standing = &measured.standing;
         scalars.extend([
@@ -131,7 +131,7 @@ impl Recorder {
         step: u64,
         measured: &ValidationMeasurements,
     ) {
-        self.log("validation", generation, step, measured);
+        self.log(LineKind::Validation, generation, step, measured);
         let mut scalars = losses(&measured.losses);
         scalars.extend(
             measured
@@ -146,13 +146,23 @@ impl Recorder {
     /// Records changes of settings after `step`, a line each.
     pub(crate) fn changed(&mut self, generation: u32, step: u64, changes: &[String]) {
         for change in changes {
-            self.log("changed", generation, step, &json!({ "text": change }));
+            self.log(
+                LineKind::Changed,
+                generation,
+                step,
+                &json!({ "text": change }),
+            );
         }
     }
 
     /// Records that the training waits, and what for.
     pub(crate) fn waiting(&mut self, generation: u32, step: u64, missing: &str) {
-        self.log("waiting", generation, step, &json!({ "missing": missing }));
+        self.log(
+            LineKind::Waiting,
+            generation,
+            step,
+            &json!({ "missing": missing }),
+        );
     }
 
     /// Records the phase that the loop begins, or none, and the one that has ended.
@@ -164,7 +174,7 @@ impl Recorder {
         ended: Option<EndedPhase>,
     ) {
         let contents = json!({ "phase": phase, "ended": ended });
-        self.log("phase", generation, step, &contents);
+        self.log(LineKind::Phase, generation, step, &contents);
     }
 
     /// Records the self-play for a generation's network.
@@ -174,7 +184,7 @@ impl Recorder {
         step: u64,
         measured: &SelfPlayMeasurements,
     ) {
-        self.log("self_play", generation, step, measured);
+        self.log(LineKind::SelfPlay, generation, step, measured);
         let scalars = [
             ("self_play/turns_per_second", measured.turns_per_second),
             (
@@ -189,7 +199,7 @@ impl Recorder {
 
     /// Records that the generation's network is published, and redraws the curves.
     pub(crate) fn published(&mut self, generation: u32, step: u64) {
-        self.log("published", generation, step, &json!({}));
+        self.log(LineKind::Published, generation, step, &json!({}));
         // The curves are useful without ratings too.
         let file = RatingsFile::load(&self.ratings).unwrap_or_else(|error| {
             say(&format!("{error}; the curves are drawn without ratings"));
@@ -206,7 +216,7 @@ impl Recorder {
         measured: &RatingMeasurements,
         plot: &RatingPlot,
     ) {
-        self.log("rating", generation, step, measured);
+        self.log(LineKind::Rating, generation, step, measured);
         self.validation
             .add(step, &[("rating".into(), measured.rating)]);
         self.draw(plot);
@@ -220,7 +230,7 @@ impl Recorder {
         self.curve_complaints.hear(drawn.map(|_| ()));
     }
 
-    fn log(&mut self, kind: &'static str, generation: u32, step: u64, measured: &impl Serialize) {
+    fn log(&mut self, kind: LineKind, generation: u32, step: u64, measured: &impl Serialize) {
         let written = self.metrics.write(kind, generation, step, measured);
         self.log_complaints.hear(written);
     }

@@ -1,6 +1,6 @@
 //! `train info`: describes a network, a checkpoint or a run.
 //!
-//! `file` describes files; `run` describes a run, from its shards (`games`), the trainer's log (`log`), the status files of running
+//! `file` describes files; `run` describes a run, from its shards (`games`), the trainer's log, the status files of running
 //! generators (`generators`) and the sizes of its folders (`disk`). `words` is its text.
 
 mod disk;
@@ -8,7 +8,6 @@ pub(super) mod file;
 mod games;
 mod generators;
 mod header;
-mod log;
 mod run;
 mod words;
 

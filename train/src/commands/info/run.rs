@@ -5,7 +5,6 @@ use super::file::{NetworkReport, Size};
 use super::games::GamesReport;
 use super::generators::GeneratorReport;
 use super::header::{self, FileHeader};
-use super::log::{LogSummary, PhaseReport};
 use crate::error::TrainError;
 use crate::ratings::clock::efforts;
 use crate::ratings::{MatchResult, RatedPlayer, RatingsFile, result_files};
@@ -14,12 +13,11 @@ use crate::trainer::state::TrainingState;
 use engine::config::Config;
 use engine::files::FileLock;
 use engine::run::{
-    GenerationTime, GeneratorPaths, LostGenerator, RunDirectory, generators_at_work,
-    lost_generators,
+    GenerationTime, GeneratorPaths, LogLine, LogSummary, LostGenerator, RunDirectory,
+    generators_at_work, lost_generators,
 };
 use network::{Network, Origin};
 use serde::Serialize;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The number of listed generations, the newest.
@@ -42,9 +40,9 @@ pub(super) struct RunReport {
     pub(super) disk: Vec<FolderSize>,
     pub(super) time_left: Option<TimeLeft>,
     /// The log's last line on steps.
-    pub(super) last_steps: Option<Value>,
+    pub(super) last_steps: Option<LogLine>,
     /// The log's last line on validation rows.
-    pub(super) last_validation: Option<Value>,
+    pub(super) last_validation: Option<LogLine>,
     pub(super) ratings: Vec<RatedPlayer>,
     /// The newest generations, oldest first.
     pub(super) generations: Vec<Generation>,
@@ -76,6 +74,26 @@ pub(super) struct RunningReport {
     pub(super) waiting: Option<String>,
     /// What `train loop` does.
     pub(super) phase: Option<PhaseReport>,
+}
+
+/// What `train loop` does.
+#[derive(Debug, Serialize)]
+pub(super) struct PhaseReport {
+    /// `self_play`, `training` or `matches`.
+    pub(super) phase: String,
+    pub(super) generation: u32,
+    /// Seconds since 1970.
+    pub(super) since: f64,
+}
+
+impl PhaseReport {
+    fn of(line: &LogLine) -> Option<Self> {
+        Some(Self {
+            phase: line.text("phase")?.to_owned(),
+            generation: line.generation?,
+            since: line.time?,
+        })
+    }
 }
 
 /// The rows that are trained on.
@@ -150,30 +168,33 @@ impl RunReport {
         }
         problems.or_default(efforts(&run));
         problems.or_default(run.read_trainer_window());
-        let log = LogSummary::read(&run.logs().join("train.jsonl"));
-        let log = problems.or_default(log);
+        let log = problems.or_default(LogSummary::read(run.train_log()));
         let lock = run.trainer_lock();
         let trainer =
             problems.or_default(FileLock::is_held(&lock).map_err(TrainError::io("look at", &lock)));
         let paths = GeneratorPaths::from(&run);
         let at_work = problems.or_default(generators_at_work(&paths));
         let games = GamesReport::of(&run.shards(), &mut problems);
-        let number = |key: &str| log.last_steps.as_ref()?[key].as_u64();
+        let window_rows = |line: &LogLine| line.contents.get("window_rows")?.as_u64();
         let supply = state.as_ref().map(|state| &state.state.supply);
         let config =
             Config::load(&run.config()).map(|config| Some(config.training_loop.generations));
         Ok(Self {
             path: path.to_owned(),
             window: WindowReport {
-                rows: number("window_rows"),
+                rows: log.train.as_ref().and_then(window_rows),
                 wanted: supply.map(|supply| supply.window_rows),
                 there: games.rows(),
             },
             training: state.filter(|state| state.state.generation > trained),
             at_work: RunningReport {
                 trainer,
-                waiting: log.waiting.filter(|_| trainer),
-                phase: log.phase.filter(|_| trainer),
+                waiting: log.waiting.clone().filter(|_| trainer),
+                phase: log
+                    .phase
+                    .as_ref()
+                    .and_then(PhaseReport::of)
+                    .filter(|_| trainer),
                 generators: at_work.clone(),
             },
             lost: problems.or_default(lost_generators(&paths)),
@@ -182,9 +203,9 @@ impl RunReport {
             disk: folder_sizes(path, &mut problems),
             time_left: problems
                 .or_default(config)
-                .map(|generations| time_left(generations, trained, log.generation_time)),
-            last_steps: log.last_steps,
-            last_validation: log.last_validation,
+                .map(|generations| time_left(generations, trained, log.generation_time())),
+            last_steps: log.train,
+            last_validation: log.validation,
             ratings: ratings(&run.ratings(), &mut problems),
             generations: generations(&networks, &mut problems),
             newest_network,

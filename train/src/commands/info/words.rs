@@ -8,9 +8,8 @@ use crate::plots::ratings as rating_plot;
 use crate::ratings::{RatedPlayer, signed};
 use crate::terminal::{Facts, columns, grouped};
 use engine::progress::{bytes_in_words, in_words};
-use engine::run::{DeviceUse, LostGenerator};
+use engine::run::{DeviceUse, LogLine, LostGenerator};
 use network::Head;
-use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
 
@@ -69,7 +68,7 @@ impl RunReport {
             )
         });
         let steps = self.last_steps.as_ref();
-        let trained = steps.and_then(|steps| steps["rows_per_second"].as_f64());
+        let trained = steps.and_then(|steps| steps.number("rows_per_second"));
         let trained = trained.map(|rows| format!("trained at {rows:.0} rows/s"));
         let parts: Vec<String> = played.into_iter().chain(trained).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -257,8 +256,8 @@ fn joined(parts: impl Iterator<Item = String>, separator: &str, empty: &str) -> 
 }
 
 /// The measurements of a line of the log.
-fn measured(line: &Value) -> String {
-    let number = |key: &str| line[key].as_f64();
+fn measured(line: &LogLine) -> String {
+    let number = |key: &str| line.number(key);
     let percent = |key: &str| number(key).map(|share| format!("{:.1}%", 100.0 * share));
     let losses = Head::ALL.into_iter().filter_map(|head| {
         let loss = number(&format!("{}_loss", head.name()))?;
@@ -266,10 +265,7 @@ fn measured(line: &Value) -> String {
     });
     let losses: Vec<String> = losses.collect();
     let parts = [
-        Some(format!(
-            "step {}",
-            grouped(line["step"].as_u64().unwrap_or(0))
-        )),
+        Some(format!("step {}", grouped(line.step.unwrap_or(0)))),
         (!losses.is_empty()).then(|| format!("losses: {}", losses.join(", "))),
         percent("policy_accuracy").map(|share| format!("policy accuracy {share}")),
         number("learning_rate").map(|rate| format!("learning rate {rate:.1e}")),

@@ -13,13 +13,13 @@ fn both(policy: f64, value: f64) -> MeanLosses {
 #[test]
 fn the_trainers_own_log_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    let metrics = Metrics::new(folder.path());
+    let metrics = Metrics::new(folder.path().join("train.jsonl"));
     let measured = StepMeasurements {
         losses: both(2.5, f64::NAN),
         policy_accuracy: 0.125,
         ..StepMeasurements::default()
     };
-    metrics.write("train", 1, 20, &measured).unwrap();
+    metrics.write(LineKind::Train, 1, 20, &measured).unwrap();
     let bin = CalibrationBin {
         predicted: 0.25,
         actual: 0.5,
@@ -31,7 +31,9 @@ fn the_trainers_own_log_is_read() {
         calibration: vec![bin],
         rows: 9,
     };
-    metrics.write("validation", 1, 30, &measured).unwrap();
+    metrics
+        .write(LineKind::Validation, 1, 30, &measured)
+        .unwrap();
     let curves = Curves::read(folder.path()).unwrap();
     assert_eq!(curves.policy_loss.training.points(), [(20, 2.5)]);
     assert_eq!(curves.policy_loss.validation.points(), [(30, 2.75)]);
