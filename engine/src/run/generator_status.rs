@@ -27,8 +27,6 @@ pub struct GeneratorStatus {
     pub host: String,
     /// Its option `--device`.
     pub device: String,
-    /// `running`, `waiting_for_disk`, `stopping` or `ended`.
-    pub state: String,
     /// Why it can't write to the disk.
     pub waiting_reason: Option<String>,
     /// Finished games.

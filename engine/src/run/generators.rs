@@ -5,7 +5,7 @@
 //! generators/NNN            made by the generator that claims the number
 //! generators/NNN/plan.toml  plan of the generator; written when its journal is there
 //! generators/NNN/done       written when the plan is carried out
-//! generators/NNN/status.json  state of a generator at work; of one that has ended it says nothing
+//! generators/NNN/status.json  state of a running generator; of one that has ended it says nothing
 //! generators/worker-NAME.lock held by the worker of this name
 //! ```
 //!
@@ -38,7 +38,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A generator has ended for good if its lock is free and it has said nothing for so long. One at work writes its status every 15
+/// A generator has ended for good if its lock is free and it has said nothing for so long. A running one writes its status every 15
 /// seconds. Times are compared by the clock of the files: those of the machines may differ.
 const SILENCE: Duration = Duration::from_mins(6);
 
@@ -256,19 +256,26 @@ impl Generator {
     }
 }
 
-/// The numbers of the generators that work at this moment, in order. Each lock is held for an instant to see whether it is free. One
-/// without a lock is another machine's: it works while the copy of its status changes every six minutes or more often.
+/// The numbers of the generators that run at this moment, in order. Each lock is held for an instant to see whether it is free. One
+/// without a lock is another machine's: it runs while the copy of its status changes every six minutes or more often.
 ///
 /// # Errors
 ///
 /// What the disk says.
-pub fn generators_at_work(paths: &GeneratorPaths) -> Result<Vec<u32>, RunError> {
-    let mut at_work = Vec::new();
-    let generators = paths.generators();
-    let now = LazyCell::new(|| now_in(&generators));
-    for number in list_numbers(&generators)? {
+pub fn running_generators(paths: &GeneratorPaths) -> Result<Vec<u32>, RunError> {
+    running_generators_at(paths, || now_in(&paths.generators()))
+}
+
+/// [`running_generators`] at a time by the clock of the run's files.
+pub(super) fn running_generators_at(
+    paths: &GeneratorPaths,
+    now: impl FnOnce() -> SystemTime,
+) -> Result<Vec<u32>, RunError> {
+    let mut running = Vec::new();
+    let now = LazyCell::new(now);
+    for number in list_numbers(&paths.generators())? {
         let path = lock_path(&paths.journal, number);
-        let is_at_work = match exists(&path) {
+        let runs = match exists(&path) {
             true => FileLock::is_held(&path).map_err(RunError::io("look at", &path))?,
             // Another machine's. Without a sign of life its number was only claimed so far.
             false => {
@@ -276,29 +283,24 @@ pub fn generators_at_work(paths: &GeneratorPaths) -> Result<Vec<u32>, RunError> 
                 silence.is_some_and(|silence| silence < SILENCE)
             }
         };
-        if is_at_work {
-            at_work.push(number);
+        if runs {
+            running.push(number);
         }
     }
-    Ok(at_work)
+    Ok(running)
 }
 
 /// A generator that has ended without being done, and has games in flight: it resumes if its worker starts again, or is taken over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostGenerator {
     /// Its number.
     pub number: u32,
     /// The name of its worker; empty if its plan can't be read.
     pub worker: String,
     /// The time since its last sign of life.
-    #[serde(rename = "seconds_silent", serialize_with = "in_seconds")]
     pub silence: Duration,
     /// Whether its journal is on another machine without a common folder: no generator here can take it over.
     pub is_elsewhere: bool,
-}
-
-fn in_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(time.as_secs_f64())
 }
 
 /// The generators that have ended without being done and have said nothing for six minutes, in order.
@@ -314,17 +316,13 @@ pub fn lost_generators(paths: &GeneratorPaths) -> Result<Vec<LostGenerator>, Run
     lost_generators_at(paths, now_in(&generators))
 }
 
-/// [`lost_generators`] at a time, for programs that only read: the clock of a run's files is known by writing one.
-///
-/// # Errors
-///
-/// What the disk says.
-pub fn lost_generators_at(
+/// [`lost_generators`] at a time by the clock of the run's files.
+pub(super) fn lost_generators_at(
     paths: &GeneratorPaths,
     now: SystemTime,
 ) -> Result<Vec<LostGenerator>, RunError> {
     let numbers = list_numbers(&paths.generators())?;
-    let at_work = generators_at_work(paths)?;
+    let running = running_generators_at(paths, || now)?;
     let with_journal = match exists(&paths.journal) {
         true => generators_in(&paths.journal)?,
         false => BTreeSet::new(),
@@ -334,7 +332,7 @@ pub fn lost_generators_at(
         let claimed = Claimed::new(paths, number);
         let is_elsewhere = !exists(&lock_path(&paths.journal, number));
         let has_games = is_elsewhere || with_journal.contains(&number);
-        if at_work.contains(&number) || claimed.is_done() || !has_games {
+        if running.contains(&number) || claimed.is_done() || !has_games {
             continue;
         }
         if let Some(silence) = claimed.silence(now).filter(|&silence| silence >= SILENCE) {

@@ -22,25 +22,29 @@
 
 mod directory;
 mod error;
+mod folder_size;
 mod game_speed;
 mod generator_status;
 mod generators;
 mod io;
 mod published;
+mod status;
 mod train_log;
 mod trainer_window;
 mod workers;
 
 pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory};
 pub use error::RunError;
+pub use folder_size::{FolderSize, folder_sizes};
 pub use game_speed::GameSpeed;
 pub use generator_status::{DeviceUse, GeneratorStatus, WorkerTimes};
 pub use generators::{
     BLOCKS, Generator, GeneratorPaths, GeneratorPlan, LostGenerator, block_numbers,
-    claim_generator, generators_at_work, lost_generators, lost_generators_at,
+    claim_generator, lost_generators, running_generators,
 };
 pub use io::{make_folder, write_file};
 pub use published::{GenerationTime, PublishedTimes};
+pub use status::{GeneratorReport, GeneratorState, Problems, TimeLeft};
 pub use train_log::{LineKind, LogLine, LogPart, LogReader, LogSummary, StepSeries};
 pub use trainer_window::TrainerWindow;
 pub use workers::{WorkerName, WrongWorkerName};

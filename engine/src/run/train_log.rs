@@ -9,7 +9,7 @@ use crate::files::open_regular;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most bytes of a log.
 const LARGEST: u64 = 1 << 34;
@@ -129,7 +129,7 @@ impl LogReader {
     }
 
     /// The log.
-    pub fn path(&self) -> &PathBuf {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 

@@ -216,7 +216,7 @@ fn lock_name(paths: &GeneratorPaths, worker: &WorkerName, stop: &Stop) -> Result
     let path = paths.worker_lock(worker);
     let taken = || {
         let path = path.display();
-        format!("worker {worker} is at work already and holds {path}")
+        format!("worker {worker} is running already and holds {path}")
     };
     let waits = || {
         say(&format!(

@@ -135,7 +135,7 @@ impl ShownRun {
         let mut answer = RunAnswer::of(&self.directory, &self.games, self.disk());
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = log.read_on() {
-            answer.problems.push(error.to_string());
+            answer.problems.add(error.to_string());
         }
         answer.add_log(&self.directory, &log);
         let answer = Arc::new(answer);
@@ -146,8 +146,11 @@ impl ShownRun {
     fn disk(&self) -> Disk {
         let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
         match &*disk {
-            Some((at, disk)) if at.elapsed() < DISK_TIME => *disk,
-            _ => disk.insert((Instant::now(), Disk::of(&self.directory))).1,
+            Some((at, disk)) if at.elapsed() < DISK_TIME => disk.clone(),
+            _ => disk
+                .insert((Instant::now(), Disk::of(&self.directory)))
+                .1
+                .clone(),
         }
     }
 

@@ -2,15 +2,13 @@
 
 use super::games::GamesIndex;
 use super::series::TrainLog;
-use engine::config::Config;
-use engine::files::{ChecksumForm, FileLock, read_whole};
+use engine::files::{ChecksumForm, FileLock, make_folders, now_in, read_whole};
 use engine::run::{
-    GameSpeed, GeneratorPaths, GeneratorStatus, LogLine, RunDirectory, generators_at_work,
-    lost_generators_at,
+    FolderSize, GameSpeed, GeneratorPaths, GeneratorReport, LogLine, Problems, RunDirectory,
+    TimeLeft, folder_sizes,
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::fmt::Display;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -26,7 +24,7 @@ pub(super) struct RunAnswer {
     path: String,
     time: f64,
     networks: Vec<NetworkFileInfo>,
-    generators: Vec<GeneratorInfo>,
+    generators: Vec<GeneratorReport>,
     /// The newest line of kind `train`.
     trainer: Option<LogLine>,
     trainer_is_running: bool,
@@ -41,16 +39,8 @@ pub(super) struct RunAnswer {
     config: String,
     changes: Vec<LogLine>,
     matches: Vec<Match>,
-    disk: Disk,
-    pub(super) problems: Vec<String>,
-}
-
-/// Until `loop.generations` are trained.
-#[derive(Debug, Serialize)]
-struct TimeLeft {
-    generations: u32,
-    /// By the median time of the newest; none before the second.
-    seconds: Option<f64>,
+    disk: Vec<FolderSize>,
+    pub(super) problems: Problems,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,17 +49,6 @@ struct NetworkFileInfo {
     name: String,
     time: f64,
     bytes: u64,
-}
-
-/// A generator's own status, its age, and what follows from both: its state, `running` or `lost`.
-#[derive(Debug, Serialize)]
-struct GeneratorInfo {
-    number: u32,
-    /// A lost one of another machine: only there it resumes.
-    is_elsewhere: bool,
-    seconds_ago: f64,
-    #[serde(flatten)]
-    status: GeneratorStatus,
 }
 
 #[derive(Debug, Serialize)]
@@ -92,29 +71,20 @@ struct Match {
     finished: bool,
 }
 
-/// The bytes of folders.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+/// The sizes of the run's folders.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Disk {
-    shards: u64,
-    journal: u64,
-    networks: u64,
-    checkpoints: u64,
-    pit: u64,
-    logs: u64,
-    cache: u64,
+    folders: Vec<FolderSize>,
+    problems: Problems,
 }
 
 impl Disk {
     /// Adds up the files, which takes a while where there are many.
     pub(super) fn of(run: &RunDirectory) -> Self {
+        let mut problems = Problems::default();
         Self {
-            shards: folder_bytes(&run.shards(), 0),
-            journal: folder_bytes(&run.journal(), 0),
-            networks: folder_bytes(&run.networks(), 0),
-            checkpoints: folder_bytes(&run.checkpoints(), 0),
-            pit: folder_bytes(&run.pit(), 4),
-            logs: folder_bytes(&run.logs(), 2),
-            cache: folder_bytes(&run.cache(), 2),
+            folders: folder_sizes(run.root(), &mut problems),
+            problems,
         }
     }
 }
@@ -127,18 +97,13 @@ impl RunAnswer {
         if self.trainer_is_running {
             (self.phase, self.waiting) = (newest.phase.clone(), newest.waiting.clone());
         }
-        self.problems.extend(log.problem());
-        let trained = or_default(&mut self.problems, run.newest_trained());
+        let problems = &mut self.problems;
+        log.problem()
+            .into_iter()
+            .for_each(|problem| problems.add(problem));
+        let trained = problems.or_default(run.newest_trained());
         let trained = trained.map_or(0, |(generation, _)| generation);
-        let config = Config::load(&run.config()).map(Some);
-        if let Some(config) = or_default(&mut self.problems, config) {
-            let left = config.training_loop.generations.saturating_sub(trained);
-            let each = newest.generation_time();
-            self.time_left = Some(TimeLeft {
-                generations: left,
-                seconds: each.map(|each| each.seconds * f64::from(left)),
-            });
-        }
+        self.time_left = TimeLeft::of(run, trained, newest.generation_time(), problems);
     }
 
     /// Looks at a run, without the trainer's log.
@@ -153,17 +118,19 @@ impl RunAnswer {
                 .into_owned(),
             path: root.display().to_string(),
             time: seconds(SystemTime::now()),
-            disk,
+            disk: disk.folders,
+            problems: disk.problems,
             ..Self::default()
         };
         let problems = &mut answer.problems;
         answer.networks = networks(run, problems);
-        answer.generators = generators(run, problems);
-        answer.trainer_is_running = or_default(problems, FileLock::is_held(&run.trainer_lock()));
+        let now = now_of(run);
+        answer.generators = GeneratorReport::list(&GeneratorPaths::from(run), now, problems);
+        answer.trainer_is_running = problems.or_default(FileLock::is_held(&run.trainer_lock()));
         answer.ratings = json_file(&run.ratings(), problems).map(ratings);
         answer.clock =
             json_file(&run.clock(), problems).map_or_else(Vec::new, |clock| efforts(&clock));
-        answer.game_speed = games.speed();
+        answer.game_speed = games.speed(now);
         answer.config = text_file(&run.config(), problems).unwrap_or_default();
         answer.matches = matches(&run.pit(), |name| games.count(name), problems);
         answer
@@ -176,15 +143,15 @@ fn seconds(time: SystemTime) -> f64 {
         .as_secs_f64()
 }
 
-fn or_default<T: Default>(problems: &mut Vec<String>, result: Result<T, impl Display>) -> T {
-    result.unwrap_or_else(|error| {
-        problems.push(error.to_string());
-        T::default()
-    })
+/// The time by the clock of the run's files: on a shared folder, another machine's. This machine's where nothing can be written.
+fn now_of(run: &RunDirectory) -> SystemTime {
+    let cache = run.cache();
+    let now = make_folders(&cache).and_then(|()| now_in(&cache));
+    now.unwrap_or_else(|_| SystemTime::now())
 }
 
-fn networks(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<NetworkFileInfo> {
-    let (networks, _) = or_default(problems, run.find_networks());
+fn networks(run: &RunDirectory, problems: &mut Problems) -> Vec<NetworkFileInfo> {
+    let (networks, _) = problems.or_default(run.find_networks());
     let info = networks.into_iter().filter_map(|(generation, path)| {
         let found = fs::metadata(path).ok()?;
         Some(NetworkFileInfo {
@@ -195,40 +162,6 @@ fn networks(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<NetworkFileIn
         })
     });
     info.collect()
-}
-
-/// The generators that run, and those that have ended with games in flight and are silent.
-fn generators(run: &RunDirectory, problems: &mut Vec<String>) -> Vec<GeneratorInfo> {
-    let paths = GeneratorPaths::from(run);
-    let now = SystemTime::now();
-    let mut generators = Vec::new();
-    for number in or_default(problems, generators_at_work(&paths)) {
-        let read = GeneratorStatus::read(&paths, number);
-        let Some(mut status) = or_default(problems, read) else {
-            continue;
-        };
-        let written = fs::metadata(paths.status(number)).and_then(|found| found.modified());
-        let silence = written.ok().and_then(|time| now.duration_since(time).ok());
-        status.state = "running".into();
-        generators.push(GeneratorInfo {
-            number,
-            is_elsewhere: false,
-            seconds_ago: silence.unwrap_or_default().as_secs_f64(),
-            status,
-        });
-    }
-    for lost in or_default(problems, lost_generators_at(&paths, now)) {
-        let read = GeneratorStatus::read(&paths, lost.number);
-        let mut status = or_default(problems, read).unwrap_or_default();
-        (status.worker, status.state) = (lost.worker, "lost".into());
-        generators.push(GeneratorInfo {
-            number: lost.number,
-            is_elsewhere: lost.is_elsewhere,
-            seconds_ago: lost.silence.as_secs_f64(),
-            status,
-        });
-    }
-    generators
 }
 
 fn ratings(mut file: Value) -> Ratings {
@@ -254,7 +187,7 @@ fn efforts(clock: &Value) -> Vec<Effort> {
 }
 
 /// The matches in the folder `pit`, with a folder for each, and with so many games.
-fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Vec<String>) -> Vec<Match> {
+fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Problems) -> Vec<Match> {
     let Ok(entries) = fs::read_dir(pit) else {
         return Vec::new();
     };
@@ -276,7 +209,7 @@ fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Vec<String>
 }
 
 /// The games of a match by its plan.
-fn planned_games(path: &Path, problems: &mut Vec<String>) -> Option<u64> {
+fn planned_games(path: &Path, problems: &mut Problems) -> Option<u64> {
     let text = ChecksumForm::Toml.read(file(path, problems)?);
     let plan = text.and_then(|text| {
         let plan: Result<toml::Table, _> = toml::from_str(&text);
@@ -287,7 +220,7 @@ fn planned_games(path: &Path, problems: &mut Vec<String>) -> Option<u64> {
         games.ok_or_else(|| "`games`, `players` or `schedule` is missing".to_owned())
     });
     games
-        .map_err(|reason| problems.push(format!("{}: {reason}", path.display())))
+        .map_err(|reason| problems.add(format!("{}: {reason}", path.display())))
         .ok()
 }
 
@@ -301,40 +234,27 @@ fn games_of_plan(plan: &toml::Table) -> Option<u64> {
     Some(u64::try_from(games).ok()? * pairings)
 }
 
-/// The bytes of a folder's files, and of so many levels of folders below it.
-fn folder_bytes(folder: &Path, levels: u32) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return 0;
-    };
-    let bytes = entries.flatten().map(|entry| match entry.metadata() {
-        Ok(found) if found.is_dir() && levels > 0 => folder_bytes(&entry.path(), levels - 1),
-        Ok(found) if found.is_file() => found.len(),
-        _ => 0,
-    });
-    bytes.sum()
-}
-
 /// A small file of JSON; none where there is none. Its checksum, where it has one, must match.
-fn json_file(path: &Path, problems: &mut Vec<String>) -> Option<Value> {
+fn json_file(path: &Path, problems: &mut Problems) -> Option<Value> {
     let bytes = file(path, problems)?;
     let text = ChecksumForm::Json.read(bytes);
     let value =
         text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
     value
-        .map_err(|reason| problems.push(format!("{}: {reason}", path.display())))
+        .map_err(|reason| problems.add(format!("{}: {reason}", path.display())))
         .ok()
 }
 
-fn text_file(path: &Path, problems: &mut Vec<String>) -> Option<String> {
+fn text_file(path: &Path, problems: &mut Problems) -> Option<String> {
     Some(String::from_utf8_lossy(&file(path, problems)?).into_owned())
 }
 
-fn file(path: &Path, problems: &mut Vec<String>) -> Option<Vec<u8>> {
+fn file(path: &Path, problems: &mut Problems) -> Option<Vec<u8>> {
     match read_whole(path, LARGEST) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => {
-            problems.push(format!("can't read {}: {error}", path.display()));
+            problems.add(format!("can't read {}: {error}", path.display()));
             None
         }
     }
@@ -343,6 +263,7 @@ fn file(path: &Path, problems: &mut Vec<String>) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_match_is_finished_when_all_its_games_are_played() {
@@ -363,10 +284,13 @@ mod tests {
             "c" => 8,
             _ => 5,
         };
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let matches = matches(folder.path(), games, &mut problems);
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].ends_with("d/match.toml: `games`, `players` or `schedule` is missing"));
+        assert_eq!(problems.as_slice().len(), 1, "{problems:?}");
+        assert!(
+            problems.as_slice()[0]
+                .ends_with("d/match.toml: `games`, `players` or `schedule` is missing")
+        );
         let finished: Vec<(&str, bool)> = matches
             .iter()
             .map(|one| (one.name.as_str(), one.finished))
@@ -389,13 +313,28 @@ mod tests {
         fs::write(run.clock(), clock).unwrap();
         let games = GamesIndex::open(&run).unwrap();
         let answer = RunAnswer::of(&run, &games, Disk::default());
-        assert_eq!(answer.problems.len(), 1, "{:?}", answer.problems);
-        assert!(answer.problems[0].contains("ratings.json"));
+        assert_eq!(answer.problems.as_slice().len(), 1, "{:?}", answer.problems);
+        assert!(answer.problems.as_slice()[0].contains("ratings.json"));
         let efforts: Vec<(u32, Option<f64>, Option<u64>)> = answer
             .clock
             .iter()
             .map(|effort| (effort.generation, effort.hours, effort.games))
             .collect();
         assert_eq!(efforts, [(1, None, None), (2, Some(0.5), Some(7))]);
+    }
+
+    #[test]
+    fn the_clock_of_the_files_is_known_without_a_cache_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDirectory::new(folder.path());
+        for _ in 0..2 {
+            let before = SystemTime::now();
+            let apart = match now_of(&run).duration_since(before) {
+                Ok(apart) => apart,
+                Err(error) => error.duration(),
+            };
+            assert!(apart < Duration::from_secs(10), "{apart:?}");
+            assert_eq!(fs::read_dir(run.cache()).unwrap().count(), 0);
+        }
     }
 }

@@ -34,7 +34,7 @@ const VARIED: [&str; 14] = [
 /// How a generator fared that was killed again and again.
 #[derive(Debug, Default)]
 pub(crate) struct Ordeal {
-    /// How often it was killed at work.
+    /// How often it was killed while it ran.
     pub(crate) kills: usize,
     /// The games that were in flight at a kill, as far as they had come at the last one.
     pub(crate) begun: BTreeMap<GameId, GameInFlight>,

@@ -22,7 +22,7 @@ fn start(command: &GeneratorCommand) -> Running {
     running
 }
 
-/// Keeps two commands' generators at work on one run, kills one of them now and then, and lets both end. Returns how many it has
+/// Keeps two commands' generators running on one run, kills one of them now and then, and lets both end. Returns how many it has
 /// killed. With care one of them is beyond its start at any time.
 fn kill_in_turns(
     command: &[GeneratorCommand; 2],

@@ -46,7 +46,7 @@ fn a_second_worker_of_a_name_waits_for_the_end_of_the_first() {
     let second = worker(folder.path(), "a").with(&["--seed", "2"]);
     let waits = |running: &Running| {
         let said = running.stderr();
-        said.contains("worker a is at work already and holds ")
+        said.contains("worker a is running already and holds ")
             && said.contains("worker-a.lock. This one waits up to 3 minutes")
     };
     let mut stopped = second.start();

@@ -115,8 +115,9 @@ pub(crate) struct SelfPlayMeasurements {
 /// The generators of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct GeneratorCounts {
-    /// Those that work.
-    pub(crate) generators_at_work: usize,
+    /// Those that run.
+    #[serde(rename = "generators_at_work")]
+    pub(crate) generators_running: usize,
     /// Those that have ended without being done, and have been silent for six minutes.
     pub(crate) generators_lost: usize,
 }

@@ -109,7 +109,7 @@ impl Recorder {
             ("rows/window".into(), standing.window_rows as f64),
             (
                 "generators/at_work".into(),
-                standing.generators.generators_at_work as f64,
+                standing.generators.generators_running as f64,
             ),
             (
                 "generators/lost".into(),

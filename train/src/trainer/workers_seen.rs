@@ -3,19 +3,19 @@
 use super::metrics::GeneratorCounts;
 use crate::error::TrainError;
 use engine::progress::say;
-use engine::run::{GeneratorPaths, RunDirectory, generators_at_work, lost_generators};
+use engine::run::{GeneratorPaths, RunDirectory, lost_generators, running_generators};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// The generators that were at work at the last look.
+/// The generators that ran at the last look.
 #[derive(Debug, Default)]
 pub(crate) struct WorkersSeen {
     last: Option<Instant>,
     /// By number, with the names of their workers.
-    at_work: BTreeMap<u32, String>,
+    running: BTreeMap<u32, String>,
     /// Those that were reported as lost.
     lost: BTreeSet<u32>,
 }
@@ -30,43 +30,41 @@ impl WorkersSeen {
         self.last = Some(now);
         match self.changes(run) {
             Ok(lines) => lines.iter().for_each(|line| say(line)),
-            Err(error) => say(&format!(
-                "which generators are at work is not known: {error}"
-            )),
+            Err(error) => say(&format!("which generators run is not known: {error}")),
         }
     }
 
     /// The generators of the last look.
     pub(crate) fn counts(&self) -> GeneratorCounts {
         GeneratorCounts {
-            generators_at_work: self.at_work.len(),
+            generators_running: self.running.len(),
             generators_lost: self.lost.len(),
         }
     }
 
     /// The number of generators in words.
     pub(crate) fn in_words(&self) -> String {
-        match self.at_work.len() {
-            0 => "no generator is at work: `selfplay generate --run DIR` starts one".to_owned(),
-            1 => "1 generator at work".to_owned(),
-            several => format!("{several} generators at work"),
+        match self.running.len() {
+            0 => "no generator is running: `selfplay generate --run DIR` starts one".to_owned(),
+            1 => "1 generator is running".to_owned(),
+            several => format!("{several} generators are running"),
         }
     }
 
     fn changes(&mut self, run: &RunDirectory) -> Result<Vec<String>, TrainError> {
         let paths = GeneratorPaths::from(run);
-        let numbers = generators_at_work(&paths)?.into_iter();
+        let numbers = running_generators(&paths)?.into_iter();
         let now: BTreeMap<u32, String> = numbers
             .map(|number| (number, paths.worker(number).unwrap_or_default()))
             .collect();
         let lost = lost_generators(&paths)?;
         let mut lines = Vec::new();
         for (number, worker) in &now {
-            if !self.at_work.contains_key(number) {
-                lines.push(format!("generator {number} of worker {worker} is at work"));
+            if !self.running.contains_key(number) {
+                lines.push(format!("generator {number} of worker {worker} is running"));
             }
         }
-        for (number, worker) in &self.at_work {
+        for (number, worker) in &self.running {
             if !now.contains_key(number) {
                 lines.push(format!("generator {number} of worker {worker} has ended"));
             }
@@ -84,7 +82,7 @@ impl WorkersSeen {
             ));
         }
         self.lost = lost.iter().map(|one| one.number).collect();
-        self.at_work = now;
+        self.running = now;
         Ok(lines)
     }
 }
@@ -94,7 +92,7 @@ pub(crate) mod tests {
     use super::*;
     use engine::run::{Generator, GeneratorPlan};
 
-    /// A generator of a run, as one at work.
+    /// A generator of a run, as one that runs.
     pub(crate) fn start(run: &RunDirectory, worker: &str) -> Generator {
         let plan = GeneratorPlan {
             worker: worker.to_owned(),
@@ -115,11 +113,11 @@ pub(crate) mod tests {
         assert!(seen.changes(&run).unwrap().is_empty());
         let (first, second) = (start(&run, "a"), start(&run, "b"));
         let come = [
-            "generator 0 of worker a is at work",
-            "generator 1 of worker b is at work",
+            "generator 0 of worker a is running",
+            "generator 1 of worker b is running",
         ];
         assert_eq!(seen.changes(&run).unwrap(), come);
-        assert_eq!(seen.in_words(), "2 generators at work");
+        assert_eq!(seen.in_words(), "2 generators are running");
         drop(first);
         assert_eq!(
             seen.changes(&run).unwrap(),
@@ -131,6 +129,6 @@ pub(crate) mod tests {
             seen.changes(&run).unwrap(),
             ["generator 1 of worker b has ended"]
         );
-        assert!(seen.in_words().starts_with("no generator is at work"));
+        assert!(seen.in_words().starts_with("no generator is running"));
     }
 }

@@ -267,7 +267,7 @@ fn info_shows_the_state_of_running_generators() {
     let line = "generator 0    worker 812_3 on node-7, 12 turns/s, 4000 evaluations/s, cuda:0 93% busy, batches of 812 (97% full), 1,204 rows wait, network 00003\n";
     assert!(text.contains(line), "{text}");
     let json: serde_json::Value = serde_json::from_str(&info(&run, &["--json"])).unwrap();
-    assert_eq!(json["generators"][0]["generator"], 0);
+    assert_eq!(json["generators"][0]["number"], 0);
     assert_eq!(json["generators"][0]["devices"][0]["busy"], 0.93);
     fs::write(paths.status(0), "{").unwrap();
     let text = info(&run, &[]);
@@ -299,8 +299,12 @@ fn info_shows_the_state_of_running_generators() {
     let line = "lost           generator 0 of worker 812_3, silent for 12m";
     assert!(text.contains(line), "{text}");
     let json: serde_json::Value = serde_json::from_str(&info(&run, &["--json"])).unwrap();
-    assert_eq!(json["lost"][0]["worker"], "812_3");
-    assert!(json["lost"][0]["seconds_silent"].as_f64().unwrap() >= 720.0);
+    let lost = &json["generators"][0];
+    assert_eq!(
+        (&lost["state"], &lost["worker"]),
+        (&"lost".into(), &"812_3".into())
+    );
+    assert!(lost["seconds_ago"].as_f64().unwrap() >= 720.0);
 }
 
 #[test]

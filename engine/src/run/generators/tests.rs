@@ -45,18 +45,18 @@ fn ids(recovery: &Recovery) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn generators_at_work_are_those_whose_locks_are_held() {
+fn running_generators_are_those_whose_locks_are_held() {
     let (root, paths) = run();
-    assert!(generators_at_work(&paths).unwrap().is_empty());
+    assert!(running_generators(&paths).unwrap().is_empty());
     let generators: Vec<_> = (0..3).map(|seed| start(&paths, seed).0).collect();
-    assert_eq!(generators_at_work(&paths).unwrap(), [0, 1, 2]);
+    assert_eq!(running_generators(&paths).unwrap(), [0, 1, 2]);
     let mut generators = generators.into_iter();
     drop(generators.next());
-    assert_eq!(generators_at_work(&paths).unwrap(), [1, 2]);
+    assert_eq!(running_generators(&paths).unwrap(), [1, 2]);
     drop(generators);
     // A number that somebody is about to claim.
     fs::create_dir(root.path().join("generators/007")).unwrap();
-    assert!(generators_at_work(&paths).unwrap().is_empty());
+    assert!(running_generators(&paths).unwrap().is_empty());
 }
 
 #[test]
@@ -166,18 +166,18 @@ fn another_worker_takes_over_once_a_generator_has_been_silent_for_long() {
 fn another_machine_s_generator_works_while_the_copy_of_its_status_changes() {
     let (_root, paths) = run();
     fs::create_dir_all(paths.folder(2_000)).unwrap();
-    assert!(generators_at_work(&paths).unwrap().is_empty());
+    assert!(running_generators(&paths).unwrap().is_empty());
     fs::write(paths.status(2_000), "{}").unwrap();
-    assert_eq!(generators_at_work(&paths).unwrap(), [2_000]);
+    assert_eq!(running_generators(&paths).unwrap(), [2_000]);
     assert_eq!(lost_generators(&paths).unwrap(), []);
     let (_here, _) = start(&paths, 1);
-    assert_eq!(generators_at_work(&paths).unwrap(), [0, 2_000]);
+    assert_eq!(running_generators(&paths).unwrap(), [0, 2_000]);
     // Its clock is of no account, but for one that makes it newer than now.
     age(&paths, 2_000, SILENCE - Duration::from_secs(30));
-    assert_eq!(generators_at_work(&paths).unwrap(), [0, 2_000]);
+    assert_eq!(running_generators(&paths).unwrap(), [0, 2_000]);
     assert_eq!(lost_generators(&paths).unwrap(), []);
     age(&paths, 2_000, SILENCE + Duration::from_secs(1));
-    assert_eq!(generators_at_work(&paths).unwrap(), [0]);
+    assert_eq!(running_generators(&paths).unwrap(), [0]);
     // Its games are in a journal elsewhere, until it is done.
     let lost = lost_generators(&paths).unwrap();
     assert!(matches!(&lost[..], [one] if one.number == 2_000 && one.is_elsewhere));

@@ -64,14 +64,14 @@ impl GamesIndex {
     }
 
     /// The speed at which self-play's games come.
-    pub(crate) fn speed(&self) -> Option<GameSpeed> {
+    pub(crate) fn speed(&self, now: SystemTime) -> Option<GameSpeed> {
         let snapshot = self.shared.snapshot();
         let files = snapshot.files_of(SELFPLAY).iter();
         let shards = files.map(|file| {
             let written = SystemTime::UNIX_EPOCH + Duration::from_nanos(file.file.key.time);
             (written, file.games.len() as f64)
         });
-        GameSpeed::of(&shards.collect::<Vec<_>>(), SystemTime::now())
+        GameSpeed::of(&shards.collect::<Vec<_>>(), now)
     }
 
     /// The newest game to show of each network.

@@ -1,4 +1,4 @@
-// The run: what is at work, how strong the networks are, and how the training goes.
+// The run: what is running, how strong the networks are, and how the training goes.
 
 import { ApiError, get, watchRun } from './api.js';
 import { Chart, compact, errorBars, join, share } from './charts.js';
@@ -83,7 +83,7 @@ class RunView {
     this.run = run;
     this.title.textContent = `Run ${run.name}`;
     this.facts.replaceChildren(problems(run.problems), keyFigures(run));
-    keepingPlace(this.work, () => this.work.replaceChildren(section('At work now', workInWords(run), generators(run.generators))));
+    keepingPlace(this.work, () => this.work.replaceChildren(section('Running now', workInWords(run), generators(run.generators))));
     this.showRatings(run);
     keepingPlace(this.rest, () => this.rest.replaceChildren(h('div', {}, settings(run), matches(run)), networks(run)));
   }
@@ -272,7 +272,7 @@ function keyFigures(run) {
     tile('Time left', ...timeLeft(run)),
     tile('Training step', number(trainer?.step ?? null), trainer ? `${number(trainer.rows_per_second)} rows/s` : 'no step yet'),
     tile('Policy accuracy', percent(trainer?.policy_accuracy, 1), `value loss ${compact(trainer?.value_loss)}`),
-    tile('Evaluations a second', compact(evaluations), 'all generators at work'));
+    tile('Evaluations a second', compact(evaluations), 'all running generators'));
 }
 
 function gameSpeed(speed) {
@@ -315,10 +315,10 @@ function trainerInWords(run) {
 }
 
 function trainingInWords({ trainer, time, waiting }) {
-  if (!trainer) return 'The trainer is at work. It has not made a step yet.';
+  if (!trainer) return 'The trainer is running. It has not made a step yet.';
   const at = `step ${number(trainer.step)}, ${duration(Math.max(0, time - trainer.time))} ago`;
   const speed = `It waits for rows ${percent(trainer.waiting)} of the time. Its learning rate is ${compact(trainer.learning_rate)}.`;
-  const words = `The trainer is at work on network ${networkName(trainer.generation)}: ${at}.`;
+  const words = `The trainer is running on network ${networkName(trainer.generation)}: ${at}.`;
   return waiting ? `${words} It waits: ${waiting}.` : `${words} ${speed}`;
 }
 
@@ -326,7 +326,7 @@ function generatorInWords(one) {
   const target = one.target_games ? ` of ${number(one.target_games)}` : '';
   const left = one.seconds_left ? `, for about ${duration(one.seconds_left)} more` : one.target_games ? '' : ', until it is stopped';
   const where = `${one.host} (${one.device})`;
-  return `Generator ${one.number} is at work on ${where} with network ${one.network}: ${number(one.games)}${target} games${left}.`;
+  return `Generator ${one.number} is running on ${where} with network ${one.network}: ${number(one.games)}${target} games${left}.`;
 }
 
 function generators(list) {
@@ -375,6 +375,6 @@ function matches({ matches: list, disk }) {
   const rows = list.map(({ name, games, finished }) => [link(name), number(games), finished ? 'finished' : 'not finished']);
   return section('Matches and disk',
     rows.length ? table(['Match', 'Games', 'State'], rows, { numeric: ['Games'] }) : note('No match has been played.'),
-    facts([...Object.entries(disk ?? {}), ['Together', Object.values(disk ?? {}).reduce((sum, size) => sum + size, 0)]]
-      .map(([name, size]) => [capital(name), bytes(size)])));
+    facts([...disk, { folder: 'together', bytes: disk.reduce((sum, folder) => sum + folder.bytes, 0) }]
+      .map(({ folder, bytes: size }) => [folder === '.' ? 'Other files' : capital(folder), bytes(size)])));
 }

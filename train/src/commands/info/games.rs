@@ -1,9 +1,8 @@
 //! The number of a run's games and rows, and the speed at which they come. Of the shards only lengths and a few games are read; of
 //! many shards a sample is counted.
 
-use super::disk::Problems;
 use engine::record::{ShardError, ShardFault, ShardReader, list_shards};
-use engine::run::GameSpeed;
+use engine::run::{GameSpeed, Problems};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::ErrorKind;

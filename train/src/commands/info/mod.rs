@@ -1,12 +1,9 @@
 //! `train info`: describes a network, a checkpoint or a run.
 //!
-//! `file` describes files; `run` describes a run, from its shards (`games`), the trainer's log, the status files of running
-//! generators (`generators`) and the sizes of its folders (`disk`). `words` is its text.
+//! `file` describes files; `run` describes a run, from its shards (`games`) and from what `engine::run` reports. `words` is its text.
 
-mod disk;
 pub(super) mod file;
 mod games;
-mod generators;
 mod header;
 mod run;
 mod words;

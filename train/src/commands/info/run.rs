@@ -1,24 +1,22 @@
 //! The state of a run.
 
-use super::disk::{FolderSize, Problems, folder_sizes};
 use super::file::{NetworkReport, Size};
 use super::games::GamesReport;
-use super::generators::GeneratorReport;
 use super::header::{self, FileHeader};
 use crate::error::TrainError;
 use crate::ratings::clock::efforts;
 use crate::ratings::{MatchResult, RatedPlayer, RatingsFile, result_files};
 use crate::trainer::checkpoint::{self, Checkpoint};
 use crate::trainer::state::TrainingState;
-use engine::config::Config;
-use engine::files::FileLock;
+use engine::files::{FileLock, now_in};
 use engine::run::{
-    GenerationTime, GeneratorPaths, LogLine, LogSummary, LostGenerator, RunDirectory,
-    generators_at_work, lost_generators,
+    FolderSize, GeneratorPaths, GeneratorReport, LogLine, LogSummary, Problems, RunDirectory,
+    TimeLeft, folder_sizes, running_generators,
 };
 use network::{Network, Origin};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The number of listed generations, the newest.
 const LISTED: usize = 10;
@@ -30,10 +28,8 @@ pub(super) struct RunReport {
     pub(super) newest_network: Option<NewestNetwork>,
     /// The generation in training, if its checkpoint is ahead of the newest network.
     pub(super) training: Option<InTraining>,
-    pub(super) at_work: RunningReport,
-    /// The generators that have ended with games in flight and are silent.
-    pub(super) lost: Vec<LostGenerator>,
-    /// The running generators that have reported.
+    pub(super) running: RunningReport,
+    /// The running generators that have reported, and the lost ones.
     pub(super) generators: Vec<GeneratorReport>,
     pub(super) games: GamesReport,
     pub(super) window: WindowReport,
@@ -64,7 +60,7 @@ pub(super) struct InTraining {
     pub(super) state: TrainingState,
 }
 
-/// The programs that work on the run now, as far as this machine knows.
+/// The programs that run on it now, as far as this machine knows.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct RunningReport {
     pub(super) trainer: bool,
@@ -105,22 +101,6 @@ pub(super) struct WindowReport {
     pub(super) wanted: Option<u64>,
     /// About how many rows all shards hold, validation games included.
     pub(super) there: Option<u64>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct TimeLeft {
-    /// Left until `loop.generations` are trained.
-    pub(super) generations: u32,
-    /// If the time of one is known.
-    #[serde(flatten)]
-    pub(super) estimate: Option<TimeEstimate>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct TimeEstimate {
-    /// For all remaining ones.
-    pub(super) seconds: f64,
-    pub(super) measured: GenerationTime,
 }
 
 #[derive(Debug, Serialize)]
@@ -173,12 +153,11 @@ impl RunReport {
         let trainer =
             problems.or_default(FileLock::is_held(&lock).map_err(TrainError::io("look at", &lock)));
         let paths = GeneratorPaths::from(&run);
-        let at_work = problems.or_default(generators_at_work(&paths));
+        // By the clock of the files: another machine may have written them.
+        let now = now_in(path).unwrap_or_else(|_| SystemTime::now());
         let games = GamesReport::of(&run.shards(), &mut problems);
         let window_rows = |line: &LogLine| line.contents.get("window_rows")?.as_u64();
         let supply = state.as_ref().map(|state| &state.state.supply);
-        let config =
-            Config::load(&run.config()).map(|config| Some(config.training_loop.generations));
         Ok(Self {
             path: path.to_owned(),
             window: WindowReport {
@@ -187,7 +166,7 @@ impl RunReport {
                 there: games.rows(),
             },
             training: state.filter(|state| state.state.generation > trained),
-            at_work: RunningReport {
+            running: RunningReport {
                 trainer,
                 waiting: log.waiting.clone().filter(|_| trainer),
                 phase: log
@@ -195,15 +174,12 @@ impl RunReport {
                     .as_ref()
                     .and_then(PhaseReport::of)
                     .filter(|_| trainer),
-                generators: at_work.clone(),
+                generators: problems.or_default(running_generators(&paths)),
             },
-            lost: problems.or_default(lost_generators(&paths)),
-            generators: GeneratorReport::of(&paths, &at_work, &mut problems),
+            generators: GeneratorReport::list(&paths, now, &mut problems),
             games,
             disk: folder_sizes(path, &mut problems),
-            time_left: problems
-                .or_default(config)
-                .map(|generations| time_left(generations, trained, log.generation_time())),
+            time_left: TimeLeft::of(&run, trained, log.generation_time(), &mut problems),
             last_steps: log.train,
             last_validation: log.validation,
             ratings: ratings(&run.ratings(), &mut problems),
@@ -244,18 +220,6 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
             .or(newest);
     }
     newest
-}
-
-fn time_left(generations: u32, newest: u32, measured: Option<GenerationTime>) -> TimeLeft {
-    let generations = generations.saturating_sub(newest);
-    let estimate = measured.map(|measured| TimeEstimate {
-        seconds: f64::from(generations) * measured.seconds,
-        measured,
-    });
-    TimeLeft {
-        generations,
-        estimate,
-    }
 }
 
 /// The ratings so far; none without the file.

@@ -2,13 +2,12 @@
 
 use super::file::steps;
 use super::games::GamesReport;
-use super::generators::GeneratorReport;
-use super::run::{InTraining, NewestNetwork, RunReport, RunningReport, TimeLeft, WindowReport};
+use super::run::{InTraining, NewestNetwork, RunReport, RunningReport, WindowReport};
 use crate::plots::ratings as rating_plot;
 use crate::ratings::{RatedPlayer, signed};
 use crate::terminal::{Facts, columns, grouped};
 use engine::progress::{bytes_in_words, in_words};
-use engine::run::{DeviceUse, LogLine, LostGenerator};
+use engine::run::{DeviceUse, GeneratorReport, GeneratorState, LogLine, TimeLeft};
 use network::Head;
 use std::fmt;
 use std::time::Duration;
@@ -19,15 +18,16 @@ impl fmt::Display for RunReport {
         facts.add("run", self.path.display());
         facts.add_some("newest network", self.newest_network.as_ref().map(newest));
         facts.add_some("training", self.training.as_ref().map(training));
-        facts.add("running", running(&self.at_work));
-        for lost in &self.lost {
-            facts.add("lost", lost_generator(lost));
+        facts.add("running", running(&self.running));
+        let (lost, running): (Vec<_>, Vec<_>) = self
+            .generators
+            .iter()
+            .partition(|report| report.state == GeneratorState::Lost);
+        for report in lost {
+            facts.add("lost", lost_generator(report));
         }
-        for report in &self.generators {
-            facts.add(
-                &format!("generator {}", report.generator),
-                generator(report),
-            );
+        for report in running {
+            facts.add(&format!("generator {}", report.number), generator(report));
         }
         facts.add("games", games(&self.games));
         facts.add_some("speed", self.speed());
@@ -161,7 +161,7 @@ fn running(running: &RunningReport) -> String {
     joined(trainer.into_iter().chain(generators), "; ", "none")
 }
 
-fn lost_generator(lost: &LostGenerator) -> String {
+fn lost_generator(lost: &GeneratorReport) -> String {
     let wait = match lost.is_elsewhere {
         true => "on its machine, until it starts again",
         false => "for it, or for the next generator that starts",
@@ -169,8 +169,8 @@ fn lost_generator(lost: &LostGenerator) -> String {
     format!(
         "generator {} of worker {}, silent for {}: its games in flight wait {wait}",
         lost.number,
-        lost.worker,
-        duration(lost.silence.as_secs_f64())
+        lost.status.worker,
+        duration(lost.seconds_ago)
     )
 }
 
@@ -189,8 +189,7 @@ fn generator(report: &GeneratorReport) -> String {
     let devices = DeviceUse::in_words(&status.devices, status.rows_waiting);
     let network = format!("network {}", status.network);
     // A running generator writes it every 15 seconds, unless the disk is full.
-    let age =
-        (report.seconds_since > 60.0).then(|| format!("{} ago", duration(report.seconds_since)));
+    let age = (report.seconds_ago > 60.0).then(|| format!("{} ago", duration(report.seconds_ago)));
     let parts = [place].into_iter().filter(|place| !place.is_empty());
     let parts = parts.chain(waiting).chain([speed]).chain(devices);
     joined(parts.chain([network]).chain(age), ", ", "")
@@ -219,14 +218,14 @@ fn window(window: &WindowReport) -> String {
 }
 
 fn time_left(left: &TimeLeft) -> String {
-    match (left.generations, &left.estimate) {
+    match (left.generations, left.seconds.zip(left.measured)) {
         (0, _) => "none: all networks are trained".to_owned(),
         (left, None) => format!("not known yet: {left} networks to train"),
-        (left, Some(estimate)) => format!(
+        (left, Some((seconds, measured))) => format!(
             "{}: {left} networks, {} each (median of the last {})",
-            duration(estimate.seconds),
-            duration(estimate.measured.seconds),
-            estimate.measured.generations
+            duration(seconds),
+            duration(measured.seconds),
+            measured.generations
         ),
     }
 }

@@ -1,59 +1,23 @@
-//! The sizes of a run's folders, and the files that can't be read.
+//! The sizes of a run's folders.
 
+use super::status::Problems;
 use serde::Serialize;
-use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The parts of a report that are missing, and why.
-#[derive(Debug, Default, Serialize)]
-#[serde(transparent)]
-pub(super) struct Problems(Vec<String>);
-
-impl Problems {
-    pub(super) fn add(&mut self, problem: String) {
-        self.0.push(problem);
-    }
-
-    /// Adds an error of a file, unless another program has just renamed or removed it.
-    pub(super) fn add_unless_gone(&mut self, path: &Path, error: &std::io::Error) {
-        if error.kind() != ErrorKind::NotFound {
-            self.add(format!("can't read {}: {error}", path.display()));
-        }
-    }
-
-    /// A result, or the default with the error as a problem.
-    pub(super) fn or_default<T: Default>(&mut self, result: Result<T, impl fmt::Display>) -> T {
-        result.unwrap_or_else(|error| {
-            self.add(error.to_string());
-            T::default()
-        })
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|problem| writeln!(f, "problem: {problem}"))
-    }
-}
-
 /// The files in a folder of the run, and below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct FolderSize {
+pub struct FolderSize {
     /// `.` for the run's own folder, without those in it.
-    pub(super) folder: String,
-    pub(super) bytes: u64,
-    pub(super) files: u64,
+    pub folder: String,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// The number of files.
+    pub files: u64,
 }
 
 /// The sizes of a run's folders, the largest first. Files that can't be read are left out, each with a problem.
-pub(super) fn folder_sizes(run: &Path, problems: &mut Problems) -> Vec<FolderSize> {
+pub fn folder_sizes(run: &Path, problems: &mut Problems) -> Vec<FolderSize> {
     let mut sizes = Vec::new();
     let size = |folder: &str| FolderSize {
         folder: folder.to_owned(),
