@@ -57,6 +57,5 @@ pub use model::{Network, Parameter};
 pub use precision::training_kind;
 pub use prepare::Drift;
 pub use service::{
-    DeviceCounters, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice,
-    tuning_file,
+    DeviceCounters, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice, tuning_file,
 };
