@@ -277,7 +277,7 @@ pub(super) fn running_generators_at(
         let path = lock_path(&paths.journal, number);
         let runs = match exists(&path) {
             true => FileLock::is_held(&path).map_err(RunError::io("look at", &path))?,
-            // Another machine's. Without a sign of life its number was only claimed so far.
+            // Another machine's. Without a status or plan its number was only claimed so far.
             false => {
                 let silence = Claimed::new(paths, number).silence(*now);
                 silence.is_some_and(|silence| silence < SILENCE)
@@ -297,7 +297,7 @@ pub struct LostGenerator {
     pub number: u32,
     /// The name of its worker; empty if its plan can't be read.
     pub worker: String,
-    /// The time since its last sign of life.
+    /// The time since it last wrote its status or plan.
     pub silence: Duration,
     /// Whether its journal is on another machine without a common folder: no generator here can take it over.
     pub is_elsewhere: bool,
@@ -479,7 +479,7 @@ impl Claimed {
         })
     }
 
-    /// The time since its last sign of life: its status, or its plan before it has one. None if there is no sign.
+    /// The time since it last wrote its status, or its plan before it has one. None without either.
     fn silence(&self, now: SystemTime) -> Option<Duration> {
         let time =
             |name: &str| fs::metadata(self.folder.join(name)).and_then(|about| about.modified());

@@ -77,7 +77,7 @@ pub struct GeneratorReport {
     pub state: GeneratorState,
     /// Whether it is a lost one of another machine: only there it resumes.
     pub is_elsewhere: bool,
-    /// Seconds since its last sign of life.
+    /// Seconds since it last wrote its status or journal.
     pub seconds_ago: f64,
     /// What it reported last.
     #[serde(flatten)]
