@@ -148,7 +148,7 @@ fn another_worker_takes_over_once_a_generator_has_been_silent_for_long() {
         .collect();
     assert_eq!(found, [(0, "a")]);
     assert!(lost[0].silence >= 2 * SILENCE, "{lost:?}");
-    // A sign of life since then.
+    // A status since then.
     fs::write(paths.status(0), "").unwrap();
     let (other, recovery) = start_of("c");
     assert_eq!((other.number(), recovery.adopted), (2, vec![]));
