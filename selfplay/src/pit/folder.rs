@@ -16,7 +16,8 @@
 mod parts;
 
 use super::plan::{MatchPlan, PlanError};
-use super::result::{GameSummary, hash_of};
+use super::record::{GAMES, read_record, record_name};
+use super::result::{GameSummary, LARGEST_RESULTS, RESULTS};
 use anyhow::{Context, Result, bail, ensure};
 use engine::files::{self, FileLock, read_whole};
 use engine::progress::say;
@@ -29,18 +30,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const PLAN: &str = "match.toml";
-const RESULTS: &str = "results.jsonl";
 const LOCK: &str = "match.lock";
-const GAMES: &str = "games";
 
 /// The most bytes of a plan; a usual one has a few thousand.
 const LARGEST_PLAN: u64 = 1 << 20;
-
-/// The most bytes of all results: a million games have about 300 MB.
-const LARGEST_RESULTS: u64 = 1 << 32;
-
-/// The most bytes of a record.
-const LARGEST_RECORD: u64 = 1 << 26;
 
 /// The time between two flushes to the disk.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -246,13 +239,8 @@ fn another((path, differences): &(PathBuf, Vec<String>)) -> String {
 
 /// The record of a game that is over, if it is whole.
 fn record_of(folder: &Path, summary: &GameSummary) -> Option<String> {
-    let record = read_whole(&folder.join(record_name(summary.game)), LARGEST_RECORD);
-    let record = String::from_utf8(record.ok()?).ok()?;
-    (hash_of(&record) == summary.record).then_some(record)
-}
-
-fn record_name(number: u64) -> String {
-    format!("{GAMES}/{number:06}.txt")
+    let path = folder.join(record_name(summary.game));
+    read_record(&path, &summary.record_hash).ok()
 }
 
 fn claim(out: &Path, name: &str) -> Result<PathBuf> {
@@ -342,8 +330,7 @@ fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
     let mut torn = 0;
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         // A line without its end would run into the next one.
-        let line = std::str::from_utf8(line).ok();
-        match line.and_then(GameSummary::of_line) {
+        match GameSummary::of_line(line) {
             Some(summary) => drop(games.insert(summary.game, summary)),
             None => torn += 1,
         }

@@ -1,6 +1,7 @@
 //! One game of a match.
 
 use super::player::PlayerKind;
+use super::record::TurnInfo;
 use super::referee::{Forfeit, Referee, TurnSource};
 use super::sampling::{game_stream, random_turn};
 use super::schedule::Fixture;
@@ -11,15 +12,6 @@ use engine::search::{Evaluation, PolicySampler, Query, Search};
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-
-/// What a player reports about its turn.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct TurnInfo {
-    /// Win probability of Gold at the start of the turn.
-    pub(super) value: f32,
-    /// Evaluations for the turn.
-    pub(super) evaluations: u32,
-}
 
 /// The cost of a player's turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //! ```text
 //! arguments ─┐
 //!            ├─ spec ── plan (player, opening) ──┬── folder    the kept games, for resuming
-//! --match ───┘                                   └── schedule ── worker (game) ── result ── standings, sprt ── report
+//! --match ───┘                                   └── schedule ── worker (game) ── result (record) ── standings, sprt ── report
 //! ```
 
 mod arguments;
@@ -14,6 +14,7 @@ mod opening;
 mod part;
 mod plan;
 mod player;
+mod record;
 mod referee;
 mod report;
 mod result;
@@ -25,6 +26,10 @@ mod standings;
 mod worker;
 
 pub(crate) use arguments::PitArguments;
+pub(crate) use external_engine::FaultKind;
+pub(crate) use record::{OWN_SETUPS, RecordError, RecordRemarks, read_record, record_name};
+pub(crate) use result::{End, GameSummary, LARGEST_RESULTS, RESULTS};
+pub(crate) use schedule::{Games, Schedule};
 
 use crate::output;
 use crate::worker::devices::Devices;
@@ -39,9 +44,8 @@ use opening::OpeningSource;
 use part::Part;
 use plan::{MATCH_FORMAT, MatchPlan};
 use player::{Defaults, LoadedPlayer, PlayerKind};
+use record::lettered;
 use report::MatchReport;
-use result::GameSummary;
-use schedule::Games;
 use spec::{MatchSpec, SpecOrigin};
 use sprt::SequentialTest;
 use standings::{Results, in_whole};
@@ -336,11 +340,10 @@ fn last_unfinished(matches: Vec<(PathBuf, u64)>, plan: &MatchPlan) -> Result<Opt
 
 /// The players' names in records. Letters distinguish two players; their settings are in the match's folder.
 fn labels(players: &[LoadedPlayer], origin: &SpecOrigin) -> Vec<String> {
-    let named = players.iter().zip(["a", "b"]);
-    match origin {
-        SpecOrigin::Pair => named
-            .map(|(player, letter)| format!("{} ({letter})", player.player.short_name()))
-            .collect(),
+    match (origin, players) {
+        (SpecOrigin::Pair, [a, b]) => {
+            lettered([a, b].map(|player| player.player.short_name())).into()
+        }
         _ => players.iter().map(|player| player.label.clone()).collect(),
     }
 }

@@ -3,7 +3,7 @@
 use super::folder::MatchFolder;
 use super::plan::OpeningsPlan;
 use super::player::Defaults;
-use super::result::hash_of;
+use super::record::{OWN_SETUPS, hash_of};
 use super::sampling::{draw_openings, random_opening};
 use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
 use crate::openings::{LARGEST, read_openings};
@@ -90,7 +90,7 @@ impl Openings {
     /// The opening of a pair as records state it.
     pub(super) fn describe(&self, pair: u64) -> String {
         match self {
-            Self::Own => "the players' own setups".into(),
+            Self::Own => OWN_SETUPS.into(),
             Self::Random { turns: 0, .. } => format!("{pair}, random setups"),
             Self::Random { turns, .. } => format!("{pair}, random setups and {turns} random turns"),
             Self::Listed { openings, name } => match listed(openings, pair).line {

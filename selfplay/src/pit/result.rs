@@ -1,47 +1,50 @@
-//! The summary of a game, and its record.
+//! The summary of a game that is over: a line of the match's results.
 
 use super::external_engine::FaultKind;
 use super::game::{PitGame, Usage};
+use super::record::{RecordHeader, hash_of};
 use super::referee::Forfeit;
 use arimaa::notation::format_record;
 use arimaa::rules::Reason;
 use engine::files::ChecksumForm;
 use engine::ratings::GameResult;
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write};
+use std::fmt;
 
-/// The hash of a text, as the results hold it.
-pub(super) fn hash_of(text: &str) -> String {
-    let hash = blake3::hash(text.as_bytes()).to_hex();
-    hash[..16].to_owned()
-}
+/// The file of a match's results.
+pub(crate) const RESULTS: &str = "results.jsonl";
+
+/// The most bytes of all results: a million games have about 300 MB.
+pub(crate) const LARGEST_RESULTS: u64 = 1 << 32;
 
 /// The summary of a game, as the results keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GameSummary {
+pub(crate) struct GameSummary {
     /// Its number in the match.
-    pub(super) game: u64,
+    pub(crate) game: u64,
     /// The result of the pairing's first player.
     pub(super) result: GameResult,
-    pub(super) reason: End,
+    pub(crate) reason: End,
     /// The fault of an external engine that lost other than by the rules, with its last lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fault: Option<String>,
     /// Turns, those of the opening included.
-    pub(super) turns: u64,
+    pub(crate) turns: u64,
     /// The usage of the pairing's two players.
     pub(super) usage: [Usage; 2],
     /// The hash of its turns.
-    pub(super) moves: String,
+    #[serde(rename = "moves")]
+    pub(super) turns_hash: String,
     /// The hash of its record.
-    pub(super) record: String,
+    #[serde(rename = "record")]
+    pub(crate) record_hash: String,
 }
 
 /// Why a game ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum End {
+pub(crate) enum End {
     Goal,
     Elimination,
     Immobilization,
@@ -74,7 +77,7 @@ impl fmt::Display for End {
     }
 }
 
-/// The header of a record.
+/// What a record says of a game beside its turns and its end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tags<'a> {
     /// The names of all players of the match.
@@ -109,18 +112,28 @@ impl GameSummary {
             None => GameResult::Unfinished,
         };
         let turns = format_record(game);
-        let mut record = header(over, tags, &outcome);
-        record.reserve(2 * turns.len());
-        push_turns(&mut record, &turns, over);
+        let [gold, silver] = over.fixture.by_colour();
+        let header = RecordHeader {
+            gold: &tags.players[gold],
+            silver: &tags.players[silver],
+            result: &outcome,
+            game: over.fixture.number,
+            seed: tags.seed,
+            // A file's name may contain line breaks.
+            opening: &tags.opening.replace(char::is_control, "?"),
+        };
+        let fault = over.forfeit().map(Forfeit::in_words);
+        let remarks = |turn| (over.turn_infos()[turn], over.remark(turn));
+        let record = header.with_turns(&turns, game.turns().len(), remarks, fault.as_deref());
         let summary = Self {
             game: over.fixture.number,
             result,
             reason,
-            fault: over.forfeit().map(Forfeit::in_words),
+            fault,
             turns: game.turns().len() as u64,
             usage,
-            moves: hash_of(&turns),
-            record: hash_of(&record),
+            turns_hash: hash_of(&turns),
+            record_hash: hash_of(&record),
         };
         (summary, record)
     }
@@ -133,49 +146,10 @@ impl GameSummary {
     }
 
     /// The summary of a line with its end; none of one that is torn or changed.
-    pub(super) fn of_line(line: &str) -> Option<Self> {
+    pub(crate) fn of_line(line: impl AsRef<[u8]>) -> Option<Self> {
+        let line = std::str::from_utf8(line.as_ref()).ok()?;
         let json = ChecksumForm::Json.open(line).ok()??;
         serde_json::from_str(&json).ok()
-    }
-}
-
-fn header(over: &PitGame, tags: Tags, outcome: &str) -> String {
-    let [gold, silver] = over.fixture.by_colour();
-    format!(
-        "Gold: {}\nSilver: {}\nResult: {outcome}\nGame: {}\nSeed: {}\nOpening: {}\n\n",
-        tags.players[gold],
-        tags.players[silver],
-        over.fixture.number,
-        tags.seed,
-        // A file's name may contain line breaks.
-        tags.opening.replace(char::is_control, "?")
-    )
-}
-
-/// Writes the turns, each with its player's report. Writing to a text can't fail.
-fn push_turns(text: &mut String, turns: &str, over: &PitGame) {
-    let lines = turns.lines();
-    let positions = lines.clone().count() - over.game().turns().len();
-    let turn_infos = std::iter::repeat_n(&None, positions).chain(over.turn_infos());
-    for (place, (line, info)) in lines.zip(turn_infos).enumerate() {
-        text.push_str(line);
-        text.push('\n');
-        if let Some(info) = info {
-            let _ = writeln!(
-                text,
-                "# value {:.4}, {} evaluations",
-                info.value, info.evaluations
-            );
-        }
-        let turn = place.checked_sub(positions);
-        if let Some(remark) = turn.and_then(|turn| over.remark(turn)) {
-            let _ = writeln!(text, "# {remark}");
-        }
-    }
-    if let Some(forfeit) = over.forfeit() {
-        for line in forfeit.in_words().lines() {
-            let _ = writeln!(text, "# {line}");
-        }
     }
 }
 
@@ -200,8 +174,8 @@ pub(super) mod tests {
             fault: None,
             turns: 20,
             usage: [Usage::default(); 2],
-            moves: hash_of(record),
-            record: hash_of(record),
+            turns_hash: hash_of(record),
+            record_hash: hash_of(record),
         }
     }
 
@@ -238,11 +212,11 @@ pub(super) mod tests {
         let mut changes = Mutations::new(&samples, 31);
         for _ in 0..cases(2_000) {
             let changed = changes.next();
-            let changed = String::from_utf8_lossy(&changed) + "\n";
+            let changed = String::from_utf8_lossy(&changed).into_owned() + "\n";
             assert!(changed == kept || GameSummary::of_line(&changed).is_none());
             let signed = ChecksumForm::Json.sign(&changed);
             if let Some(summary) = GameSummary::of_line(&signed) {
-                assert_eq!(GameSummary::of_line(&summary.to_line()), Some(summary));
+                assert_eq!(GameSummary::of_line(summary.to_line()), Some(summary));
             }
         }
     }
@@ -280,7 +254,7 @@ pub(super) mod tests {
             let judged = record.lines().filter(|line| line.starts_with("# value "));
             assert_eq!(judged.count() as u64, game.usage()[0].turns);
             assert_eq!(summary.turns, game.game().turns().len() as u64);
-            assert_eq!(summary.record, hash_of(&record));
+            assert_eq!(summary.record_hash, hash_of(&record));
             let line = summary.to_line();
             let parsed = GameSummary::of_line(&line).unwrap();
             let changed = line.replace("\"turns\":", "\"turns\":1");

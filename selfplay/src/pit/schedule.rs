@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Which players meet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Schedule {
+pub(crate) enum Schedule {
     /// Each player meets each other one
     #[default]
     RoundRobin,
@@ -29,7 +29,7 @@ impl Schedule {
 /// swapped. The pairings take turns pair by pair, so that they are all at the same stage, and a longer match begins with the games
 /// of a shorter one.
 #[derive(Debug, Clone)]
-pub(super) struct Games {
+pub(crate) struct Games {
     /// The pairings, by the players' numbers.
     pub(super) pairings: Vec<[usize; 2]>,
     /// Pairs of games of each pairing.
@@ -50,7 +50,7 @@ pub(super) struct Fixture {
 }
 
 impl Games {
-    pub(super) fn new(schedule: Schedule, players: usize, games: u64) -> Self {
+    pub(crate) fn new(schedule: Schedule, players: usize, games: u64) -> Self {
         Self {
             pairings: schedule.pairings(players),
             pairs: games / 2,
@@ -58,7 +58,7 @@ impl Games {
     }
 
     /// Games of all pairings.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         2 * self.pairs * self.pairings.len() as u64
     }
 

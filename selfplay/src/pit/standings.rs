@@ -160,7 +160,7 @@ impl Results {
     pub(super) fn distinct(&self) -> usize {
         let games = self.counted().filter_map(|game| {
             let fixture = self.games.get(game.game)?;
-            Some((fixture.by_colour(), game.moves.as_str()))
+            Some((fixture.by_colour(), game.turns_hash.as_str()))
         });
         games.collect::<BTreeSet<_>>().len()
     }

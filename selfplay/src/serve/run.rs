@@ -2,12 +2,14 @@
 
 use super::games::GamesIndex;
 use super::series::TrainLog;
+use crate::pit::{Games, Schedule};
 use engine::files::{ChecksumForm, FileLock, make_folders, now_in, read_whole};
 use engine::run::{
     FolderSize, GameSpeed, GeneratorPaths, GeneratorReport, LogLine, Problems, RunDirectory,
     TimeLeft, folder_sizes,
 };
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
 use std::io::ErrorKind;
@@ -216,7 +218,7 @@ fn planned_games(path: &Path, problems: &mut Problems) -> Option<u64> {
         plan.map_err(|error| error.message().to_owned())
     });
     let games = plan.and_then(|plan| {
-        let games = games_of_plan(&plan);
+        let games = games_of_plan(plan);
         games.ok_or_else(|| "`games`, `players` or `schedule` is missing".to_owned())
     });
     games
@@ -224,14 +226,16 @@ fn planned_games(path: &Path, problems: &mut Problems) -> Option<u64> {
         .ok()
 }
 
-fn games_of_plan(plan: &toml::Table) -> Option<u64> {
-    let games = plan.get("games")?.as_integer()?;
-    let players = plan.get("players")?.as_array()?.len() as u64;
-    let pairings = match plan.get("schedule")?.as_str()? {
-        "round-robin" => players * players.saturating_sub(1) / 2,
-        _ => players.saturating_sub(1),
-    };
-    Some(u64::try_from(games).ok()? * pairings)
+/// Other versions of the plan count too: only these keys are read.
+fn games_of_plan(plan: toml::Table) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Plan {
+        games: u64,
+        schedule: Schedule,
+        players: Vec<IgnoredAny>,
+    }
+    let plan: Plan = plan.try_into().ok()?;
+    Some(Games::new(plan.schedule, plan.players.len(), plan.games).count())
 }
 
 /// A small file of JSON; none where there is none. Its checksum, where it has one, must match.

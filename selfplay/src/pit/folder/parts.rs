@@ -68,7 +68,7 @@ impl MatchFolder {
                     continue;
                 };
                 if let Some(first) = known.get(&number) {
-                    let is_other = first.record != summary.record;
+                    let is_other = first.record_hash != summary.record_hash;
                     ensure!(
                         !(is_other && is_repeatable),
                         "--join: game {number} of {} is another game than in {} or a part before: move the wrong folder away",

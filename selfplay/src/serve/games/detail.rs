@@ -1,10 +1,11 @@
 //! One game, read from its file and replayed.
 
 use super::entry::{FileKind, GameEnd, GameEntry, IndexedFile};
-use super::matches::{MatchRecord, hash_of, read_record, record_path};
+use super::matches::{hash_text, record_path};
 use super::scan::is_absent;
 use super::shards::networks_of;
 use crate::inspect::format_action;
+use crate::pit::{RecordError, RecordRemarks, read_record};
 use crate::serve::rules::{GameText, board_text};
 use arimaa::notation::{format_position, format_record, format_turn, parse_record};
 use arimaa::rules::{Action, Game, Position, Side};
@@ -145,23 +146,24 @@ impl GameDetail {
         game: &GameEntry,
     ) -> Result<Self, GamesError> {
         let (id, path) = (game.id, record_path(&file.file, game.id.counter));
-        if !root.join(&path).exists() {
-            return Err(GamesError::Removed { id, path });
-        }
         let fault = |reason| GamesError::Record {
             path: path.clone(),
             reason,
         };
-        let text = read_record(root, &path).map_err(fault)?;
-        if hash_of(&text) != game.place {
-            return Err(GamesError::Replaced { id, path });
-        }
+        let text = match read_record(&root.join(&path), &hash_text(game.place)) {
+            Ok(text) => text,
+            Err(RecordError::Io(error)) if is_absent(&error) => {
+                return Err(GamesError::Removed { id, path });
+            }
+            Err(RecordError::Another) => return Err(GamesError::Replaced { id, path }),
+            Err(error) => return Err(fault(error.to_string())),
+        };
         let played = parse_record(&text).map_err(|error| fault(error.to_string()))?;
-        let tags = MatchRecord::read(&text);
-        let record = record_of_match(game, &played, &tags);
+        let remarks = RecordRemarks::read(&text);
+        let record = record_of_match(game, &played, remarks.header.seed);
         let detail = Self::of(&record, &file.file.source);
         let mut detail = detail.map_err(|error| fault(error.to_string()))?;
-        detail.add_reports(&tags, played.start());
+        detail.add_reports(&remarks, played.start());
         Ok(detail)
     }
 
@@ -196,19 +198,19 @@ impl GameDetail {
 
     /// Adds what the players of a match said of their turns. Turns of which nothing is said stay given: the opening's, and those of
     /// players without values.
-    fn add_reports(&mut self, tags: &MatchRecord, start: &Position) {
-        let players = tags.players();
+    fn add_reports(&mut self, remarks: &RecordRemarks, start: &Position) {
+        let players = remarks.header.players();
         self.networks = players.map(str::to_owned).to_vec();
         let mut mover = start.side();
-        for (turn, report) in self.turns.iter_mut().zip(&tags.reports) {
-            if let Some(report) = report {
-                turn.origin = match report.evaluations {
+        for (turn, info) in self.turns.iter_mut().zip(&remarks.turns) {
+            if let Some(info) = info {
+                turn.origin = match info.evaluations {
                     0 => Origin::Policy,
                     _ => Origin::Search,
                 };
                 turn.network = Some(players[mover.index()].to_owned());
-                turn.gold_value = Some(report.gold_value);
-                turn.evaluations = Some(report.evaluations);
+                turn.gold_value = Some(info.value);
+                turn.evaluations = Some(info.evaluations);
             }
             mover = mover.opponent();
         }
@@ -226,7 +228,7 @@ fn of_shard(path: &str, offset: u64, fault: ShardFault) -> GamesError {
 }
 
 /// A match's game as one of a shard, without what the players said.
-fn record_of_match(entry: &GameEntry, played: &Game, tags: &MatchRecord) -> GameRecord {
+fn record_of_match(entry: &GameEntry, played: &Game, seed: u64) -> GameRecord {
     let start = match *played.start() {
         Position::INITIAL => Start::Empty,
         position => Start::Position(StartPosition::new(&position)),
@@ -245,7 +247,7 @@ fn record_of_match(entry: &GameEntry, played: &Game, tags: &MatchRecord) -> Game
     });
     GameRecord {
         id: entry.id,
-        seed: tags.seed,
+        seed,
         start,
         evaluators: Vec::new(),
         turns: turns.collect(),

@@ -1,6 +1,7 @@
 //! The files of games that are there.
 
 use super::entry::{FileKey, FileKind, FoundFile};
+use crate::pit::RESULTS;
 use engine::record::ShardName;
 use engine::run::RunDirectory;
 use std::fs::Metadata;
@@ -13,9 +14,6 @@ pub(super) const SELFPLAY: &str = "selfplay";
 
 /// The source of the games that are played to be shown, and their folder.
 pub(super) const SHOW: &str = RunDirectory::SHOW;
-
-/// The file of a match's results.
-pub(super) const RESULTS: &str = "results.jsonl";
 
 /// What a look at the run's folders has found.
 #[derive(Debug, Default)]
