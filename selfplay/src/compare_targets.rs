@@ -5,7 +5,7 @@
 
 use crate::inspect::{ShardGames, shards_at};
 use crate::output::print;
-use crate::worker::batch::evaluate_leaves;
+use crate::worker::batch::search_to_end;
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool::{self, WorkerArguments};
 use anyhow::{Context, Result, bail, ensure};
@@ -15,7 +15,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use engine::config::{AutoOr, Config, ConfigArguments, MOST_EVALUATIONS, SearchMode};
 use engine::progress::Progress;
-use engine::search::{Decision, Evaluations, Evaluator, FirstAction, Search, SearchOptions};
+use engine::search::{Decision, Evaluator, FirstAction, Search, SearchOptions};
 use engine::stop::Exit;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -83,7 +83,6 @@ pub(crate) fn run(arguments: &CompareTargetsArguments) -> Result<ExitCode> {
         let evaluator = Player::open_alone(name, &devices, 1)?;
         let mut searcher = Searcher {
             evaluator: evaluator.with_context(|| format!("{name} has no evaluator"))?,
-            answers: Evaluations::default(),
             variants: &variants,
             deep: deep_options(&config, arguments.deep),
         };
@@ -192,7 +191,6 @@ fn deep_options(config: &Config, evaluations: u32) -> SearchOptions {
 /// The searches of a worker.
 struct Searcher<'a> {
     evaluator: Box<dyn Evaluator>,
-    answers: Evaluations,
     variants: &'a [Config],
     deep: SearchOptions,
 }
@@ -277,8 +275,7 @@ impl Searcher<'_> {
     ) -> Result<Search> {
         let history = game.history();
         let mut search = Search::new(game.position(), history, options)?;
-        let (evaluator, answers) = (self.evaluator.as_mut(), &mut self.answers);
-        while evaluate_leaves(&mut search, evaluator, history, rng, answers)?.is_some() {}
+        search_to_end(&mut search, self.evaluator.as_mut(), history, rng, |_| ())?;
         Ok(search)
     }
 }

@@ -3,16 +3,16 @@
 mod subject;
 
 use crate::output;
-use crate::worker::batch::evaluate_leaves;
+use crate::worker::batch::search_to_end;
 use crate::worker::devices::DeviceArguments;
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool;
 use anyhow::{Context, Result};
-use arimaa::rules::{Game, Side};
+use arimaa::rules::Side;
 use clap::Args;
 use engine::config::{AutoOr, Config, ConfigArguments, MATCH_SET_HELP, SearchMode};
 use engine::progress::{in_words, say};
-use engine::search::{Budget, Evaluations, Evaluator, Search, SearchOptions, SearchReport};
+use engine::search::{Budget, Search, SearchOptions, SearchReport};
 use engine::stop::{Exit, Stop};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -135,7 +135,11 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     let stop = Stop::listen()?;
     search.stop_with(Arc::clone(stop.flag()));
     let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);
-    search_on(&mut search, evaluator.as_mut(), &game, &mut rng)?;
+    let mut progress = SearchProgress::new();
+    let (evaluator, history) = (evaluator.as_mut(), game.history());
+    search_to_end(&mut search, evaluator, history, &mut rng, |search| {
+        progress.show(search)
+    })?;
     let report = search.report(arguments.top as usize);
     let text = if arguments.json {
         serde_json::to_string(&report)?
@@ -162,21 +166,6 @@ impl AnalyzeArguments {
         let budget = self.limits.budget(config.matches.search.memory_mib);
         SearchOptions::strongest_within(&config.matches.search, budget)
     }
-}
-
-/// Searches until the budget is used or the search is stopped. Shows progress on a terminal.
-fn search_on(
-    search: &mut Search,
-    evaluator: &mut dyn Evaluator,
-    game: &Game,
-    rng: &mut ChaCha8Rng,
-) -> Result<()> {
-    let mut answers = Evaluations::default();
-    let mut progress = SearchProgress::new();
-    while evaluate_leaves(search, evaluator, game.history(), rng, &mut answers)?.is_some() {
-        progress.show(search);
-    }
-    Ok(())
 }
 
 /// The progress of a search at a terminal: a line after a second, then each time after twice as long.
@@ -218,6 +207,7 @@ fn progress_line(passed: Duration, report: &SearchReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arimaa::rules::Game;
 
     #[test]
     fn only_finite_positive_times_are_accepted() {
@@ -268,11 +258,12 @@ mod tests {
         let game = Game::from_position(position.parse().unwrap());
         let options = SearchOptions::strongest(&Config::default().matches.search, 64);
         let mut search = Search::new(game.position(), game.history(), options).unwrap();
-        search_on(
+        search_to_end(
             &mut search,
             &mut engine::search::Material::default(),
-            &game,
+            game.history(),
             &mut ChaCha8Rng::seed_from_u64(0),
+            |_| (),
         )
         .unwrap();
         let report = search.report(1);

@@ -10,7 +10,8 @@
 //! | `players` | the players that searches may use, and their evaluators |
 //! | `policy` | the best turns by a network's policy alone |
 //! | `searches`, `reviews` | live searches and whole-game analysis, each on a thread of its own |
-//! | `threads` | their threads |
+//! | `search_messages` | searches as requests and answers state them |
+//! | `registry`, `threads` | all work of a kind: its limits and its threads |
 //! | `run`, `series`, `watcher` | a run as its files show it, and what changes |
 //! | `games` | the index of a run's games, and single games |
 //! | `router` | the paths |
@@ -24,10 +25,12 @@ mod guard;
 mod page;
 mod players;
 mod policy;
+mod registry;
 mod reviews;
 mod router;
 mod rules;
 mod run;
+mod search_messages;
 mod searches;
 mod series;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::error::{ApiError, ApiResult};
 use super::players::Players;
 use super::rules::GameText;
-use super::searches::{MEMORY_MIB, finish};
+use super::search_messages::MEMORY_MIB;
+use crate::worker::batch::search_to_end;
 use engine::config::{AutoOr, GumbelConfig, SearchConfig, SearchMode};
 use engine::search::{Budget, Search, SearchOptions};
 use rand::SeedableRng;
@@ -78,7 +79,7 @@ impl PolicyRequest {
         // The same position has the same answer.
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let of_player = evaluator.evaluator.as_mut();
-        finish(&mut search, of_player, game.history(), &mut rng)?;
+        search_to_end(&mut search, of_player, game.history(), &mut rng, |_| ())?;
         players.give_back(evaluator);
         let found = search.report(MOST_TURNS as usize).turns.into_iter();
         let mut turns: Vec<PolicyTurn> = found

@@ -2,25 +2,19 @@
 
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
+use super::registry::{ABANDONED_TIME, Kind, Registry, Work, WorkState};
 use super::rules::GameText;
-use super::searches::{ABANDONED_TIME, Limits, SearchState, finish, first_number};
-use super::threads::Threads;
+use super::search_messages::Limits;
+use crate::worker::batch::search_to_end;
 use anyhow::Result;
 use arimaa::notation::{TurnLabel, format_turn};
 use arimaa::rules::{Game, Phase, Side};
 use engine::search::Search;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-
-/// Analyses that run at once.
-const MOST_RUNNING: usize = 2;
-
-/// Analyses that are kept.
-const MOST_KEPT: usize = 8;
 
 /// The time that an analysis may search, from its start or from where it was resumed.
 pub(super) const MOST_TIME: Duration = Duration::from_secs(1_800);
@@ -56,28 +50,18 @@ pub(super) struct ReviewedTurn {
 /// An analysis as far as it has come: `GET /api/reviews/ID`.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Progress {
-    pub(super) state: SearchState,
+    pub(super) state: WorkState,
     /// Why it ended before the last turn.
     pub(super) error: Option<String>,
     pub(super) turns: Vec<ReviewedTurn>,
-}
-
-impl Progress {
-    fn is_running(&self) -> bool {
-        self.state == SearchState::Running
-    }
 }
 
 /// The analyses of a server.
 pub(super) struct Reviews {
     players: Arc<Players>,
     most_time: Duration,
-    entries: Mutex<Entries>,
-    next: AtomicU64,
-    threads: Threads,
+    registry: Registry<Entry>,
 }
-
-type Entries = BTreeMap<u64, Arc<Entry>>;
 
 struct Entry {
     player: String,
@@ -92,9 +76,7 @@ impl Reviews {
         Self {
             players,
             most_time,
-            entries: Mutex::default(),
-            next: first_number(),
-            threads: Threads::default(),
+            registry: Registry::new(),
         }
     }
 
@@ -112,97 +94,74 @@ impl Reviews {
             game: request.game.game()?,
             stop: Arc::default(),
             progress: watch::Sender::new(Progress {
-                state: SearchState::Running,
+                state: WorkState::Running,
                 error: None,
                 turns: Vec::new(),
             }),
         });
-        let mut entries = self.lock();
-        check_room(&entries)?;
-        while entries.len() >= MOST_KEPT
-            && let Some(ended) = entries.iter().find(|(_, entry)| !entry.is_running())
-        {
-            let ended = *ended.0;
-            entries.remove(&ended);
-        }
-        let id = self.next.fetch_add(1, Relaxed);
+        let number = self.registry.next_number();
+        self.registry.lock().admit(number, Arc::clone(&entry))?;
         self.run(&entry)?;
-        entries.insert(id, entry);
-        Ok(id.to_string())
+        Ok(number.to_string())
     }
 
     /// Resumes an analysis behind its last finished turn.
     pub(super) fn resume(&self, id: &str) -> ApiResult<()> {
-        let entries = self.lock();
-        let entry = find_in(&entries, id)?;
+        let entries = self.registry.lock();
+        let entry = entries.find(id)?;
         let why_not = match entry.progress.borrow().state {
-            SearchState::Running => Some("is still running: stop it before it is resumed"),
-            SearchState::Done => Some("is complete: start a new one to analyze the game again"),
-            SearchState::Stopped | SearchState::Failed => None,
+            WorkState::Running => Some("is still running: stop it before it is resumed"),
+            WorkState::Done => Some("is complete: start a new one to analyze the game again"),
+            WorkState::Stopped | WorkState::Failed => None,
         };
         if let Some(why_not) = why_not {
             return Err(ApiError::conflict(format!("analysis {id} {why_not}")));
         }
-        check_room(&entries)?;
+        entries.check_room()?;
         entry.stop.store(false, Relaxed);
         entry.progress.send_modify(|progress| {
-            (progress.state, progress.error) = (SearchState::Running, None);
+            (progress.state, progress.error) = (WorkState::Running, None);
         });
         self.run(&entry)
     }
 
     fn run(&self, entry: &Arc<Entry>) -> ApiResult<()> {
         let (players, most_time) = (Arc::clone(&self.players), self.most_time);
-        let to_work = Arc::clone(entry);
-        let work = move || to_work.work(&players, most_time);
-        let started = self.threads.start("review".into(), work);
-        started.map_err(|error| {
-            let error = ApiError::failed(format!("can't start the analysis's thread: {error}"));
-            entry.end(SearchState::Failed, Some(error.message()));
-            error
-        })
+        let work = move |entry: &Entry| entry.work(&players, most_time);
+        self.registry.run(entry, work)
     }
 
     /// The turns so far, and the channel of those that follow.
     pub(super) fn watch(&self, id: &str) -> ApiResult<watch::Receiver<Progress>> {
-        Ok(find_in(&self.lock(), id)?.progress.subscribe())
+        Ok(self.registry.find(id)?.progress.subscribe())
     }
 
     /// Stops an analysis.
     pub(super) fn stop(&self, id: &str) -> ApiResult<()> {
-        find_in(&self.lock(), id)?.stop.store(true, Relaxed);
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registry.stop(id)
     }
 }
 
-fn find_in(entries: &Entries, id: &str) -> ApiResult<Arc<Entry>> {
-    let number = id.parse::<u64>().ok();
-    let found = number.and_then(|number| entries.get(&number).cloned());
-    found.ok_or_else(|| {
-        ApiError::missing(format!(
-            "there is no analysis {id}, or it ended long ago: start a new one"
-        ))
-    })
-}
+impl Work for Entry {
+    const KIND: Kind = Kind {
+        most_running: 2,
+        most_kept: 8,
+        name: "analysis",
+        plural: "analyses of games",
+        another: "a new one",
+        subject: "game",
+    };
 
-fn check_room(entries: &Entries) -> ApiResult<()> {
-    match entries.values().filter(|entry| entry.is_running()).count() {
-        MOST_RUNNING.. => Err(ApiError::busy(format!(
-            "{MOST_RUNNING} analyses of games run already, the most at once: stop one, or wait for its end"
-        ))),
-        _ => Ok(()),
+    fn is_running(&self) -> bool {
+        self.progress.borrow().state == WorkState::Running
     }
-}
 
-impl Drop for Reviews {
-    fn drop(&mut self) {
-        for entry in self.lock().values() {
-            entry.stop.store(true, Relaxed);
-        }
+    fn stop(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    fn fail(&self, reason: String) {
+        self.end(WorkState::Failed, Some(reason));
     }
 }
 
@@ -221,27 +180,22 @@ struct Finding {
 }
 
 impl Entry {
-    fn is_running(&self) -> bool {
-        self.progress.borrow().is_running()
-    }
-
-    fn end(&self, state: SearchState, error: Option<String>) {
+    fn end(&self, state: WorkState, error: Option<String>) {
         self.progress
             .send_modify(|progress| (progress.state, progress.error) = (state, error));
     }
 
     fn work(&self, players: &Players, most_time: Duration) {
-        let _guard = PanicGuard(self);
         let reviewed = players.open(&self.player).and_then(|mut evaluator| {
             let reviewed = self.review(players, &mut evaluator, most_time);
             players.give_back(evaluator);
             reviewed.map_err(ApiError::from)
         });
         match reviewed {
-            Ok(None) => self.end(SearchState::Done, None),
-            Ok(Some(Cut::Stopped)) => self.end(SearchState::Stopped, None),
-            Ok(Some(Cut::Limit(why))) => self.end(SearchState::Stopped, Some(why)),
-            Err(error) => self.end(SearchState::Failed, Some(error.message())),
+            Ok(None) => self.end(WorkState::Done, None),
+            Ok(Some(Cut::Stopped)) => self.end(WorkState::Stopped, None),
+            Ok(Some(Cut::Limit(why))) => self.end(WorkState::Stopped, Some(why)),
+            Err(error) => self.end(WorkState::Failed, Some(error.message())),
         }
     }
 
@@ -347,7 +301,8 @@ impl Entry {
         options.budget.time = options.budget.time.map(|time| time.min(left));
         let mut search = Search::new(game.position(), game.history(), options)?;
         search.stop_with(Arc::clone(&self.stop));
-        finish(&mut search, evaluator, game.history(), &mut rand::rng())?;
+        let rng = &mut rand::rng();
+        search_to_end(&mut search, evaluator, game.history(), rng, |_| ())?;
         let report = search.report(1);
         let best = report.turns.iter().find(|turn| turn.is_chosen);
         let best = best.map(|turn| turn.turn.clone());
@@ -355,17 +310,5 @@ impl Entry {
         Ok(report
             .gold_value
             .map(|gold_value| Finding { gold_value, best }))
-    }
-}
-
-/// Ends the analysis of a thread that panics.
-struct PanicGuard<'a>(&'a Entry);
-
-impl Drop for PanicGuard<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let reason = "the analysis panicked: please report the game";
-            self.0.end(SearchState::Failed, Some(reason.into()));
-        }
     }
 }

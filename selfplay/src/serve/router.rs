@@ -7,10 +7,12 @@ use super::guard::{Guard, guarded};
 use super::page;
 use super::players::Players;
 use super::policy::{PolicyAnswer, PolicyRequest};
+use super::registry::WorkState;
 use super::reviews::{self, Progress, ReviewRequest, Reviews};
 use super::rules::{self, RecordRequest, SetupRequest, StateRequest};
 use super::run::{Disk, RunAnswer};
-use super::searches::{Limits, SearchAnswer, SearchRequest, SearchState, Searches};
+use super::search_messages::{Limits, SearchAnswer, SearchRequest};
+use super::searches::Searches;
 use super::series::{Series, TrainLog};
 use super::watcher::{Changes, Watcher};
 use crate::worker::worker_pool;
@@ -310,7 +312,7 @@ async fn resume_search(
 
 async fn search_events(State(server): Shared, Id(id): Id) -> ApiResult<impl IntoResponse> {
     let answers = server.searches.watch(&id)?;
-    let has_ended = |answer: &SearchAnswer| answer.state != SearchState::Running;
+    let has_ended = |answer: &SearchAnswer| answer.state != WorkState::Running;
     events(
         &server,
         unfold(Some(answers), move |answers| async move {
@@ -377,7 +379,7 @@ fn next_of_review(progress: &Progress, told: usize) -> Option<(Result<Event, Inf
         return Some((event("turn", turn), false));
     }
     let done = json!({ "state": progress.state, "error": progress.error });
-    (progress.state != SearchState::Running).then(|| (event("done", &done), true))
+    (progress.state != WorkState::Running).then(|| (event("done", &done), true))
 }
 
 async fn run(State(server): Shared) -> ApiResult<Response> {

@@ -37,6 +37,21 @@ pub(crate) fn evaluate_leaves<R: Rng>(
     Ok(Some(took))
 }
 
+/// Searches until the search is over or stopped, and shows it after each batch.
+pub(crate) fn search_to_end<R: Rng>(
+    search: &mut Search,
+    evaluator: &mut dyn Evaluator,
+    history: &History,
+    rng: &mut R,
+    mut show: impl FnMut(&Search),
+) -> Result<()> {
+    let mut answers = Evaluations::default();
+    while evaluate_leaves(search, evaluator, history, rng, &mut answers)?.is_some() {
+        show(search);
+    }
+    Ok(())
+}
+
 /// A game with the search for its present turn.
 pub(crate) trait InPlay {
     /// Plays until evaluations are needed, and returns their evaluator and queries; none once the game is over. While answers are

@@ -1,8 +1,8 @@
 //! Whole-game analysis.
 
 use super::*;
+use crate::serve::registry::WorkState;
 use crate::serve::reviews::Reviews;
-use crate::serve::searches::SearchState;
 
 #[test]
 fn a_whole_game_is_analysed() {
@@ -101,12 +101,12 @@ fn an_analysis_ends_at_its_limit_of_time() {
     let progress = reviews.watch(&id).unwrap();
     for _ in 0..2 {
         let begun = Instant::now();
-        while progress.borrow().state == SearchState::Running {
+        while progress.borrow().state == WorkState::Running {
             assert!(begun.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(5));
         }
         let ended = progress.borrow().clone();
-        assert_eq!((ended.state, ended.turns.len()), (SearchState::Stopped, 0));
+        assert_eq!((ended.state, ended.turns.len()), (WorkState::Stopped, 0));
         assert!(ended.error.unwrap().contains("resume the analysis"));
         reviews.resume(&id).unwrap();
     }
