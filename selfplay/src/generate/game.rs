@@ -2,11 +2,11 @@
 
 use super::current_player::Evaluators;
 use super::decided::{Effort, effort, resigning};
-use super::decider::{Decided, TurnDecider};
 use super::log::GameLog;
 use super::plan::{GamePlan, Part, random_numbers};
 use super::starts::Begun;
 use crate::worker::batch::{InPlay, Tally};
+use crate::worker::turn_decider::{Decided, TurnDecider};
 use anyhow::{Context, Result, bail};
 use arimaa::rules::{Action, Game, Side};
 use engine::config::{Config, ExplorationConfig, NetworkChange};

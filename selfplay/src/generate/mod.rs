@@ -11,7 +11,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`arguments`] | the command line |
-//! | [`game`] | one game: what is drawn for it ([`plan`]), its start ([`starts`]), its turns ([`decider`]), resignation ([`decided`]), its record |
+//! | [`game`] | one game: what is drawn for it ([`plan`]), its start ([`starts`]), its turns (`worker::turn_decider`), resignation ([`decided`]), its record |
 //! | [`worker`] | a thread's games |
 //! | [`current_player`], [`network_watcher`] | changes of the network |
 //! | [`log`], [`game_writer`], [`prune`], [`disk`] | turns to the journal, games to shards; waiting while the disk is full |
@@ -20,7 +20,6 @@
 mod arguments;
 pub(crate) mod current_player;
 mod decided;
-mod decider;
 pub(crate) mod disk;
 pub(crate) mod game;
 pub(crate) mod game_writer;

@@ -6,9 +6,9 @@ use super::referee::{Forfeit, Referee, TurnSource};
 use super::sampling::{game_stream, random_turn};
 use super::schedule::Fixture;
 use crate::worker::batch::{InPlay, Tally};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use arimaa::rules::{Game, Side, Turn};
-use engine::search::{Evaluation, PolicySampler, Query, Search};
+use engine::search::{Evaluation, Query};
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
@@ -73,10 +73,8 @@ pub(super) struct PitGame<'m> {
     game: Game,
     /// Gold's source and Silver's: each player sees only its own tree.
     sources: [Option<TurnSource>; 2],
-    /// Whether each source has searched in this game: before that, its tree is of an earlier game.
-    have_thought: [bool; 2],
-    /// Whether the source of the side to move is set to the present turn.
-    is_thinking: bool,
+    /// Whether each source has decided turns of this game: before that, its tree is of an earlier game.
+    has_searched: [bool; 2],
     /// Usage of Gold and of Silver without the evaluators' time.
     usage: [Usage; 2],
     /// By turn, those of the opening included: the player's report, if it gives one.
@@ -107,8 +105,7 @@ impl<'m> PitGame<'m> {
             turn_infos: vec![None; opening.turns().len()],
             game: opening,
             sources,
-            have_thought: [false; 2],
-            is_thinking: false,
+            has_searched: [false; 2],
             usage: [Usage::default(); 2],
         }
     }
@@ -173,65 +170,48 @@ impl<'m> PitGame<'m> {
         self.game.position().side().index()
     }
 
-    /// Sets the source of the side to move to the present turn, unless that is done.
+    /// Begins the turn with the search or the policy of the side to move, unless that is done.
     fn begin_turn(&mut self) -> Result<()> {
-        if self.is_thinking {
+        let side = self.to_move();
+        let source = &mut self.sources[side];
+        let source = source.get_or_insert_with(|| TurnSource::Decider(Box::default()));
+        let TurnSource::Decider(decider) = source else {
+            return Ok(());
+        };
+        if decider.is_running() {
             return Ok(());
         }
-        let side = self.to_move();
-        let has_thought = std::mem::replace(&mut self.have_thought[side], true);
-        let source = &mut self.sources[side];
-        let (position, history) = (self.game.position(), self.game.history());
-        match (source, self.players[side]) {
-            (Some(TurnSource::Search(search)), PlayerKind::Search { config, options }) => {
-                match config.reuse_tree && has_thought {
-                    true => search.reuse_tree(position, history, *options)?,
-                    false => search.restart(position, history, *options)?,
-                }
+        let has_searched = std::mem::replace(&mut self.has_searched[side], true);
+        match self.players[side] {
+            PlayerKind::Search { config, options } => {
+                let anew = !(config.reuse_tree && has_searched);
+                decider.search(&self.game, *options, anew)
             }
-            (Some(TurnSource::Policy(sampler)), PlayerKind::Policy { temperature }) => {
-                sampler.restart(position, history, *temperature)?;
-            }
-            (source, PlayerKind::Search { options, .. }) => {
-                let search = Search::new(position, history, *options)?;
-                *source = Some(TurnSource::Search(Box::new(search)));
-            }
-            (source, PlayerKind::Policy { temperature }) => {
-                let sampler = PolicySampler::new(position, history, *temperature)?;
-                *source = Some(TurnSource::Policy(Box::new(sampler)));
-            }
-            (_, PlayerKind::Random | PlayerKind::Engine(_)) => {}
+            PlayerKind::Policy { temperature } => decider.sample(&self.game, *temperature),
+            PlayerKind::Random | PlayerKind::Engine(_) => Ok(()),
         }
-        self.is_thinking = true;
-        Ok(())
     }
 
     /// The queries of the side to move; none once its turn is decided.
     fn leaves(&mut self) -> &[Query] {
-        let (history, rng) = (self.game.history(), &mut self.rng);
         match &mut self.sources[self.game.position().side().index()] {
-            Some(TurnSource::Search(search)) => search.leaves(history, rng),
-            Some(TurnSource::Policy(sampler)) => sampler.leaves(history, rng),
+            Some(TurnSource::Decider(decider)) => decider.leaves(&self.game, &mut self.rng),
             Some(TurnSource::Engine(_)) | None => &[],
         }
     }
 
-    /// The turn that the side to move has decided on, with its report.
+    /// Ends the turn of the side to move: what was decided on, and the report.
     fn decided_turn(&mut self) -> Result<(Turn, TurnInfo)> {
-        let (turn, value, evaluations) = match &self.sources[self.to_move()] {
-            Some(TurnSource::Search(search)) => {
-                let decided = search.decision();
-                let decided = decided.context("the search ended without a decision")?;
-                (&decided.turn, decided.value, decided.evaluations)
-            }
-            Some(TurnSource::Policy(sampler)) => {
-                let drawn = sampler.decision();
-                let drawn = drawn.context("the policy ended without a turn")?;
-                (&drawn.turn, drawn.value, drawn.evaluations)
-            }
-            Some(TurnSource::Engine(_)) | None => anyhow::bail!("no player has decided on a turn"),
+        let side = self.to_move();
+        let Some(TurnSource::Decider(decider)) = &mut self.sources[side] else {
+            bail!("no player has decided on a turn");
         };
-        Ok((turn.clone(), TurnInfo { value, evaluations }))
+        let decided = decider.decided();
+        let decided = decided.context("the search or the policy ended without a turn")?;
+        let (turn, value, evaluations) = decided.parts();
+        let turn = turn.clone();
+        decider.finish();
+        Ok((turn, TurnInfo { value, evaluations }))
     }
 
     /// The turn that an external engine chooses; none if it loses the game or the match stops.
@@ -293,7 +273,6 @@ impl InPlay for PitGame<'_> {
                     PlayerKind::Random | PlayerKind::Engine(_) => None,
                 });
             };
-            self.is_thinking = false;
             if let Some(referee) = &mut self.referee {
                 referee.note(&turn, &self.game, &self.sources);
             }
@@ -308,8 +287,7 @@ impl InPlay for PitGame<'_> {
 
     fn answer(&mut self, index: usize, evaluator: &str, evaluation: Evaluation<'_>) -> Result<()> {
         match &mut self.sources[self.game.position().side().index()] {
-            Some(TurnSource::Search(search)) => Ok(search.answer(index, evaluator, evaluation)?),
-            Some(TurnSource::Policy(sampler)) => Ok(sampler.answer(index, evaluator, evaluation)?),
+            Some(TurnSource::Decider(decider)) => decider.answer(index, evaluator, evaluation),
             Some(TurnSource::Engine(_)) | None => Ok(()),
         }
     }

@@ -1,16 +1,16 @@
 //! The referee of a game with external engines: it keeps their clock, and decides faults that the rules don't cover.
 
 use super::external_engine::{EngineClock, EngineFault, EnginePlayer, Interruption};
+use crate::worker::turn_decider::TurnDecider;
 use arimaa::rules::{Game, Phase, Side, Turn};
-use engine::search::{PolicySampler, Search};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The source of a player's turns, from its first turn on. After the game another game may use its memory.
 #[derive(Debug)]
 pub(super) enum TurnSource {
-    Search(Box<Search>),
-    Policy(Box<PolicySampler>),
+    /// A search or a policy.
+    Decider(Box<TurnDecider>),
     Engine(Box<EnginePlayer>),
 }
 

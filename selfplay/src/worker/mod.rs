@@ -1,4 +1,4 @@
-//! What the commands that evaluate positions share: players, their devices, channels to evaluators, batches and worker threads.
+//! What the commands that evaluate positions share: players, their devices, channels to evaluators, decided turns, batches and worker threads.
 
 pub(crate) mod batch;
 pub(crate) mod channel;
@@ -6,4 +6,5 @@ pub(crate) mod devices;
 pub(crate) mod parallel;
 pub(crate) mod player;
 pub(crate) mod source;
+pub(crate) mod turn_decider;
 pub(crate) mod worker_pool;

@@ -1,7 +1,7 @@
 //! Decides the turns of a game: by a search, or by the policy alone.
 
 use anyhow::Result;
-use arimaa::rules::Game;
+use arimaa::rules::{Game, Turn};
 use engine::search::{
     Decision, Evaluation, PolicySampler, Query, SampledTurn, Search, SearchOptions,
 };
@@ -9,7 +9,7 @@ use rand::Rng;
 
 /// A game's search and sampler. Both are made when first needed, and keep their memory.
 #[derive(Debug, Default)]
-pub(super) struct TurnDecider {
+pub(crate) struct TurnDecider {
     search: Option<Search>,
     sampler: Option<PolicySampler>,
     running: Running,
@@ -26,16 +26,26 @@ enum Running {
 
 /// The decision.
 #[derive(Debug)]
-pub(super) enum Decided<'a> {
+pub(crate) enum Decided<'a> {
     /// By a search.
     Searched(&'a Decision),
     /// By the policy alone.
     Sampled(&'a SampledTurn),
 }
 
+impl Decided<'_> {
+    /// The turn, Gold's win probability at its start, and the evaluations for it.
+    pub(crate) fn parts(&self) -> (&Turn, f32, u32) {
+        match self {
+            Self::Searched(found) => (&found.turn, found.value, found.evaluations),
+            Self::Sampled(drawn) => (&drawn.turn, drawn.value, drawn.evaluations),
+        }
+    }
+}
+
 impl TurnDecider {
-    /// Begins to search for the next turn: in the tree of the last turns, or anew.
-    pub(super) fn search(&mut self, game: &Game, options: SearchOptions, anew: bool) -> Result<()> {
+    /// Begins to search for the next turn: in the tree of earlier turns, or anew.
+    pub(crate) fn search(&mut self, game: &Game, options: SearchOptions, anew: bool) -> Result<()> {
         let (position, history) = (game.position(), game.history());
         match &mut self.search {
             Some(search) if anew => search.restart(position, history, options)?,
@@ -47,7 +57,7 @@ impl TurnDecider {
     }
 
     /// Begins to sample the next turn from the policy.
-    pub(super) fn sample(&mut self, game: &Game, temperature: f32) -> Result<()> {
+    pub(crate) fn sample(&mut self, game: &Game, temperature: f32) -> Result<()> {
         let (position, history) = (game.position(), game.history());
         match &mut self.sampler {
             Some(sampler) => sampler.restart(position, history, temperature)?,
@@ -58,12 +68,12 @@ impl TurnDecider {
     }
 
     /// Whether a turn has been begun, and not been finished.
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.running != Running::None
     }
 
     /// Continues until evaluations are needed: their queries; none once the turn is decided.
-    pub(super) fn leaves(&mut self, game: &Game, rng: &mut impl Rng) -> &[Query] {
+    pub(crate) fn leaves(&mut self, game: &Game, rng: &mut impl Rng) -> &[Query] {
         match (self.running, &mut self.search, &mut self.sampler) {
             (Running::Search, Some(search), _) => search.leaves(game.history(), rng),
             (Running::Sampler, _, Some(sampler)) => sampler.leaves(game.history(), rng),
@@ -72,7 +82,7 @@ impl TurnDecider {
     }
 
     /// Takes the evaluation of query `index` of those that were requested.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         index: usize,
         evaluator: &str,
@@ -87,7 +97,7 @@ impl TurnDecider {
     }
 
     /// The turn, once it is decided.
-    pub(super) fn decided(&self) -> Option<Decided<'_>> {
+    pub(crate) fn decided(&self) -> Option<Decided<'_>> {
         match self.running {
             Running::None => None,
             Running::Search => self.search.as_ref()?.decision().map(Decided::Searched),
@@ -96,7 +106,7 @@ impl TurnDecider {
     }
 
     /// The turn has been played: nothing is decided now.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.running = Running::None;
     }
 }
