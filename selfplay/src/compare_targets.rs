@@ -4,15 +4,13 @@
 //! values all first actions. A target is worth the mean of these values by its own shares.
 
 use crate::inspect::{ShardGames, shards_at};
-use crate::output::print;
+use crate::output::{print, table};
 use crate::worker::batch::search_to_end;
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool::{self, WorkerArguments};
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::rules::{Game, Phase, Side};
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use engine::config::{AutoOr, Config, ConfigArguments, MOST_EVALUATIONS, SearchMode};
 use engine::progress::Progress;
 use engine::search::{Decision, Evaluator, FirstAction, Search, SearchOptions};
@@ -396,16 +394,15 @@ impl TargetReport {
     }
 
     fn to_text(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(NOTHING).set_header([
+        let header = [
             "settings",
             "value above priors",
             "above configured",
             "agrees",
             "surprise",
             "search - network",
-        ]);
-        table.add_rows(self.variants.iter().map(|variant| {
+        ];
+        let rows = self.variants.iter().map(|variant| {
             [
                 variant.settings.clone(),
                 variant.above_priors.cell(4),
@@ -414,19 +411,13 @@ impl TargetReport {
                 format!("{:.2}", variant.surprise),
                 variant.gain.cell(4),
             ]
-        }));
-        for (place, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, 2));
-            if place > 0 {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
+        });
         format!(
             "{} states; the priors agree in {:.1}%; deep search - network {}\n\n{}\n",
             self.states,
             100.0 * self.priors_agree,
             self.deep_gain.cell(4),
-            table.trim_fmt()
+            table(header, |column| column > 0, rows)
         )
     }
 }

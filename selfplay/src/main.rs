@@ -19,6 +19,7 @@ mod output;
 mod pit;
 mod removed_options;
 mod serve;
+mod shard_target;
 mod statistics;
 mod telemetry;
 mod worker;

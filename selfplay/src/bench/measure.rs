@@ -5,7 +5,7 @@ use super::report::{
 };
 use super::worker::{Done, Task, Worker, computed, sum};
 use crate::generate::current_player::{CurrentPlayer, LoadedPlayer};
-use crate::generate::game_writer::GameWriter;
+use crate::generate::game_writer::{GameWriter, GameWriterOptions};
 use crate::generate::starts::Starts;
 use crate::generate::worker::GenerationTask;
 use crate::memory::Resident;
@@ -383,8 +383,15 @@ impl Written {
         records: Receiver<GameRecord>,
     ) -> Result<()> {
         let config = &plan.config.selfplay;
-        let mut writer =
-            GameWriter::new(folder, String::new(), 0, config, current_player, None, None);
+        let mut writer = GameWriter::new(GameWriterOptions {
+            folder,
+            config_digest: String::new(),
+            next_shard: 0,
+            config,
+            current_player,
+            generator: None,
+            pruning: None,
+        });
         for record in records {
             self.games.fetch_add(1, Relaxed);
             self.turns.fetch_add(record.turns.len() as u64, Relaxed);

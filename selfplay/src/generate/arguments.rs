@@ -1,6 +1,6 @@
 //! The command line of `selfplay generate`, and the plan made of it.
 
-use crate::import::ShardTarget;
+use crate::shard_target::ShardTarget;
 use crate::telemetry::{Limits, TelemetryArguments};
 use crate::worker::devices::Devices;
 use crate::worker::player::PlayerName;

@@ -1,9 +1,9 @@
 //! One game of self-play.
 
 use super::current_player::Evaluators;
-use super::decided::{Effort, effort, resigning};
 use super::log::GameLog;
 use super::plan::{GamePlan, Part, random_numbers};
+use super::resignation::{Effort, effort, resigning};
 use super::starts::Begun;
 use crate::worker::batch::{InPlay, Tally};
 use crate::worker::turn_decider::{Decided, TurnDecider};

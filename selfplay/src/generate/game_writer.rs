@@ -40,6 +40,21 @@ pub(crate) struct GameWriter {
     trouble: Option<Trouble>,
 }
 
+/// What a generator's shards depend on.
+pub(crate) struct GameWriterOptions<'a> {
+    /// The folder of the shards.
+    pub(crate) folder: &'a Path,
+    pub(crate) config_digest: String,
+    /// The sequence number of the first shard.
+    pub(crate) next_shard: u32,
+    pub(crate) config: &'a SelfplayConfig,
+    pub(crate) current_player: Arc<CurrentPlayer>,
+    /// It numbers the shards. Without one they have number 0, and nothing is journalled.
+    pub(crate) generator: Option<Arc<Generator>>,
+    /// None removes nothing.
+    pub(crate) pruning: Option<Pruning>,
+}
+
 /// Totals since the start.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Written {
@@ -107,34 +122,25 @@ impl WriteError {
 }
 
 impl GameWriter {
-    /// Writes shards into a folder under the generator's number, from the sequence number `next_shard` on. Without a generator, nothing
-    /// is journalled.
-    pub(crate) fn new(
-        folder: &Path,
-        config_digest: String,
-        next_shard: u32,
-        config: &SelfplayConfig,
-        current_player: Arc<CurrentPlayer>,
-        generator: Option<Arc<Generator>>,
-        pruning: Option<Pruning>,
-    ) -> Self {
+    /// Writes nothing yet.
+    pub(crate) fn new(options: GameWriterOptions) -> Self {
         let header = Header {
             encoding_version: ENCODING_VERSION,
             program_version: env!("CARGO_PKG_VERSION").to_owned(),
-            evaluator: current_player.newest().evaluator.clone(),
-            config_digest,
-            generator: generator.as_ref().map_or(0, |it| it.number()),
+            evaluator: options.current_player.newest().evaluator.clone(),
+            config_digest: options.config_digest,
+            generator: options.generator.as_ref().map_or(0, |it| it.number()),
         };
         Self {
-            folder: folder.to_owned(),
+            folder: options.folder.to_owned(),
             header,
-            games_per_shard: config.games_per_shard as usize,
-            shard_bytes: u64::from(config.shard_mib) << 20,
-            version: current_player.version(),
-            current_player,
-            generator,
-            pruning,
-            sequence: next_shard,
+            games_per_shard: options.config.games_per_shard as usize,
+            shard_bytes: u64::from(options.config.shard_mib) << 20,
+            version: options.current_player.version(),
+            current_player: options.current_player,
+            generator: options.generator,
+            pruning: options.pruning,
+            sequence: options.next_shard,
             games: Vec::new(),
             stage: Stage::EMPTY,
             written: Written::default(),

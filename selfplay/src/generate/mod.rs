@@ -11,7 +11,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`arguments`] | the command line |
-//! | [`game`] | one game: what is drawn for it ([`plan`]), its start ([`starts`]), its turns (`worker::turn_decider`), resignation ([`decided`]), its record |
+//! | [`game`] | one game: what is drawn for it ([`plan`]), its start ([`starts`]), its turns, [`resignation`], its record |
 //! | [`worker`] | a thread's games |
 //! | [`current_player`], [`network_watcher`] | changes of the network |
 //! | [`log`], [`game_writer`], [`prune`], [`disk`] | turns to the journal, games to shards; waiting while the disk is full |
@@ -19,7 +19,6 @@
 
 mod arguments;
 pub(crate) mod current_player;
-mod decided;
 pub(crate) mod disk;
 pub(crate) mod game;
 pub(crate) mod game_writer;
@@ -28,6 +27,7 @@ mod memory_guard;
 mod network_watcher;
 mod plan;
 mod prune;
+mod resignation;
 pub(crate) mod starts;
 pub(crate) mod supervisor;
 pub(crate) mod worker;
@@ -48,7 +48,7 @@ use engine::record::GameId;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
 use engine::run::{Generator, GeneratorPaths, GeneratorPlan, RunError, WorkerName, write_file};
 use engine::stop::{Exit, Stop};
-use game_writer::GameWriter;
+use game_writer::{GameWriter, GameWriterOptions};
 use log::JournalLog;
 use network_watcher::NetworkWatcher;
 use prune::Pruning;
@@ -58,7 +58,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
-use supervisor::Supervisor;
+use supervisor::{Supervisor, SupervisorOptions};
 use worker::{GenerationTask, NextGame};
 
 /// Runs `selfplay generate`.
@@ -145,15 +145,15 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
 
     let selfplay = &plan.config.selfplay;
     let pruning = Pruning::new(&plan.paths, selfplay.keep_shards);
-    let writer = GameWriter::new(
-        &plan.paths.shards,
-        config_digest.clone(),
+    let writer = GameWriter::new(GameWriterOptions {
+        folder: &plan.paths.shards,
+        config_digest: config_digest.clone(),
         next_shard,
-        selfplay,
-        Arc::clone(&work.current_player),
-        Some(Arc::clone(&generator)),
+        config: selfplay,
+        current_player: Arc::clone(&work.current_player),
+        generator: Some(Arc::clone(&generator)),
         pruning,
-    );
+    });
     let about = About {
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         config_digest,
@@ -167,15 +167,15 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
             ..plan.limits
         },
     };
-    let mut supervisor = Supervisor::new(
-        &plan.paths,
-        plan.limits,
-        &work,
-        Arc::clone(&generator),
+    let mut supervisor = Supervisor::new(SupervisorOptions {
+        paths: &plan.paths,
+        limits: plan.limits,
+        work: &work,
+        generator: Arc::clone(&generator),
         writer,
         write_queue,
-        stop.clone(),
-    );
+        requested: stop.clone(),
+    });
     let first = supervisor.counters();
     let mut telemetry = Telemetry::start(&arguments.telemetry, &about, &first)?;
     telemetry.keep_newest_in(plan.paths.status(generator.number()), &first);

@@ -2,7 +2,7 @@
 //!
 //! Without a trainer nothing is removed.
 
-use crate::import;
+use crate::shard_target::IMPORTED;
 use engine::files;
 use engine::progress::say;
 use engine::record::journal;
@@ -118,7 +118,7 @@ impl Pruning {
 /// Whether a shard was imported: no generator could play its games again.
 fn is_imported(path: &Path) -> Result<bool, ShardError> {
     let reader = ShardReader::open(path)?;
-    Ok(reader.header().evaluator.name == import::EVALUATOR)
+    Ok(reader.header().evaluator.name == IMPORTED)
 }
 
 fn remove(candidates: &[Candidate]) -> Removed {
@@ -255,7 +255,7 @@ mod tests {
             write(shards, 1, sequence, 5, 50 + u64::from(sequence));
             all.extend([(0, sequence), (1, sequence)]);
         }
-        write_by(import::EVALUATOR, shards, (4, 0), 5, 1);
+        write_by(IMPORTED, shards, (4, 0), 5, 1);
         leave_behind(folder.path(), &[], &all);
         // By name 4-0, 1-5, 1-4 and 1-3, by time 0-2 to 0-5.
         let removed = Pruning::new(&paths, 4).unwrap().prune();

@@ -93,6 +93,19 @@ pub(crate) struct Supervisor<'a> {
     journal_is_gone: bool,
 }
 
+/// What a supervisor watches.
+pub(crate) struct SupervisorOptions<'a> {
+    pub(crate) paths: &'a GeneratorPaths,
+    pub(crate) limits: Limits,
+    pub(crate) work: &'a GenerationTask,
+    pub(crate) generator: Arc<Generator>,
+    pub(crate) writer: GameWriter,
+    /// Where writers wait while the disk is full.
+    pub(crate) write_queue: Arc<WriteQueue>,
+    /// Whether a user asked to stop.
+    pub(crate) requested: Stop,
+}
+
 /// Bytes on the disk when they were last measured.
 struct DiskUse {
     measured: Instant,
@@ -119,30 +132,23 @@ impl DiskUse {
 }
 
 impl<'a> Supervisor<'a> {
-    pub(crate) fn new(
-        paths: &GeneratorPaths,
-        limits: Limits,
-        work: &'a GenerationTask,
-        generator: Arc<Generator>,
-        writer: GameWriter,
-        write_queue: Arc<WriteQueue>,
-        requested: Stop,
-    ) -> Self {
-        let limit_mib = limits.memory_bytes.map(|bytes| bytes >> 20);
+    /// Measures the disk and the memory, and begins to count the time.
+    pub(crate) fn new(options: SupervisorOptions<'a>) -> Self {
+        let limit_mib = options.limits.memory_bytes.map(|bytes| bytes >> 20);
         let mut this = Self {
-            work,
-            disk: DiskUse::measure(paths, &writer, &generator),
-            generator,
-            writer,
-            write_queue,
-            requested,
+            work: options.work,
+            disk: DiskUse::measure(options.paths, &options.writer, &options.generator),
+            generator: options.generator,
+            writer: options.writer,
+            write_queue: options.write_queue,
+            requested: options.requested,
             telemetry: None,
             finished: Counters::default(),
-            limits,
+            limits: options.limits,
             begun: Instant::now(),
-            paths: paths.clone(),
+            paths: options.paths.clone(),
             memory: None,
-            guard: limit_mib.map(|mib| MemoryGuard::new(mib, work.room.load(Relaxed))),
+            guard: limit_mib.map(|mib| MemoryGuard::new(mib, options.work.room.load(Relaxed))),
             last_check: Instant::now(),
             reason: None,
             stopping_since: None,

@@ -8,6 +8,7 @@ mod shards;
 mod source;
 
 use crate::output;
+use crate::shard_target::ShardTarget;
 use anyhow::Result;
 use arimaa::notation::{NotationError, NotationReason};
 use choice::Choice;
@@ -16,7 +17,6 @@ use engine::progress::{Progress, say};
 use engine::record::{GameId, GameRecord, import};
 use rayon::prelude::*;
 use shards::ImportedShards;
-pub(crate) use shards::{EVALUATOR, ShardTarget};
 use source::{Format, Source, Unread, UnreadGame};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

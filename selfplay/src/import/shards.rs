@@ -1,53 +1,14 @@
 //! Where imported games go.
 
-use anyhow::{Result, bail};
-use clap::Args;
+use crate::shard_target::{IMPORTED, ShardTarget};
+use anyhow::Result;
 use engine::encoding::ENCODING_VERSION;
 use engine::record::{EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, digest};
 use engine::run::{GeneratorPaths, RunDirectory, claim_generator, make_folder};
-use std::path::{Path, PathBuf};
-
-/// The evaluator's name in the headers of imported shards.
-pub(crate) const EVALUATOR: &str = "import";
+use std::path::Path;
 
 /// The games of a shard at most: a few MB.
 const GAMES_PER_SHARD: usize = 1_000;
-
-/// A folder or a run that shards are written into.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct ShardTarget {
-    /// Write the shards into this folder
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write the shards into this run
-    #[arg(long, value_name = "DIR")]
-    run: Option<PathBuf>,
-}
-
-impl ShardTarget {
-    /// The run, if it is one.
-    pub(crate) fn run(&self) -> Option<RunDirectory> {
-        self.run.as_ref().map(RunDirectory::new)
-    }
-
-    /// The folders of the shards and of what belongs to them.
-    ///
-    /// # Errors
-    /// Neither option is given, which the command line excludes.
-    pub(crate) fn paths(&self) -> Result<GeneratorPaths> {
-        match (self.run(), &self.out) {
-            (Some(run), _) => Ok(GeneratorPaths::from(&run)),
-            (None, Some(out)) => Ok(GeneratorPaths {
-                root: out.clone(),
-                journal: out.join("journal"),
-                shards: out.clone(),
-                numbers: GeneratorPaths::ALL,
-            }),
-            (None, None) => bail!("neither --out nor --run says where the games go"),
-        }
-    }
-}
 
 /// The shards of one import. They have one generator number, which is claimed when the first game comes. A shard holds games of one
 /// file, whose hash is in its header.
@@ -155,7 +116,7 @@ fn header(generator: u32, source: &str) -> Header {
         encoding_version: ENCODING_VERSION,
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         evaluator: EvaluatorId {
-            name: EVALUATOR.to_owned(),
+            name: IMPORTED.to_owned(),
             identity: source.to_owned(),
         },
         config_digest: digest(b""),

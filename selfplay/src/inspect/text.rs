@@ -3,9 +3,10 @@
 use super::journals::JournalSummary;
 use super::lengths::Lengths;
 use super::summary::{Rows, Searches, Setups, ShardSummary, Version};
+use crate::output::table;
 use crate::statistics::{Mean, percent, write_calibration};
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
+use comfy_table::{ColumnConstraint, Table, Width};
 use std::fmt::{self, Display, Formatter};
 
 /// The width of the names.
@@ -203,18 +204,11 @@ impl Lines {
         header: [&str; COLUMNS],
         rows: impl Iterator<Item = [String; COLUMNS]>,
     ) {
-        let mut table = Table::new();
-        table.load_style(NOTHING).set_header(header).add_rows(rows);
-        if table.is_empty() {
-            return;
+        let mut rows = rows.peekable();
+        if rows.peek().is_some() {
+            let has_numbers = |column: usize| !header[column].is_empty();
+            self.add("", table(header, has_numbers, rows));
         }
-        for (column, header) in table.column_iter_mut().zip(header) {
-            column.set_padding((0, 2));
-            if !header.is_empty() {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        self.add("", table.trim_fmt());
     }
 
     fn finish(self) -> String {

@@ -76,29 +76,15 @@ impl MatchFolder {
     ///
     /// No match has the plan, and the plan of a folder with the match's name, `name` or `name.N`, is damaged: that may be the match.
     pub(super) fn find(out: &Path, name: &str, plan: &MatchPlan) -> Result<Found> {
-        let mut same = Vec::new();
         let mut damaged = None;
-        let mut nearest: Option<(PathBuf, Vec<String>)> = None;
-        for path in folders(out)? {
-            let kept = match read_plan(&path) {
-                Ok(Some(kept)) => kept,
-                Ok(None) => continue,
-                Err(error) => {
-                    let message = format!("{}: {error}", path.join(PLAN).display());
-                    if matches!(error, PlanError::Damaged(_)) && is_named(&path, name) {
-                        damaged = Some(message);
-                    } else {
-                        say(&format!("{message}; this match is not resumed"));
-                    }
-                    continue;
-                }
-            };
-            let differences = plan.differences(&kept);
-            match differences.is_empty() {
-                true => same.push((path, kept.games)),
-                false => keep_nearer(&mut nearest, path, differences),
+        let wanted = |_: &MatchPlan| Some(plan.clone());
+        let Compared { mut same, nearest } = Compared::of(out, wanted, |path, message, error| {
+            if matches!(error, PlanError::Damaged(_)) && is_named(path, name) {
+                damaged = Some(message);
+            } else {
+                say(&format!("{message}; this match is not resumed"));
             }
-        }
+        })?;
         if let (true, Some(message)) = (same.is_empty(), damaged) {
             bail!(
                 "{message}; this may be the match to resume: put back the file, or move its folder away"
@@ -214,15 +200,46 @@ impl MatchFolder {
     }
 }
 
-/// Keeps the match with the fewest differences.
-fn keep_nearer(
-    nearest: &mut Option<(PathBuf, Vec<String>)>,
-    path: PathBuf,
-    differences: Vec<String>,
-) {
-    let is_nearer = |(_, least): &(_, Vec<String>)| differences.len() < least.len();
-    if nearest.as_ref().is_none_or(is_nearer) {
-        *nearest = Some((path, differences));
+/// The matches of a folder, compared with a plan.
+#[derive(Default)]
+struct Compared {
+    /// Those without a difference, with the number of games.
+    same: Vec<(PathBuf, u64)>,
+    /// The one with the fewest differences, and these.
+    nearest: Option<(PathBuf, Vec<String>)>,
+}
+
+impl Compared {
+    /// Compares the plan of each match in `out` with the one that is `wanted` in its place; none leaves the match out. A plan that
+    /// can't be read is handed to `refuse`, with the error in words.
+    fn of(
+        out: &Path,
+        wanted: impl Fn(&MatchPlan) -> Option<MatchPlan>,
+        mut refuse: impl FnMut(&Path, String, PlanError),
+    ) -> Result<Self> {
+        let mut compared = Self::default();
+        for path in folders(out)? {
+            let kept = match read_plan(&path) {
+                Ok(Some(kept)) => kept,
+                Ok(None) => continue,
+                Err(error) => {
+                    let message = format!("{}: {error}", path.join(PLAN).display());
+                    refuse(&path, message, error);
+                    continue;
+                }
+            };
+            let Some(wanted) = wanted(&kept) else {
+                continue;
+            };
+            let differences = wanted.differences(&kept);
+            let is_nearer = |(_, least): &(_, Vec<String>)| differences.len() < least.len();
+            if differences.is_empty() {
+                compared.same.push((path, kept.games));
+            } else if compared.nearest.as_ref().is_none_or(is_nearer) {
+                compared.nearest = Some((path, differences));
+            }
+        }
+        Ok(compared)
     }
 }
 

@@ -7,8 +7,7 @@ use super::result::End;
 use super::sprt::SprtReport;
 use super::standings::{FirstFault, Results, Score, in_whole};
 use super::worker::WorkTimes;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use crate::output::table;
 use engine::ratings::Rating;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -269,23 +268,6 @@ impl fmt::Display for TwoPlayers {
     }
 }
 
-/// A text table. The columns after the first `names` are aligned to the right.
-fn table<const COLUMNS: usize>(
-    header: [&str; COLUMNS],
-    names: usize,
-    rows: impl Iterator<Item = [String; COLUMNS]>,
-) -> String {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header).add_rows(rows);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index >= names {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.trim_fmt()
-}
-
 /// A rating or difference in whole Elo points, and its interval.
 fn elo_cells(elo: f64, low: f64, high: f64) -> [String; 2] {
     let [elo, low, high] = [elo, low, high].map(in_whole);
@@ -313,7 +295,7 @@ impl SeveralPlayers {
         });
         table(
             ["player", "Elo", "95% interval", "games", "points"],
-            1,
+            |column| column > 0,
             rows,
         )
     }
@@ -343,7 +325,7 @@ impl SeveralPlayers {
             "95% interval",
             "likelihood",
         ];
-        table(header, 2, rows)
+        table(header, |column| column >= 2, rows)
     }
 }
 

@@ -3,12 +3,10 @@
 use super::error::{ApiError, ApiResult};
 use crate::aei::known_setup;
 use arimaa::notation::{
-    TurnLabel, captured, format_board, format_position, format_record, format_step, format_turn,
-    parse_position, parse_record, parse_turn,
+    TurnLabel, captured, format_board, format_position, format_record, format_step,
+    format_step_with_capture, format_turn, parse_position, parse_record, parse_turn,
 };
-use arimaa::rules::{
-    Board, Game, Outcome, Pending, Phase, Piece, Position, Side, Square, StepState, Turn,
-};
+use arimaa::rules::{Board, Game, Outcome, Pending, Phase, Position, Side, StepState, Turn};
 use serde::{Deserialize, Serialize};
 
 /// The most turns of a game in a request.
@@ -133,10 +131,7 @@ pub(super) fn state(request: &StateRequest) -> ApiResult<StateAnswer> {
         state
             .check_step(step, game.history())
             .map_err(ApiError::wrong)?;
-        steps.push(with_capture(
-            &format_step(step, &state),
-            captured(step, &state),
-        ));
+        steps.push(format_step_with_capture(step, &state));
         state = state.after_step(step);
     }
     let is_open = result.is_none() && state.phase() == Phase::Play && !state.is_complete();
@@ -178,13 +173,6 @@ pub(super) fn state(request: &StateRequest) -> ApiResult<StateAnswer> {
         result,
         record: format_record(&game),
     })
-}
-
-fn with_capture(step: &str, captured: Option<(Square, Piece)>) -> String {
-    match captured {
-        Some((square, piece)) => format!("{step} {}{square}x", piece.letter()),
-        None => step.to_owned(),
-    }
 }
 
 /// The steps of a turn that has begun.

@@ -1,4 +1,4 @@
-//! What the commands that evaluate positions share: players, their devices, channels to evaluators, decided turns, batches and worker threads.
+//! What the commands that evaluate positions share: players, devices, channels to evaluators, decided turns, batches and worker threads.
 
 pub(crate) mod batch;
 pub(crate) mod channel;

@@ -1,7 +1,6 @@
 //! The parts of a match that several machines play: found, and put together.
 
-use super::{MatchFolder, another, folders, keep_nearer, read_plan, read_results, record_of};
-use super::{MatchPlan, PLAN};
+use super::{Compared, MatchFolder, MatchPlan, another, read_results, record_of};
 use crate::pit::result::GameSummary;
 use anyhow::{Result, ensure};
 use engine::progress::say;
@@ -14,39 +13,23 @@ impl MatchFolder {
     /// # Errors
     /// No folder there has a part of this match; how the nearest part differs.
     pub(in crate::pit) fn parts(out: &Path, plan: &MatchPlan) -> Result<Vec<PathBuf>> {
-        let mut parts = Vec::new();
-        let mut nearest: Option<(PathBuf, Vec<String>)> = None;
-        for path in folders(out)? {
-            let kept = match read_plan(&path) {
-                Ok(Some(kept)) => kept,
-                Ok(None) => continue,
-                Err(error) => {
-                    say(&format!(
-                        "{}: {error}; its games are left out",
-                        path.join(PLAN).display()
-                    ));
-                    continue;
-                }
-            };
-            let of_part = MatchPlan {
-                part: kept.part,
+        let wanted = |kept: &MatchPlan| {
+            let part = Some(kept.part?);
+            Some(MatchPlan {
+                part,
                 ..plan.clone()
-            };
-            if kept.part.is_none() {
-                continue;
-            }
-            match of_part.differences(&kept) {
-                same if same.is_empty() => parts.push(path),
-                differences => keep_nearer(&mut nearest, path, differences),
-            }
-        }
+            })
+        };
+        let Compared { same, nearest } = Compared::of(out, wanted, |_, message, _| {
+            say(&format!("{message}; its games are left out"));
+        })?;
         ensure!(
-            !parts.is_empty(),
+            !same.is_empty(),
             "--join: {} has no part of this match{}",
             out.display(),
             nearest.map_or_else(String::new, |nearest| format!("; {}", another(&nearest)))
         );
-        Ok(parts)
+        Ok(same.into_iter().map(|(path, _)| path).collect())
     }
 
     /// Takes over the games that are over of parts, also of parts that are being played, and adds them to those that are `known`.

@@ -1,7 +1,7 @@
 //! What is asked of the index, and the newest state that answers.
 
 use super::detail::{GameDetail, GamesError};
-use super::follower::Follower;
+use super::files_watcher::FilesWatcher;
 use super::generations::{GenerationColumns, ShowGames};
 use super::query::{GamesPage, GamesQuery};
 use super::scan::{SELFPLAY, SHOW};
@@ -31,7 +31,7 @@ impl GamesIndex {
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("games-index".into())
-            .spawn(move || Follower::new(&of_thread).follow())
+            .spawn(move || FilesWatcher::new(&of_thread).follow())
             .context("can't start the thread that indexes games")?;
         Ok(Self {
             shared,

@@ -9,7 +9,7 @@
 //! | `cache` | the index in `cache/games.index` |
 //! | `snapshot` | the newest state of the index |
 //! | `index` | [`GamesIndex`]: what is asked of it |
-//! | `follower` | the thread that follows the files |
+//! | `files_watcher` | the thread that follows the files |
 //! | `query` | pages: filters and orders |
 //! | `generations` | the games of each network in numbers, and the games to show |
 //! | `detail` | one game, replayed |
@@ -21,7 +21,7 @@
 mod cache;
 mod detail;
 mod entry;
-mod follower;
+mod files_watcher;
 mod generations;
 mod index;
 mod matches;

@@ -30,7 +30,7 @@ const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Follows the files of a run.
-pub(super) struct Follower<'a> {
+pub(super) struct FilesWatcher<'a> {
     shared: &'a Shared,
     cache: Cache,
     /// By path.
@@ -44,7 +44,7 @@ pub(super) struct Follower<'a> {
     tried: Instant,
 }
 
-impl<'a> Follower<'a> {
+impl<'a> FilesWatcher<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
         Self {
             shared,

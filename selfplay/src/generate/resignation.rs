@@ -1,4 +1,4 @@
-//! Decided games: resignation and soft resignation, by the values of the last searches.
+//! Resignation and soft resignation, by the values of the last searches.
 
 use arimaa::rules::Side;
 use engine::config::{ResignationConfig, SoftResignationConfig};
