@@ -1,7 +1,7 @@
 //! The openings of a match: checked before the first game, and sampled if a player samples them.
 
 use super::folder::MatchFolder;
-use super::plan::OpeningsPlan;
+use super::plan::{OpeningsKind, OpeningsPlan};
 use super::player::Defaults;
 use super::record::{OWN_SETUPS, hash_of};
 use super::sampling::{draw_openings, random_opening};
@@ -145,15 +145,22 @@ impl OpeningSource {
         max_turns: u32,
     ) -> Result<(Self, OpeningsPlan)> {
         match &spec.openings {
-            OpeningsSpec::Own => Ok((Self::Known(Openings::Own), OpeningsPlan::of("own"))),
+            OpeningsSpec::Own => {
+                let plan = OpeningsPlan {
+                    from: OpeningsKind::Own,
+                    ..OpeningsPlan::default()
+                };
+                Ok((Self::Known(Openings::Own), plan))
+            }
             OpeningsSpec::File(path) => {
                 let what = format!("{} {}", origin.key("openings"), path.display());
                 let openings = Openings::read(path, &what, max_turns as usize)?;
                 let text = read_whole(path, LARGEST).with_context(|| what.clone())?;
                 let plan = OpeningsPlan {
+                    from: OpeningsKind::File,
                     file: Some(path.display().to_string()),
                     hash: Some(hash_of(&String::from_utf8_lossy(&text))),
-                    ..OpeningsPlan::of("file")
+                    ..OpeningsPlan::default()
                 };
                 Ok((Self::Known(openings), plan))
             }
@@ -175,8 +182,9 @@ impl OpeningSource {
         );
         let name = spec.opening_player.as_deref().map(str::parse::<PlayerName>);
         let plan = OpeningsPlan {
+            from: OpeningsKind::Sampled,
             turns,
-            ..OpeningsPlan::of("sampled")
+            ..OpeningsPlan::default()
         };
         Ok(match name {
             None | Some(Ok(PlayerName::Random)) => {

@@ -36,12 +36,30 @@ pub(super) struct MatchPlan {
     pub(super) players: Vec<ResolvedPlayer>,
 }
 
+/// The kinds of openings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OpeningsKind {
+    /// After random setups and sampled turns.
+    #[default]
+    Sampled,
+    /// On the empty board.
+    Own,
+    /// Where the games and positions of a file end.
+    File,
+}
+
+impl fmt::Display for OpeningsKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// The openings of a match as resolved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpeningsPlan {
-    /// `sampled`, `own` or `file`.
-    pub(super) from: String,
+    pub(super) from: OpeningsKind,
     /// Sampled turns after the setups.
     pub(super) turns: u32,
     /// The identity of the player that samples them.
@@ -50,16 +68,6 @@ pub(super) struct OpeningsPlan {
     pub(super) file: Option<String>,
     /// Its hash.
     pub(super) hash: Option<String>,
-}
-
-impl OpeningsPlan {
-    /// Openings of a kind: `sampled`, `own` or `file`.
-    pub(super) fn of(from: &str) -> Self {
-        Self {
-            from: from.into(),
-            ..Self::default()
-        }
-    }
 }
 
 /// Why a text is no plan of this program's version.
@@ -79,7 +87,7 @@ impl fmt::Display for OpeningsPlan {
             (Some(file), _) => f.write_str(file),
             (None, Some(_)) => write!(f, "{from}, {turns} turns by a policy"),
             (None, None) if *turns > 0 => write!(f, "{from}, {turns} random turns"),
-            (None, None) => f.write_str(from),
+            (None, None) => from.fmt(f),
         }
     }
 }
@@ -224,10 +232,7 @@ pub(super) mod tests {
             schedule: Schedule::RoundRobin,
             seed: 3,
             max_turns: 400,
-            openings: OpeningsPlan {
-                from: "sampled".into(),
-                ..OpeningsPlan::default()
-            },
+            openings: OpeningsPlan::default(),
             sprt: None,
             part: None,
             players: vec![player("uniform", Some(64)), player("random", None)],
