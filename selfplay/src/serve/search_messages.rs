@@ -16,9 +16,6 @@ const MOST_TIME: Duration = Duration::from_secs(600);
 /// The tree of a search, in MiB.
 pub(super) const MEMORY_MIB: u32 = 64;
 
-/// Turns that are tried before one that loses at once is accepted.
-const LOSS_PROOF_LIMIT: u32 = 20_000;
-
 /// The limits of a search in a request.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,10 +58,7 @@ impl Limits {
             memory_mib: config.memory_mib.min(MEMORY_MIB),
             stops_when_decided: self.evaluations.is_some() || self.seconds.is_some(),
         };
-        let mut options = SearchOptions {
-            loss_proof_limit: Some(LOSS_PROOF_LIMIT),
-            ..SearchOptions::strongest_within(config, budget)
-        };
+        let mut options = SearchOptions::strongest_within(config, budget);
         if config.parallel_leaves.fixed().is_none() {
             options.parallel_leaves = parallel_leaves;
         }
